@@ -1,9 +1,10 @@
 // The judge of ./dev demo. It decides whether a fleet that updated itself on the simulated cluster kept what Haulout
 // promises.
 //
-// Its facts are the objects that the API server stores, the requests to it, and machines that go down and come up. What
-// agents report in labels counts only at the end, as a further condition. A violation is recorded as a sentence and
-// stops nothing. Pure.
+// The judge sees the objects that the API server stores, the requests to it, and machines that go down and come up.
+// What agents report in labels counts only at the end, as a further condition. The judge records a violation as a
+// sentence and does not stop the demo. A turn is a slot: the permission of one node to be unavailable for its update,
+// stored in a Lease. Pure.
 #pragma once
 
 #include <map>
@@ -18,24 +19,25 @@ namespace haulout::demo {
 
 class DemoJudge {
  public:
-  // Times in its sentences count from `began`.
+  // Times in the sentences of the judge count from `began`.
   explicit DemoJudge(TimePoint began) : began_(began) {}
 
   void see(const sim::Change& change);
   void see(const sim::AuditEntry& entry);
-  // The machine went down for any reason. `now`: when that was noticed.
+  // Records that the machine went down for any reason. `now` is the time at which this was noticed.
   void machine_down(const std::string& node, TimePoint now);
-  // The machine has booted.
+  // Records that the machine has booted.
   void machine_up(const std::string& node);
 
   struct Promise {
-    std::string text;                 // "no more than one node is out of service at a time"
-    std::vector<std::string> broken;  // how it was broken; empty if it was kept
-    std::vector<std::string> seen;    // the facts that show that it was kept
+    std::string text;                 // the promise: "no more than one node is out of service at a time"
+    std::vector<std::string> broken;  // sentences that say how the promise was broken; empty if it was kept
+    std::vector<std::string> seen;    // facts that show that the promise was kept
   };
-  // Returns the promises as of now. The last one is kept only when the update of every node is over.
+  // Returns the promises as they are kept or broken so far. The last one, that every node is updated, is kept only when
+  // the update of every node is over.
   std::vector<Promise> verdict() const;
-  // True if every node is updated and in service, and no slot is held.
+  // Returns true if every node is updated and in service, and no slot is held.
   bool over() const;
 
  private:
@@ -44,13 +46,13 @@ class DemoJudge {
     bool cordoned = false;
     bool ready = true;
     bool up = true;
-    bool wants_reboot = true;  // false only if its label says so
+    bool wants_reboot = true;  // false only if the label haulout.dev/reboot-required is "false"
     std::size_t boots = 0;
   };
   struct BudgetTruth {
     std::int64_t needed = 0;
     std::int64_t fewest = 0;
-    bool met = false;  // it had as many healthy pods as it needs at some time
+    bool met = false;  // true once the budget has had as many healthy pods as it needs
     bool broken = false;
   };
 
@@ -68,10 +70,10 @@ class DemoJudge {
 
   TimePoint began_;
   std::map<std::string, NodeTruth> nodes_;
-  std::map<std::string, sim::Object> pods_;     // by UID
+  std::map<std::string, sim::Object> pods_;     // key: UID
   std::map<std::string, sim::Object> budgets_;  // by namespace/name
   std::map<std::string, BudgetTruth> budget_truth_;
-  std::map<std::string, std::string> turns_;  // holder of each Lease, by namespace/name
+  std::map<std::string, std::string> turns_;  // holder of each Lease; key: namespace/name
   std::set<std::string> out_;                 // nodes that are cordoned or not Ready
   std::size_t most_out_ = 0;
   std::set<std::string> evicted_;  // UIDs of evicted pods

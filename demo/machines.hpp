@@ -1,7 +1,7 @@
-// The machines of ./dev demo: directories that a script changes, and that the simulated cluster follows. DIR/NODE is
-// the root directory of the host for the agent of that Node. While the file DIR/NODE/off exists, the machine is off:
-// its Node is NotReady, and its pods stay but are not Ready. Without that file, the kubelet reports the boot id in
-// DIR/NODE/proc/sys/kernel/random/boot_id.
+// The machines of ./dev demo. A script plays them by changing files in directories, and the simulated cluster follows
+// these. DIR/NODE is the root directory of the host for the agent of that Node. While the file DIR/NODE/off exists, the
+// machine is off: its Node is NotReady, and its pods stay but are not Ready. Without that file, the kubelet reports the
+// boot id in DIR/NODE/proc/sys/kernel/random/boot_id.
 #pragma once
 
 #include <string>

@@ -13,7 +13,8 @@ namespace haulout::rehearse {
 // Returns why agents with this configuration cannot be rehearsed, with the remedy; nothing if they can.
 std::optional<Error> unplayable(const agent::AgentConfig& config);
 
-// Returns a phrase for each assumption, to be shown after "assumed: ".
+// Returns a phrase for each assumption of the rehearsal, to be shown after "assumed: ". `forgotten` is what the
+// rehearsal has removed from the snapshot.
 std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten);
 
 }  // namespace haulout::rehearse

@@ -1,5 +1,5 @@
-// A machine of a rehearsed fleet. It needs one reboot, is down for the assumed time, and runs the agent of its Node
-// whenever it is up, as a kubelet would. Borrows the references in Surroundings.
+// A simulated machine in the rehearsal of a fleet update. It needs one reboot, is down for the assumed time, and runs
+// the agent of its Node whenever it is up, as a kubelet would. Borrows the references in Surroundings.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,15 +28,15 @@ class FleetMachine final : public agent::Host, public agent::Backend {
     Rng& rng;
     const FleetInput& input;
     drain::DrainObserver& drains;
-    std::function<void()> moved;       // called when the node is drained, booted, or finished
-    std::function<void()> going_down;  // called when the node is drained and about to reboot
+    std::function<void()> moved;       // called when the node has been drained, has booted, or has finished its update
+    std::function<void()> going_down;  // called when the drained node is about to reboot
   };
-  // `gates`: the options of the gates of this node.
+  // `gates` are the options for the gates of this node, the conditions that must be open before its update begins.
   FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
   // Runs the machine and its agent until cancelled.
   boost::asio::awaitable<void> live();
-  // True if the node is updated and idle, or degraded.
+  // Returns true if the node has reached the end of its update: updated and idle, or degraded.
   bool finished() const;
   const FleetNode& story() const { return story_; }
 

@@ -1,4 +1,4 @@
-// Draws a chart of a rehearsed fleet. Pure.
+// Draws a chart of the rehearsed update of a fleet: the states of each node over time. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace haulout::rehearse {
 
-// Returns a self-contained SVG file with one row per node.
+// Returns the chart as a self-contained SVG file with `title` at the top and one row per node.
 std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title);
 
 }  // namespace haulout::rehearse

@@ -1,7 +1,8 @@
 // Simulates drains on a copy of a cluster. The simulated cluster is loaded with the objects of a real one, and the same
 // code that would drain the real nodes runs in virtual time, so that hours take seconds. No I/O.
 //
-// Blocks until the simulation is over; not cancellable. The same objects, options and seed give the same result.
+// rehearse() blocks until the simulation is over and cannot be cancelled. The same objects, options and seed give the
+// same result.
 #pragma once
 
 #include <string>
@@ -14,49 +15,50 @@
 namespace haulout::rehearse {
 
 struct Assumptions {
-  Duration ready_after = std::chrono::seconds(30);  // from the binding of a new pod until it is Ready
-  std::optional<Duration> terminate_within;         // unset: every pod terminates for its whole grace period
+  Duration ready_after = std::chrono::seconds(30);  // time from the binding of a new pod until it is Ready
+  std::optional<Duration> terminate_within;         // time that a pod terminates; unset: its whole grace period
   // Time from the end of a volume's last pod on a node until the volume is detached from the node.
   Duration detach_within = std::chrono::seconds(30);
   // Time until a volume is attached, from the binding of a pod that uses it. If only one node may have the volume, the
   // time counts from when the other node has detached it. The pod begins to start when the volume is attached.
   Duration attach_within = std::chrono::seconds(15);
-  Duration give_up = std::chrono::hours(24);  // limit for the drain of a node that has no timeout of its own
+  Duration give_up = std::chrono::hours(24);  // longest time for the drain of a node, used if no timeout is given
 };
 
 struct RehearsalInput {
   Snapshot snapshot;
-  std::vector<std::string> nodes;  // names; drained together, as `haulout drain` does it
-  std::string selector;            // label selector, used instead of names
+  std::vector<std::string> nodes;  // names of the nodes to drain, all by one `haulout drain`
+  std::string selector;            // label selector of the nodes to drain, used instead of `nodes`
   drain::Options drain;
   Assumptions assumptions;
   std::uint64_t seed = 1;
 };
 
-// A pod for which the scheduler has found no node.
+// A pod for which the simulated scheduler has found no node.
 struct NoRoom {
   std::string pod;  // namespace/name
   std::string controller;
-  std::string message;  // of the scheduler
+  std::string message;  // message of the scheduler: why no node has capacity
   // The node on which the pod would fit if it preempted pods of lower priority, as it may; empty if there is none. A
   // rehearsal does not simulate preemption.
   std::string preempts_on{};
 };
 
 struct Rehearsal {
-  std::vector<drain::Report> drains;  // one per node, in the order of the nodes
+  std::vector<drain::Report> drains;  // reports of the drains, one per node, in the order of the nodes
   Duration took{};                    // virtual time that all drains took together
-  bool timeout_given = false;         // true if the input has a timeout; otherwise `give_up` stands in for it
-  std::vector<NoRoom> no_room;        // without pods that had no node before the drains
+  bool timeout_given = false;         // true if the input has a timeout; false: `give_up` was used instead
+  // Pods without a node. Does not contain pods that had no node before the drains.
+  std::vector<NoRoom> no_room;
   // Pods of the drained nodes whose placement depends on something that the rehearsal does not simulate (volumes,
   // topology spread, pod affinity, host ports). A real scheduler may not place them where the rehearsal does.
   std::vector<std::string> not_weighed;
-  std::vector<std::string> assumed;  // a phrase for each thing that no snapshot has
+  std::vector<std::string> assumed;  // a phrase for each thing that is assumed because no snapshot has it
   Timeline timeline;
 };
 
-// Fails with Errc::decode if the snapshot cannot be used, and with Errc::invalid if no node has the name or matches the
-// selector.
+// Runs the simulation. Fails with Errc::decode if the snapshot cannot be used, and with Errc::invalid if no node has
+// the name or matches the selector.
 Result<Rehearsal> rehearse(const RehearsalInput& input);
 
 }  // namespace haulout::rehearse

@@ -1,4 +1,4 @@
-// The objects of a cluster, as they were at one moment. Plain data.
+// A snapshot: the objects of a cluster as they were at one moment, from which a rehearsal starts. Plain data.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 namespace haulout::rehearse {
 
 struct Document {
-  std::string text;    // as kubectl prints it: a List or single objects, JSON or YAML
-  std::string file{};  // the file that it was read from; empty if there is none
+  std::string text;    // objects as kubectl prints them: a List or single objects, JSON or YAML
+  std::string file{};  // path of the file that holds the text; empty if it is not from a file
 };
 
 struct Snapshot {

@@ -1,6 +1,6 @@
 // The simulated cluster of a rehearsal, with its clock and a client. Rehearsals of drains and of fleets use it. Its
-// clock begins so early that the cluster has come to rest at the time of the snapshot. Owns the clock, the cluster and
-// the client. No I/O; not cancellable.
+// clock begins a while before the time of the snapshot, so that the controllers of the cluster have finished reacting
+// to the loaded objects at that time. Owns the clock, the cluster and the client. No I/O; not cancellable.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,24 +17,27 @@ namespace haulout::rehearse {
 
 class Stage {
  public:
-  // Limit for a single request that a rehearsal itself sends.
+  // Longest time for a single request that the rehearsal itself sends.
   static constexpr Duration request_limit = std::chrono::seconds(30);
 
   Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size);
 
-  // Call it once. Fails with Errc::decode if the snapshot cannot be used.
+  // Loads the snapshot into the cluster. Call it once. Fails with Errc::decode if the snapshot cannot be used.
   Result<> load(const Snapshot& snapshot);
-  // Returns a phrase for each thing that no snapshot has and is assumed. Looks at the cluster as it was loaded.
+  // Returns a phrase for each thing that is assumed because no snapshot has it. Call it after load() and before play(),
+  // because it reads the cluster as it was loaded.
   std::vector<std::string> assumed() const;
-  // Runs `act` to its end while the simulated cluster runs. Blocks. Fails with Errc::invalid if `act` never ends.
+  // Runs the coroutine `act` to its end, in virtual time, while the simulated cluster runs. Blocks. Fails with
+  // Errc::invalid if `act` never ends.
   Result<> play(std::function<boost::asio::awaitable<void>()> act);
-  // Waits until controllers, scheduler and kubelets have settled. To be used at the beginning and at the end of `act`.
+  // Waits so long that controllers, scheduler and kubelets have nothing left to do. To be called at the beginning and
+  // at the end of the coroutine that is passed to play().
   boost::asio::awaitable<void> come_to_rest();
 
  private:
   Assumptions assumptions_;
-  std::optional<WallTime> dated_;        // time of a stored snapshot, from its objects
-  std::vector<std::string> of_volumes_;  // phrases about what is assumed of volumes
+  std::optional<WallTime> dated_;  // newest time in the objects of a snapshot from files; unset for other snapshots
+  std::vector<std::string> of_volumes_;  // phrases about what is assumed of volumes, from prepare_volumes()
   boost::asio::io_context context_{1};
   SeededRng world_rng_;
 

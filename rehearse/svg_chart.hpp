@@ -16,13 +16,14 @@ class SvgChart {
   // The chart shows the time from `begin` to `end`, but at least one second.
   SvgChart(WallTime begin, WallTime end, std::size_t rows);
 
-  // Elements of a row: its name, shortened to the width of the column; and a bar of a CSS class with `says` as tooltip.
+  // name() and bar() return SVG elements of a row: its name, shortened to the width of the column of names; and a bar
+  // with the CSS class and with `says` as tooltip.
   std::string name(std::size_t row, std::string_view text) const;
   std::string bar(std::string_view css_class, std::size_t row, WallTime from, WallTime until,
                   std::string_view says) const;
-  // A vertical line across all rows.
+  // Returns a vertical line across all rows at this time.
   std::string mark(WallTime at) const;
-  // A line of text below the rows; `index` counts from 0.
+  // Returns a line of text below the rows; `index` is the number of the line, from 0.
   std::string note(std::size_t index, std::string_view text) const;
 
   struct Key {
@@ -30,8 +31,9 @@ class SvgChart {
     std::string colour;  // a CSS colour
     std::string means;
   };
-  // Returns the whole file. The legend explains the bars by `keys` and the vertical lines by `marks`, unless that is
-  // empty. `inside` consists of the elements above; `notes` is the number of notes in it.
+  // Returns the whole SVG file. Its legend explains the bars by `keys`, and the vertical lines by `marks` unless
+  // `marks` is empty. `inside` is the concatenation of what name(), bar(), mark() and note() returned; `notes` is the
+  // number of notes in it.
   std::string file(std::string_view title, const std::vector<Key>& keys, std::string_view marks, std::size_t notes,
                    std::string_view inside) const;
 
@@ -41,7 +43,7 @@ class SvgChart {
   std::string grid() const;
 
   WallTime begin_;
-  double span_;  // seconds
+  double span_;  // seconds from begin to end
   std::size_t rows_;
 };
 

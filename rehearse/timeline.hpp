@@ -1,4 +1,4 @@
-// Records what happened to each pod during one or several drains, and draws that as a chart. No I/O.
+// Records from the events of one or several drains what happened to each pod, and draws a chart of it. No I/O.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ class Timeline final : public drain::DrainObserver {
  public:
   struct Wait {
     WallTime from;
-    std::optional<WallTime> until;  // unset: the pod still waits
+    std::optional<WallTime> until;  // end of the wait; unset: the pod still waits
     std::string reason;
     std::string message;
   };
@@ -21,11 +21,11 @@ class Timeline final : public drain::DrainObserver {
     std::string node;
     std::string pod;  // namespace/name
     std::string controller;
-    std::vector<Wait> waits;  // the times when it was parked, in order of time
+    std::vector<Wait> waits;  // times during which the drain had parked the pod, in order of time
     std::optional<WallTime> sent;
-    std::optional<WallTime> leaving;  // when it began to terminate, evicted by the drain or not
+    std::optional<WallTime> leaving;  // when the pod began to terminate, evicted by the drain or not
     std::optional<WallTime> vanished;
-    std::optional<WallTime> left;  // when the drain stopped waiting for it, although it still existed
+    std::optional<WallTime> left;  // when the drain stopped waiting for the pod although it existed
   };
   struct Node {
     std::string name;
@@ -37,7 +37,8 @@ class Timeline final : public drain::DrainObserver {
 
   void on_event(const drain::Event& event) override;
 
-  // Pods with an event of their own other than a signal, in order of their first event.
+  // Returns a row for each pod to which an event other than signal_sent and throttled belongs, in order of the first
+  // such event.
   const std::vector<Row>& rows() const { return rows_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   WallTime last() const { return last_; }

@@ -1,5 +1,6 @@
-// Planned steps of the simulated world, ordered by (time, order of insertion), and the one coroutine that runs them.
-// All parts of the world are plain functions that put their next step here, so that a run depends only on its inputs.
+// The agenda of the simulated cluster: planned steps, ordered by (time, order of insertion), and the one coroutine that
+// runs them. All parts of the cluster are plain functions that put their next step here. Therefore a simulation depends
+// only on its inputs.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

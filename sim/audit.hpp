@@ -1,4 +1,4 @@
-// Audit log of the API server: one entry for each request that reached it, in order of arrival.
+// Audit log of the simulated API server: one entry for each request that reached it, in order of arrival.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@ struct AuditEntry {
   TimePoint answered;  // when the server answered; for a watch, when it sent the head
   std::string verb, resource, subresource, ns, name;
   std::string query;  // query string as sent
-  std::string uid;    // UID in the preconditions of the body
+  std::string uid;    // UID in the preconditions of the request body; may be empty
   std::optional<std::int64_t> grace_seconds;
   bool dry_run = false;
   std::string user;
   std::string user_agent;
   int status = 0;  // HTTP status; 0 while there is no answer
-  // True for a write that was not a dry run and got a 2xx answer. A repeated eviction and a patch without effect count,
-  // too.
+  // True if the request was a write, but not a dry run, and got a 2xx answer. Also true for a repeated eviction and for
+  // a patch without effect.
   bool applied = false;
 
-  // One line for traces: "create pods/eviction shop/web-0 201".
+  // Returns the entry as one line for traces: "create pods/eviction shop/web-0 201".
   std::string text() const;
 };
 

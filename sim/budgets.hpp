@@ -8,6 +8,7 @@
 
 namespace haulout::sim {
 
+// pods_of_budget() returns the pods that the budget selects; budgets_of_pod() returns the budgets that select the pod.
 // Both results are sorted by name.
 std::vector<Object> pods_of_budget(const Store& store, const Json& budget);
 std::vector<Object> budgets_of_pod(const Store& store, const Json& pod);

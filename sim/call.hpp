@@ -1,4 +1,4 @@
-// One parsed API request: verb, object and options. Pure.
+// One parsed request to the simulated API server: verb, object and options. Pure.
 #pragma once
 
 #include <map>
@@ -28,15 +28,16 @@ struct Call {
     const std::string value = option(key);
     return value == "1" || value == "true";
   }
-  // Asked for in the query, except by a DELETE that has a body: the server then reads its options from there alone.
+  // Returns true if the request is a dry run. The query says so, except for a DELETE that has a body: the server reads
+  // the options of such a DELETE from the body alone.
   bool is_dry_run() const;
   Key key() const { return {std::string(info->resource), ns, name}; }
   std::string header(std::string_view header_name) const {
     return std::string(request.headers.find(header_name).value_or(""));
   }
-  // Token of the Authorization header; empty without one.
+  // Returns the token of the Authorization header; empty without that header.
   std::string bearer_token() const;
-  // Field manager of a write, for managedFields: ?fieldManager=, or else the first part of the User-Agent.
+  // Returns the field manager of a write, for managedFields: ?fieldManager=, or else the first part of the User-Agent.
   std::string manager() const;
 };
 

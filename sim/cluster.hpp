@@ -2,9 +2,10 @@
 // one io_context. Its behaviour depends only on the loaded objects, the requests and its Rng: the same inputs give the
 // same course of events.
 //
-// The methods below the API do what other people do to the cluster. They take effect at once and never fail: they
-// ignore an object that does not exist. Single-threaded. The cluster must outlive every operation on its transport and
-// every stream.
+// The methods after run() bypass the API. They do what people other than the client under test do to the cluster, make
+// its parts misbehave, or read its state. They take effect at once and never fail: they ignore an object that does not
+// exist. Single-threaded. The cluster must outlive every operation on the transport that api() returns, and every
+// stream.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -43,18 +44,18 @@ class Cluster {
   // Removes the object at once, even if it has finalizers.
   void remove(std::string_view resource, std::string_view ns, std::string_view name);
   void patch(std::string_view resource, std::string_view ns, std::string_view name, const Json& merge_patch);
-  Json get(std::string_view resource, std::string_view ns, std::string_view name) const;  // null if absent
+  Json get(std::string_view resource, std::string_view ns, std::string_view name) const;  // returns null if absent
   std::vector<Json> all(std::string_view resource) const;
-  const Store& store() const;  // direct read access, without copies
-  // Machines (sim/machines.hpp). node_down() makes the Node NotReady; its pods stay. An empty boot ID in node_up()
-  // means that the machine was only unreachable and did not reboot.
+  const Store& store() const;  // gives direct read access, without copies
+  // The next three control machines (sim/machines.hpp). node_down() makes the Node NotReady; its pods stay. An empty
+  // boot ID in node_up() means that the machine was only unreachable and did not reboot.
   void node_down(std::string_view name);
   void node_up(std::string_view name, std::string boot_id = {});
   void reboot_node(std::string_view name, Duration down, std::string new_boot_id);
-  // Deletes the Node and registers it again: same name, new UID.
+  // Deletes the Node and registers it again, with the same name and a new UID.
   void replace_node(std::string_view name);
-  void cordon(std::string_view node);    // as kubectl does: only the field, as manager "kubectl"
-  void uncordon(std::string_view node);  // likewise, as manager "kubectl"
+  void cordon(std::string_view node);    // sets only spec.unschedulable, as manager "kubectl"
+  void uncordon(std::string_view node);  // clears only spec.unschedulable, as manager "kubectl"
   void delete_gracefully(std::string_view resource, std::string_view ns, std::string_view name,
                          std::optional<std::int64_t> grace_seconds = std::nullopt);
   void terminate_namespace(std::string_view ns);
@@ -66,22 +67,23 @@ class Cluster {
   void restart(Duration down);
   void refuse_connections(Duration how_long);
   void drop_connections();
-  void close_watches();    // ends watches properly, without loss
-  void silence_watches();  // watches deliver nothing any more
+  void close_watches();    // ends all watches properly, without loss
+  void silence_watches();  // open watches deliver nothing any more
   // Delays all watch events until `how_long` from now, while lists are up to date.
   void lag_watches(Duration how_long);
-  // Lists with resourceVersion=0 return the state of this moment for `how_long`, as from a stale cache.
+  // For `how_long`, lists with resourceVersion=0 return the state at the moment of this call, as from a stale cache.
   void lag_cache(Duration how_long);
-  void compact();  // watches from older revisions get 410
+  void compact();  // from now on, watches from older revisions get 410
   void expire_continue_tokens();
   void throttle(Duration how_long, int retry_after);
-  void restore_etcd(std::uint64_t revision);  // sets state and revision back to `revision`
-  // Answers 403 from now on. Example: "create", "pods/eviction".
+  void restore_etcd(std::uint64_t revision);  // sets all objects and the revision back to `revision`
+  // From now on, the server answers requests with this verb for this resource with 403. Example: "create",
+  // "pods/eviction".
   void forbid(std::string_view verb, std::string_view resource);
   void permit(std::string_view verb, std::string_view resource);
   void stop_kubelet(std::string_view node);
   void start_kubelet(std::string_view node);
-  // Requests with this token come from `identity` from now on. Without `identity` they get 401.
+  // From now on, requests with this token come from `identity`. If `identity` is unset, they get 401.
   void set_token(std::string token, std::optional<Identity> identity);
   void stop_garbage_collector();
   void start_garbage_collector();

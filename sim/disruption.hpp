@@ -1,4 +1,5 @@
-// The disruption controller: computes the status of every PodDisruptionBudget as the real controller does. No I/O.
+// The simulated disruption controller: computes the status of every PodDisruptionBudget as the real controller does. No
+// I/O.
 #pragma once
 
 #include <set>
@@ -15,7 +16,8 @@ class DisruptionController {
  private:
   void look_later(const Key& budget, Duration delay);
   void sync(const Key& budget);
-  // expectation() and sum_of_scales() return nullopt if a pod's controller has no scale; *problem then says why.
+  // What a budget expects: the number of pods, and how many of them must be healthy. expectation() and sum_of_scales()
+  // return nullopt if a pod's controller has no scale; *problem then says why.
   struct Expectation {
     std::int64_t expected = 0;
     std::int64_t desired = 0;

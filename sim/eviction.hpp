@@ -1,4 +1,5 @@
-// The subresource pods/eviction: the server's algorithm, with its order of checks, its retries and its answers.
+// The subresource pods/eviction of the simulated API server: the real server's algorithm, with its order of checks, its
+// retries and its answers.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,8 @@ struct Admission {
 class Evictions {
  public:
   explicit Evictions(World& world) : world_(world) {}
-  // Calls `reply` once: at once, or later if the real server would retry or write a budget first.
+  // Handles an eviction. Calls `reply` exactly once: immediately, or later if the real server would retry or write a
+  // budget first.
   void handle(const Call& call, Reply reply, bool as_dry_run = false);
 
  private:
@@ -39,7 +41,8 @@ class Evictions {
   std::optional<StatusBody> delete_with_condition(const Shared& request, const std::string& pinned_version);
 
   World& world_;
-  std::map<Key, std::uint64_t> budget_writes_;  // number of writes by evictions; a different number means a conflict
+  // Number of writes to each budget by evictions. If it changes between read and write, the write is a conflict.
+  std::map<Key, std::uint64_t> budget_writes_;
 };
 
 }  // namespace haulout::sim

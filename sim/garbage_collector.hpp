@@ -1,4 +1,5 @@
-// Controllers that delete what Kubernetes deletes by itself: Leases whose owners are deleted, and old Events. No I/O.
+// Simulated controllers that delete what Kubernetes deletes by itself: Leases whose owners are deleted, and old Events.
+// No I/O.
 #pragma once
 
 #include "sim/world.hpp"
@@ -6,7 +7,7 @@
 namespace haulout::sim {
 
 // Deletes a Lease if it has owners and none of them exists any more. An owner exists if an object has its name and its
-// UID. Ignores other kinds.
+// UID. Ignores other kinds of objects.
 class OwnerGarbageCollector {
  public:
   explicit OwnerGarbageCollector(World& world);

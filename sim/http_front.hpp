@@ -1,5 +1,5 @@
-// Serves a Transport (a simulated cluster's API, optionally with injected faults) over HTTP/1.1 on a local address, in
-// real time. Cancellable. Borrows the transport and the clock.
+// Lets real clients talk to a simulated cluster: serves a Transport (the cluster's API, optionally with injected
+// faults) over HTTP/1.1 on a local address, in real time. Cancellable. Borrows the transport and the clock.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace haulout::sim {
 
 class HttpFront {
  public:
-  // Fails as http::Server::listen does.
+  // Opens the listening socket. Fails as http::Server::listen does.
   static Result<std::unique_ptr<HttpFront>> listen(boost::asio::any_io_executor executor, Clock& clock,
                                                    http::Transport& api, http::ServerOptions options = {});
 

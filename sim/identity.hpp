@@ -1,6 +1,6 @@
-// Callers of the simulated API server. The server recognizes a caller by its bearer token, as it recognizes a pod by
-// the token of its ServiceAccount. Requests without a token, or with an unknown one, come from the user of the
-// switches.
+// Identities of callers of the simulated API server. The server recognizes a caller by its bearer token, as it
+// recognizes a pod by the token of its ServiceAccount. Requests without a token, or with an unknown one, come from the
+// user in Switches::user (world.hpp).
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct Identity {
   std::string username;
   std::string uid;
   std::vector<std::string> groups;
-  // Claims of a token that is bound to a pod; empty otherwise.
+  // Values from a token that is bound to a pod; empty for other tokens.
   std::string node_name;
   std::string node_uid;
   std::string pod_name;
@@ -25,16 +25,17 @@ struct Identity {
   std::string credential_id{};
 };
 
-// A ServiceAccount with its groups, not bound to a pod.
+// Returns the identity of a ServiceAccount with its groups, not bound to a pod.
 Identity service_account(std::string_view ns, std::string_view name);
-// Identity of a kubelet's client certificate. It may do what sim/node_authorizer.hpp allows. All other identities may
-// do everything that is not in Switches::forbidden.
+// Returns the identity of the client certificate of this node's kubelet. It may do what sim/node_authorizer.hpp allows.
+// All other identities may do everything that is not in Switches::forbidden.
 Identity kubelet_of(std::string_view node);
 
-// Key: token. The value is empty for a token that is no longer valid.
+// Maps a token to the identity of its caller. The value is empty for a token that is no longer valid.
 using Tokens = std::map<std::string, std::optional<Identity>>;
 
-// Transport decorator: adds the token to every request. Borrows the inner transport.
+// A Transport that adds the bearer token to every request and passes it on to the inner transport. Borrows the inner
+// transport.
 class TokenTransport final : public http::Transport {
  public:
   TokenTransport(http::Transport& inner, std::string token) : inner_(inner), token_(std::move(token)) {}

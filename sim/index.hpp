@@ -1,5 +1,6 @@
-// Secondary index over the store, updated with every write, so that a search by label, controller, node or the like
-// needs no full scan. Pure.
+// Secondary index over the objects in the store, updated with every write, so that a search by label, controller, node
+// or the like needs no full scan. Each enumerator of By names one search: the form of the searched value, and the kinds
+// that it finds. Pure.
 #pragma once
 
 #include <map>
@@ -12,14 +13,15 @@
 namespace haulout::sim {
 
 enum class By {
-  label,       // "key=value": all objects, once for each of their labels
-  controller,  // UID of the controlling owner, empty without one: pods, ReplicaSets
-  node,        // spec.nodeName, empty for an unbound pod: pods
+  label,       // "key=value": all objects, each under every of its labels
+  controller,  // UID of the controlling owner; empty if there is none: pods, ReplicaSets
+  node,        // spec.nodeName; empty finds the unbound pods: pods
   claim,       // name of a mounted PersistentVolumeClaim: pods
   disrupted,   // "True": pods whose condition DisruptionTarget is True
-  demand,      // a label that the selector demands, as in `label`; empty without one: PodDisruptionBudgets
-  claim_ref,   // "namespace/name" of the claim in spec.claimRef: PersistentVolumes
-  volume,      // name of the attached PersistentVolume: VolumeAttachments
+  // One "key=value" that the selector demands; empty if it demands none: PodDisruptionBudgets.
+  demand,
+  claim_ref,  // "namespace/name" of the claim in spec.claimRef: PersistentVolumes
+  volume,     // name of the attached PersistentVolume: VolumeAttachments
 };
 
 std::string label_term(const std::string& key, const std::string& value);

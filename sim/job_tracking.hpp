@@ -1,6 +1,6 @@
 // Removes the finalizer `batch.kubernetes.io/job-tracking` from pods of Jobs, as the Job controller does when it has
-// counted an ended pod. Without this such a pod is never deleted. It works even if the Job does not exist. The
-// simulation has no other part of Jobs.
+// counted an ended pod. Without this controller, such a pod would never be deleted. It works even if the Job does not
+// exist. The simulation has no other part of Jobs.
 #pragma once
 
 #include "sim/world.hpp"

@@ -1,6 +1,6 @@
-// The kubelets of all nodes. They start bound pods, report them Ready, stop terminating pods, report these as Failed,
-// and remove them from the API. Since Kubernetes 1.27 every pod becomes Failed or Succeeded before its final delete. A
-// pod that was terminating when it was loaded continues from there.
+// The simulated kubelets of all nodes. They start bound pods, report them Ready, stop terminating pods, report these as
+// Failed, and remove them from the API. Since Kubernetes 1.27 every pod becomes Failed or Succeeded before its final
+// delete. A pod that was terminating when it was loaded continues from there.
 #pragma once
 
 #include <map>
@@ -29,9 +29,9 @@ class Kubelet {
   bool stopped_kubelet(const Json& pod) const;
 
   struct Stopping {
-    TimePoint asked;         // when the kubelet saw the request to stop
+    TimePoint asked;         // when the kubelet saw the request to stop the pod
     TimePoint done;          // when the pod will have stopped
-    std::uint64_t plan = 0;  // number of its latest step on the agenda; older steps are void
+    std::uint64_t plan = 0;  // number of the latest planned step of this pod; older steps are void
     bool finished = false;
   };
   World& world_;

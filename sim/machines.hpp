@@ -1,4 +1,4 @@
-// The machines under the nodes: they go down, come up with another boot ID, and register again. No I/O.
+// The simulated machines under the Nodes: they go down, come up with another boot ID, and register again. No I/O.
 #pragma once
 
 #include "sim/kubelet.hpp"
@@ -9,10 +9,10 @@ class Machines {
  public:
   Machines(World& world, Kubelet& kubelet) : world_(world), kubelet_(kubelet) {}
 
-  // Stops the kubelet and makes its Node NotReady, at once. The pods stay, but are not Ready.
+  // Takes the machine down: stops the kubelet and makes its Node NotReady, at once. The pods stay, but are not Ready.
   void down(const std::string& node);
-  // Starts the kubelet and makes the Node Ready, with `boot_id` (empty keeps the old boot ID). Its pods become Ready
-  // after Timing::pod_start.
+  // Brings the machine up: starts the kubelet and makes the Node Ready, with `boot_id` (empty keeps the old boot ID).
+  // Its pods become Ready after Timing::pod_start.
   void up(const std::string& node, const std::string& boot_id);
   // Deletes the Node and registers it again: new UID, no annotations, not cordoned, all labels except Haulout's.
   void register_again(const std::string& node);

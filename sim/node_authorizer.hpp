@@ -1,7 +1,8 @@
-// Rights of a kubelet's credential: kube-apiserver's Node authorizer and its admission plug-in NodeRestriction, with
-// the answers of 1.36. A node may access its own Node, the pods that are bound to it, their claims and volumes, and the
-// VolumeAttachments that name it. For any other object it gets 403, not 404, so that it cannot find out whether the
-// object exists. The same holds after a deletion. Pure; both read the current storage.
+// Decides what a kubelet's credential may do: kube-apiserver's Node authorizer and its admission plug-in
+// NodeRestriction, with the answers of 1.36. A node may access its own Node, the pods that are bound to it, their
+// claims and volumes, and the VolumeAttachments that name it. For any other object it gets 403, not 404, so that it
+// cannot find out whether the object exists. It also gets 403 when it reads such a pod, claim, volume or
+// VolumeAttachment after its deletion. Pure; both functions read the current storage.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@
 
 namespace haulout::sim {
 
-// Returns the node of "system:node:<name>"; empty for any other user.
+// Returns <name> if the user is "system:node:<name>", the user of that node's kubelet; empty for any other user.
 std::string node_of_user(std::string_view user);
 
 // Returns the refusal of the Node authorizer; nullopt if it allows the call.

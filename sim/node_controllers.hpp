@@ -1,5 +1,5 @@
-// Controllers for nodes and namespaces: the unschedulable taint, pods of deleted Nodes, and terminating namespaces. No
-// I/O.
+// Simulated controllers for nodes and namespaces: the unschedulable taint, pods of deleted Nodes, and terminating
+// namespaces. No I/O.
 #pragma once
 
 #include "sim/world.hpp"

@@ -18,13 +18,13 @@ using placement::Json;
 using placement::Object;
 
 struct ResourceInfo {
-  std::string_view resource;  // plural, as in the path
+  std::string_view resource;  // plural, as in the path of a request: "pods"
   std::string_view kind;
-  std::string_view group;  // empty for the core group
+  std::string_view group;  // API group; empty for the core group
   std::string_view version;
   bool namespaced;
   std::string api_version() const;
-  // The name in the server's messages: "nodes", "poddisruptionbudgets.policy".
+  // Returns the name of the resource in the server's messages: "nodes", "poddisruptionbudgets.policy".
   std::string qualified() const;
 };
 // Returns true if the resource has a scale subresource.
@@ -36,12 +36,12 @@ const std::vector<ResourceInfo>& all_resources();
 
 struct Key {
   std::string resource;
-  std::string ns;  // empty for cluster-scoped objects
+  std::string ns;  // namespace; empty for cluster-scoped objects
   std::string name;
   auto operator<=>(const Key&) const = default;
 };
 
-// placement/objects.hpp defines the readers of the fields that decide where a pod can be scheduled.
+// Functions from placement/objects.hpp that read the fields that decide where a pod can be scheduled.
 using placement::at;
 using placement::condition;
 using placement::controller_of;
@@ -66,13 +66,14 @@ bool is_mirror(const Json& pod);
 // not terminating.
 bool may_stay(const Json& pod);
 bool pod_ready(const Json& pod);
-// Names of the PersistentVolumeClaims that the pod mounts.
+// Returns the names of the PersistentVolumeClaims that the pod mounts.
 std::vector<std::string> claims_of(const Json& pod);
-// Adds or replaces a condition. lastTransitionTime changes only if the status changes.
+// Adds the condition `value` to status.conditions, or replaces the one of its type. lastTransitionTime changes only if
+// the status changes.
 void set_condition(Json& object, Json value, WallTime now);
 
-// Duration in an annotation of the simulation: "1500ms", "2s", "1h30m". Returns `otherwise` if the annotation is
-// absent, unreadable or negative.
+// Returns the duration in the annotation `key`, which controls the simulation: "1500ms", "2s", "1h30m". Returns
+// `otherwise` if the annotation is absent, unreadable or negative.
 Duration annotated(const Json& object, const char* key, Duration otherwise);
 
 }  // namespace haulout::sim

@@ -9,8 +9,8 @@
 
 namespace haulout::sim {
 
-// Rethrows what the coroutine throws. Fails with Errc::invalid if the coroutine does not end: it waits for something
-// that never happens, or continues without end.
+// Runs the coroutine to its end. Rethrows what it throws. Fails with Errc::invalid if the coroutine does not end: it
+// waits for something that never happens, or continues without end.
 Result<> play(boost::asio::io_context& context, VirtualClock& clock, boost::asio::awaitable<void> coroutine);
 
 }  // namespace haulout::sim

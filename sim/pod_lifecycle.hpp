@@ -1,5 +1,5 @@
-// Deletion of objects: at once, or gracefully as for pods; finalizers delay the removal. The API's DELETE, evictions,
-// controllers and kubelets use it. No I/O.
+// Deletion of objects in the simulated cluster: at once, or gracefully as for pods; finalizers delay the removal. The
+// API's DELETE, evictions, controllers and kubelets use it. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace haulout::sim {
 
 struct Deletion {
-  Object object;      // last state that was written; null if there was no such object
+  Object object;      // last state of the object that was written; null if there was no such object
   bool gone = false;  // true if the object was removed from storage
 };
 
@@ -19,7 +19,8 @@ struct Deletion {
 // objects are removed at once, or wait for their finalizers.
 Deletion delete_gracefully(World& world, const Key& key, std::optional<std::int64_t> grace_seconds);
 
-// Sets condition DisruptionTarget as an eviction does. Writes nothing if an eviction has already set it.
+// Sets the condition DisruptionTarget of the pod, as an eviction does. Writes nothing if an eviction has already set
+// it.
 void mark_disruption_target(World& world, const Key& pod, const std::string& manager);
 
 }  // namespace haulout::sim

@@ -12,8 +12,8 @@ Json owner_reference(const Json& owner);
 
 // Returns a pod with this name. The API server and its admission plug-ins write fields into pods that the template does
 // not have (LimitRange, overhead of the RuntimeClass, priority, sidecars that a webhook adds). These fields are copied
-// from `sibling`, a pod of the same controller. If `sibling` is null, containers request their limits, as every API
-// server sets it.
+// from `sibling`, a pod of the same controller. If `sibling` is null, resource requests that are missing get the value
+// of their limits, as every API server sets them.
 Json pod_of_template(const Json& controller, const Json& sibling, const std::string& name);
 
 }  // namespace haulout::sim

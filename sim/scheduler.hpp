@@ -1,7 +1,8 @@
-// Scheduler: binds pods to nodes with capacity for them (placement/room.hpp). It chooses a node when it sees the pod
-// and binds scheduler_lag later, so that a cordon can come in between, as in a real cluster. A pod that fits nowhere is
-// tried again when a node changes or a pod is deleted. A pod with scheduling gates gets no node. The scheduler preempts
-// no pod: if a pod would fit in place of pods of lower priority, it gets status.nominatedNodeName and waits.
+// The simulated scheduler: binds pods to nodes with capacity for them (placement/room.hpp). It chooses a node when it
+// sees the pod, and binds the pod Timing::scheduler_lag later, so that a cordon can come in between, as in a real
+// cluster. A pod that fits nowhere is tried again when a node changes or a pod is deleted. A pod with scheduling gates
+// gets no node. The scheduler preempts no pod: if a pod would fit in place of pods of lower priority, it gets
+// status.nominatedNodeName and waits.
 #pragma once
 
 #include <map>
@@ -34,11 +35,12 @@ class Scheduler {
   void retry_later();
 
   World& world_;
-  // Pods that are being scheduled: UID to chosen node. The node is empty until it is chosen; then the pod counts there.
+  // Pods that are being scheduled. Key: UID; value: chosen node, empty until it is chosen. From then on the pod counts
+  // as using capacity of that node.
   std::map<std::string, std::string> under_way_;
   // Pods and free capacity by node. Built when the first pod is scheduled, then updated with every change.
   std::optional<placement::Room> room_;
-  std::map<Key, Standing> standing_;  // pods that `room_` counts, and where
+  std::map<Key, Standing> standing_;  // pods that `room_` counts, each with the node on which it counts
   bool retry_planned_ = false;
   bool no_room_ = false;  // true if some pod fitted nowhere at its latest try
 };

@@ -12,13 +12,13 @@ namespace haulout::sim {
 
 using placement::Selector;
 
-// The query option ?fieldSelector=. As in the API, it only compares for equality or inequality.
+// The query option ?fieldSelector=. As in the API, a field selector compares fields only for equality or inequality.
 class FieldSelector {
  public:
-  // Returns nullopt on failure; then *problem is the server's message.
+  // Parses the selector. Returns nullopt if it is invalid; then *problem is the server's message.
   static std::optional<FieldSelector> parse(std::string_view text, const ResourceInfo& info, std::string* problem);
   bool matches(const Json& object) const;
-  // Returns the value that every matching object has in this field; nullopt if the selector demands none.
+  // Returns the value that the selector demands in the field at the JSON pointer; nullopt if it demands none.
   std::optional<std::string> demand(std::string_view pointer) const;
 
  private:
@@ -30,7 +30,7 @@ class FieldSelector {
   std::vector<Term> terms_;
 };
 
-// Objects that a list or watch selects.
+// Says which objects a list or watch selects.
 struct Selection {
   std::string resource;
   std::string ns;

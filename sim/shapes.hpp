@@ -1,5 +1,6 @@
-// Type check of an object's fields, as the API server's decoder does it first: for example, it refuses a string in
-// place of a list. Objects from a file have not passed that decoder, but the simulation relies on the types. Pure.
+// Checks the types of an object's fields, as the API server's decoder does before anything else: for example, it
+// refuses a string in place of a list. Objects from a file have not passed that decoder, but the simulation relies on
+// the types. Pure.
 #pragma once
 
 #include <optional>

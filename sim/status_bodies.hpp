@@ -1,4 +1,5 @@
-// The API server's answers, byte for byte: metav1.Status bodies and their headers. Pure.
+// Builds the answers of the simulated API server, equal to the real ones byte for byte: metav1.Status bodies and their
+// headers. Pure.
 #pragma once
 
 #include <string>
@@ -25,16 +26,16 @@ struct StatusBody {
   std::string kind;
   std::vector<Cause> causes;
   int retry_after = 0;
-  bool empty_details = false;    // true for answers with "details":{}
-  std::string continue_token;    // metadata.continue
+  bool empty_details = false;    // true if the answer has "details":{}
+  std::string continue_token;    // metadata.continue of the answer
   bool from_authorizer = false;  // true adds the header X-Content-Type-Options: nosniff
 
-  std::string json() const;  // without a final newline
+  std::string json() const;  // the body, without a final newline
   http::Response response() const;
 };
 
 http::Response json_response(int status, std::string json);
-// {"kind":"Status",…,"status":"Success","code":201}
+// Returns a Status of success: {"kind":"Status",…,"status":"Success","code":201}.
 http::Response success(int code);
 http::Response plain_text(int status, std::string body);
 
@@ -59,9 +60,9 @@ StatusBody expired_continue(std::string token);
 StatusBody too_large_revision(std::uint64_t wanted, std::uint64_t current);
 StatusBody unauthorized();
 StatusBody shutting_down();
-// text/plain, from a server that shuts down and runs with --shutdown-send-retry-after.
+// Returns the text/plain answer of a server that shuts down and runs with --shutdown-send-retry-after.
 http::Response try_again_later();
-// text/plain, as API Priority and Fairness answers.
+// Returns the text/plain answer (429) by which API Priority and Fairness throttles a client.
 http::Response too_many_requests(int retry_after);
 
 }  // namespace haulout::sim

@@ -1,8 +1,8 @@
-// The storage behind the API: every object by resource, namespace and name, one strictly increasing revision for all
-// objects, and the history from which watches are served. No I/O.
+// The storage behind the simulated API server: every object by resource, namespace and name, one strictly increasing
+// revision for all objects, and the history of changes from which watches are served. No I/O.
 //
-// Listeners are called during the change, in the order in which they were added. They may only record the change; they
-// must not change the store. Single-threaded.
+// The store calls its listeners during each change, in the order in which they were added. They may only record the
+// change; they must not change the store. Single-threaded.
 #pragma once
 
 #include <deque>
@@ -23,9 +23,10 @@ struct Change {
   std::uint64_t revision;
   TimePoint time;
   Key key;
-  Object object;  // for deleted: the last state, with the revision of the deletion
-  Object before;  // null for added
-  // True for a change that an etcd restore causes: the difference that clients find when they list again.
+  Object object;  // state after the change; if deleted, the last state with the revision of the deletion
+  Object before;  // state before the change; null if added
+  // True if the change comes from a restore of etcd (Store::restore()): a difference that clients find when they list
+  // again.
   bool restored = false;
 };
 
@@ -34,17 +35,17 @@ class Store {
   Store(Clock& clock, Rng& rng) : clock_(clock), rng_(rng) {}
 
   Object get(const Key& key) const;
-  // Sorted by namespace and name. An empty namespace means all namespaces.
+  // Returns the objects of the resource, sorted by namespace and name. An empty namespace means all namespaces.
   std::vector<Object> list(std::string_view resource, std::string_view ns = {}) const;
-  // Like list() above, but only objects that the index has under `value`.
+  // Like list(resource, ns), but returns only objects that the index has under `value`.
   std::vector<Object> list(std::string_view resource, std::string_view ns, By by, const std::string& value) const;
-  // Like list() above, but only objects that match the selection.
+  // Like list(resource, ns), but returns only objects that match the selection.
   std::vector<Object> select(const Selection& selection) const;
-  // Number of objects that these three functions have returned or examined so far: a measure of work.
+  // Returns how many objects list() and select() have returned or examined so far, as a measure of work.
   std::uint64_t listed() const { return listed_; }
 
-  // Adds uid, creationTimestamp and generation if they are absent, and sets resourceVersion. Returns null if the name
-  // is taken.
+  // Stores a new object. Adds uid, creationTimestamp and generation if they are absent, and sets resourceVersion.
+  // Returns null if the name is taken.
   Object create(std::string_view resource, Json object);
   // Stores the new state under the next revision. Writes nothing if the state is equal to the old one. Returns null if
   // the object does not exist. Removes the object if it is terminating with a grace period of 0 and has just lost its
@@ -57,15 +58,15 @@ class Store {
   std::uint64_t revision() const { return revision_; }
   std::string new_uid();
 
-  // History, oldest first. It contains no change at or below history_start().
+  // Returns the changes that watches can still deliver, oldest first. They begin after the revision history_start().
   const std::deque<Change>& history() const { return history_; }
   std::uint64_t history_start() const { return history_start_; }
   void forget_history() {
     history_.clear();
     history_start_ = revision_;
   }
-  // Simulates an etcd that was restored from an older backup: sets the state back to that revision, which must still be
-  // in the history. Listeners get a `restored` change for each object that differs. The history is empty afterwards.
+  // Simulates an etcd that was restored from an older backup: sets the state back to `revision`, which must still be in
+  // the history. Listeners get a `restored` change for each object that differs. The history is empty afterwards.
   void restore(std::uint64_t revision);
 
   void listen(std::function<void(const Change&)> listener) { listeners_.push_back(std::move(listener)); }
@@ -75,7 +76,7 @@ class Store {
 
  private:
   std::vector<Object> in(const Index::Objects& objects, std::string_view resource, std::string_view ns) const;
-  // Returns a superset of the objects that match.
+  // Returns a superset of the objects that match the selection, found by the index.
   std::vector<Object> candidates(const Selection& selection) const;
   void put(const Key& key, const Object& before, const Object& after);
   void record(ChangeType type, Key key, Object object, Object before);

@@ -9,13 +9,14 @@
 
 namespace haulout::sim {
 
-// Returns nullopt if the text is not JSON. Appends to `duplicates` a `duplicate field "a.b"` for each duplicate.
+// Parses the text. Returns nullopt if it is not JSON. Appends to `duplicates` a `duplicate field "a.b"` for each
+// duplicate.
 std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates);
 
-// Return `unknown field "a.b"` for each field that the kind does not have.
+// These functions return `unknown field "a.b"` for each field of the body that its kind does not have.
 std::vector<std::string> unknown_eviction_fields(const Json& body);
 std::vector<std::string> unknown_delete_options_fields(const Json& body);
-// For Node, Lease, Event and ConfigMap, and patches of them; empty for other kinds.
+// Checks Nodes, Leases, Events and ConfigMaps, and patches of these; returns an empty list for other kinds.
 std::vector<std::string> unknown_fields(const ResourceInfo& info, const Json& body);
 
 }  // namespace haulout::sim

@@ -1,5 +1,5 @@
-// Objects as JSON text. The text is made once for each state of an object, because lists and watches send the same
-// states many times. No I/O.
+// A cache of objects as JSON text. The text is made once for each state of an object, because lists and watches send
+// the same states many times. No I/O.
 #pragma once
 
 #include <string>
@@ -17,12 +17,12 @@ class Texts {
   };
   explicit Texts(Form form) : form_(form) {}
 
-  // Returns the text of the object. The reference is valid until the next call.
+  // Returns the JSON text of the object. The reference is valid until the next call.
   const std::string& of(const Object& object);
 
  private:
   struct Entry {
-    Object object;  // held, so that no other object can get its address, the key of this entry
+    Object object;  // kept, so that no other object can get its address, the key of this entry
     std::string text;
   };
   static constexpr std::size_t most = 500;

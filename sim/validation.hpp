@@ -1,4 +1,4 @@
-// Validation by the API server of the objects that an agent writes (Leases, Events, labels), with the server's
+// Checks the objects that an agent writes (Leases, Events, labels) as the API server validates them, with the server's
 // messages. Pure.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace haulout::sim {
 
-// Returns the decoder's message if a value cannot be decoded: a MicroTime without exactly six decimals.
+// Returns the message of the server's decoder if it cannot decode a value, namely a MicroTime without exactly six
+// decimals.
 std::optional<std::string> undecodable(const ResourceInfo& info, const Json& object);
 
 // Returns a 422 if the object is invalid. `before` is the stored object, or null if the object is new.

@@ -1,6 +1,6 @@
-// Clock in virtual time: no real time passes. Sleepers are in a queue, ordered by (time, order of arrival). run() polls
-// the io_context until it is idle, then jumps to the next sleeper. The same inputs give the same order on every
-// machine.
+// A Clock in virtual time: no real time passes while code sleeps. Sleepers, which are the alarms that are set, are in a
+// queue, ordered by (time, order of arrival). run() polls the io_context until it is idle, then jumps to the next
+// sleeper. The same inputs give the same order on every machine.
 //
 // Everything must run on this one io_context: while another thread or process works, the context looks idle and time
 // would run ahead. Wall time advances with monotonic time from a fixed start; a test may shift it.
@@ -27,8 +27,8 @@ class VirtualClock final : public Clock {
   void shift_wall(Duration delta) { wall_shift_ += delta; }
 
   enum class Stop {
-    idle,      // no handler is ready and no sleeper has a time
-    deadline,  // the next sleeper is later than `until`; the time is `until`
+    idle,      // nothing is left to run: no handler is ready, and no sleeper has a time
+    deadline,  // the next sleeper is later than `until`; the clock shows `until`
     steps,     // too many jumps, which means a livelock
   };
   // Runs until one of the conditions in Stop holds. Sleepers at TimePoint::max() never wake by time.

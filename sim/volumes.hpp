@@ -1,5 +1,5 @@
-// Volumes: the attach-detach controller of the control plane, and the external-attacher of the CSI driver, which
-// carries out what VolumeAttachments request.
+// Simulates the attaching of volumes: the attach-detach controller of the control plane, and the external-attacher of
+// the CSI driver, which carries out what VolumeAttachments request.
 //
 // A bound pod gets a VolumeAttachment for each claim that is bound to a CSI volume, or to a volume that was migrated to
 // CSI. It gets none if the CSIDriver needs none, or while another node has a volume that only one node may use. When
@@ -39,15 +39,17 @@ class Volumes {
   void look(const Place& place, TimePoint unused_since);
   void attach(const Place& place, const Json& volume);
   void attach_later(const Key& attachment, const Place& place, const Json& volume);
-  // Update Node.status: the volumes that the kubelet uses, and those that the controller has attached.
+  // tell_in_use() and tell_attached() update Node.status: the volumes that the kubelet uses, and those that the
+  // controller has attached.
   void tell_in_use(const Place& place, const Json& volume, bool in_use);
   void tell_attached(const Place& place, const Json& volume, bool attached);
   void ask_to_detach(const Key& attachment);
-  // The driver's part. It begins when the VolumeAttachment is terminating, no matter which client deleted it.
+  // detach() is the part of the CSI driver. It begins when the VolumeAttachment is terminating, no matter which client
+  // deleted it.
   void detach(const Key& key, const Json& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
   bool used(const Place& place) const;
-  // The name of the volume in the Node's status.
+  // Returns the name by which the Node's status lists the volume.
   std::string unique_name(const Place& place, const Json& volume) const;
   // Returns true if the Node's status lists the volume as in use or as attached.
   bool told(const Place& place) const;

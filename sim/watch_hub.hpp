@@ -1,5 +1,5 @@
-// All open watches. The hub serves each watch from the history, then sends it every change, bookmarks and its end, one
-// JSON line at a time. A watch lives as long as its reader holds the channel.
+// The open watches of the simulated API server. The hub serves each watch from the history of the store, then sends it
+// every change, bookmarks and its end, one JSON line at a time. A watch lives as long as its reader keeps the channel.
 #pragma once
 
 #include <deque>
@@ -13,12 +13,12 @@
 
 namespace haulout::sim {
 
-// What the server has sent to one reader and the reader has not read yet.
+// One watch as its reader sees it: the lines that the server has sent and the reader has not read yet.
 struct WatchChannel {
   explicit WatchChannel(boost::asio::any_io_executor executor) : changed(executor) {}
   enum class End { open, proper, reset };
 
-  std::deque<std::pair<TimePoint, std::string>> lines;  // with their times of arrival
+  std::deque<std::pair<TimePoint, std::string>> lines;  // watch events as JSON lines, with their times of arrival
   TimePoint last_arrival{};
   End end = End::open;
   Notifier changed;
@@ -26,9 +26,10 @@ struct WatchChannel {
 
 struct WatchRequest {
   Selection selection;
-  std::optional<std::uint64_t> after;  // resourceVersion to continue after; absent: begin with all objects that exist
+  // The resourceVersion after which the watch continues. Unset: it begins with all objects that exist.
+  std::optional<std::uint64_t> after;
   bool bookmarks = false;
-  bool initial_events_end = false;  // sendInitialEvents: send a bookmark after the objects that exist
+  bool initial_events_end = false;  // true for sendInitialEvents: the hub sends a bookmark after the objects that exist
   std::chrono::seconds timeout{1800};
 };
 
@@ -39,17 +40,18 @@ class WatchHub {
   std::shared_ptr<WatchChannel> open(WatchRequest request);
 
   void end_all(WatchChannel::End how);
-  // All open watches deliver nothing any more (a black hole). They stay open until they are reset or their readers drop
-  // them.
+  // Makes all open watches deliver nothing any more, as if the network dropped their packets. They stay open until they
+  // are reset or their readers drop them.
   void silence_all();
-  // No watch event arrives before `when`, as if the watch cache were behind the storage. Lists are up to date.
+  // Delays watch events: none arrives before `when`, as if the watch cache were behind the storage. Lists are up to
+  // date.
   void lag_until(TimePoint when) { behind_until_ = when; }
   std::size_t open_watches() const;
 
  private:
   struct Watch {
     WatchRequest request;
-    std::optional<std::string> name;  // name in the field selector, if it selects one object
+    std::optional<std::string> name;  // name that the field selector demands, if it selects one object
     std::weak_ptr<WatchChannel> channel;
     bool silent = false;
   };

@@ -1,4 +1,5 @@
-// A complete response as a BodyStream: for a refused watch, or for a proxy's page in place of a watch. No I/O.
+// A complete response in the form of a stream (BodyStream). It is the answer to a watch request that the server
+// refuses, or that a proxy answers with a page of its own. No I/O.
 #pragma once
 
 #include <utility>

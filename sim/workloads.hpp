@@ -1,5 +1,6 @@
-// Controllers that create replacements: ReplicaSet (with its Deployment), StatefulSet, DaemonSet. Pods of Jobs and bare
-// pods are not replaced. A controller checks its whole set Timing::controller_lag after any change of the set.
+// Simulated controllers that create replacements of deleted pods: ReplicaSet (with its Deployment), StatefulSet,
+// DaemonSet. Pods of Jobs and bare pods are not replaced. A controller checks all pods of a workload
+// Timing::controller_lag after any change of the workload or its pods.
 #pragma once
 
 #include <map>
@@ -29,7 +30,7 @@ class Workloads {
 
   World& world_;
   std::set<Key> planned_;
-  std::map<std::string, Object> newest_;  // newest pod, even if deleted; key: UID of its controller
+  std::map<std::string, Object> newest_;  // newest pod of each controller, even if deleted; key: UID of the controller
 };
 
 }  // namespace haulout::sim

@@ -1,5 +1,5 @@
-// State that all parts of the simulated cluster share: storage, agenda, delays and switches. Cluster owns it; every
-// part keeps a reference.
+// State that all parts of the simulated cluster share: the storage, the agenda (planned steps), the delays (Timing) and
+// the switches that change the behaviour of the parts (Switches). Cluster owns it; every part keeps a reference.
 #pragma once
 
 #include <set>
@@ -22,53 +22,60 @@ namespace haulout::sim {
 // A PodDisruptionBudget may state how many pods the controllers of its pods want. These controllers need not exist:
 //   sim.haulout.dev/expects-pods: "3"
 struct Timing {
-  Duration api_latency = std::chrono::milliseconds(2);         // round trip, without processing in the server
-  Duration api_latency_jitter = std::chrono::milliseconds(3);  // upper bound of a uniform random addition
-  Duration watch_latency = std::chrono::milliseconds(1);       // from a change to the arrival of its watch event
+  Duration api_latency = std::chrono::milliseconds(2);         // round trip of a request, without processing
+  Duration api_latency_jitter = std::chrono::milliseconds(3);  // upper bound of a uniform random addition to it
+  Duration watch_latency = std::chrono::milliseconds(1);       // time from a change to the arrival of its watch event
   Duration watch_latency_jitter = std::chrono::milliseconds(1);
   // Time between an eviction's read and write of a budget. A write by another eviction in between causes a conflict.
   Duration budget_write = std::chrono::milliseconds(1);
-  Duration conflict_pause = std::chrono::milliseconds(500);  // pause before the server's own retry; 20 tries
-  Duration controller_lag = std::chrono::milliseconds(50);   // reaction time of workload controllers
-  Duration scheduler_lag = std::chrono::milliseconds(100);   // from choosing a pod's node to binding the pod
+  // Pause of the server before it retries after a conflict; 20 tries.
+  Duration conflict_pause = std::chrono::milliseconds(500);
+  Duration controller_lag = std::chrono::milliseconds(50);  // reaction time of the workload controllers
+  Duration scheduler_lag = std::chrono::milliseconds(100);  // time from choosing a pod's node to binding the pod
   Duration pod_start = std::chrono::seconds(1);
-  double termination = 1.0;                      // fraction of the grace period that a pod uses
-  Duration termination_limit = Duration::max();  // upper limit for the time that a pod uses
+  double termination = 1.0;                      // fraction of its grace period that a pod takes to stop
+  Duration termination_limit = Duration::max();  // longest time that a pod takes to stop
   // A kubelet reports the ends of pods one after another. Each report takes this long.
   Duration kubelet_report{};
   Duration disruption_lag = std::chrono::milliseconds(20);
   // After this time the disruption controller takes an eviction back that led to no deletion.
   Duration disruption_timeout = std::chrono::minutes(2);
   Duration taint_lag = std::chrono::milliseconds(11);
-  Duration namespace_lag = std::chrono::milliseconds(200);  // from its deletionTimestamp to the deletion of its objects
-  Duration pod_gc_lag = std::chrono::seconds(40);           // from the deletion of a Node to the removal of its pods
+  // Time from the deletionTimestamp of a namespace to the deletion of its objects.
+  Duration namespace_lag = std::chrono::milliseconds(200);
+  // Time from the deletion of a Node to the removal of its pods.
+  Duration pod_gc_lag = std::chrono::seconds(40);
   // Delays until a Lease without an existing owner is removed, each plus a random part up to its jitter. `gc_…` counts
   // from the deletion of an owner, `dead_owner_…` from a write of the Lease with owners that do not exist.
   Duration gc_lag = std::chrono::milliseconds(15);
   Duration gc_jitter = std::chrono::milliseconds(115);
   Duration dead_owner_lag = std::chrono::milliseconds(14);
   Duration dead_owner_jitter = std::chrono::milliseconds(26);
-  Duration attach = std::chrono::seconds(1);          // time that a driver needs to attach a volume
-  Duration unmount = std::chrono::milliseconds(500);  // from the end of the volume's last pod to the request to detach
+  Duration attach = std::chrono::seconds(1);  // time that a driver needs to attach a volume
+  // Time from the end of the last pod that uses a volume on a node to the request to detach the volume.
+  Duration unmount = std::chrono::milliseconds(500);
   Duration detach = std::chrono::seconds(2);
-  Duration attach_retry = std::chrono::seconds(5);  // pause before the next try while another node has the volume
-  Duration force_detach = std::chrono::minutes(6);  // for a node with a stopped kubelet; the real controller's value
+  // Pause before the next try to attach a volume while another node has it.
+  Duration attach_retry = std::chrono::seconds(5);
+  // Time after which a volume is detached from a node with a stopped kubelet. The value is the real controller's.
+  Duration force_detach = std::chrono::minutes(6);
   Duration event_ttl = std::chrono::hours(1);
   Duration bookmark_every = std::chrono::seconds(60);
   std::chrono::seconds watch_default{1800};
 };
 
 struct Switches {
-  std::string user = "haulout";  // user of requests that carry none of the tokens
+  std::string user = "haulout";  // user of requests that carry none of `tokens`
   Tokens tokens;
-  std::set<std::string> forbidden;  // answered with 403: "create pods/eviction", "watch pods", …
-  TimePoint refused_until{};        // until then connections are refused
-  TimePoint shutting_down_until{};  // until then 503 with Retry-After 1
-  bool says_retry_after = false;    // as with --shutdown-send-retry-after: 429 with Retry-After 5 instead
-  TimePoint throttled_until{};      // until then 429 as text/plain
-  int throttle_retry_after = 1;     // seconds
-  bool unauthorized = false;        // 401 for every request
-  bool node_restriction = true;     // admission plug-in NodeRestriction
+  std::set<std::string> forbidden;  // requests answered with 403: "create pods/eviction", "watch pods", …
+  TimePoint refused_until{};        // until this time the server refuses connections
+  TimePoint shutting_down_until{};  // until this time the server answers 503 with Retry-After 1
+  // While shutting down, the server answers 429 with Retry-After 5 instead, as with --shutdown-send-retry-after.
+  bool says_retry_after = false;
+  TimePoint throttled_until{};   // until this time the server answers 429 as text/plain
+  int throttle_retry_after = 1;  // value of Retry-After in the 429, in seconds
+  bool unauthorized = false;     // the server answers 401 to every request
+  bool node_restriction = true;  // the admission plug-in NodeRestriction is on
   bool disruption_controller = true;
   bool scheduler = true;
   bool workload_controllers = true;
@@ -76,9 +83,9 @@ struct Switches {
   // A pod starts only when its volumes are attached, as in a real cluster. Off by default, so that the seeds of
   // generated worlds keep their course.
   bool pods_wait_for_volumes = false;
-  bool garbage_collector = true;           // removes Leases whose owners are deleted
-  bool budget_writes_conflict = false;     // as if a client rewrote every budget all the time
-  std::set<std::string> stopped_kubelets;  // by node name
+  bool garbage_collector = true;           // the collector removes Leases whose owners are deleted
+  bool budget_writes_conflict = false;     // every write of a budget by an eviction fails with a conflict
+  std::set<std::string> stopped_kubelets;  // names of nodes whose kubelets do nothing
 };
 
 struct World {

@@ -19,8 +19,8 @@ class CordonJob final : public Job {
 
   Tools tools_;
   Settings settings_;
-  std::vector<k8s::Node> left_;  // nodes that are not done yet
-  bool changing_ = false;        // a change of the first node in left_ is in flight; never true in a dry run
+  std::vector<k8s::Node> left_;  // nodes that the job has not changed yet
+  bool changing_ = false;  // true while a change of the first node in `left_` is in flight; never true in a dry run
   int exit_code_ = 0;
 };
 

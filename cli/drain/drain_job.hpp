@@ -1,7 +1,7 @@
-// `haulout drain`: preflights all nodes, then cordons all, then evicts the pods of one node after the other. A failure
-// of one node does not stop the next. A name that does not exist stops the command before it touches anything. If the
-// command runs in a pod, that pod is evicted last, and its node is drained last. The summary of a node is printed when
-// its drain ends; after an interruption, finish() prints the remaining summaries.
+// `haulout drain`: checks all nodes before it changes anything (preflight), then cordons all, then evicts the pods of
+// one node after the other. A failure of one node does not stop the next. A name that does not exist stops the command
+// before it touches anything. If the command runs in a pod, that pod is evicted last, and its node is drained last. The
+// summary of a node is printed when its drain ends; after an interruption, finish() prints the remaining summaries.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ class DrainJob final : public Job {
   struct NodeDrain {
     std::unique_ptr<drain::Drain> drain;
     drain::RequestCounts requests;
-    bool ended = false;       // a stage has ended the drain, or the last stage is over
-    bool summarised = false;  // its summary has been printed
+    bool ended = false;       // true if a stage has ended the drain of the node, or the last stage is over
+    bool summarised = false;  // true if the summary of the node has been printed
   };
   enum class Stage { preflight, cordon, evict };
 
@@ -48,8 +48,8 @@ class DrainJob final : public Job {
   Observers observers_;
   LiveView* live_;
   std::vector<NodeDrain> nodes_;
-  NodeDrain* current_ = nullptr;          // the node whose requests are being counted; nullptr between stages
-  drain::RequestCounts charged_;          // the counts of the ledger at the last charge_requests()
+  NodeDrain* current_ = nullptr;          // node to which requests are charged now; nullptr between stages
+  drain::RequestCounts charged_;          // what the request ledger had counted at the last charge_requests()
   std::optional<int> failure_exit_code_;  // set if the command failed before it had a node to drain
 };
 

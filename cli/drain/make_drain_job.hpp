@@ -8,7 +8,7 @@
 
 namespace haulout::cli {
 
-// A MakeJob (program.hpp). `settings.command` must be one of these three.
+// Implements MakeJob (program.hpp). `settings.command` must be drain, cordon or uncordon.
 std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings);
 
 }  // namespace haulout::cli

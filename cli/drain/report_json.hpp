@@ -1,5 +1,5 @@
-// Formats reports and events as JSON, with the fields in the fixed order that docs/output.md promises. Times are RFC
-// 3339 in UTC with microseconds, or null. Pure.
+// Formats the reports and events of drains as JSON, with the fields in the fixed order that docs/output.md promises.
+// Times are RFC 3339 in UTC with microseconds, or null. Pure.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace haulout::cli {
 
-// One object of kind DrainReport, indented, with a line break at its end.
+// Returns one JSON object of kind DrainReport, indented, with a line break at its end.
 std::string report_json(const drain::Report& report);
-// One object of kind DrainReportList, indented, with a line break at its end.
+// Returns one JSON object of kind DrainReportList, indented, with a line break at its end.
 std::string report_list_json(const std::vector<drain::Report>& reports);
-// One event on a single line, without a line break.
+// Returns one event as a JSON object on a single line, without a line break.
 std::string event_json(const drain::Event& event);
 
 }  // namespace haulout::cli

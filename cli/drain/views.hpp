@@ -11,8 +11,8 @@
 
 namespace haulout::cli {
 
-// Prints one line per change: lines that kubectl prints, too, as results (Console::say), all others as warnings
-// (Console::warn). Borrows the console.
+// Prints one line of text per change in a drain: lines that kubectl prints, too, as results (Console::say), all others
+// as warnings (Console::warn). Borrows the console.
 class LineView final : public drain::DrainObserver {
  public:
   LineView(Console& console, Wording wording) : console_(console), wording_(std::move(wording)) {}
@@ -23,7 +23,7 @@ class LineView final : public drain::DrainObserver {
   Wording wording_;
 };
 
-// Writes one JSON object per event, each on its own line (docs/output.md). Borrows the sink.
+// Writes one JSON object per event of a drain, each on its own line (docs/output.md). Borrows the sink.
 class JsonlView final : public drain::DrainObserver {
  public:
   explicit JsonlView(agent::Sink& sink) : sink_(sink) {}

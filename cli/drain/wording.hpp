@@ -1,4 +1,5 @@
-// Turns events and reports into sentences, in kubectl's words if kubectl prints a line for the same thing. Pure.
+// Turns the events and reports of a drain into sentences for people. If kubectl prints a line for the same thing, uses
+// kubectl's words. Pure.
 #pragma once
 
 #include <optional>
@@ -16,29 +17,33 @@ struct Wording {
   std::string program = "haulout";
 };
 
-// Returns the line for one event, or nothing if this event has no line.
+// Returns the line to print for one event of a drain, or nothing if no line is printed for it.
 std::optional<std::string> line_of(const drain::Event& event, const Wording& wording);
-// Whether kubectl prints this line, too. Such lines belong on stdout, where scripts read them, all others on stderr.
+// Returns true if kubectl, too, prints a line for events of this type. Such lines belong on stdout, where scripts read
+// them; all others belong on stderr.
 bool is_line_of_kubectl(drain::EventType type);
 
-// Warnings after the preflight: the skipped pods, grouped by reason, and the pods to evict that nothing will replace.
+// Returns the warnings to print after the preflight of a drain: the skipped pods, grouped by reason, and the pods to
+// evict that nothing will replace.
 std::vector<std::string> skip_warnings(const drain::Report& report);
-// One clause for each pod that fits on no other node, or is not known to fit: "pod shop/web-0 …".
+// Returns one clause for each pod that fits on no other node, or is not known to fit: "pod shop/web-0 …".
 std::vector<std::string> fit_findings(const drain::Report& report);
-// The same clauses, each with "Warning: " in front.
+// Returns the clauses of fit_findings(), each with "Warning: " in front.
 std::vector<std::string> fit_warnings(const drain::Report& report);
 
-// "node/n1 cordoned" or "node/n1 already cordoned"; "uncordoned" if `on` is false.
+// Returns the line about a cordon or uncordon: "node/n1 cordoned" or "node/n1 already cordoned"; "uncordoned" if `on`
+// is false.
 std::string cordon_line(const std::string& node, bool changed, bool on, drain::DryRunMode dry_run);
 
 struct Summary {
-  std::vector<std::string> out;     // lines that kubectl prints, too
-  std::vector<std::string> errors;  // the outcome, what is wrong, and each pod that is left, with cause and remedy
+  std::vector<std::string> out;  // lines that kubectl prints, too; they belong on stdout
+  // Lines for stderr: the outcome, what is wrong, and each pod that is left, with cause and remedy.
+  std::vector<std::string> errors;
 };
 Summary summary(const drain::Report& report, const Wording& wording);
 
-// Words for the pods that policy refuses for this reason, like kubectl's, with the flag that allows them. Empty if the
-// reason has none.
+// Returns the words for pods because of which policy refuses the drain for this reason, like kubectl's, with the flag
+// that allows them. Empty if the reason has none.
 std::string refusal_of(const std::string& reason);
 
 }  // namespace haulout::cli

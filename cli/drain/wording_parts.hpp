@@ -8,11 +8,11 @@
 
 namespace haulout::cli {
 
-// " (dry run)" or " (server dry run)"; empty if it is no dry run.
+// Returns the suffix of a line in a dry run: " (dry run)" or " (server dry run)"; empty if it is no dry run.
 std::string dry_run_suffix(drain::DryRunMode mode);
-// Why a pod is not deleted yet: its message with the reason in brackets, or the reason alone.
+// Returns why a pod is not deleted yet: its message with the reason in brackets, or the reason alone.
 std::string because(const drain::PodReport& pod);
-// The line about a detached volume that another node is expected to attach.
+// Returns the line about a detached volume that another node is expected to attach.
 std::string reattach_line(const drain::VolumeReport& volume);
 
 }  // namespace haulout::cli

@@ -15,7 +15,7 @@ struct FlagGroup {
 };
 
 std::vector<FlagGroup> agent_flag_groups();
-// The flags of all groups, in the order of the table.
+// Returns the flags of all groups of agent_flag_groups(), in the order of the agent's table of options.
 std::vector<Flag> agent_flags();
 
 }  // namespace haulout::cli

@@ -1,10 +1,10 @@
-// Rewrites the arguments that CLI11 reads differently from pflag (and so from kubectl), so that both read the same.
-// Pure.
+// Rewrites arguments for the parser CLI11. CLI11 reads some spellings differently from kubectl's parser, pflag; after
+// the rewriting it reads them as pflag does. Each row: argument, rewritten form, and why. Pure.
 //
 //   -l=a=b            -l a=b               CLI11 would keep the "="
 //   --pod-selector=   --pod-selector ""    CLI11 would take the next argument as the value
 //   --force           --force true         for CLI11 a Boolean has a value, too; it never takes the next argument
-//   --dry-run         --dry-run ""         it never takes the next argument; the parser then refuses the empty value
+//   --dry-run         --dry-run ""         CLI11 would take the next argument; the parser then refuses the empty value
 //   -- x y            words x y            CLI11 would end the command here and read the rest as its parent's
 #pragma once
 
@@ -17,7 +17,7 @@ namespace haulout::cli {
 
 struct Arguments {
   std::vector<std::string> args;   // the arguments for CLI11
-  std::vector<std::string> words;  // the arguments behind "--"
+  std::vector<std::string> words;  // the arguments that follow "--"; they are never flags
 };
 
 // `flags` holds the flags of all commands. A flag must have the same kind in every command that has it.

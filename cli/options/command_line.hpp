@@ -12,17 +12,20 @@
 
 namespace haulout::cli {
 
-// The answer to a command line that needs no further work (help, version, a usage error): print this and exit.
+// What the program prints before it exits at once, if the command line needs no further work: help, version, or a usage
+// error.
 struct Immediate {
   int exit_code = 0;
-  std::string out;  // for stdout
-  std::string err;  // for stderr
+  std::string out;  // text for stdout
+  std::string err;  // text for stderr
 };
 
-// How the user calls the program, from argv[0]: "kubectl haulout" if it runs as a kubectl plugin, else "haulout".
+// Returns how the user calls the program, derived from argv[0]: "kubectl haulout" if it runs as a kubectl plugin, else
+// "haulout".
 std::string program_name(std::string_view argv0);
 
-// `program` is argv[0], `args` are the arguments after it. Usage errors are returned as Immediate.
+// `program` is argv[0], `args` are the arguments after it. Returns the settings of the command to run; or an Immediate
+// for help, version and usage errors.
 std::variant<Settings, Immediate> parse_command_line(std::string_view program, const std::vector<std::string>& args);
 
 }  // namespace haulout::cli

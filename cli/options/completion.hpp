@@ -11,7 +11,7 @@
 namespace haulout::cli {
 
 std::vector<std::string> completion_shells();
-// `shell` must be one of completion_shells().
+// Returns the completion script for `shell`, which must be one of completion_shells().
 std::string completion_script(std::string_view shell);
 
 }  // namespace haulout::cli

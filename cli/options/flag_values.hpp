@@ -1,5 +1,6 @@
-// Functions that make Flag::apply for each type of value: it parses and checks the text and stores the value in the
-// Settings. Pure.
+// Makes the function Flag::apply of a flag, one maker per type of value (Boolean, text, integer, duration, …). The
+// function parses and checks the text of the flag and stores the value in the Settings; it returns an error message if
+// the text is invalid. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -65,7 +66,7 @@ inline Apply duration(std::function<void(Settings&, Duration)> set) {
   };
 }
 
-// Like duration(), but also takes a number without a unit, which means seconds.
+// Like duration(), which refuses negative durations, but also accepts a number without a unit, which means seconds.
 inline Apply duration_or_seconds(std::function<void(Settings&, Duration)> set) {
   return [apply = duration(std::move(set))](Settings& settings, const std::string& value) {
     const bool bare = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
@@ -88,7 +89,7 @@ Apply one_of(std::vector<std::pair<std::string, T>> words, std::function<void(Se
   };
 }
 
-// The flag -l, --selector, which selects nodes by label.
+// Returns the flag -l, --selector, which selects nodes by label.
 Flag selector_flag();
 
 }  // namespace haulout::cli::flag_values

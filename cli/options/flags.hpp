@@ -1,5 +1,6 @@
-// The table of flags. A row holds the spelling of a flag, its help text, and the function that applies it. The parser,
-// the help, the completion and the suggestions for misspelt flags all use this table. Pure.
+// The table of the flags of all commands. A row (`Flag`) holds the spelling of a flag, its help text, and the function
+// that applies it. The parser, the help, the completion and the suggestions for misspelt flags all use this table.
+// Pure.
 #pragma once
 
 #include <functional>
@@ -12,25 +13,29 @@ namespace haulout::cli {
 
 struct Flag {
   enum class Kind {
-    boolean,   // --force, --force=false
-    value,     // --timeout 5m, --timeout=5m
-    explicit_  // only --dry-run=client: without "=" it is an error, and never takes the next argument
+    boolean,  // --force, --force=false
+    value,    // --timeout 5m, --timeout=5m
+    // The value must follow a "=", as in --dry-run=client. Without it, the flag is an error; it never takes the next
+    // argument.
+    explicit_
   };
   std::string name;
-  char letter = 0;  // 0: the flag has no short form
+  char letter = 0;  // letter of the short form, as in -l; 0: the flag has no short form
   Kind kind = Kind::value;
-  std::string shown_default;  // the default as the help shows it; empty: not shown
+  std::string shown_default;  // the default value as the help shows it; empty: the help shows none
   std::string help;
-  // Applies the value. Returns an empty string, or an error message if the value is invalid.
+  // Parses the value of the flag and stores it in the settings. Returns an empty string, or an error message if the
+  // value is invalid.
   std::function<std::string(Settings&, const std::string&)> apply;
-  bool without_effect = false;  // accepted only because kubectl has this flag
+  bool without_effect = false;  // the program accepts the flag only because kubectl has it, and ignores it
 };
 
-// The flags of one command, without connection_flags().
+// Returns the flags of one command, without connection_flags().
 std::vector<Flag> command_flags(Command command);
-// kubectl's flags for connection and logging. Every command that connects to the server has them, except `agent`.
+// Returns kubectl's flags for connection and logging. Every command that connects to the server has them, except
+// `agent`.
 std::vector<Flag> connection_flags();
-// All flags that may follow the command: command_flags() and, except for `agent`, connection_flags().
+// Returns all flags that may follow the command: command_flags() and, except for `agent`, connection_flags().
 std::vector<Flag> all_flags(Command command);
 
 }  // namespace haulout::cli

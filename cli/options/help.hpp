@@ -1,4 +1,5 @@
-// Builds the help texts: what a command does, examples, and its flags from the table (flags.hpp). Pure.
+// Builds the help texts of the commands: what a command does, examples, and its flags from the table in flags.hpp. Also
+// maps commands to their names. Pure.
 #pragma once
 
 #include <optional>
@@ -10,11 +11,13 @@
 
 namespace haulout::cli {
 
-// Without a command, returns the overview. `program` is how the user calls it: "haulout" or "kubectl haulout".
+// Returns the help of the command, or the overview of all commands if `command` is unset. `program` is how the user
+// calls it: "haulout" or "kubectl haulout".
 std::string help_text(std::optional<Command> command, std::string_view program);
 std::string version_text();
 
-// The commands in the order of the overview, without the hidden one (`__complete`).
+// A command as the overview of the help lists it. command_rows() has them in that order, without the hidden command
+// `__complete`.
 struct CommandRow {
   Command command;
   std::string_view name;
@@ -24,7 +27,7 @@ const std::vector<CommandRow>& command_rows();
 
 std::string_view to_string(Command command);
 std::optional<Command> command_of(std::string_view word);
-// The names of all commands that the help lists, and "help".
+// Returns the names of all commands that the help lists, and "help".
 std::vector<std::string> command_names();
 
 }  // namespace haulout::cli

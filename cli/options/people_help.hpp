@@ -1,4 +1,5 @@
-// The help texts of the commands that show and control a fleet, up to the list of flags, and of `completion`. Pure.
+// The help texts of `completion` and of the commands that show and control a fleet (status, explain, pause, resume,
+// request-reboot), without the list of flags. Pure.
 #pragma once
 
 #include <string>

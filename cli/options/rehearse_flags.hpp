@@ -1,4 +1,4 @@
-// The flags of `haulout rehearse`. Pure.
+// The flags of `haulout rehearse`, which simulates drains and updates of fleets. Pure.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace haulout::cli {
 
-// Returns the flags of a drain, without those that make no sense in a rehearsal, and the flags of rehearse itself. Some
-// of the latter apply only to fleets (--all).
+// Returns all flags of `rehearse`: those of `drain_flags` that make sense in a rehearsal, and its own. Some of its own
+// flags apply only with --all, which rehearses the update of a fleet.
 std::vector<Flag> rehearse_flags(std::vector<Flag> drain_flags);
 
 }  // namespace haulout::cli

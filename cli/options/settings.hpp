@@ -1,4 +1,5 @@
-// What the command line asks for, as plain data. The defaults of a drain are those of `kubectl drain`.
+// The settings that the command line of `haulout` gives, as plain data: one struct for every command. The defaults of a
+// drain are those of `kubectl drain`.
 #pragma once
 
 #include <optional>
@@ -25,7 +26,7 @@ enum class Command {
   agent,
   rehearse,
   completion,
-  complete_nodes,  // hidden; prints the names of nodes for the completion of a shell
+  complete_nodes,  // `haulout __complete`, hidden from the help; prints names of nodes for the completion of a shell
   version,
 };
 enum class OutputFormat { text, wide, json, jsonl };
@@ -34,39 +35,41 @@ enum class OutputFormat { text, wide, json, jsonl };
 struct PeopleSettings {
   bool watch = false;
   bool check_fit = false;
-  // The target of `pause` and `resume`, unless nodes are given: either `all`, or `pool`.
+  // What `pause` and `resume` act on, if no nodes are given: the whole cluster if `all` is set, else the pool `pool`.
   bool all = false;
   std::string pool;
   std::string reason;
-  std::optional<std::variant<Duration, WallTime>> until;  // end of a pause; unset: until a person resumes
+  std::optional<std::variant<Duration, WallTime>> until;  // when a pause ends; unset: it lasts until a person resumes
 };
 
 // Settings of `rehearse`. Unless `all` is set, `nodes`, `selector` and `drain` of Settings say what to drain and how.
 struct RehearseSettings {
-  bool all = false;                      // rehearse the update of the whole fleet by its agents
-  std::string config_file;               // configuration of the agents; empty: their defaults
-  std::string max_unavailable;           // overrides that file; empty: the value of the file
-  std::optional<Duration> reboot_time;   // unset: the default of rehearse::FleetInput
+  bool all = false;             // rehearse the update of the whole fleet by its agents
+  std::string config_file;      // configuration of the agents; empty: their defaults
+  std::string max_unavailable;  // overrides max-unavailable of `config_file`; empty: no override
+  // How long a reboot is assumed to take; unset: the default of rehearse::FleetInput.
+  std::optional<Duration> reboot_time;
   std::vector<std::string> drain_flags;  // names of the given flags that apply only to a single drain
-  std::vector<std::string> snapshots;    // files, "-" is stdin; empty: read the cluster of the connection
+  std::vector<std::string> snapshots;    // paths of snapshot files, "-" is stdin; empty: read the cluster
   Duration ready_after = std::chrono::seconds(30);
   std::optional<Duration> terminate_within;
-  std::optional<Duration> detach_within, attach_within;  // unset: the defaults of rehearse::Assumptions
+  // Times that volumes are assumed to need; unset: the defaults of rehearse::Assumptions.
+  std::optional<Duration> detach_within, attach_within;
 };
 
 struct Settings {
   Command command = Command::drain;
   k8s::ConnectionFlags connection;
-  std::optional<Duration> request_timeout;  // limit per request; unset: the limit of each operation
-  std::vector<std::string> nodes;           // names without duplicates, in the order given
-  std::string selector;                     // selects nodes by label, instead of `nodes`
+  std::optional<Duration> request_timeout;  // longest time for one request; unset: each operation has its own limit
+  std::vector<std::string> nodes;           // names of the nodes to act on, without duplicates, in the order given
+  std::string selector;                     // label selector of the nodes to act on, instead of `nodes`
   bool selects = false;                     // --selector was given, even if it is empty
   bool in_a_pod = false;                    // the credential belongs to the pod in which this process runs
   drain::Options drain = kubectl_defaults();
   bool settle_given = false;  // --settle was given; otherwise --timeout limits its default
   PeopleSettings people;
   RehearseSettings rehearse;
-  std::string timeline;  // file for the picture of a drain; empty: none
+  std::string timeline;  // file to which the chart of a drain is written; empty: no chart
   OutputFormat output = OutputFormat::text;
   bool warnings_as_errors = false;  // a warning of the server turns success into failure
   unsigned verbosity = 0;

@@ -8,8 +8,9 @@
 
 namespace haulout::cli {
 
-// Stores the words that were given to `settings.command` in the settings, in which the flags are already applied.
-// Returns an error message if the words, or words and flags together, are invalid; else an empty string.
+// Stores the words, which are the arguments of `settings.command` that are not flags, in the settings. The flags must
+// have been applied to the settings before. Returns an error message if the words, or words and flags together, are
+// invalid; else an empty string.
 std::string take_words(Settings& settings, const std::vector<std::string>& words);
 
 }  // namespace haulout::cli

@@ -1,7 +1,7 @@
 // Changes what people write to control agents: one annotation of a Node, or one key of the ConfigMap `haulout`. Each
-// write is guarded by the resourceVersion that was read. After a conflict it reads again and retries, until the
-// deadline. Sends no write if the value is already there. Failures are those of the client. Cancellable. Borrows the
-// client and the generator of random numbers.
+// write carries the resourceVersion that was read, so that the server refuses it after a concurrent change; then the
+// function reads again and retries, until the deadline. It sends no write if the value is already there. Failures are
+// those of the client. Cancellable. Borrows the client and the generator of random numbers.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ namespace haulout::cli {
 inline constexpr std::string_view config_map_name = "haulout";
 
 struct NodeChange {
-  k8s::Node node;                     // after the change
-  std::optional<std::string> before;  // the value before the change; unset: none
+  k8s::Node node;                     // the Node after the change
+  std::optional<std::string> before;  // value of the annotation before the change; unset: none
   bool changed = false;
 };
-// Sets the annotation, or removes it if `value` is unset.
+// Sets the annotation `key` of the Node, or removes it if `value` is unset.
 Task<NodeChange> change_annotation(k8s::Client& client, Rng& rng, std::string node, std::string key,
                                    std::optional<std::string> value, TimePoint deadline);
 
@@ -28,7 +28,8 @@ struct EntryChange {
   std::optional<std::string> before;
   bool changed = false;
 };
-// Sets the key, or removes it if `value` is unset. Creates the ConfigMap if it does not exist and `value` is set.
+// Sets `key` in the ConfigMap `haulout` of the namespace `ns`, or removes it if `value` is unset. Creates the ConfigMap
+// if it does not exist and `value` is set.
 Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, std::string key,
                                std::optional<std::string> value, TimePoint deadline);
 

@@ -1,5 +1,6 @@
-// `haulout explain`: reads, judges and prints; changes nothing. Fails only if the Node itself cannot be read. If other
-// objects cannot be read, the output says so.
+// `haulout explain`: reads a node and the objects that concern it, and prints why the node is not updated now. Changes
+// nothing. Fails only if the Node itself cannot be read. If other objects cannot be read, the output says which, and
+// why.
 #pragma once
 
 #include "cli/people/explanation.hpp"

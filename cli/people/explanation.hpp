@@ -1,4 +1,5 @@
-// Explains one node: everything that is known without asking its agent, and why it is not updated now. Pure.
+// The content of `haulout explain`: what the objects of the API server say about one node, and why its agent does not
+// update it now. The agent itself is not asked. Pure.
 #pragma once
 
 #include <optional>
@@ -22,8 +23,8 @@ struct GateView {
   bool operator==(const GateView&) const = default;
 };
 
-// The objects that were read. A `…_problem` says why the objects before it cannot be read; nothing is known of them
-// then.
+// The objects from which explain() draws its conclusions. If a `…_problem` is set, it says why the objects before it
+// could not be read; those are then empty.
 struct NodeFacts {
   k8s::Node node;
   FleetFacts fleet{};
@@ -32,7 +33,7 @@ struct NodeFacts {
   std::vector<k8s::PodDisruptionBudget> budgets{};
   std::optional<std::string> budgets_problem{};
   drain::DaemonSetStates daemon_sets{};
-  // Whether the pods fit on other nodes; only with --fit.
+  // Results of the check whether the pods fit on other nodes; only with --fit.
   bool fit_asked = false;
   std::vector<placement::PodFit> fits{};
   std::optional<std::string> fits_problem{};
@@ -43,7 +44,7 @@ struct Explanation {
   WallTime at{};
   NodeView node;
   std::optional<agent::Record> record;
-  std::string cordon;  // who cordoned the node; empty: it is not cordoned
+  std::string cordon;  // who cordoned the node; empty: the node is not cordoned
   std::vector<GateView> gates;
   std::vector<PodView> pods;
   std::optional<std::string> pods_problem;
@@ -52,19 +53,20 @@ struct Explanation {
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
   std::vector<drain::DiagnosisFact> findings;  // diagnoses that are not in the messages of pods or in `why`
-  std::vector<std::string> not_known;          // what could not be found out, and why
-  std::vector<std::string> why;                // why it is not updated now, the deciding reason first; never empty
+  std::vector<std::string> not_known;          // what could not be read, and why
+  std::vector<std::string> why;  // why the agent does not update the node now, deciding reason first; never empty
 };
 
-// UIDs of the pods that a drain has yet to evict. Only for these it matters whether they fit on other nodes.
+// Returns the UIDs of the pods that a drain has yet to evict. Only these pods need capacity on other nodes.
 std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now);
 
-// Judges the pods by an agent's default policy.
+// Makes the explanation of the node. Judges its pods by the default policy of an agent, whatever the agent's
+// configuration is.
 Explanation explain(const NodeFacts& facts, WallTime now);
 
-// The lines of the explanation, in the style of `kubectl describe`.
+// Returns the explanation as lines, in the style of `kubectl describe`.
 std::vector<std::string> explanation_text(const Explanation& explanation);
-// JSON of kind NodeExplanation, indented, with a line break at its end.
+// Returns the explanation as JSON of kind NodeExplanation, indented, with a line break at its end.
 std::string explanation_json(const Explanation& explanation);
 
 }  // namespace haulout::cli

@@ -1,5 +1,6 @@
-// Reads what concerns the whole fleet: the Leases of the slots, and the ConfigMap. Never fails: the nodes can be shown
-// without either, so the result says what could not be read, and why. Cancellable. Borrows the client.
+// Reads what concerns the whole fleet: the Leases in which slots are stored, and the ConfigMap `haulout`. Never fails:
+// the nodes can be shown without them, so the result says what could not be read, and why. Cancellable. Borrows the
+// client.
 #pragma once
 
 #include "cli/people/node_view.hpp"

@@ -11,10 +11,10 @@ namespace haulout::cli {
 struct Fleet {
   std::vector<NodeView> nodes;  // sorted by name
   FleetFacts facts;
-  bool whole = true;  // `nodes` are all nodes of the cluster, not a selection
+  bool whole = true;  // true if `nodes` are all nodes of the cluster, false if they are a selection
 };
 
-// Makes the view of each node and sorts them by name.
+// Makes the Fleet of these nodes: a view of each node, sorted by name.
 Fleet fleet_of(const std::vector<k8s::Node>& nodes, FleetFacts facts, bool whole, WallTime now);
 
 struct Count {
@@ -22,15 +22,16 @@ struct Count {
   std::size_t nodes = 0;
   bool operator==(const Count&) const = default;
 };
-// Counts each node once, in the order of the states of an update. Omits counts of 0.
+// Returns how many nodes are in each stage of an update, in the order of the stages. Counts each node once and omits
+// counts of 0.
 std::vector<Count> counts(const std::vector<NodeView>& nodes);
-// For example "5 nodes: 3 up to date, 1 waiting, 1 draining".
+// Returns the counts of the nodes as a line, for example "5 nodes: 3 up to date, 1 waiting, 1 draining".
 std::string count_line(const std::vector<NodeView>& nodes);
 
-// One line per pause of the cluster or of a pool that is in force.
+// Returns one line for each pause in force that applies to the cluster or to a pool.
 std::vector<std::string> pause_lines(const FleetFacts& facts, WallTime now);
-// Lines that say what holds the fleet up, the worst first: degraded nodes, pauses, the holders of slots, why the other
-// nodes wait, and what cannot be read. Empty if nothing holds it up.
+// Returns lines that say what keeps the nodes of the fleet from being updated, the worst first: degraded nodes, pauses,
+// the holders of slots, why the other nodes wait, and what cannot be read. Empty if nothing holds the fleet up.
 std::vector<std::string> hold_lines(const Fleet& fleet, WallTime now);
 
 }  // namespace haulout::cli

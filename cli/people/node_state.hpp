@@ -7,9 +7,10 @@
 
 namespace haulout::cli {
 
-// The value of the label haulout.dev/state; empty if no agent has reported on this node.
+// Returns the value of the label haulout.dev/state; empty if no agent has reported on this node.
 std::string state_shown(const k8s::Node& node);
-// Whether an update is in progress in this state, from taking the slot to releasing it. False for degraded.
+// Returns true if a node in this state is being updated: from taking its slot (the permission to be unavailable) to
+// releasing it. False for degraded.
 bool is_under_way(std::string_view state);
 
 }  // namespace haulout::cli

@@ -1,5 +1,5 @@
-// The merge patches by which people control agents. Each is guarded by the resourceVersion of the object that was read:
-// the server refuses it with 409 if the object has changed. Pure.
+// Builds the merge patches by which people control agents (pause, resume, request-reboot). Each patch contains the
+// resourceVersion of the object that was read, so that the server refuses it with 409 if the object has changed. Pure.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace haulout::cli {
 
-// Sets the annotation, or removes it if `value` is unset.
+// Returns a patch that sets the annotation `key` of the Node, or removes it if `value` is unset.
 std::string annotation_patch(const k8s::Node& node, std::string_view key, const std::optional<std::string>& value);
-// The same for a key in the data of a ConfigMap.
+// Returns a patch that sets `key` in the data of the ConfigMap, or removes it if `value` is unset.
 std::string entry_patch(const k8s::ConfigMap& config_map, std::string_view key,
                         const std::optional<std::string>& value);
 

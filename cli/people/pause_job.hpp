@@ -1,5 +1,5 @@
-// `haulout pause` and `haulout resume`: write or remove annotations of Nodes or keys of the ConfigMap, which kubectl
-// could do, too (agent/gates/pause.hpp).
+// `haulout pause` and `haulout resume` keep agents from beginning updates, and let them go on. They write or remove
+// annotations of Nodes or keys of the ConfigMap `haulout`, as kubectl could (agent/gates/pause.hpp).
 #pragma once
 
 #include "agent/gates/pause.hpp"
@@ -14,13 +14,13 @@ class PauseJob final : public NodeByNodeJob {
 
  private:
   Task<> act(std::string node) override;
-  // Writes or removes the pause of a pool or of the cluster.
+  // Writes or removes the pause of a pool or of the cluster, which is a key of the ConfigMap.
   Task<> act_on_key();
-  // The pause that this command writes. Errc::invalid if --until is over already.
+  // Returns the pause that this command writes. Fails with Errc::invalid if the time of --until has passed already.
   Result<agent::Pause> wanted() const;
   bool pausing() const { return settings_.command == Command::pause; }
-  // After a resume, warns of other pauses that are still in force. Skips the key `but`; `pool` is the pool of the
-  // target.
+  // After a resume, warns of other pauses that are still in force. `entries` are the data of the ConfigMap; skips the
+  // key `but`. `pool` is the pool of the node or nodes that were resumed.
   void warn_of_others(const std::map<std::string, std::string>& entries, const std::string& but,
                       const std::string& pool) const;
 

@@ -8,7 +8,7 @@
 
 namespace haulout::cli {
 
-// A MakeJob (program.hpp). `settings.command` must be one of these.
+// Implements MakeJob (program.hpp). `settings.command` must be one of the commands that the top of this file names.
 std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const Settings& settings);
 
 // Base of the jobs that act on one node after the other. A failure does not stop the work on the next node.
@@ -19,7 +19,7 @@ class NodeByNodeJob : public Job {
   int finish(std::optional<int> signal) override;
 
  protected:
-  // Acts on one node and prints what it did. The caller reports its error.
+  // Acts on one node and prints what it did. If it fails, run() reports the error.
   virtual Task<> act(std::string node) = 0;
 
   TimePoint deadline() const { return saturating_add(tools_.clock.now(), call_limit); }
@@ -30,7 +30,7 @@ class NodeByNodeJob : public Job {
   int exit_code_ = 0;
 
  private:
-  std::vector<std::string> left_;  // nodes that are not done yet
+  std::vector<std::string> left_;  // nodes on which the job has not acted yet
 };
 
 // Prints the names of all nodes, one per line. Prints nothing and exits with 0 if the cluster does not answer within 2

@@ -1,6 +1,6 @@
-// Reads what `haulout explain` needs to know of a node beside its pods and budgets (cli/people/findings.hpp). Sends a
-// limited number of requests, which only read. Never fails: what cannot be read is added to Asked::problems.
-// Cancellable. Borrows the client and the facts.
+// Reads the objects from which `haulout explain` finds diagnoses of a node (cli/people/findings.hpp), beside its pods
+// and budgets: namespaces, volumes and controllers. Sends a limited number of requests, which only read. Never fails:
+// what cannot be read is added to Asked::problems. Cancellable. Borrows the client and the facts.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,15 @@ namespace haulout::cli {
 
 class Questions {
  public:
-  // Largest number of pods and of controllers to look up; enough to see what is wrong.
+  // Largest numbers of pods and of controllers that are looked up: few requests, but enough to find what is wrong.
   static constexpr std::size_t most_pods = 10;
   static constexpr std::size_t most_controllers = 30;
 
-  // `deadline` returns the deadline of a request that is sent now.
+  // The function `deadline` returns the deadline for a request that is sent at that moment.
   Questions(k8s::Client& client, const NodeFacts& facts, std::function<TimePoint()> deadline, WallTime now);
 
-  // `attachments` are the VolumeAttachments of the node. They must be listed before the pods: the volumes of a pod that
-  // arrives in between would otherwise look unused.
+  // Reads the objects. `attachments` are the VolumeAttachments of the node. They must be listed before the pods: the
+  // volumes of a pod that arrives in between would otherwise look unused.
   boost::asio::awaitable<Asked> ask(Result<k8s::List<k8s::VolumeAttachment>> attachments);
 
  private:

@@ -1,5 +1,5 @@
-// `haulout request-reboot`: asks the agents of nodes for a reboot. Refuses nodes without an agent: the request would
-// stay on the Node and take effect on the day on which an agent is installed.
+// `haulout request-reboot`: asks the agents of nodes for a reboot, by an annotation of the Node. Refuses nodes without
+// an agent, because the request would stay on the Node and take effect on the day on which an agent is installed.
 #pragma once
 
 #include "cli/people/people_job.hpp"

@@ -19,21 +19,22 @@ class StatusJob final : public Job {
 
  private:
   boost::asio::awaitable<void> once();
-  // Returns nothing if no node could be read. The errors have been reported.
+  // Reads the nodes to show. Returns nothing if no node could be read; the errors are then already reported.
   boost::asio::awaitable<std::optional<std::vector<k8s::Node>>> read_nodes();
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> watch_in(TaskGroup& group);
   boost::asio::awaitable<void> look_for_reader();
   template <class T>
   boost::asio::awaitable<void> follow(k8s::Reflector<T>& view, std::optional<Error>& refused);
-  // The nodes have been listed, and the Leases and ConfigMaps have been listed or cannot be.
+  // Returns true if there is enough to show: the nodes are listed, and the Leases and ConfigMaps are listed or the
+  // server refuses to list them.
   bool complete() const;
   Fleet view() const;
   void show_change(const Fleet& fleet);
   void show_trouble();
   void draw(const Fleet& fleet);
   std::string trouble() const;
-  // Warns of nodes that were named and do not exist. Does so only once.
+  // Warns, only once, of nodes that the command line names and that do not exist.
   void name_missing();
   bool wanted(const k8s::Node& node) const;
   bool whole() const { return settings_.nodes.empty() && settings_.selector.empty(); }
@@ -45,16 +46,16 @@ class StatusJob final : public Job {
   std::function<Terminal()> measure_;
   int exit_code_ = 0;
 
-  // State of a watch (-w).
+  // Members that only a watch (-w) uses.
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> nodes_;
   std::unique_ptr<k8s::Reflector<k8s::Lease>> turns_;
   std::unique_ptr<k8s::Reflector<k8s::ConfigMap>> maps_;
   std::optional<Error> nodes_refused_, turns_refused_, maps_refused_;
   bool begun_ = false;
-  bool unread_ = false;  // the reader has closed the output
+  bool unread_ = false;  // true if the reader of the output has closed it
   std::optional<StatusTable> table_;
-  std::map<std::string, NodeView> told_;  // the nodes as they were printed last, by name
+  std::map<std::string, NodeView> told_;  // the nodes as they were printed last; key: name
   std::vector<std::string> pauses_told_;
   std::string trouble_told_;
 };

@@ -8,13 +8,14 @@
 
 namespace haulout::cli {
 
-// One node as a JSON object on one line, with a line break: the fields that a NodeStatus has in the formats below.
+// Returns one node as a JSON object on one line, with a line break. Its fields are those of a node in a NodeStatusList.
 std::string node_status_json(const NodeView& node);
-// One object of kind NodeStatusList, indented, with a line break at its end.
+// Returns one JSON object of kind NodeStatusList, indented, with a line break at its end.
 std::string node_status_list_json(const Fleet& fleet, WallTime now);
 
 enum class WatchedChange { added, modified, deleted };
-// One change of a NodeStatus on one line, with a line break, like `kubectl get -w --output-watch-events -o json`.
+// Returns one change of a node as a JSON object on one line, with a line break, like `kubectl get -w
+// --output-watch-events -o json`.
 std::string watched_node_json(WatchedChange change, const NodeView& node, WallTime now);
 
 }  // namespace haulout::cli

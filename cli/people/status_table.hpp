@@ -22,11 +22,12 @@ class StatusTable {
   std::string header() const;
   // Widens the columns for the rows of these nodes.
   void fit(const std::vector<NodeView>& nodes, WallTime now);
-  // Widens STATE and REASON for the values of an ordinary update; for tables that change.
+  // Widens the columns STATE and REASON for all values of an ordinary update. Used for tables to which rows are added
+  // later.
   void fit_changes();
-  // One row, clipped to `width` columns.
+  // Returns the row of the node, clipped to `width` columns.
   std::string row(const NodeView& node, WallTime now, std::size_t width = std::string::npos, bool utf8 = true) const;
-  // The row for a node that was deleted.
+  // Returns the row for a node that was deleted.
   std::string gone(const std::string& name) const;
 
  private:
@@ -39,10 +40,12 @@ class StatusTable {
   std::vector<std::size_t> widths_;
 };
 
-// The table, a blank line, how far the updates of the fleet are, and what holds them up.
+// Returns the output of `haulout status`: the table, a blank line, how far the updates of the fleet are, and what holds
+// them up.
 std::vector<std::string> status_text(const Fleet& fleet, TableStyle style, WallTime now);
-// The same for a terminal, to be redrawn in place: at most height - 1 lines, none wider than width - 1 columns. If
-// space is short, omits up-to-date nodes first. `trouble` says why the data may be old; empty if it is current.
+// Like status_text(), but cut to fit the terminal, on which it is redrawn in place: at most height - 1 lines, none
+// wider than width - 1 columns. If space is short, omits up-to-date nodes first. `trouble` says why the data may be
+// old; empty if it is current.
 std::vector<std::string> status_block(const Fleet& fleet, const std::string& trouble, TableStyle style,
                                       const Terminal& terminal, WallTime now);
 

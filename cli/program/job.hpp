@@ -1,4 +1,5 @@
-// The parts that every command uses, and the interface (Job) between the program and a command.
+// What the commands that talk to an API server share: the interface `Job` that the program runs, the tools that a job
+// borrows, and look-ups of nodes with retries. Requests are cancellable and fail with the errors of the client.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -30,7 +31,8 @@ struct Tools {
 class Job {
  public:
   virtual ~Job() = default;
-  // Does the work. The program cancels it when a signal arrives; the job keeps what finish() must report then.
+  // Does the work of the command. The program cancels run() when a signal arrives; the job remembers what finish() must
+  // report in that case.
   virtual boost::asio::awaitable<void> run() = 0;
   // Coroutines that run beside run() until it ends, for example a view that redraws itself. Called once, before run().
   virtual std::vector<boost::asio::awaitable<void>> helpers() { return {}; }
@@ -39,7 +41,7 @@ class Job {
   virtual int finish(std::optional<int> signal) = 0;
 };
 
-// Longest time that a call to the server may take outside a drain.
+// Longest time that one call to the API server may take in commands other than a drain.
 inline constexpr Duration call_limit = std::chrono::seconds(30);
 
 // Prints why a command waits for the server once it has waited for 5 s, and again when the cause changes. Borrows the
@@ -64,16 +66,18 @@ Task<T> ask(Tools tools, TimePoint deadline, std::function<Task<T>(TimePoint)> r
                                        [&waiting](const Error& error) { waiting.tell(error); });
 }
 
-// The nodes that match the selector; may be empty.
+// Returns the nodes that match the selector; the list may be empty.
 Task<std::vector<k8s::Node>> select_nodes(Tools tools, std::string selector, TimePoint deadline);
 // Reads all named nodes, each within `limit`. If some do not exist, returns an error that names them, so that a mistake
 // in a list of names touches no node.
 Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> names, Duration limit);
-// Adds the name of the node to an error. If the node does not exist, the message is the same as that of a drain.
+// Adds the name of the node to an error. If the error says that the node does not exist, the message is the one that a
+// drain reports in that case.
 Error about_node(Error error, const std::string& node);
-// The given names, or those of the nodes that match the selector; an error if no node matches.
+// Returns the names of the nodes on which the command acts: those in `settings.nodes`, or those of the nodes that match
+// the selector. Fails if no node matches.
 Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, TimePoint deadline);
-// The message for a selector that matches no node.
+// Returns the error message for a selector that matches no node.
 std::string no_match(const std::string& selector);
 
 // Prints an error that ended the command, and its remedy. Returns the exit code for the error.

@@ -8,12 +8,13 @@
 
 namespace haulout::cli {
 
-// 0 if every node of the snapshot would be updated and every pod finds capacity, else 1.
+// Returns the exit code of `haulout rehearse --all`: 0 if every node of the snapshot would be updated and every pod
+// finds capacity, else 1.
 int exit_code(const rehearse::FleetRehearsal& rehearsal);
 
 std::vector<std::string> fleet_lines(const rehearse::FleetRehearsal& rehearsal);
 
-// One object of kind FleetRehearsalReport (docs/output.md).
+// Returns the report as one JSON object of kind FleetRehearsalReport (docs/output.md).
 std::string fleet_json(const rehearse::FleetRehearsal& rehearsal, const rehearse::FleetInput& input);
 
 }  // namespace haulout::cli

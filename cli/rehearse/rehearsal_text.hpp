@@ -8,17 +8,18 @@
 
 namespace haulout::cli {
 
-// 0 if every node would be drained and every pod finds capacity, else 1.
+// Returns the exit code of `haulout rehearse`: 0 if every node would be drained and every pod finds capacity, else 1.
 int exit_code(const rehearse::Rehearsal& rehearsal);
 
 std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal);
 
-// Parts of the report. add_waits() and add_no_room() append nothing if there is nothing to report.
+// Append parts of the text report to `lines`: pods that waited, pods without capacity, and assumptions. add_waits() and
+// add_no_room() append nothing if there is nothing to report.
 void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeline);
 void add_no_room(std::vector<std::string>& lines, const std::vector<rehearse::NoRoom>& no_room);
 void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>& assumed);
 
-// One object of kind RehearsalReport (docs/output.md).
+// Returns the report as one JSON object of kind RehearsalReport (docs/output.md).
 std::string rehearsal_json(const rehearse::Rehearsal& rehearsal, const rehearse::Assumptions& assumptions);
 
 }  // namespace haulout::cli

@@ -19,13 +19,14 @@ class Console {
 
   void say(std::string_view line);
   void warn(std::string_view line);
-  // Redraws the block with these lines, which must not be wider than the terminal. Without lines, removes the block.
+  // Draws the block, which stays below all printed lines, with these lines, which must not be wider than the terminal.
+  // Without lines, removes the block.
   void set_block(std::vector<std::string> lines);
 
-  // Hides the block until come_back(), so that another program can use the terminal.
+  // Hides the block until come_back(), so that another program (a credential plugin) can use the terminal.
   void step_aside();
   void come_back();
-  // Passes on what that program writes to stderr, unchanged.
+  // Writes to `errors`, unchanged, what the other program has written to its stderr meanwhile.
   void pass_on(std::string_view text);
 
  private:
@@ -36,10 +37,11 @@ class Console {
   agent::Sink& errors_;
   std::vector<std::string> block_;
   bool aside_ = false;
-  bool inside_a_line_ = false;  // the other program's output does not end with a line break
+  bool inside_a_line_ = false;  // true if the other program's output so far does not end with a line break
 };
 
-// Lets a credential plugin that talks to a person use the terminal of the console. Borrows the console.
+// Returns callbacks that let a credential plugin use the terminal, for example to ask for a password. The block of the
+// console is hidden meanwhile. Borrows the console.
 k8s::PluginStage plugin_stage(Console& console);
 
 }  // namespace haulout::cli

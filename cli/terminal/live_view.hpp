@@ -1,7 +1,8 @@
-// The live view on a terminal: a progress bar, counts, and the pods that hold the drain up, with reasons and durations.
+// Shows the progress of a drain on a terminal, redrawn in place: a progress bar, counts, and the pods that hold the
+// drain up, with reasons and durations.
 //
-// LiveState follows the events, render() is pure, and LiveView draws. It draws at most ten times a second. While
-// nothing happens, it draws once a second, so that durations advance.
+// LiveState collects what the drain's events say, render() (pure) turns it into lines, and LiveView draws these at most
+// ten times a second. While nothing happens, it draws once a second, so that durations advance.
 #pragma once
 
 #include <map>
@@ -27,21 +28,25 @@ struct LiveVolume {
   std::string name;
   std::string message;
   WallTime since{};
-  bool elsewhere = false;  // detached from this node; the drain waits until another node has it
+  bool elsewhere = false;  // detached from this node; the drain waits until another node has attached it
 };
 
 struct LiveState {
   std::string node;
   WallTime started{};
   drain::Progress progress;
-  std::map<std::string, LivePod> held;         // parked pods (also during a retry) and terminating pods, by UID
-  std::map<std::string, LiveVolume> attached;  // volumes for which the drain waits, by VolumeAttachment
+  // Pods that hold the drain up: parked pods (also while their eviction is retried) and terminating pods. Key: UID.
+  std::map<std::string, LivePod> held;
+  // Volumes for which the drain waits until they are detached from the node, or then attached elsewhere. Key:
+  // VolumeAttachment.
+  std::map<std::string, LiveVolume> attached;
   std::vector<drain::Diagnosis> diagnoses;
-  std::string connection;  // why the drain waits for the API server; empty: it does not
-  std::string throttle;    // why evictions are not sent for now; empty: they are sent
+  std::string connection;  // why the drain waits for the API server; empty: it does not wait
+  std::string throttle;    // why the drain sends no evictions for now; empty: it sends them
   bool settling = false;
 
-  // Applies an event. If it is about another node than before, resets the state first.
+  // Updates the state by an event of a drain. If the event is about another node than the last one, resets the state
+  // first.
   void apply(const drain::Event& event);
 };
 
@@ -52,7 +57,7 @@ struct Terminal {
   bool color = true;
 };
 
-// Returns at most height - 1 lines, none wider than width - 1 columns.
+// Formats the live view. Returns at most height - 1 lines, none wider than width - 1 columns.
 std::vector<std::string> render(const LiveState& state, const Terminal& terminal, WallTime now);
 
 class LiveView final : public drain::DrainObserver {
@@ -64,9 +69,9 @@ class LiveView final : public drain::DrainObserver {
   LiveView(boost::asio::any_io_executor executor, Clock& clock, Console& console, std::function<Terminal()> measure);
 
   void on_event(const drain::Event& event) override;
-  // Draws until cancelled.
+  // Redraws the block of the live view until cancelled.
   boost::asio::awaitable<void> run();
-  // Removes the block. A later event, except `finished`, shows it again.
+  // Removes the live view from the terminal. A later event, except `finished`, shows it again.
   void clear();
 
  private:

@@ -1,4 +1,5 @@
-// What the program can find out about the terminal and its user. Does not fail: what is not known gets a default.
+// Finds out the properties of the terminal and the name of its user. Does not fail: what cannot be found out gets a
+// default.
 #pragma once
 
 #include <string>
@@ -8,11 +9,13 @@
 
 namespace haulout::cli {
 
-// Whether a live view can be shown on `fd`: it is a terminal that can move its cursor (TERM is set and not "dumb").
+// Returns true if a live view can be shown on `fd`: it is a terminal that can move its cursor (TERM is set and not
+// "dumb").
 bool can_redraw(int fd, const k8s::Environment& environment);
-// The present size of the terminal, and what the environment allows (NO_COLOR, the character set of the locale).
+// Returns the present size of the terminal on `fd`, and what the environment allows (NO_COLOR, the character set of the
+// locale).
 Terminal measure_terminal(int fd, const k8s::Environment& environment);
-// "user@host", for the cordon mark.
+// Returns "user@host", for the annotation that says who cordoned a node.
 std::string user_at_host(const k8s::Environment& environment);
 
 }  // namespace haulout::cli
