@@ -122,9 +122,17 @@ func (w *World) create(ctx context.Context, object any) (err error) {
 	return err
 }
 
-// Settle waits until so many pods run or have finished, and every budget has taken notice of them.
+// Settle waits until so many pods run or have finished, every budget has taken notice of them, and pods may go to each
+// Ready node: a bound pod can run on a node to which the scheduler does not send any pod yet.
 func (w *World) Settle(ctx context.Context, pods int) error {
 	return Until(ctx, fmt.Sprintf("%d pods of %s run", pods, w.Name), func() (bool, error) {
+		nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: poolLabel + "=" + w.Name})
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(nodes.Items, closedThoughReady) {
+			return false, nil
+		}
 		list, err := w.Client.CoreV1().Pods(w.Name).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -236,4 +244,14 @@ func UntilWithin(ctx context.Context, limit time.Duration, what string, ask func
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// closedThoughReady: the control plane gives each new node a taint, and removes it a moment after the node is Ready.
+func closedThoughReady(node corev1.Node) bool {
+	tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == corev1.TaintNodeNotReady
+	})
+	return tainted && slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
 }
