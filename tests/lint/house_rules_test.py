@@ -66,7 +66,12 @@ SAMPLES = {
          {"drain/a.cpp": "struct A {\n" + "  int a = 0;\n" * 40 + "};\n"},
          {"drain/a.cpp": "class A {\n  struct B {\n" + "    int a;\n" * 30 + "  };\n  A(const A&) = delete;\n};\n"}]),
     "comment_width": ([{"drain/a.cpp": "  // " + "a" * 116 + "\n"}], [{"drain/a.cpp": "  // " + "a" * 115 + "\n"}]),
-    "file_length": ([{"drain/a.cpp": "int a;\n" * 401}], [{"drain/a.cpp": "int a;\n" * 400}]),
+    "one_object_one_file": (
+        [{"drain/a.cpp": "namespace haulout::drain {\nint A::f() {\n", "drain/b.cpp": "namespace haulout::drain {\nA::A() : a(1) {\n"},
+         {"sim/a.cpp": "Task<> A::B::f(int a) {\n", "sim/b.cpp": "void A::B::g() {\n"}],
+        [{"drain/a.cpp": "namespace haulout::drain {\nint A::f() {\n", "drain/b.cpp": "namespace haulout::drain {\nint B::f() {\n"},
+         {"drain/a.cpp": "int A::f() {\n", "drain/b.cpp": "int f() {\n  return A::g();\n}\nconst int b = A::g();\n"},
+         {"agent/a/a.cpp": "namespace haulout::a {\nint A::f() {\n", "agent/b/a.cpp": "namespace haulout::b {\nint A::f() {\n"}]),
     "unfinished": ([{"drain/a.cpp": "// TODO: all of it\n"}, {"docs/a.md": "FIXME\n"}], [{"drain/a.cpp": "// to do so\n"}]),
     "own_words": (
         [{"docs/a.md": "see /work/main/README\n"}, {"drain/a.cpp": "// as drain_notes.md 3.3 says\n"}, {"a.sh": "cp x ../shared/x\n"}],
