@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "cli/agent/agent_program.hpp"
-#include "cli/drain/make_drain_job.hpp"
+#include "cli/drain/jobs.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/people/people_job.hpp"
 #include "cli/program/program.hpp"

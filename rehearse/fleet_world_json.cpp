@@ -2,8 +2,8 @@
 
 #include "agent/gates/pause.hpp"
 #include "agent/hooks/hook_annotations.hpp"
-#include "agent/node/node_labels.hpp"
 #include "agent/node/node_status.hpp"
+#include "agent/node/state.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/grace.hpp"

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "agent/authority/node_transport.hpp"
+#include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
+#include "k8s/client.hpp"
+#include "k8s/requests.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -88,6 +93,352 @@ std::optional<Error> turns_problem(const Authority& authority, SlotsChoice slots
                   "slots to fleetlock (with fleetlock-url), or to none for a machine on its own",
                   printable(authority.user), to_string(authority.kind),
                   authority.rights.leases ? "list the Nodes of the pool" : "hold Leases"));
+}
+
+namespace {
+
+// A trial request of find_authority(), and what its success or refusal means.
+struct Attempt {
+  std::string what;  // end of a message: "it may not …" if needed, "nothing restricts …" if it must be refused
+  http::Request request;
+  bool found_by_absence = false;  // a 404 also counts as success: the object need not exist
+};
+
+struct AttemptContext {
+  OwnNode node;
+  std::string ns;                         // namespace of the Leases and of the ConfigMap
+  std::string pod_ns, pod_name, pod_uid;  // the agent's pod; outside of a pod `pod_ns` is `ns`, the others are empty
+  WallTime now{};
+  SlotsChoice slots = SlotsChoice::lease;
+};
+
+struct RightAttempt {
+  bool Rights::* right;
+  http::Request request;
+  bool found_by_absence;
+  std::string without;  // for people: what the agent cannot do without this right
+};
+
+constexpr k8s::WriteOptions dry_run{.dry_run = k8s::DryRun::server};
+// No object has this name or this UID. If an object with the name exists after all, its UID differs, so the server
+// rejects the request.
+constexpr std::string_view nobody = "haulout-probe";
+constexpr std::string_view nobodys_uid = "00000000-0000-0000-0000-000000000000";
+
+http::Request list_one(k8s::Resource resource, std::string ns, std::string field_selector = {}) {
+  k8s::ListOptions options;
+  options.limit = 1;
+  options.ns = std::move(ns);
+  options.field_selector = std::move(field_selector);
+  return k8s::list(resource, options);
+}
+
+http::Request eviction(const std::string& ns, std::string_view pod, std::optional<std::int64_t> grace) {
+  return k8s::evict(ns, pod, {.uid = std::string(nobodys_uid), .grace_seconds = grace, .write = dry_run});
+}
+
+http::Request label(const std::string& node, std::string_view key) {
+  return k8s::patch_node(node, R"({"metadata":{"labels":{")" + std::string(key) + R"(":"true"}}})", dry_run);
+}
+
+k8s::NodeEvent event(const AttemptContext& context) {
+  k8s::NodeEvent event;
+  event.name = std::string(nobody) + "." + context.node.name;
+  event.node = context.node.name;
+  event.node_uid = context.node.uid;
+  event.reason = event.action = "Probe";
+  event.reporting_controller = "haulout.dev/agent";
+  event.reporting_instance = context.node.name;
+  event.event_time = context.now;
+  return event;
+}
+
+// Requests that must succeed, because the agent cannot work without them. Under `impersonation` they are sent as the
+// Node.
+std::vector<Attempt> needed_attempts(const AttemptContext& context) {
+  // If a proxy drops the `dryRun` parameter, these requests still do no harm.
+  return {{"list the pods on the own Node", list_one(k8s::Resource::pods, {}, "spec.nodeName=" + context.node.name)},
+          {"cordon and mark the own Node",
+           k8s::patch_node(context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})", dry_run)},
+          // If the credential may evict, the server answers that there is no such pod.
+          {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
+}
+
+// Requests that the API server must refuse if it restricts a node's identity to its own Node.
+std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
+  // The admission plug-in NodeRestriction forbids kubelets to set labels with this prefix.
+  return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
+           label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
+}
+
+// Requests that the API server must refuse to the ServiceAccount itself, by its roles or by the admission policies. If
+// it accepts one, `what` names the unrestricted right. Only for an agent in a pod.
+std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) {
+  OwnNode somebody{std::string(nobody), std::string(nobodys_uid)};
+  return {
+      {"what the ServiceAccount by itself writes to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
+      {"how the ServiceAccount by itself evicts pods", eviction(context.pod_ns, nobody, 30)},
+      {"which pods the ServiceAccount by itself evicts", eviction(context.pod_ns, context.pod_name, std::nullopt)},
+      {"Leases in another node's name",
+       k8s::create_lease(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
+}
+
+std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
+  const auto own_slot = slot_lease(context.ns, {std::string(nobody)}, 0, context.node, context.now);
+  const bool leases = context.slots == SlotsChoice::lease;
+  return {
+      {&Rights::other_nodes, list_one(k8s::Resource::nodes, {}), false,
+       leases ? "other Nodes are out of reach: Leases cannot be turns (slots lease), since nobody knows how many nodes "
+                "are out"
+              : "other Nodes are out of reach: updates that went wrong on them are not noticed"},
+      {&Rights::leases, list_one(k8s::Resource::leases, context.ns), false,
+       "Leases are out of reach: they cannot be turns (slots lease); a FleetLock server can"},
+      {&Rights::leases, k8s::create_lease(own_slot, dry_run), false,
+       "Leases cannot be created: they cannot be turns (slots lease); a FleetLock server can"},
+      {&Rights::budgets, list_one(k8s::Resource::pod_disruption_budgets, {}), false,
+       "PodDisruptionBudgets are out of reach: evictions go out one at a time per namespace, and are tried again by "
+       "the "
+       "clock instead of when a budget opens"},
+      {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody).value(), true,
+       "DaemonSets are out of reach: a pod whose DaemonSet has gone is left alone"},
+      {&Rights::volumes, list_one(k8s::Resource::volume_attachments, {}), false,
+       "VolumeAttachments are out of reach: a node is ready although volumes may still be attached to it, and "
+       "--serialize-volumes has no effect"},
+      {&Rights::volumes, k8s::get_persistent_volume(nobody).value(), true,
+       "PersistentVolumes are out of reach: a node is ready although volumes may still be attached to it, and "
+       "--serialize-volumes has no effect"},
+      {&Rights::config_maps, k8s::get_config_map(context.ns, "haulout"), true,
+       "ConfigMaps are out of reach: a pause of the pool or the cluster is not seen; pause Nodes by their annotation"},
+      {&Rights::events, k8s::create_event(event(context), dry_run), false, "Events cannot be written"},
+      {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
+       false, "the status of the Node cannot be written: it gets no condition HauloutMaintenance"},
+  };
+}
+
+// Measured: for 20 to 165 ms after its start, an API server refuses requests that it allows later.
+constexpr Duration doubt = std::chrono::seconds(1);
+
+// Neither an aggregate nor implicitly constructible from an Error. So `co_return error` makes a failed Result<Answer>,
+// not an Answer with a refusal.
+struct Answer {
+  Answer() = default;
+  static Answer refused(Error error) {
+    Answer answer;
+    answer.refusal = std::move(error);
+    return answer;
+  }
+  std::optional<Error> refusal;  // empty if the server carried the request out
+};
+
+// The server checked the right to impersonate users in general, instead of the right to impersonate the own node.
+bool knows_no_associated_nodes(const Error& refusal) {
+  return k8s::is_forbidden(refusal) && refusal.peer && refusal.peer->kind == "users";
+}
+
+// The refusal comes from an exhausted ResourceQuota, so the credential has the right. Unlike the authorizer and the
+// admission policies, a quota gives no cause.
+bool is_want_of_room(const Error& refusal) {
+  return k8s::is_forbidden(refusal) && !k8s::is_denied_by_rbac(refusal) && refusal.peer->structured &&
+         refusal.peer->causes.empty();
+}
+
+class Search {
+ public:
+  Search(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline)
+      : transport_(transport), clock_(clock), options_(std::move(options)), deadline_(deadline) {}
+
+  Task<Authority> run();
+
+ private:
+  // An error means that the answer is unknown.
+  Task<Answer> ask(http::Transport& as, http::Request request);
+  // Tries an authority. Returns std::nullopt if it works, otherwise why it does not.
+  Task<std::optional<std::string>> try_out(AuthorityKind kind);
+  std::optional<std::string> missing_for(AuthorityKind kind) const;
+  Task<std::optional<std::string>> try_needed(http::Transport& as);
+  Task<std::optional<std::string>> try_refused(http::Transport& as, std::vector<Attempt> attempts);
+  Task<AuthorityKind> choose();
+  // Reads the Node for its UID. Returns the same as try_out(). Also an error if the Node does not exist, or is not the
+  // one to which the credential is bound.
+  Task<std::optional<std::string>> identify_node(http::Transport& as);
+  Task<> explore(http::Transport& as);
+  Error nothing_holds() const;
+  AttemptContext context() const;
+
+  http::Transport& transport_;
+  Clock& clock_;
+  AuthorityOptions options_;
+  TimePoint deadline_;
+  bool doubted_ = false;
+  k8s::Self self_;
+  Authority found_;
+};
+
+Task<Answer> Search::ask(http::Transport& as, http::Request request) {
+  for (;;) {
+    CO_TRY(const http::Response response, co_await as.round_trip(request, deadline_));
+    auto refusal = k8s::failure_of(response, clock_.wall_now());
+    if (!refusal) co_return Answer();
+    if (k8s::is_transient(*refusal) || k8s::is_unauthorized(*refusal)) co_return *std::move(refusal);
+    if (!k8s::is_forbidden(*refusal) || doubted_) co_return Answer::refused(*std::move(refusal));
+    doubted_ = true;
+    co_await clock_.sleep_until(std::min(deadline_, saturating_add(clock_.now(), doubt)));
+  }
+}
+
+AttemptContext Search::context() const {
+  const std::string ns = found_.pod_ns.empty() ? options_.ns : found_.pod_ns;
+  return {found_.node, options_.ns, ns, found_.pod_name, found_.pod_uid, clock_.wall_now(), options_.slots};
+}
+
+std::optional<std::string> Search::missing_for(AuthorityKind kind) const {
+  const std::string who = printable(self_.username);
+  switch (kind) {
+    case AuthorityKind::impersonation:
+    case AuthorityKind::policies:
+      if (service_account_namespace(self_.username).empty()) return who + " is no ServiceAccount";
+      if (self_.node_name.empty() || self_.node_uid.empty() || self_.pod_name.empty())
+        return "the token is not bound to a pod on a Node: use the one that the kubelet projects into the agent's pod, "
+               "or one from TokenRequest with that pod as boundObjectRef";
+      return std::nullopt;
+    case AuthorityKind::kubelet:
+      if (node_of_user(self_.username).empty()) return who + " is not the identity of a kubelet (system:node:…)";
+      return std::nullopt;
+    case AuthorityKind::service_account: return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Task<std::optional<std::string>> Search::try_needed(http::Transport& as) {
+  for (Attempt& attempt : needed_attempts(context())) {
+    CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
+    const auto& refusal = answer.refusal;
+    if (refusal && !(attempt.found_by_absence && k8s::is_gone(*refusal)))
+      co_return std::optional(fmt::format("it may not {}: {}", attempt.what, refusal->message()));
+  }
+  co_return std::optional<std::string>();
+}
+
+Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::vector<Attempt> attempts) {
+  for (Attempt& attempt : attempts) {
+    CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
+    const auto& refusal = answer.refusal;
+    if (refusal && k8s::is_forbidden(*refusal)) continue;
+    const std::string instead = refusal ? fmt::format(" ({})", refusal->message()) : std::string();
+    co_return std::optional(fmt::format("nothing restricts {}{}", attempt.what, instead));
+  }
+  co_return std::optional<std::string>();
+}
+
+Task<std::optional<std::string>> Search::try_out(AuthorityKind kind) {
+  if (auto missing = missing_for(kind)) co_return std::move(missing);
+  NodeTransport as_node(transport_, kind == AuthorityKind::impersonation ? found_.node.name : std::string());
+  CO_TRY(auto problem, co_await identify_node(as_node));
+  if (!problem) {
+    CO_TRY(problem, co_await try_needed(as_node));
+  }
+  if (problem || kind == AuthorityKind::service_account) co_return std::move(problem);
+  if (kind != AuthorityKind::policies) {
+    CO_TRY(problem, co_await try_refused(as_node, refused_to_nodes(context())));
+    if (problem) co_return std::move(problem);
+  }
+  // An agent that can impersonate can also omit the impersonation. So the ServiceAccount itself must be restricted,
+  // too.
+  if (kind == AuthorityKind::kubelet) co_return std::move(problem);
+  co_return co_await try_refused(transport_, refused_to_service_accounts(context()));
+}
+
+Task<AuthorityKind> Search::choose() {
+  for (const AuthorityKind kind : candidates(options_.wanted, self_)) {
+    CO_TRY(const auto problem, co_await try_out(kind));
+    if (!problem) co_return kind;
+    found_.passed_over.push_back(fmt::format("{}: {}", to_string(kind), *problem));
+  }
+  co_return nothing_holds();
+}
+
+Error Search::nothing_holds() const {
+  const std::string why = joined(found_.passed_over, "; ");
+  if (options_.wanted == AuthorityChoice::service_account)
+    return Error(Errc::unavailable,
+                 fmt::format("the credential ({}) does not suffice: {}", printable(self_.username), why));
+  if (options_.wanted != AuthorityChoice::automatic)
+    return Error(Errc::unavailable, fmt::format("the authority that was asked for does not work: {}", why));
+  return Error(
+      Errc::unavailable,
+      fmt::format("nothing keeps the credential ({}) to Node {}: {}. Apply the manifests' roles and policies (before "
+                  "Kubernetes 1.36 with the component policies-only), or use it as it is with authority serviceaccount",
+                  printable(self_.username), printable(found_.node.name), why));
+}
+
+Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
+  const std::string& name = found_.node.name;
+  CO_TRY(const Answer answer, co_await ask(as, k8s::get_node(name)));
+  const auto& refusal = answer.refusal;
+  if (refusal && k8s::is_gone(*refusal))
+    co_return Error(Errc::unavailable, fmt::format("the cluster has no Node {}: correct node-name, or wait until the "
+                                                   "kubelet has registered it",
+                                                   printable(name)));
+  if (refusal && knows_no_associated_nodes(*refusal))
+    co_return std::optional(
+        fmt::format("the API server lets no pod act as its own node, as Kubernetes does from 1.36 on "
+                    "(feature gate ConstrainedImpersonation): {}",
+                    refusal->message()));
+  if (refusal) co_return std::optional(fmt::format("it may not read the own Node: {}", refusal->message()));
+  k8s::Client client(as, clock_);
+  CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
+  if (!found_.node.uid.empty() && found_.node.uid != node.uid)
+    co_return Error(
+        Errc::unavailable,
+        fmt::format("the token was issued for a former Node {} (UID {}, now {}): the pod it is bound to is on "
+                    "its way out, and the new Node gets one of its own",
+                    printable(name), printable(found_.node.uid), node.uid));
+  found_.node.uid = node.uid;
+  co_return std::optional<std::string>();
+}
+
+Task<> Search::explore(http::Transport& as) {
+  found_.rights = {true, true, true, true, true, true, true, true};
+  // The right to Leases is tried only if slots are Leases.
+  found_.rights.leases = options_.slots == SlotsChoice::lease;
+  for (RightAttempt& attempt : right_attempts(context())) {
+    bool& right = found_.rights.*attempt.right;
+    if (!right) continue;
+    CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
+    const auto& refusal = answer.refusal;
+    if (!refusal || (attempt.found_by_absence && k8s::is_gone(*refusal)) || k8s::is_already_exists(*refusal) ||
+        is_want_of_room(*refusal))
+      continue;
+    right = false;
+    found_.switched_off.push_back(fmt::format("{} ({})", attempt.without, refusal->message()));
+  }
+  co_return Result<>();
+}
+
+Task<Authority> Search::run() {
+  k8s::Client client(transport_, clock_);
+  auto self = co_await client.review_self(deadline_);
+  if (!self) co_return std::move(self).error().with_context("asking the API server who we are");
+  self_ = *std::move(self);
+  auto node = resolve_node(options_.node_name, self_);
+  if (!node) co_return std::move(node).error();
+  found_.node = *std::move(node);
+  found_.user = self_.username;
+  found_.credential = self_.credential_id;
+  found_.pod_name = self_.pod_name;
+  found_.pod_uid = self_.pod_uid;
+  if (!self_.pod_name.empty()) found_.pod_ns = service_account_namespace(self_.username);
+  CO_TRY(found_.kind, co_await choose());
+  NodeTransport as_chosen(transport_, found_.impersonated_node());
+  CO_CHECK(co_await explore(as_chosen));
+  co_return std::move(found_);
+}
+
+}  // namespace
+
+Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline) {
+  Search search(transport, clock, std::move(options), deadline);
+  co_return co_await search.run();
 }
 
 }  // namespace haulout::agent

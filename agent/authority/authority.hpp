@@ -1,4 +1,4 @@
-// The authority of an agent: what restricts it to its own Node, and which rights its credential has. find_authority.hpp
+// The authority of an agent: what restricts it to its own Node, and which rights its credential has. find_authority()
 // determines it once at the start; afterwards it is plain data. The functions here are pure.
 #pragma once
 
@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "agent/config/option.hpp"
-#include "agent/node/own_node.hpp"
+#include "agent/node/own_pool.hpp"
+#include "http/transport.hpp"
 #include "k8s/objects.hpp"
+#include "retry/clock.hpp"
 #include "retry/task.hpp"
 
 namespace haulout::agent {
@@ -76,5 +78,27 @@ std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& s
 // Returns an error that says why the agent cannot use slots of this kind with the rights in `authority`, and what to
 // do. Returns std::nullopt if it can use them.
 std::optional<Error> turns_problem(const Authority& authority, SlotsChoice slots);
+
+// Finds out by trial requests which Node this agent serves, and what restricts it to that Node. Changes nothing: every
+// write is a dry run. Trial evictions name a pod that does not exist, or a UID that no pod has.
+//
+// Chooses the best authority that works, or tries only the one that the options request. An authority that restricts
+// the agent works only if the server refuses a write that it has to refuse. So a cluster without the admission plug-in
+// NodeRestriction, or without the policies, does not pass for one that has them. The search chooses a plain
+// ServiceAccount only if the options request it.
+//
+// Errors: if the API server is away or busy, an error for which k8s::is_transient() is true; the caller tries again
+// later. All other errors are final, and need a person: Errc::invalid (node-name), Errc::unavailable (no authority
+// works, or the Node does not exist), or the server's error. After the first 403 the search waits one second and
+// repeats that request, because a server that has just started refuses requests that it allows later. Cancellable.
+struct AuthorityOptions {
+  AuthorityChoice wanted = AuthorityChoice::automatic;
+  std::string node_name{};     // empty: the Node of the credential
+  std::string ns = "haulout";  // namespace of Leases and ConfigMap
+  SlotsChoice slots = SlotsChoice::lease;
+};
+
+// `transport` uses the credential without impersonation. Borrows `transport` and `clock` while it runs.
+Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline);
 
 }  // namespace haulout::agent

@@ -1,15 +1,85 @@
+// The back end for Bottlerocket: what its API answers, a client of that API, and the back end that uses both.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/hosts/host_root.hpp"
+#include "agent/ports/backend.hpp"
+#include "http/client.hpp"
+#include "http/transport.hpp"
+#include "retry/clock.hpp"
+#include "retry/rng.hpp"
+#include "retry/task.hpp"
+
+namespace haulout::agent {
+
+// Decodes the answers of Bottlerocket's API (apiserver, thar-be-updates) that the agent reads. Pure. Ignores unknown
+// fields. Errc::decode if a needed field is missing or has the wrong type.
+struct BottlerocketStatus {
+  enum class State { idle, available, staged, ready };
+  // The result of the last command. Commands are asynchronous; a new result shows that a command has ended.
+  struct LastCommand {
+    std::string type;       // refresh, prepare, activate, deactivate
+    std::string status;     // Success, Failed, Unknown
+    std::string timestamp;  // differs after each command
+    std::string error;      // its stderr as one line, cut at 200 bytes
+    bool operator==(const LastCommand&) const = default;
+  };
+
+  State state = State::idle;
+  std::string chosen{};  // version that the settings choose from the available ones; empty if none
+  std::string staged{};  // version on the other partition; empty if none
+  bool staged_boots_next = false;
+  std::optional<LastCommand> last{};
+  bool operator==(const BottlerocketStatus&) const = default;
+};
+
+// GET /updates/status.
+Result<BottlerocketStatus> decode_bottlerocket_status(std::string_view body);
+// GET /os: the version that is running.
+Result<std::string> decode_bottlerocket_version(std::string_view body);
+
+// The part of Bottlerocket's API that concerns updates. Its actions are asynchronous: the server accepts an action at
+// once, and the action has ended when the status shows another most_recent_command. run() waits for that.
+//
+// Errors name the request. Errc::status has the HTTP status: 404 if there is no (such) update, 409 if the state of the
+// update does not allow the request, others as in HTTP. Errc::unavailable: the action failed (with the end of its
+// stderr), or another client ran a command at the same time. Errc::decode, Errc::timeout and the errors of the
+// transport are possible, too. While another update command holds the lock (423), the request is repeated each second.
+// All operations are cancellable. Borrows transport and clock.
+enum class BottlerocketAction { refresh, prepare, activate };
+
+class BottlerocketApi {
+ public:
+  BottlerocketApi(http::Transport& transport, Clock& clock) : transport_(transport), clock_(clock) {}
+
+  // GET /os: the version that is running.
+  Task<std::string> version(TimePoint deadline);
+  // GET /updates/status. Before the first command of a boot the server answers 404; the result is then `idle` without a
+  // last command.
+  Task<BottlerocketStatus> status(TimePoint deadline);
+  // POST /actions/…; returns the status after the command has succeeded.
+  Task<BottlerocketStatus> run(BottlerocketAction action, TimePoint deadline);
+
+ private:
+  Task<http::Response> send(std::string method, std::string target, TimePoint deadline);
+
+  http::Transport& transport_;
+  Clock& clock_;
+};
+
+// Client for /run/api.sock beneath the host's root. Errors: see HostRoot::locate.
+Result<std::unique_ptr<http::Client>> bottlerocket_client(boost::asio::any_io_executor executor, Clock& clock,
+                                                          const HostRoot& root);
+
 // Bottlerocket: image updates by its API on /run/api.sock. Bottlerocket looks for updates only on request, so pending()
 // refreshes the list of updates regularly. apply() has the image written to the other partition and marked for the next
 // boot.
 //
 // The transport must reach the API (see bottlerocket_client). Transport, clock and Rng must outlive the back end.
-#pragma once
-
-#include "agent/backends/bottlerocket_api.hpp"
-#include "agent/ports/backend.hpp"
-#include "retry/rng.hpp"
-
-namespace haulout::agent {
 
 // Pure. `ready`: yes, to the version on the other partition. `available` and `staged`: yes, to the chosen version;
 // `staged` without a chosen version is no, because the update was withdrawn. `idle`: no, or unknown if the last refresh

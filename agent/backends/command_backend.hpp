@@ -7,7 +7,6 @@
 // the back end.
 #pragma once
 
-#include "agent/backends/recheck.hpp"
 #include "agent/hosts/host_command.hpp"
 #include "agent/ports/backend.hpp"
 #include "retry/rng.hpp"

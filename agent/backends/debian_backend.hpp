@@ -1,3 +1,33 @@
+// The back end for Debian and its relatives, and the comparison of kernels that it needs on plain Debian.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/backends/file_watch.hpp"
+#include "agent/hosts/os_release.hpp"
+#include "agent/ports/backend.hpp"
+
+namespace haulout::agent {
+
+// Finds an installed kernel that is newer than the running one. Pure.
+
+// Compares versions as dpkg does (deb-version(7), without epoch and revision). Compares runs of digits as numbers, and
+// the text between them character by character: letters before other characters, "~" before everything, even the end.
+std::weak_ordering compare_versions(std::string_view left, std::string_view right);
+
+// The last part of a release, which names its build: "cloud-amd64" of "6.1.0-18-cloud-amd64", "generic" of
+// "5.15.0-91-generic", "" of "6.1.55". A release candidate ("rc5") is part of the version.
+std::string kernel_flavour(std::string_view release);
+
+// The newest kernel that is newer than `running` and of the same flavour, from the files vmlinuz-RELEASE among the
+// `names` in /boot. The boot loader chooses the flavour, and a reboot does not change it. If the running kernel has an
+// initrd.img-RELEASE, a kernel without one does not count, because it cannot boot yet.
+std::optional<std::string> newer_kernel(std::string_view running, const std::vector<std::string>& names);
+
 // Debian, Ubuntu and similar systems. Package scripts create /run/reboot-required, and list the packages that need the
 // reboot in /run/reboot-required.pkgs. (If /var/run is a directory of its own, the back end also reads these files
 // there.) Plain Debian without unattended-upgrades or update-notifier creates no such file. There the option
@@ -6,13 +36,6 @@
 // The tool has no versions. When the file appears, the packages are already installed, so apply() does nothing. Reads
 // files beneath the host's root. Clock and Rng must outlive the back end. Destroy it before the io_context on which it
 // runs.
-#pragma once
-
-#include "agent/backends/file_watch.hpp"
-#include "agent/hosts/os_release.hpp"
-#include "agent/ports/backend.hpp"
-
-namespace haulout::agent {
 
 // The packages in a reboot-required.pkgs file, in their order and without duplicates: at most ten, then "and N more".
 // Pure. `cut`: the text is only the beginning of the file, so its last line can be incomplete.

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "agent/backends/debian_backend.hpp"
-#include "agent/backends/sentinel.hpp"
+#include "agent/backends/file_backend.hpp"
 #include "agent/hosts/os_release.hpp"
 
 namespace haulout::agent {

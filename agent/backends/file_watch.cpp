@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "agent/backends/recheck.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/deadline.hpp"
 
 namespace haulout::agent {

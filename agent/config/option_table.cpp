@@ -1,6 +1,6 @@
 #include "agent/config/option_table.hpp"
 
-#include "agent/node/remembered.hpp"
+#include "agent/node/record.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "agent/gates/max_unavailable.hpp"
 #include "agent/gates/window.hpp"
-#include "agent/hosts/shell_words.hpp"
+#include "agent/hosts/host_command.hpp"
 #include "drain/guards.hpp"
 #include "drain/order.hpp"
 #include "http/client.hpp"

@@ -1,3 +1,63 @@
+// The D-Bus system bus: its addresses, its errors, and the agent's connection to it.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "retry/clock.hpp"
+#include "retry/rng.hpp"
+#include "retry/task.hpp"
+
+namespace sdbus {
+class Error;
+}
+
+namespace sdbus {
+class Message;
+}
+
+namespace haulout::agent {
+
+// Addresses on which the system bus listens. Pure.
+
+// Returns the D-Bus addresses to try, in order. `environment` is the value of DBUS_SYSTEM_BUS_ADDRESS and may be null.
+// If it has no address, these are the two usual sockets beneath `host_root`.
+std::vector<std::string> system_bus_addresses(std::string_view host_root, const char* environment);
+
+// Returns the socket file of "unix:path=…", or nothing for any other kind of address.
+std::optional<std::string> socket_path_of(std::string_view address);
+
+// Conversion of D-Bus failures to Error. A refusal by the peer is Errc::status, and PeerStatus::reason is its D-Bus
+// error name. Callers decide by that name. Pure.
+
+namespace bus_error {
+inline constexpr std::string_view access_denied = "org.freedesktop.DBus.Error.AccessDenied";
+inline constexpr std::string_view auth_failed = "org.freedesktop.DBus.Error.AuthFailed";
+inline constexpr std::string_view name_has_no_owner = "org.freedesktop.DBus.Error.NameHasNoOwner";
+inline constexpr std::string_view no_reply = "org.freedesktop.DBus.Error.NoReply";
+inline constexpr std::string_view disconnected = "org.freedesktop.DBus.Error.Disconnected";
+inline constexpr std::string_view service_unknown = "org.freedesktop.DBus.Error.ServiceUnknown";
+inline constexpr std::string_view unknown_method = "org.freedesktop.DBus.Error.UnknownMethod";
+inline constexpr std::string_view interactive_authorization =
+    "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired";
+}  // namespace bus_error
+
+// `what` names the service and the method that was called.
+Error bus_failure(const std::string& what, const sdbus::Error& failure);
+bool is_bus_error(const Error& error, std::string_view name);
+// Returns whether no service on the bus has that name and none could be started for it.
+bool is_absent(const Error& error);
+
+// Explains what can keep a container from using the host's bus, and the remedy.
+std::string container_traps();
+
 // The agent's connection to the D-Bus system bus. It runs on the io_context without threads and reconnects by itself.
 //
 // run() connects, serves the connection, and reconnects with backoff after the bus has closed it. It connects by the
@@ -6,25 +66,6 @@
 // sent waits for the new connection. A listener is subscribed again, and its `on_connection` is called.
 //
 // One thread. A Bus outlives its calls and its Listenings.
-#pragma once
-
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <functional>
-#include <memory>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "retry/clock.hpp"
-#include "retry/rng.hpp"
-#include "retry/task.hpp"
-
-namespace sdbus {
-class Message;
-}
-
-namespace haulout::agent {
 
 class BusLink;
 
@@ -65,7 +106,7 @@ class Bus {
 
   // Calls a method; see bus_call.hpp for the typed form. `write` appends the arguments. `read` takes out the values and
   // returns whether they had the right types. Waits for a connection. Fails with
-  //   Errc::status       the peer, or the bus on its behalf, answered with an error (see bus_error.hpp)
+  //   Errc::status       the peer, or the bus on its behalf, answered with an error (see is_bus_error())
   //   Errc::timeout      no answer by the deadline; the call may have had an effect
   //   Errc::reset        the bus or the peer disconnected before it answered; the call may have had an effect
   //   Errc::unavailable  no connection by the deadline; nothing was sent

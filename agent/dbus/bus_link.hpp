@@ -1,10 +1,7 @@
-// One connection to a D-Bus bus, served on an io_context by one thread. It is opened, pumped until it breaks, and never
-// reused. The pump calls the callbacks for replies and signals. Such a callback may only store what arrived and notify.
-// It must not suspend, throw, resume a coroutine in place or destroy anything that belongs to the connection.
+// One connection to a bus: the check whether a server answers, and the connection itself. Only Bus uses them.
 #pragma once
 
 #include <sdbus-c++/sdbus-c++.h>
-
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <map>
 #include <memory>
@@ -17,6 +14,16 @@
 
 namespace haulout::agent {
 
+// Checks whether a D-Bus server answers on the socket of a bus. systemd often keeps the socket open while the bus is
+// stopped or starting. Such a socket accepts connections but may not answer for a long time, and the handshake of the
+// D-Bus library would block the thread.
+
+// Authenticates as the D-Bus library does, then disconnects. Errc::unreachable. Cancellable.
+Task<> probe_bus(Clock& clock, std::string socket_path, TimePoint deadline);
+
+// One connection to a D-Bus bus, served on an io_context by one thread. It is opened, pumped until it breaks, and never
+// reused. The pump calls the callbacks for replies and signals. Such a callback may only store what arrived and notify.
+// It must not suspend, throw, resume a coroutine in place or destroy anything that belongs to the connection.
 class BusLink : public std::enable_shared_from_this<BusLink> {
  public:
   // Opens a connection. Blocks the thread during the handshake, so callers probe the bus first. Errc::unreachable.

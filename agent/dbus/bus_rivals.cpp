@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "agent/dbus/bus.hpp"
 #include "agent/dbus/bus_call.hpp"
-#include "agent/dbus/bus_error.hpp"
-#include "agent/dbus/bus_names.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "agent/backends/recheck.hpp"
+#include "agent/dbus/bus.hpp"
 #include "agent/dbus/bus_call.hpp"
-#include "agent/dbus/bus_error.hpp"
-#include "agent/dbus/bus_names.hpp"
+#include "agent/ports/backend.hpp"
 
 namespace haulout::agent {
 namespace {

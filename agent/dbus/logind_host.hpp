@@ -1,3 +1,47 @@
+// A host that is rebooted over the system bus, and the interpretation of what logind and systemd answer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/dbus/bus.hpp"
+#include "agent/hosts/hosts.hpp"
+#include "retry/task.hpp"
+
+namespace haulout::agent {
+
+// Interprets the answers of logind and systemd. Pure. Sources: org.freedesktop.login1(5), org.freedesktop.systemd1(5).
+
+// One row of ListInhibitors.
+struct Inhibitor {
+  std::string what;  // for example "shutdown:sleep"
+  std::string who;
+  std::string why;
+  std::string mode;  // block, block-weak, delay
+  std::uint32_t uid = 0;
+  std::uint32_t pid = 0;
+};
+
+// Succeeds for "yes", and for an answer that reports only inhibitors, which judge_inhibitors() checks separately. `uid`
+// is the agent's user as the bus sees it.
+Result<> judge_can_reboot(std::string_view answer, std::uint32_t uid);
+
+// Returns whether a colon-separated list, as in the property BlockInhibited, contains "shutdown".
+bool names_shutdown(std::string_view what);
+
+// Succeeds if no inhibitor blocks a shutdown. Otherwise the error names each inhibitor's holder and its reason.
+Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors);
+
+// Interprets Manager.SystemState. Returns true if the boot is complete, false if it is still in progress. Returns an
+// error for a state from which the boot cannot complete.
+Result<bool> judge_system_state(std::string_view state);
+
+// Explains why a call to `service`, which would reboot the machine, was refused. Adds hints about containers, or other
+// reboot methods.
+Error explain_refusal(std::string_view service, Error refusal);
+
 // The machine beneath the agent, rebooted over the system bus. Method "logind" honours inhibitors and the kubelet's
 // graceful shutdown; method "systemd" does not. Files are read beneath the host's root. All calls are cancellable.
 //
@@ -9,14 +53,6 @@
 // reboot(): after Errc::timeout or Errc::reset the machine may already be going down.
 // boot_complete(): true if the host does not run systemd. Fails if systemd is in a state from which the boot cannot
 // complete.
-#pragma once
-
-#include "agent/dbus/bus.hpp"
-#include "agent/dbus/logind_answers.hpp"
-#include "agent/hosts/file_host.hpp"
-
-namespace haulout::agent {
-
 class LogindHost final : public FileHost {
  public:
   // `methods`: "logind" and "systemd" in order of preference. Borrows `bus`.

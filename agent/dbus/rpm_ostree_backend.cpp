@@ -1,14 +1,51 @@
 #include "agent/dbus/rpm_ostree_backend.hpp"
 
 #include <fmt/format.h>
-
+#include <algorithm>
 #include <map>
 
-#include "agent/backends/recheck.hpp"
 #include "agent/dbus/bus_call.hpp"
-#include "agent/dbus/bus_error.hpp"
+#include "agent/ports/backend.hpp"
 
 namespace haulout::agent {
+
+namespace {
+
+Pending unknown(std::string problem) {
+  Pending out;
+  out.problem = std::move(problem);
+  return out;
+}
+
+}  // namespace
+
+std::string version_of(const Deployment& deployment) {
+  return deployment.version.empty() ? deployment.checksum : deployment.version;
+}
+
+Pending judge_deployments(const std::vector<Deployment>& deployments) {
+  const auto is_booted = [](const Deployment& deployment) { return deployment.booted; };
+  if (std::none_of(deployments.begin(), deployments.end(), is_booted))
+    return unknown("rpm-ostree knows no deployment that is booted; is this a live system, or another machine's bus?");
+  const auto staged = std::find_if(deployments.begin(), deployments.end(),
+                                   [](const Deployment& deployment) { return deployment.staged; });
+  const Deployment& next = staged != deployments.end() ? *staged : deployments.front();
+  Pending out;
+  if (next.booted) {
+    out.need = Need::no;
+    return out;
+  }
+  if (next.staged && next.locked)
+    return unknown(fmt::format(
+        "deployment {} is staged and locked: a reboot would not apply it; whoever locked it (zincati?) has to finalize "
+        "it, or rpm-ostree finalize-deployment does it by hand",
+        version_of(next)));
+  out.need = Need::yes;
+  out.target = version_of(next);
+  out.reasons.push_back(fmt::format("{} deployment {}", next.staged ? "staged" : "pending", out.target));
+  return out;
+}
+
 namespace {
 
 // Source: github.com/coreos/rpm-ostree, src/daemon/org.projectatomic.rpmostree1.xml

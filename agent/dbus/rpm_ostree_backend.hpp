@@ -1,3 +1,35 @@
+// The back end for rpm-ostree, and its judgement of the deployments of a machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/dbus/bus.hpp"
+#include "agent/ports/backend.hpp"
+#include "retry/notifier.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::agent {
+
+// Interprets the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
+
+// Deployments are in rpm-ostree's order: the boot loader boots the first one next.
+struct Deployment {
+  std::string version;   // may be empty
+  std::string checksum;  // checksum of the deployment's commit
+  bool booted = false;
+  bool staged = false;  // finalized only while the machine shuts down
+  bool locked = false;  // finalization-locked: staged, and discarded by a plain reboot
+};
+
+// Returns the version, or the commit's checksum if the version is empty.
+std::string version_of(const Deployment& deployment);
+
+// Returns yes if a deployment is staged or if the first one is not the booted one. Returns unknown if the staged
+// deployment is locked. A plain reboot would then boot the current version again and again. The program that locked the
+// deployment has to finalize it.
+Pending judge_deployments(const std::vector<Deployment>& deployments);
+
 // Back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects updates and verifies them
 // after the boot. It starts no transaction: rpm-ostree transactions use D-Bus connections of their own, which sdbus-c++
 // 1.2 does not support.
@@ -7,16 +39,6 @@
 // changed(): returns when the properties have changed, when the bus has come or gone, or when next_recheck() is due.
 // The recheck finds what bootc or ostree stages while rpm-ostreed does not run, because that causes no signal. Starts
 // and stops of rpm-ostreed are ignored: it stops when idle, and each query starts it.
-#pragma once
-
-#include "agent/dbus/bus.hpp"
-#include "agent/dbus/rpm_ostree_deployments.hpp"
-#include "agent/ports/backend.hpp"
-#include "retry/notifier.hpp"
-#include "retry/rng.hpp"
-
-namespace haulout::agent {
-
 class RpmOstreeBackend final : public Backend {
  public:
   // Borrows `bus` and `rng`.

@@ -8,8 +8,7 @@
 #include <system_error>
 
 #include "agent/dbus/bus_call.hpp"
-#include "agent/dbus/bus_names.hpp"
-#include "agent/dbus/logind_answers.hpp"
+#include "agent/dbus/logind_host.hpp"
 #include "retry/backoff.hpp"
 
 namespace haulout::agent {

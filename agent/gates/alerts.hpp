@@ -1,5 +1,4 @@
-// The alert gate: builds the query for Prometheus, decodes the response and decides whether the gate is open. Pure: the
-// request and the response are values.
+// The alert gate: a node does not begin an update while Prometheus reports an alert.
 #pragma once
 
 #include <map>
@@ -9,10 +8,15 @@
 #include <vector>
 
 #include "agent/gates/gate_keeper.hpp"
+#include "http/transport.hpp"
+#include "retry/clock.hpp"
+#include "retry/rng.hpp"
 #include "retry/task.hpp"
 
 namespace haulout::agent {
 
+// The alert gate: builds the query for Prometheus, decodes the response and decides whether the gate is open. Pure: the
+// request and the response are values.
 struct AlertOptions {
   std::string query{};                  // PromQL; $node is replaced by the node's name
   bool fail_open = false;               // the gate is open while Prometheus does not answer
@@ -50,5 +54,30 @@ std::vector<Sample> without_old(std::vector<Sample> alerts, const std::vector<Sa
 // `fail_open` is false (PrometheusUnavailable); Prometheus refuses the query (PrometheusQueryRefused). The last reason
 // ignores `fail_open`, because a mistake in the query must not open the gate.
 Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& options);
+
+// Asks Prometheus, or a server with the same query API, whether an alert closes the gate of a node. Borrows transport,
+// clock and rng. The transport provides address, TLS and bearer token (see gates_of_config.hpp). Each request reads the
+// password file anew.
+class PrometheusAlerts {
+ public:
+  PrometheusAlerts(http::Transport& transport, Clock& clock, Rng& rng, AlertOptions options)
+      : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
+
+  // Returns the row prometheus, see alerts_gate(). If `anew` is false, an answer of the last ten seconds is used again.
+  // Prometheus does not report when an alert ends, so `look_again` of a closed gate is 48 to 72 seconds ahead.
+  // Cancellable.
+  boost::asio::awaitable<Gate> judge(std::string node, bool anew, TimePoint deadline);
+
+ private:
+  Task<std::vector<Sample>> alerts(std::string node, TimePoint deadline);
+  Task<QueryAnswer> query(std::string promql, TimePoint deadline);
+
+  http::Transport& transport_;
+  Clock& clock_;
+  Rng& rng_;
+  AlertOptions options_;
+  std::optional<Gate> last_;
+  TimePoint last_at_{};
+};
 
 }  // namespace haulout::agent

@@ -1,12 +1,139 @@
 #include "agent/gates/gate.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
-#include "agent/gates/duration_history.hpp"
 #include "base/duration.hpp"
+#include "base/text.hpp"
+#include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
+#include "k8s/codec.hpp"
 
 namespace haulout::agent {
+
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::chrono::minutes without_history(30);
+constexpr seconds longest_believable = std::chrono::days(7);
+
+// The last `remembered_updates` durations without the impossible ones, the shortest first.
+std::vector<seconds> by_length(const std::vector<seconds>& history) {
+  const std::size_t forgotten = history.size() - std::min(history.size(), remembered_updates);
+  std::vector<seconds> lengths;
+  for (std::size_t i = forgotten; i < history.size(); ++i)
+    if (history[i] > seconds(0)) lengths.push_back(std::min(history[i], longest_believable));
+  std::sort(lengths.begin(), lengths.end());
+  return lengths;
+}
+
+seconds and_a_fifth(seconds length) {
+  return length + seconds((length.count() + 4) / 5);
+}
+
+}  // namespace
+
+Duration estimated_update(const std::vector<seconds>& history) {
+  const auto lengths = by_length(history);
+  return lengths.empty() ? Duration(without_history) : and_a_fifth(lengths.back());
+}
+
+Duration ordinary_update(const std::vector<seconds>& history) {
+  const auto lengths = by_length(history);
+  return lengths.empty() ? Duration::zero() : and_a_fifth(lengths[(lengths.size() - 1) / 2]);
+}
+
+namespace {
+
+constexpr std::chrono::hours a_day(24);
+
+bool among(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string named(const Pending& wanted) {
+  if (!wanted.target.empty()) return "to version " + printable(wanted.target);
+  if (wanted.reasons.empty()) return "which gives no reasons";
+  return "for " + printable(joined(wanted.reasons, ", "));
+}
+
+std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& wanted) {
+  if (!same_need(last, wanted)) return std::nullopt;
+  return Brake{reason::reboot_loop,
+               fmt::format("the node was rebooted {} and the operating system still asks for a reboot, {}: another one "
+                           "would change nothing; see on the node why the update does not take effect",
+                           k8s::format_time(last.at), named(wanted))};
+}
+
+std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now, std::size_t per_day) {
+  std::vector<WallTime> recent;
+  bool only_asked = false;
+  for (const PastReboot& reboot : past) {
+    // A time more than a day ahead comes from a clock that was wrong, so it says nothing about the last day.
+    if (reboot.at <= now - a_day || reboot.at >= now + a_day) continue;
+    recent.push_back(reboot.at);
+    only_asked = only_asked || reboot.asked_only;
+  }
+  if (per_day == 0 || recent.size() < per_day) return std::nullopt;
+  Brake brake{
+      reason::too_many_reboots,
+      fmt::format("the node was {} {} within 24 hours and {} a day are allowed; see why it wants to reboot "
+                  "so often, or wait",
+                  only_asked ? "rebooted, or told to reboot," : "rebooted", count_of(recent.size(), "time"), per_day)};
+  // When this reboot is a day old, `per_day` - 1 recent reboots are left, so one more is allowed.
+  std::sort(recent.begin(), recent.end());
+  brake.look_again = recent[recent.size() - per_day] + a_day;
+  return brake;
+}
+
+}  // namespace
+
+bool same_need(const PastReboot& last, const Pending& wanted) {
+  if (last.cleared) return false;
+  if (!last.target.empty() || !wanted.target.empty()) return last.target == wanted.target;
+  return std::all_of(wanted.reasons.begin(), wanted.reasons.end(),
+                     [&](const std::string& reason) { return among(last.reasons, reason); });
+}
+
+std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
+                                  std::size_t per_day) {
+  if (wanted.need != Need::yes) return std::nullopt;
+  const auto seen =
+      std::find_if(past.rbegin(), past.rend(), [](const PastReboot& reboot) { return !reboot.asked_only; });
+  if (seen != past.rend()) {
+    if (auto brake = changes_nothing(*seen, wanted)) return brake;
+  }
+  return too_many(past, now, per_day);
+}
+
+namespace {
+
+bool is_of_this_run(const k8s::Node& node, const Record& record) {
+  const auto mark = drain::mark_of(node);
+  return record.cordoned || (mark && !record.run.empty() && mark->run == record.run);
+}
+
+}  // namespace
+
+Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes policy) {
+  Gate gate{.name = "cordon", .message = "no person has cordoned this node", .effect = Gate::Effect::gives_up};
+  if (policy == CordonedNodes::update) {
+    gate.verdict = Gate::Verdict::off;
+    gate.message = "cordoned-nodes is update: a person's cordon holds no update up";
+    return gate;
+  }
+  const auto cordon = persons_cordon(node);
+  // During the agent's own drain this gate is open. If a person removes that cordon, the drain itself ends.
+  if (!cordon || is_of_this_run(node, record)) return gate;
+  gate.verdict = Gate::Verdict::closed;
+  gate.reason = reason::cordoned_by_person;
+  gate.message =
+      fmt::format("this node is {}{}: the agent leaves it alone until it is uncordoned (kubectl uncordon {})",
+                  words_of(*cordon), cordon->since ? " since " + k8s::format_time(*cordon->since) : "", node.name);
+  return gate;
+}
+
 namespace {
 
 using Verdict = Gate::Verdict;

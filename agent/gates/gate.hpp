@@ -1,4 +1,5 @@
-// The gates that need no request: maintenance window, pauses and reboot limit. Each is a row with its reason. Pure.
+// The gates that need no request: maintenance window, pauses, a person's cordon and reboot limit. Each is a row with
+// its reason. Pure.
 #pragma once
 
 #include <chrono>
@@ -8,11 +9,50 @@
 
 #include "agent/gates/gate_keeper.hpp"
 #include "agent/gates/pause.hpp"
-#include "agent/gates/reboot_brake.hpp"
 #include "agent/gates/window.hpp"
+#include "agent/node/node_cordon.hpp"
+#include "agent/node/record.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/clock.hpp"
 
 namespace haulout::agent {
+
+// Estimates how long the next update of this node will take from the durations of its last updates (Record::durations;
+// the newest is the last element). Ignores durations that are zero or negative, and counts more than a week as a week:
+// both come from a clock that jumped. Estimates are whole seconds, rounded up.
+
+// The longest duration plus a fifth; 30 minutes if there is none.
+Duration estimated_update(const std::vector<std::chrono::seconds>& history);
+// The median duration plus a fifth; 0 if there is none.
+Duration ordinary_update(const std::vector<std::chrono::seconds>& history);
+
+// The reboot limit: stops a reboot that would change nothing, or that is one too many in a day. The node's record keeps
+// the last reboots (Record::reboots). Each has the time of its request first, and of its boot once it is seen.
+struct Brake {
+  std::string reason;                    // in CamelCase for the label: RebootLoop, TooManyReboots
+  std::string message;                   // one sentence: thing, cause, remedy
+  std::optional<WallTime> look_again{};  // when the limit may allow a reboot by time alone
+  bool operator==(const Brake&) const = default;
+};
+
+inline constexpr std::size_t default_reboots_per_day = 3;
+
+// Whether the operating system needs a reboot again for the same update as `last`, and has needed one ever since.
+bool same_need(const PastReboot& last, const Pending& wanted);
+
+// Returns nothing if the reboot is allowed, and if `wanted.need` is not `yes`. `past` holds reboots that were requested
+// and reboots whose boot was seen, the oldest first. A reboot up to a day later than `now` counts as one of the last
+// day, because the clock may have been set back.
+//   RebootLoop      the last reboot that was seen had the same target, and the need never went away after it. Without
+//                   targets, all reasons of `wanted` must be among those of that reboot; no reasons match any reboot
+//   TooManyReboots  this reboot would be one more than `per_day` within 24 hours; 0 disables this limit
+std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
+                                  std::size_t per_day = default_reboots_per_day);
+
+// The gate "cordon": the agent does not update a node that a person has cordoned. Closed (CordonedByPerson) while the
+// node has a cordon that no agent has set. A closed gate makes the agent give up a drain that has not cordoned the node
+// yet. Off if `policy` is `update`. Open if the cordon belongs to the agent's current drain.
+Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes policy);
 
 // Closed with OutsideWindow, or with WindowTooShort if the window closes before an update of this node would be over.
 // `took` holds the durations of the last updates. The longest of them has to fit (30 minutes without a history). If no
@@ -24,7 +64,7 @@ Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::second
 // Closed with Paused. `whom` names what is paused, for example "this node" or "pool web".
 Gate pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now);
 
-// Closed with RebootLoop or TooManyReboots (see reboot_brake.hpp). Open if a person has requested the reboot.
+// Closed with RebootLoop or TooManyReboots (see reboot_brake()). Open if a person has requested the reboot.
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day);
 

@@ -1,14 +1,13 @@
 #include "agent/gates/max_unavailable.hpp"
 
 #include <fmt/format.h>
-
-#include "agent/gates/grammar.hpp"
+#include <algorithm>
+#include <charconv>
 
 namespace haulout::agent {
 namespace {
 
-using spelling::is_digit;
-using spelling::small_number;
+constexpr std::size_t most_digits = 6;
 
 using Unit = MaxUnavailable::Unit;
 
@@ -32,11 +31,12 @@ Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
   const bool percent = text.ends_with('%');
   const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
   if (digits.empty()) return wrong("the number is missing");
-  if (!std::all_of(digits.begin(), digits.end(), is_digit)) return wrong("it is no whole number");
-  const auto value = small_number(digits);
-  if (!value) return wrong("it is too large");
-  if (percent && *value > 100) return wrong("a share ends at 100%");
-  return MaxUnavailable{*value, percent ? Unit::percent : Unit::nodes};
+  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return wrong("it is no whole number");
+  if (digits.size() > most_digits) return wrong("it is too large");
+  std::size_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (percent && value > 100) return wrong("a share ends at 100%");
+  return MaxUnavailable{value, percent ? Unit::percent : Unit::nodes};
 }
 
 std::string to_string(const MaxUnavailable& limit) {

@@ -1,13 +1,176 @@
 #include "agent/gates/node_gates.hpp"
 
-#include "agent/gates/cordon_gate.hpp"
-#include "agent/gates/gate.hpp"
-#include "agent/gates/waiting.hpp"
+#include <fmt/format.h>
+
+#include "agent/node/node_status.hpp"
 #include "base/scope_exit.hpp"
+#include "base/text.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/entries.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::agent {
+
 namespace asio = boost::asio;
+
+namespace {
+
+constexpr std::uint32_t page = 500;
+
+std::string on_node(const std::string& node) {
+  return "spec.nodeName=" + node;
+}
+
+}  // namespace
+
+Task<std::vector<k8s::Pod>> BlockingPods::list(std::string selector, TimePoint deadline) {
+  k8s::ListOptions options;
+  options.field_selector = on_node(node_);
+  options.label_selector = std::move(selector);
+  options.limit = page;
+  CO_TRY(auto pods, co_await respite_.ask(
+                        [&] { return client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline); }));
+  co_return std::move(pods.items);
+}
+
+asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
+  Gate gate{.name = "blocking-pods", .message = "no pod of this node matches --blocking-pod-selector"};
+  if (selectors_.empty()) {
+    gate.verdict = Gate::Verdict::off;
+    gate.message = "no --blocking-pod-selector is set";
+    co_return gate;
+  }
+  seen_.assign(selectors_.size(), {});
+  std::string first;
+  std::set<std::string> matching;
+  for (std::size_t i = 0; i < selectors_.size(); ++i) {
+    auto pods = co_await list(selectors_[i], deadline);
+    if (!pods) {
+      gate.verdict = Gate::Verdict::closed;
+      gate.reason = reason::blocking_pods_unknown;
+      gate.message = fmt::format("nobody knows whether a pod matches --blocking-pod-selector {}: {}", selectors_[i],
+                                 pods.error().message());
+      gate.look_again = soon(client_.clock(), rng_);
+      co_return gate;
+    }
+    for (const k8s::Pod& pod : *pods) {
+      if (pod.finished()) continue;
+      seen_[i].insert(pod.uid);
+      matching.insert(pod.uid);
+      if (first.empty())
+        first = fmt::format("pod {} matches --blocking-pod-selector {}: the node waits until it is gone", pod.key(),
+                            selectors_[i]);
+    }
+  }
+  if (matching.empty()) co_return gate;
+  gate.verdict = Gate::Verdict::closed;
+  gate.reason = reason::blocked_by_pod;
+  gate.message = matching.size() == 1 ? first : fmt::format("{} (and {} more)", first, matching.size() - 1);
+  co_return gate;
+}
+
+asio::awaitable<void> BlockingPods::changed() {
+  std::vector<asio::awaitable<void>> waits;
+  waits.reserve(selectors_.size());
+  for (std::size_t i = 0; i < selectors_.size(); ++i) waits.push_back(changed(i));
+  co_await first_of(client_.clock(), std::move(waits));
+}
+
+asio::awaitable<void> BlockingPods::changed(std::size_t selector) {
+  k8s::ReflectorOptions options;
+  options.field_selector = on_node(node_);
+  options.label_selector = selectors_[selector];
+  co_await until_differs<k8s::Pod>(client_, rng_, respite_, k8s::Resource::pods, options,
+                                   [this, selector](const k8s::Reflector<k8s::Pod>& view) {
+                                     std::set<std::string> matching;
+                                     for (const auto& [uid, pod] : view.objects())
+                                       if (!pod.finished()) matching.insert(uid);
+                                     return selector >= seen_.size() || matching != seen_[selector];
+                                   });
+}
+
+namespace {
+
+// Returns the last reboot of a degraded node if the node has not become well after it.
+std::optional<PastReboot> failed_reboot(const k8s::Node& node) {
+  const std::optional<Record> record = record_of(node);
+  if (!record) return std::nullopt;
+  // If `uncordon` is true, the node itself is well: only its reboot did not happen.
+  if (record->state != State::degraded || record->uncordon || record->reboots.empty()) return std::nullopt;
+  PastReboot reboot = record->reboots.back();
+  reboot.cleared = false;  // the reboot has failed even if that node needs no further reboot
+  return reboot;
+}
+
+std::string named(const Pending& wanted) {
+  return wanted.target.empty() ? "its update (" + printable(joined(wanted.reasons, ", ")) + ")"
+                               : "version " + printable(wanted.target);
+}
+
+}  // namespace
+
+Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted) {
+  Gate gate{.name = "fleet", .message = "this update has gone wrong on no other node of the pool"};
+  const bool is_named = !wanted.target.empty() || !wanted.reasons.empty();
+  if (wanted.need != Need::yes || !is_named) return gate;
+  for (const k8s::Node& node : degraded) {
+    const auto failed = node.name == own ? std::nullopt : failed_reboot(node);
+    if (!failed || !same_need(*failed, wanted)) continue;
+    const auto reason = node.labels.find(std::string(reason_label));
+    gate.verdict = Gate::Verdict::closed;
+    gate.reason = reason::update_failed_elsewhere;
+    gate.message = fmt::format(
+        "node {} has been degraded{} since its reboot for {}, which this node wants, too: see "
+        "to that node first",
+        node.name, reason == node.labels.end() ? "" : " (" + printable(reason->second) + ")", named(wanted));
+    return gate;
+  }
+  return gate;
+}
+
+void FleetHealth::belong_to(OwnPool pool) {
+  pool_ = std::move(pool);
+  selector_ = fmt::format("{}={}{}{}", state_label, to_string(State::degraded), pool_.node_selector.empty() ? "" : ",",
+                          pool_.node_selector);
+}
+
+Task<std::vector<k8s::Node>> FleetHealth::list(TimePoint deadline) {
+  CO_TRY(auto nodes, co_await respite_.ask([&] { return client_.list_nodes(selector_, deadline); }));
+  was_readable_ = true;
+  co_return std::move(nodes.items);
+}
+
+asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
+  auto nodes = co_await list(deadline);
+  if (nodes) {
+    seen_.clear();
+    for (const k8s::Node& node : *nodes) seen_.insert(node.uid);
+    std::erase_if(*nodes, [this](const k8s::Node& node) { return membership_of(node, pool_) == Membership::stranger; });
+    co_return fleet_gate(*nodes, node_, wanted);
+  }
+  Gate gate{.name = "fleet"};
+  if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
+    gate.verdict = Gate::Verdict::off;
+    gate.message = "this credential may not list Nodes: updates that went wrong on others are not noticed";
+    co_return gate;
+  }
+  gate.verdict = Gate::Verdict::closed;
+  gate.reason = reason::fleet_unknown;
+  gate.message = "nobody knows how the other nodes of the pool are: " + nodes.error().message();
+  gate.look_again = soon(client_.clock(), rng_);
+  co_return gate;
+}
+
+asio::awaitable<void> FleetHealth::changed() {
+  k8s::ReflectorOptions options;
+  options.label_selector = selector_;
+  co_await until_differs<k8s::Node>(client_, rng_, respite_, k8s::Resource::nodes, options,
+                                    [this](const k8s::Reflector<k8s::Node>& view) {
+                                      std::set<std::string> degraded;
+                                      for (const auto& [uid, node] : view.objects()) degraded.insert(uid);
+                                      return degraded != seen_;
+                                    });
+}
 
 namespace {
 

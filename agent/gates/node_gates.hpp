@@ -1,25 +1,17 @@
-// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, blocking pods, alerts and
-// fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
-//
-// ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
-// a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
-// servers, and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
-// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments but the
-// options. Single-threaded.
+// All gates of one node, and the two that watch other objects of the cluster: blocking pods and fleet health.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "agent/gates/alerts.hpp"
-#include "agent/gates/blocking_pods.hpp"
-#include "agent/gates/fleet_health.hpp"
+#include "agent/gates/gate.hpp"
 #include "agent/gates/gate_keeper.hpp"
-#include "agent/gates/pause_source.hpp"
-#include "agent/gates/prometheus.hpp"
-#include "agent/gates/reboot_brake.hpp"
+#include "agent/gates/pause.hpp"
+#include "agent/gates/waiting.hpp"
 #include "agent/gates/window.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "agent/node/own_pool.hpp"
@@ -30,6 +22,81 @@
 
 namespace haulout::agent {
 
+// The gate of --blocking-pod-selector. A node waits while it runs a pod that matches one of the selectors and has not
+// finished. Borrows client and rng.
+class BlockingPods {
+ public:
+  BlockingPods(k8s::Client& client, Rng& rng, std::string node, std::vector<std::string> selectors)
+      : client_(client),
+        rng_(rng),
+        node_(std::move(node)),
+        selectors_(std::move(selectors)),
+        respite_(client.clock(), rng) {}
+
+  // Closed with BlockedByPod, or with BlockingPodsUnknown if the pods cannot be listed. Off if there are no selectors.
+  // Cancellable.
+  boost::asio::awaitable<Gate> judge(TimePoint deadline);
+  // Returns when the matching pods differ from those that judge() saw; may return without cause. Cancellable.
+  boost::asio::awaitable<void> changed();
+
+ private:
+  boost::asio::awaitable<void> changed(std::size_t selector);
+  Task<std::vector<k8s::Pod>> list(std::string selector, TimePoint deadline);
+
+  k8s::Client& client_;
+  Rng& rng_;
+  std::string node_;
+  std::vector<std::string> selectors_;
+  std::vector<std::set<std::string>> seen_;  // UIDs of matching pods, for each selector, at the last judge()
+  Respite respite_;
+};
+
+// The gate "fleet": this node does not begin an update that has failed on another node of the pool. The slots, not this
+// gate, limit how many nodes may be unavailable at a time. Borrows client and rng.
+
+// Pure. `degraded` holds the nodes of the pool whose state label is `degraded`; it may include the own node `own`.
+// Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted` names and has been degraded
+// since. Two updates are the same if they have the same version. Without versions, all reasons of `wanted` must be
+// among the reasons of that reboot. Open if `wanted` names neither a version nor a reason.
+Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted);
+
+class FleetHealth {
+ public:
+  FleetHealth(k8s::Client& client, Rng& rng, std::string node)
+      : client_(client), rng_(rng), node_(std::move(node)), respite_(client.clock(), rng) {
+    belong_to({});
+  }
+
+  // Sets the own pool; the gate ignores nodes of other pools. The caller must call changed() anew afterwards.
+  void belong_to(OwnPool pool);
+
+  // Closed with FleetUnknown if the Nodes cannot be listed. Off if the server forbids the list and this credential has
+  // never been able to list Nodes. Cancellable.
+  boost::asio::awaitable<Gate> judge(Pending wanted, TimePoint deadline);
+  // Returns when the degraded nodes differ from those that judge() saw; may return without cause. Cancellable.
+  boost::asio::awaitable<void> changed();
+
+ private:
+  Task<std::vector<k8s::Node>> list(TimePoint deadline);
+
+  k8s::Client& client_;
+  Rng& rng_;
+  std::string node_;
+  OwnPool pool_;
+  std::string selector_;
+  std::set<std::string> seen_;  // UIDs of degraded nodes at the last judge()
+  bool was_readable_ = false;
+  Respite respite_;
+};
+
+// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, blocking pods, alerts and
+// fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
+//
+// ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
+// a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
+// servers, and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
+// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments but the
+// options. Single-threaded.
 struct NodeGatesOptions {
   std::string node;
   std::string ns = "haulout";

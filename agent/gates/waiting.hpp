@@ -1,17 +1,116 @@
-// Small helpers for waiting that the gates share.
+// How the gates wait: for a change that a watch shows, for a time, and after failures of the API server.
 #pragma once
 
+#include <algorithm>
 #include <boost/asio/this_coro.hpp>
 #include <functional>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "k8s/client.hpp"
+#include "k8s/reflector.hpp"
+#include "retry/backoff.hpp"
 #include "retry/notifier.hpp"
 #include "retry/rng.hpp"
+#include "retry/task.hpp"
 #include "retry/task_group.hpp"
 
 namespace haulout::agent {
+
+// Backoff for a request to the API server after failures. The pause grows with each failure in a row and is never
+// shorter than the server's Retry-After, up to Backoff::longest_retry_after. A caller that makes the same request once
+// and as a watch shares one Respite for both.
+class Respite {
+ public:
+  // Borrows clock and rng.
+  Respite(Clock& clock, Rng& rng) : clock_(clock), rng_(rng) {}
+
+  // Calls `question`, a callable that returns Task<T>, and returns its result. While the Retry-After of the last
+  // response is not over, it returns that error again without a request. After other failures it does not wait.
+  // Cancellable.
+  template <class Question>
+  std::invoke_result_t<Question&> ask(Question question) {
+    if (refusal_ && clock_.now() < over_) co_return *refusal_;
+    auto answer = co_await question();
+    if (answer)
+      answered();
+    else
+      failed(answer.error());
+    co_return answer;
+  }
+  // Records the failure of a watch. Only an error with a Retry-After counts, because the next watch must wait for it,
+  // too. For other errors a watch has its own backoff.
+  void watch_failed(const Error& error) {
+    if (error.retry_after) failed(error);
+  }
+  // The caller must not open a watch before this time.
+  TimePoint over() const { return over_; }
+
+ private:
+  void failed(const Error& error) {
+    over_ = std::max(over_, clock_.now() + backoff_.next(rng_, error.retry_after));
+    refusal_ = error.retry_after ? std::optional(error) : std::nullopt;
+  }
+  void answered() {
+    backoff_.reset();
+    over_ = {};
+    refusal_.reset();
+  }
+
+  Clock& clock_;
+  Rng& rng_;
+  Backoff backoff_{
+      BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal}};
+  TimePoint over_{};
+  std::optional<Error> refusal_;  // the last error, if it had a Retry-After
+};
+
+// Waits on a watch until a collection differs from what the caller has seen. The watch lives as long as the wait.
+
+namespace detail {
+
+template <class T>
+boost::asio::awaitable<void> follow(k8s::Reflector<T>& view, bool& refused, Notifier& moved) {
+  static_cast<void>(co_await view.run());
+  refused = true;
+  moved.notify();
+}
+
+inline boost::asio::awaitable<void> wait_until_true(Clock& clock, Notifier& moved, std::function<bool()> done) {
+  while (!done()) co_await moved.wait_until(clock, TimePoint::max());
+}
+
+}  // namespace detail
+
+// Returns when `differs` returns true. It is called after each change of the view or of its health, once the view is
+// synced. If the server refuses the list (for example 403), returns without cause after 30 to 60 seconds. Opens the
+// watch only when `respite` allows it, and records there an error that has a Retry-After. Never fails. Cancellable.
+// Borrows client, rng and respite.
+template <class T>
+boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, Respite& respite, k8s::Resource resource,
+                                           k8s::ReflectorOptions options,
+                                           std::function<bool(const k8s::Reflector<T>&)> differs) {
+  Notifier moved(co_await boost::asio::this_coro::executor);
+  bool refused = false;
+  co_await client.clock().sleep_until(respite.over());
+  k8s::Reflector<T> view(
+      client, rng, resource, std::move(options), [](const std::string&, const T*) {},
+      [&] {
+        if (view.health().error) respite.watch_failed(*view.health().error);
+        moved.notify();
+      });
+  const std::function<bool()> done = [&] { return refused || (view.health().synced && differs(view)); };
+  co_await with_task_group([&](TaskGroup& group) {
+    group.spawn(detail::follow(view, refused, moved));
+    return detail::wait_until_true(client.clock(), moved, done);
+  });
+  if (!refused) co_return;
+  const Duration rest = rng.between(std::chrono::seconds(30), std::chrono::seconds(60));
+  co_await client.clock().sleep_until(client.clock().now() + rest);
+}
+
+// Small helpers for waiting that the gates share.
 
 // When to evaluate a gate again that could not be evaluated: in 20 to 40 seconds, by the own clock.
 inline WallTime soon(const Clock& clock, Rng& rng) {

@@ -1,21 +1,287 @@
 #include "agent/gates/window.hpp"
 
 #include <fmt/format.h>
+#include <array>
 
-#include "agent/gates/cron.hpp"
-#include "agent/gates/grammar.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {
 
-using spelling::is_blank;
-using spelling::is_digit;
-using spelling::is_letter;
-using spelling::lower;
-using spelling::small_number;
-using spelling::weekday_named;
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+// The value of at most six digits. Returns nothing if the text is empty, longer, or has other characters.
+std::optional<unsigned> small_number(std::string_view digits) {
+  if (digits.empty() || digits.size() > 6 || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
+  unsigned value = 0;
+  for (const char c : digits) value = value * 10 + static_cast<unsigned>(c - '0');
+  return value;
+}
+
+template <std::size_t Count>
+std::optional<unsigned> named(const std::array<std::string_view, Count>& names, std::string_view name) {
+  const std::string wanted = lower(name);
+  for (std::size_t i = 0; i < Count; ++i) {
+    if (wanted == names[i] || wanted == names[i].substr(0, 3)) return static_cast<unsigned>(i);
+  }
+  return std::nullopt;
+}
+
+// Number of a weekday; Sunday is 0. The name has its first three letters or all of them, in upper or lower case.
+std::optional<unsigned> weekday_named(std::string_view name) {
+  static constexpr std::array<std::string_view, 7> names = {"sunday",   "monday", "tuesday", "wednesday",
+                                                            "thursday", "friday", "saturday"};
+  return named(names, name);
+}
+
+// Number of a month; January is 1. Names as for weekdays.
+std::optional<unsigned> month_named(std::string_view name) {
+  static constexpr std::array<std::string_view, 12> names = {"january",   "february", "march",    "april",
+                                                             "may",       "june",     "july",     "august",
+                                                             "september", "october",  "november", "december"};
+  const auto index = named(names, name);
+  return index ? std::optional(*index + 1) : std::nullopt;
+}
+
+// Reads the text of one window or black-out piece by piece. It keeps the position, so that every error message can name
+// it. The caller adds the name of the option and the text. Borrows the text.
+class Grammar {
+ public:
+  explicit Grammar(std::string_view text) : text_(text) {}
+
+  std::size_t at() const { return at_; }
+  bool done() const { return at_ == text_.size(); }
+  // The next character; '\0' at the end.
+  char next() const { return done() ? '\0' : text_[at_]; }
+  bool take(char c);
+  void skip_blanks();
+  std::string_view digits();
+  std::string_view letters();
+  // Reads up to the next blank, or to the end.
+  std::string_view word();
+  // Returns the text before `stop` and skips `stop`, too. Returns nothing, and does not move, if `stop` does not
+  // follow.
+  std::optional<std::string_view> until(char stop);
+
+  // Errc::invalid with the message "character <at + 1>: <cause>; <way_out>". `way_out` is the remedy.
+  Error wrong(std::size_t at, std::string_view cause, std::string_view way_out) const;
+
+ private:
+  template <class Predicate>
+  std::string_view while_true(Predicate holds);
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+template <class Predicate>
+std::string_view Grammar::while_true(Predicate holds) {
+  const std::size_t begin = at_;
+  while (!done() && holds(text_[at_])) ++at_;
+  return text_.substr(begin, at_ - begin);
+}
+
+bool Grammar::take(char c) {
+  if (done() || text_[at_] != c) return false;
+  ++at_;
+  return true;
+}
+
+void Grammar::skip_blanks() {
+  while_true(is_blank);
+}
+
+std::string_view Grammar::digits() {
+  return while_true(is_digit);
+}
+
+std::string_view Grammar::letters() {
+  return while_true(is_letter);
+}
+
+std::string_view Grammar::word() {
+  return while_true([](char c) { return !is_blank(c); });
+}
+
+std::optional<std::string_view> Grammar::until(char stop) {
+  const std::size_t end = text_.find(stop, at_);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view found = text_.substr(at_, end - at_);
+  at_ = end + 1;
+  return found;
+}
+
+Error Grammar::wrong(std::size_t at, std::string_view cause, std::string_view way_out) const {
+  return Error(Errc::invalid, fmt::format("character {}: {}; {}", at + 1, cause, way_out));
+}
+
+// The days and times of day at which a window starts, from the five fields of cron.
+struct CronStarts {
+  Days days;
+  std::vector<std::chrono::minutes> times;  // times of day, ascending, at least one
+};
+
+using Names = std::optional<unsigned> (*)(std::string_view);
+
+struct Field {
+  std::string_view name;
+  unsigned first;
+  unsigned last;
+  Names named;
+};
+
+constexpr std::array<Field, 5> fields_of_cron = {
+    Field{"minute", 0, 59, nullptr}, Field{"hour", 0, 23, nullptr}, Field{"day of month", 1, 31, nullptr},
+    Field{"month", 1, 12, month_named}, Field{"day of week", 0, 7, weekday_named}};
+constexpr unsigned sunday_again = 7;
+
+using Values = std::bitset<60>;
+
+struct Word {
+  std::string_view text;
+  std::size_t at;  // position in the whole text
+};
+
+std::vector<Word> words_of(std::string_view text, std::size_t at) {
+  std::vector<Word> words;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && !is_blank(text[end])) ++end;
+    if (end > i) words.push_back({text.substr(i, end - i), at + i});
+    i = end + 1;
+  }
+  return words;
+}
+
+std::string allowed(const Field& field) {
+  return fmt::format("{} takes {} to {}{}, *, a-b, */n and lists with commas", field.name, field.first, field.last,
+                     field.named == nullptr ? "" : ", names of three letters");
+}
+
+// One item of a list. It covers the values from `first` to `last` in steps of `step`.
+struct Item {
+  unsigned first;
+  unsigned last;
+  unsigned step;
+};
+
+class FieldParser {
+ public:
+  FieldParser(const Grammar& grammar, const Field& field, Word word) : grammar_(grammar), field_(field), word_(word) {}
+
+  Result<Values> parse() const {
+    Values values;
+    std::size_t begin = 0;
+    while (begin <= word_.text.size()) {
+      const std::size_t end = std::min(word_.text.find(',', begin), word_.text.size());
+      auto item = parse_item({word_.text.substr(begin, end - begin), word_.at + begin});
+      if (!item) return std::move(item).error();
+      for (unsigned value = item->first; value <= item->last; value += item->step) values.set(value);
+      begin = end + 1;
+    }
+    return values;
+  }
+
+ private:
+  Error wrong(std::size_t at, std::string_view cause) const { return grammar_.wrong(at, cause, allowed(field_)); }
+
+  Result<Item> parse_item(Word item) const {
+    const std::size_t slash = item.text.find('/');
+    const std::string_view range = item.text.substr(0, slash);
+    const std::size_t dash = range.find('-');
+    Item found{field_.first, field_.last, 1};
+    if (range != "*") {
+      auto first = value({range.substr(0, dash), item.at});
+      if (!first) return std::move(first).error();
+      found.first = found.last = *first;
+    }
+    if (dash != std::string_view::npos) {
+      auto last = value({range.substr(dash + 1), item.at + dash + 1});
+      if (!last) return std::move(last).error();
+      const bool to_sunday = field_.last == sunday_again && *last == 0 && found.first > 0;
+      found.last = to_sunday ? sunday_again : *last;
+      if (found.last < found.first) return wrong(item.at, "the range runs backwards, write it as a list");
+    }
+    if (slash == std::string_view::npos) return found;
+    const std::size_t step_at = item.at + slash + 1;
+    if (range != "*" && dash == std::string_view::npos) return wrong(step_at, "a step needs a range or * before it");
+    const auto step = small_number(item.text.substr(slash + 1));
+    if (!step || *step == 0) return wrong(step_at, "a step is a number from 1 on");
+    found.step = *step;
+    return found;
+  }
+
+  Result<unsigned> value(Word word) const {
+    if (word.text.empty()) return wrong(word.at, fmt::format("a value of {} is missing", field_.name));
+    if (const auto number = small_number(word.text)) {
+      if (*number >= field_.first && *number <= field_.last) return *number;
+      return wrong(word.at, fmt::format("{} is no {}", *number, field_.name));
+    }
+    if (field_.named != nullptr) {
+      if (const auto named = field_.named(word.text)) return *named;
+    }
+    return wrong(word.at, fmt::format("\"{}\" is no {}", printable(word.text), field_.name));
+  }
+
+  const Grammar& grammar_;
+  const Field& field_;
+  Word word_;
+};
+
+template <std::size_t Size>
+std::bitset<Size> narrowed(const Values& values) {
+  std::bitset<Size> result;
+  for (std::size_t i = 0; i < Size; ++i) result[i] = values[i];
+  return result;
+}
+
+// `fields` is the text between the brackets. `at` is its position in the text of `grammar`, for error messages.
+// Errc::invalid if a field is wrong or no day matches.
+Result<CronStarts> parse_cron(const Grammar& grammar, std::string_view fields, std::size_t at) {
+  const std::vector<Word> words = words_of(fields, at);
+  if (words.size() != fields_of_cron.size()) {
+    return grammar.wrong(at, fmt::format("cron() has five fields, here are {}", words.size()),
+                         "write minute, hour, day of month, month and day of week, without seconds and years");
+  }
+  std::array<Values, 5> values;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    auto parsed = FieldParser(grammar, fields_of_cron[i], words[i]).parse();
+    if (!parsed) return std::move(parsed).error();
+    values[i] = *parsed;
+  }
+  if (values[4][sunday_again]) values[4].set(0);
+  CronStarts starts;
+  starts.days.days_of_month = narrowed<32>(values[2]);
+  starts.days.months = narrowed<13>(values[3]);
+  starts.days.weekdays = narrowed<7>(values[4]);
+  starts.days.either = !words[2].text.starts_with('*') && !words[4].text.starts_with('*');
+  if (!starts.days.possible()) {
+    return grammar.wrong(words[2].at, "no month that is named has such a day", "correct day of month or month");
+  }
+  for (unsigned minute = 0; minute < 24 * 60; ++minute) {
+    if (values[1][minute / 60] && values[0][minute % 60]) starts.times.emplace_back(minute);
+  }
+  return starts;
+}
 
 using std::chrono::days;
 using std::chrono::minutes;
@@ -318,6 +584,154 @@ Result<Blackout> parse_blackout(std::string_view text) {
   if (!recurrence) return std::move(recurrence).error();
   Zone zone = recurrence->zone();
   return Blackout{std::string(text), std::move(zone), *std::move(recurrence)};
+}
+
+namespace {
+
+constexpr std::chrono::days two_years(731);
+// Times are clamped to this range: the calendar of the standard library ends in the year 32767, and a wrong clock may
+// be beyond it.
+constexpr WallTime first_time = std::chrono::sys_days(std::chrono::year(1) / 1 / 1);
+constexpr WallTime last_time = std::chrono::sys_days(std::chrono::year(9990) / 1 / 1);
+
+WallTime believable(WallTime at) {
+  return std::clamp(at, first_time, last_time);
+}
+
+std::optional<WallTime> end_of(const Window& window, WallTime at) {
+  return window.recurrence.end_of(at);
+}
+
+std::optional<WallTime> end_of(const Blackout& blackout, WallTime at) {
+  if (const auto* recurrence = std::get_if<Recurrence>(&blackout.when)) return recurrence->end_of(at);
+  const auto& interval = std::get<Interval>(blackout.when);
+  return interval.contains(at) ? std::optional(interval.end) : std::nullopt;
+}
+
+std::optional<WallTime> next_start(const Window& window, WallTime at, WallTime horizon) {
+  return window.recurrence.next_start(at, horizon);
+}
+
+std::optional<WallTime> next_start(const Blackout& blackout, WallTime at, WallTime horizon) {
+  if (const auto* recurrence = std::get_if<Recurrence>(&blackout.when)) return recurrence->next_start(at, horizon);
+  const auto& interval = std::get<Interval>(blackout.when);
+  return interval.begin > at && interval.begin < horizon ? std::optional(interval.begin) : std::nullopt;
+}
+
+// The latest end of all sources that contain `at`; nothing if there is none.
+template <class Source>
+std::optional<WallTime> latest_end(const std::vector<Source>& sources, WallTime at) {
+  std::optional<WallTime> end;
+  for (const Source& source : sources) {
+    const auto its = end_of(source, at);
+    if (its && (!end || *its > *end)) end = its;
+  }
+  return end;
+}
+
+template <class Source>
+std::optional<WallTime> earliest_start(const std::vector<Source>& sources, WallTime at, WallTime horizon) {
+  std::optional<WallTime> start;
+  for (const Source& source : sources) {
+    const auto its = next_start(source, at, start ? *start : horizon);
+    if (its) start = its;
+  }
+  return start;
+}
+
+}  // namespace
+
+Schedule::Schedule(std::vector<Window> windows, std::vector<Blackout> blackouts)
+    : windows_(std::move(windows)), blackouts_(std::move(blackouts)) {}
+
+bool Schedule::always() const {
+  return windows_.empty() && blackouts_.empty();
+}
+
+bool Schedule::in_window(WallTime at) const {
+  return windows_.empty() || latest_end(windows_, at).has_value();
+}
+
+// The end of the window that contains `at`. Windows that touch or overlap count as one.
+std::optional<WallTime> Schedule::window_end(WallTime at, WallTime horizon) const {
+  if (windows_.empty()) return std::nullopt;
+  while (at < horizon) {
+    const auto end = latest_end(windows_, at);
+    if (!end) return at;
+    at = *end;
+  }
+  return std::nullopt;
+}
+
+std::optional<WallTime> Schedule::next_opening(WallTime now, WallTime horizon) const {
+  for (WallTime at = now; at < horizon;) {
+    if (const auto blacked_out = latest_end(blackouts_, at)) {
+      at = *blacked_out;
+    } else if (in_window(at)) {
+      return at;
+    } else if (const auto start = earliest_start(windows_, at, horizon)) {
+      at = *start;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+Schedule::State Schedule::at(WallTime now) const {
+  now = believable(now);
+  const WallTime horizon = now + two_years;
+  if (latest_end(blackouts_, now) || !in_window(now)) {
+    return {.open = false, .next_open = next_opening(now, horizon)};
+  }
+  const auto end = window_end(now, horizon);
+  const auto blackout = earliest_start(blackouts_, now, end ? *end : horizon);
+  return {.open = true, .until = blackout ? blackout : end};
+}
+
+bool Schedule::fits(WallTime start, Duration needed) const {
+  const State state = at(start);
+  return state.open && (!state.until || *state.until - believable(start) >= needed);
+}
+
+std::optional<WallTime> Schedule::next_fit(WallTime from, Duration needed) const {
+  from = believable(from);
+  for (WallTime at = from; at < from + two_years;) {
+    const State state = this->at(at);
+    if (state.open && (!state.until || *state.until - at >= needed)) return at;
+    const auto next = state.open ? state.until : state.next_open;
+    if (!next) return std::nullopt;
+    at = *next;
+  }
+  return std::nullopt;
+}
+
+std::string Schedule::shown(WallTime at) const {
+  at = believable(at);
+  if (!windows_.empty()) return windows_.front().recurrence.zone().shown(at);
+  return (blackouts_.empty() ? Zone() : blackouts_.front().zone).shown(at);
+}
+
+std::string Schedule::describe(WallTime now) const {
+  if (always()) return "no window is set: always open";
+  now = believable(now);
+  const State state = at(now);
+  if (state.open) {
+    return windows_.empty()
+               ? fmt::format("outside the black-outs: {}", state.until ? "the next one begins " + shown(*state.until)
+                                                                       : "none begins within two years")
+               : fmt::format("inside the window: it closes {}",
+                             state.until ? shown(*state.until) : "not within two years");
+  }
+  if (windows_.empty() || (in_window(now) && latest_end(blackouts_, now))) {
+    const auto cause = std::find_if(blackouts_.begin(), blackouts_.end(),
+                                    [&](const Blackout& blackout) { return end_of(blackout, now).has_value(); });
+    const std::string where = fmt::format("in the black-out \"{}\"", cause->text);
+    return state.next_open ? fmt::format("{}: it opens again {}", where, shown(*state.next_open))
+                           : where + ": nothing opens within two years";
+  }
+  return state.next_open ? "outside the window: next one opens " + shown(*state.next_open)
+                         : "outside the window: none opens within two years";
 }
 
 }  // namespace haulout::agent

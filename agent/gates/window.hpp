@@ -9,7 +9,12 @@
 //   Mon-Fri 22:00-04:00                over midnight; the days are those of the start, so the last one ends on Saturday
 //   2nd Tue 03:00+2h                   the nth weekday of the month, 1st to 5th or last; or a list like 1st,3rd Sat
 //   Sat 00:00                          without an end, the window lasts until midnight
-//   cron(0 2 * * 1-5)+3h Europe/Berlin starts in the syntax of cron, see cron.hpp
+//   cron(0 2 * * 1-5)+3h Europe/Berlin starts in the syntax of cron
+//
+// The five fields of cron:
+//   minute 0-59 · hour 0-23 · day of month 1-31 · month 1-12 or JAN-DEC · day of week 0-7 or SUN-SAT (0, 7: Sunday)
+// A field is `*`, a number, a name, a range `a-b`, a step `*/n` or `a-b/n`, or a list of these with commas. As in Vixie
+// cron, if neither day field starts with `*`, a day must match only one of them. Otherwise it must match both.
 //
 // Weekdays have three letters or their whole name, in upper or lower case. Ranges may cross the end of the week
 // (Fri-Mon). A DURATION has the syntax of Go (90m, 1h30m), is at least a minute and at most 31 days, and is real time.
@@ -27,7 +32,7 @@
 #include <variant>
 #include <vector>
 
-#include "agent/gates/recurrence.hpp"
+#include "agent/gates/calendar.hpp"
 #include "retry/clock.hpp"
 #include "retry/task.hpp"
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <exception>
 #include <optional>
 #include <string_view>
 
@@ -17,9 +18,23 @@ inline constexpr std::array all_hook_points{HookPoint::before_drain, HookPoint::
                                             HookPoint::before_release};
 
 // The name of the point in directories, annotations and HAULOUT_POINT, for example "before-drain".
-std::string_view to_string(HookPoint point);
-std::optional<HookPoint> hook_point_of(std::string_view name);
+inline std::string_view to_string(HookPoint point) {
+  switch (point) {
+    case HookPoint::before_drain: return "before-drain";
+    case HookPoint::after_drain: return "after-drain";
+    case HookPoint::after_boot: return "after-boot";
+    case HookPoint::before_release: return "before-release";
+  }
+  std::terminate();
+}
+inline std::optional<HookPoint> hook_point_of(std::string_view name) {
+  for (const HookPoint point : all_hook_points)
+    if (to_string(point) == name) return point;
+  return std::nullopt;
+}
 // All names for use in messages: "before-drain, after-drain, …".
-std::string_view hook_point_names();
+inline std::string_view hook_point_names() {
+  return "before-drain, after-drain, after-boot, before-release";
+}
 
 }  // namespace haulout::agent

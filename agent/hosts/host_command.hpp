@@ -1,5 +1,4 @@
-// A program with its arguments, from an option (--reboot-command, --sentinel-command). It runs directly in the
-// environment of the agent: without a shell, and not beneath the host's root.
+// Programs that an option names (--reboot-command, --sentinel-command): how the text is split, and how they run.
 #pragma once
 
 #include <string>
@@ -12,6 +11,17 @@
 
 namespace haulout::agent {
 
+// Splits a line into words as a POSIX shell does, without any other processing of a shell. Pure.
+//
+// Blanks separate words. All characters inside '…' are literal. Inside "…" a backslash escapes ", \, $, ` and a line
+// break; outside of quotes it escapes any character. An escaped line break is removed. $, *, ~, ;, |, &, <, > and # are
+// ordinary characters: the function expands nothing and does not chain commands.
+
+// Errc::invalid if a quote is not closed, or if the text ends in a backslash or contains a NUL character.
+Result<std::vector<std::string>> shell_words(std::string_view text);
+
+// A program with its arguments, from an option (--reboot-command, --sentinel-command). It runs directly in the
+// environment of the agent: without a shell, and not beneath the host's root.
 struct HostCommand {
   std::string program;  // a path, or a name looked up in PATH
   std::vector<std::string> args{};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/hosts/shell_words.hpp"
+#include "agent/hosts/host_command.hpp"
 #include "base/plain_text.hpp"
 
 namespace haulout::agent {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "agent/hooks/hook_point.hpp"
-#include "agent/node/remembered.hpp"
+#include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
 

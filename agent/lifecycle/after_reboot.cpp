@@ -2,7 +2,7 @@
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/agent_impl.hpp"
-#include "agent/node/hook_record.hpp"
+#include "agent/node/record.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::agent {

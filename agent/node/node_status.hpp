@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "agent/node/node_labels.hpp"
 #include "agent/node/record.hpp"
 #include "agent/ports/backend.hpp"
 #include "k8s/objects.hpp"

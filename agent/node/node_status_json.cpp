@@ -2,8 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "agent/node/hook_record.hpp"
 #include "agent/node/node_status.hpp"
+#include "agent/node/own_pool.hpp"
+#include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/entries.hpp"

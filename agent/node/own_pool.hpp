@@ -1,15 +1,62 @@
-// The pool to which a node belongs, for questions about the pool as a whole. Pure.
+// The Node that an agent serves, the pool of that Node, and which other nodes belong to the pool. Pure.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 
+// The Node that an agent serves. The UID distinguishes it from a later Node of the same name.
+struct OwnNode {
+  std::string name;
+  std::string uid;
+  // The holder that this node writes into the Lease of its slot.
+  std::string holder() const { return name + "/" + uid; }
+  bool operator==(const OwnNode&) const = default;
+};
+
+// The pool to which a node belongs, for questions about the pool as a whole.
 struct OwnPool {
   std::string name;
   std::string node_selector{};  // label selector of the pool's nodes; empty: see membership_of()
   bool by_role = false;         // no pool is configured, so each node belongs to the pool of its role
   bool operator==(const OwnPool&) const = default;
 };
+
+// Which nodes belong to a pool that is known by its name and not by a label selector.
+//
+// The pool of a node is in the record of its agent. Without that, it is in the label haulout.dev/pool, which a person
+// may set on a node without an agent. Without both, it is the pool of the slot that the node holds. So the removal of a
+// label does not move a node to another pool.
+
+// Label of a Node, and of the Leases that are slots.
+inline constexpr std::string_view pool_label = "haulout.dev/pool";
+inline constexpr std::string_view default_pool = "default";
+// The pool of nodes with the label below, unless the user names another one. Its limit is one node.
+inline constexpr std::string_view control_plane_pool = "control-plane";
+inline constexpr std::string_view control_plane_label = "node-role.kubernetes.io/control-plane";
+
+// Returns true if this is the pool of control-plane nodes, chosen by their role and not by the user.
+bool is_control_plane(const OwnPool& pool);
+// Returns the pool of a node for which the configuration names none.
+std::string pool_of_role(const std::map<std::string, std::string>& node_labels);
+
+// Returns the pool in the record of the node's agent, otherwise the pool in the label, otherwise nothing.
+std::optional<std::string> told_pool(const k8s::Node& node);
+
+enum class Membership {
+  member,
+  // The pool of the node is not known: it has no agent yet, or never will. The node may belong to this pool. So it
+  // counts against the limit while it is unavailable, but not as one of the nodes of which a percentage is taken.
+  unknown,
+  stranger,
+};
+// `turns`: the Leases (slots) of all pools.
+Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns = {});
 
 }  // namespace haulout::agent

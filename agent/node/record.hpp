@@ -1,21 +1,51 @@
-// What an agent needs to know to go on after a crash. It is stored in the Node's annotation haulout.dev/record, as JSON
-// in one line. The agent writes it in the same patch as the labels, and always before the step that it announces. Pure.
-//
-// A record that cannot be read does not count as `idle`. It decodes to `degraded`, with a message that names the
-// remedy.
+// The record: what an agent keeps on its Node to go on after a crash, with the marks of a boot and the state of the
+// hooks in it. Pure.
 #pragma once
 
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "agent/node/boot_marks.hpp"
+#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hook_programs.hpp"
 #include "agent/node/state.hpp"
+#include "agent/ports/host.hpp"
+#include "k8s/objects.hpp"
 #include "retry/clock.hpp"
 
 namespace haulout::agent {
+
+// Marks that distinguish one boot of a machine from the next, beside the boot id that the agent reads. In a container,
+// and in the sandbox of a unit in a container, that boot id is the one of the container's host, so a reboot does not
+// change it.
+struct BootMarks {
+  std::string kubelet_boot_id{};  // status.nodeInfo.bootID of the Node; empty if the kubelet has reported none
+  MachineStart start{};
+  bool operator==(const BootMarks&) const = default;
+};
+
+// Compares the marks before and after a possible reboot, when the agent's own boot id has not changed. Returns a clause
+// for people that names the evidence of a restart, or an empty string. If the kubelet now reports the agent's own boot
+// id, it was only late, and that is no evidence.
+std::string restart_shown(const BootMarks& before, const BootMarks& after, const std::string& own_boot_id);
+
+// Returns true if the kubelet is Ready and reports a different boot id from the one that the agent reads. This is
+// normal for a while after a boot.
+bool has_foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id);
+// The message (subject, cause, remedy) for a node on which has_foreign_boot_id() stays true.
+std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id);
+// The message (subject, cause, remedy) for a machine that has rebooted and kept its boot id. `shown` is the evidence
+// that restart_shown() returned.
+std::string unchanged_boot_id(const std::string& shown, const std::string& node);
+
+// What an agent needs to know to go on after a crash. It is stored in the Node's annotation haulout.dev/record, as JSON
+// in one line. The agent writes it in the same patch as the labels, and always before the step that it announces.
+//
+// A record that cannot be read does not count as `idle`. It decodes to `degraded`, with a message that names the
+// remedy.
 
 inline constexpr std::string_view record_annotation = "haulout.dev/record";
 
@@ -69,7 +99,7 @@ struct Record {
   // The outcome of this update was reported; what follows is not reported as another update.
   bool judged = false;
   std::optional<WallTime> verified_at{};          // when the last successful update was verified
-  std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered.hpp
+  std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
   std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
   std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again
   // Reason (CamelCase) of the degradation, or of the failure of the last attempt.
@@ -92,5 +122,28 @@ struct Record {
 
 std::string encode_record(const Record& record);
 Record decode_record(std::string_view json);
+
+// The record keeps at most this many entries of a kind, so that it stays small.
+inline constexpr std::size_t remembered_updates = 10;
+
+// Appends `latest` to the history, which has the newest entry last. Removes the oldest entries if there are too many.
+template <class T>
+std::vector<T> remembered(std::vector<T> history, T latest) {
+  history.push_back(std::move(latest));
+  if (history.size() > remembered_updates)
+    history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(remembered_updates));
+  return history;
+}
+
+// Whether the hooks of this point have passed in the attempt of this record.
+bool has_passed(const Record& record, HookPoint point);
+// The hook point at which a record stands, in the states that have one. For a degraded node, the point at which it
+// failed.
+HookPoint hook_point_at(const Record& record);
+// The ticket of the annotation hooks that are being asked; empty if none is.
+std::string asked_ticket(const Record& record);
+// Sets HAULOUT_NODE, HAULOUT_POINT, HAULOUT_STATE, HAULOUT_FROM_VERSION, HAULOUT_TO_VERSION and HAULOUT_REASONS (one
+// reason per line).
+HookEnvironment hook_environment(const std::string& node, HookPoint point, const Record& record);
 
 }  // namespace haulout::agent

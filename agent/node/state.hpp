@@ -29,7 +29,8 @@ inline constexpr std::array all_states{State::unknown,     State::idle,    State
                                        State::draining,    State::ready,   State::rebooting, State::verifying,
                                        State::uncordoning, State::soaking, State::degraded};
 
-std::string_view to_string(State state);  // as in the label haulout.dev/state
+inline constexpr std::string_view state_label = "haulout.dev/state";
+std::string_view to_string(State state);  // as in the label
 std::optional<State> state_of(std::string_view name);
 
 enum class Event {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "retry/clock.hpp"
+#include "retry/rng.hpp"
 #include "retry/task.hpp"
 
 namespace haulout::agent {
@@ -37,5 +38,13 @@ class Backend {
   // Returns when pending() may have a different answer; may also return without a reason. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
+
+// How often a back end asks again if it gets no notification of changes: by default every ten minutes. The interval
+// varies by up to a fifth, so that the nodes of a fleet do not ask at the same time. Pure apart from `clock` and `rng`.
+inline constexpr Duration recheck_interval = std::chrono::minutes(10);
+
+inline TimePoint next_recheck(const Clock& clock, Rng& rng, Duration interval = recheck_interval) {
+  return clock.now() + rng.between(interval * 4 / 5, interval * 6 / 5);
+}
 
 }  // namespace haulout::agent

@@ -1,15 +1,102 @@
-// The program's environment, which each command receives: executor, clock, output, environment variables.
+// What every process of the program has: its version, its output, its signals, and the environment that `main` gives to
+// each command.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "agent/process/sink.hpp"
 #include "k8s/credentials.hpp"
 #include "retry/clock.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::agent {
+
+// The version of this program, for example "1.2.3".
+std::string_view version();
+// The name in the API server's audit log: "haulout/1.2.3 (drain)".
+std::string user_agent(std::string_view command);
+
+// Outputs for text. Writing never blocks the drain and never fails. The program waits for a slow reader only at its
+// end, in flush(). It ignores a reader that has closed its end (closed pipe, closed terminal).
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void write(std::string_view text) = 0;
+  // False once the written text has no reader any more.
+  virtual bool has_reader() { return true; }
+};
+
+// A file descriptor, which it borrows. The process must ignore SIGPIPE.
+class FdSink final : public Sink {
+ public:
+  // Largest amount of unwritten text, in bytes; text that exceeds it is dropped.
+  static constexpr std::size_t backlog_limit = std::size_t{32} * 1024 * 1024;
+
+  explicit FdSink(int fd) : fd_(fd) {}
+  FdSink(const FdSink&) = delete;
+  FdSink& operator=(const FdSink&) = delete;
+
+  // From now on, collects the text of one turn of the event loop and writes it after that turn. Call flush() before the
+  // loop is destroyed, so that all text is written.
+  void gather(boost::asio::any_io_executor executor) { executor_ = std::move(executor); }
+  // Calls pump() of `other` before each write to this sink, so that their output keeps its order. Borrows `other`.
+  void write_after(FdSink& other) { before_ = &other; }
+
+  void write(std::string_view text) override;
+  // Checks without writing anything: poll() reports a pipe whose other end is closed.
+  bool has_reader() override;
+  // Writes what it can without waiting.
+  void pump();
+  // Waits until everything is written, or until the reader accepts nothing for `patience_ms`. A negative value sets no
+  // limit.
+  void flush(int patience_ms);
+  bool broken() const { return broken_; }
+  // errno of the failed write, for example for a full disk. 0 if no write failed, or if the reader has closed its end.
+  int failure() const { return failure_; }
+  std::size_t backlog() const { return pending_.size() - written_; }
+
+ private:
+  bool wait_writable(int timeout_ms);
+  bool write_some();
+
+  int fd_;
+  std::string pending_;
+  std::size_t written_ = 0;  // number of bytes of pending_ already written
+  boost::asio::any_io_executor executor_;
+  bool gathers_ = false;
+  FdSink* before_ = nullptr;
+  bool broken_ = false;
+  int failure_ = 0;
+};
+
+// Waits for SIGINT, SIGTERM or SIGHUP. After the first signal, a second SIGINT or SIGTERM ends the process at once. A
+// second SIGHUP is ignored, because a closing terminal sends several. If the process was started with SIGINT or SIGHUP
+// ignored (nohup, a shell's background job), that signal stays ignored.
+
+// After a signal, the final flush of output waits at most this long (milliseconds) for a reader that does not read.
+inline constexpr int patience_after_signal_ms = 300;
+
+class Signals {
+ public:
+  explicit Signals(boost::asio::any_io_executor executor);
+  // Returns the signal's number. Cancellable. Call it only once.
+  boost::asio::awaitable<int> wait();
+
+ private:
+  boost::asio::signal_set set_;
+};
+
+// Runs `work` until it ends or a signal arrives, and runs `helpers` beside it. Then cancels and joins all coroutines
+// that are still running. Returns the signal, or std::nullopt if `work` ended by itself.
+boost::asio::awaitable<std::optional<int>> until_signal(Signals& signals, boost::asio::awaitable<void> work,
+                                                        std::vector<boost::asio::awaitable<void>> helpers);
+
+// The program's environment, which each command receives: executor, clock, output, environment variables.
 
 // `main` owns this object and everything that it refers to.
 struct Process {

@@ -1,14 +1,74 @@
-// Transport decorator: limits each request to --request-timeout, and logs it (method, target, status, milliseconds;
-// never headers or bodies). It also reports to `tell` how the request ended and which warnings the server sent. Borrows
-// the inner transport, the clock and the log.
+// What a process does with each request to the API server: WatchedTransport limits and logs it, RequestLedger counts
+// it, ServerWarnings reports the warnings of its answer.
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "agent/process/logging.hpp"
+#include "drain/report.hpp"
+#include "http/message.hpp"
 #include "http/transport.hpp"
 
 namespace haulout::agent {
+
+// Counts the requests that were sent, by Kubernetes verb, for the report. Also remembers the last denied request, so
+// that a message can name the missing RBAC rule.
+
+// The attributes of a request that the API server's authorizer checks.
+struct RequestInfo {
+  std::string verb;  // get, list, watch, create, update, patch, delete, deletecollection
+  std::string group;
+  std::string resource;
+  std::string subresource;
+  std::string ns;
+  std::string name;
+  bool operator==(const RequestInfo&) const = default;
+};
+// Pure. A target outside of /api and /apis has only a verb.
+RequestInfo describe_request(std::string_view method, std::string_view target);
+
+class RequestLedger {
+ public:
+  void count(const http::Request& request);
+  void denied(RequestInfo info) { last_denied_ = std::move(info); }
+
+  const drain::RequestCounts& counts() const { return counts_; }
+  const std::optional<RequestInfo>& last_denied() const { return last_denied_; }
+
+ private:
+  drain::RequestCounts counts_;
+  std::optional<RequestInfo> last_denied_;
+};
+
+drain::RequestCounts difference(const drain::RequestCounts& later, const drain::RequestCounts& earlier);
+void add(drain::RequestCounts& total, const drain::RequestCounts& more);
+
+// Reports each different warning of the API server (k8s/warnings.hpp) once. Its memory is bounded: after 200 different
+// texts it forgets them all, and may report one again.
+class ServerWarnings {
+ public:
+  explicit ServerWarnings(std::function<void(const std::string& text)> tell) : tell_(std::move(tell)) {}
+
+  void see(const std::vector<std::string>& texts);
+  // Number of warnings reported so far.
+  std::size_t count() const { return count_; }
+
+ private:
+  static constexpr std::size_t most_remembered = 200;
+
+  std::function<void(const std::string&)> tell_;
+  std::set<std::string> told_;
+  std::size_t count_ = 0;
+};
+
+// Transport decorator: limits each request to --request-timeout, and logs it (method, target, status, milliseconds;
+// never headers or bodies). It also reports to `tell` how the request ended and which warnings the server sent. Borrows
+// the inner transport, the clock and the log.
 
 // The result of a request.
 struct RequestEnd {

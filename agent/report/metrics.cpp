@@ -1,17 +1,191 @@
 #include "agent/report/metrics.hpp"
 
+#include <fmt/format.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
-
+#include <sys/resource.h>
+#include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <vector>
 
 #include "agent/report/reasons.hpp"
 
 namespace haulout::agent {
+
+namespace {
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (;;) {
+    const std::size_t begin = text.find_first_not_of(" \n");
+    if (begin == std::string_view::npos) return words;
+    text.remove_prefix(begin);
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+std::optional<double> number(std::string_view word) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (failure != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+std::string slurp(const char* path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std::string_view stat, KernelUnits units) {
+  // The second field is the program's name in parentheses, which can contain blanks and parentheses itself; see
+  // proc(5).
+  const std::size_t name_end = self_stat.rfind(')');
+  const std::size_t boot_line = stat.find("\nbtime ");
+  if (name_end == std::string_view::npos || boot_line == std::string_view::npos) return std::nullopt;
+  const auto fields = words_of(self_stat.substr(name_end + 1));
+  const auto boot = words_of(stat.substr(boot_line));
+  constexpr std::size_t first = 3;  // number in proc(5) of the field after the name
+  if (fields.size() <= 24 - first || boot.size() < 2) return std::nullopt;
+  const auto user = number(fields[14 - first]);
+  const auto system = number(fields[15 - first]);
+  const auto started = number(fields[22 - first]);
+  const auto size = number(fields[23 - first]);
+  const auto pages = number(fields[24 - first]);
+  const auto booted = number(boot[1]);
+  if (!user || !system || !started || !size || !pages || !booted) return std::nullopt;
+  ProcessFigures figures;
+  figures.cpu_seconds = (*user + *system) / units.ticks_per_second;
+  figures.start_time_seconds = *booted + *started / units.ticks_per_second;
+  figures.virtual_bytes = *size;
+  figures.resident_bytes = *pages * units.page_bytes;
+  return figures;
+}
+
+std::optional<ProcessFigures> read_process_figures() {
+  const KernelUnits units{static_cast<double>(sysconf(_SC_CLK_TCK)), static_cast<double>(sysconf(_SC_PAGESIZE))};
+  auto figures = parse_process_stat(slurp("/proc/self/stat"), slurp("/proc/stat"), units);
+  if (!figures) return std::nullopt;
+  std::error_code failure;
+  std::filesystem::directory_iterator files("/proc/self/fd", failure);
+  if (!failure) figures->open_fds = static_cast<double>(std::distance(files, {}));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) figures->max_fds = static_cast<double>(limit.rlim_cur);
+  return figures;
+}
+
+namespace {
+
+using enum MetricType;
+
+constexpr std::array table{
+    MetricRow{"haulout_build_info", gauge, "version", "Always 1; the version is a label."},
+    MetricRow{"haulout_authority_info", gauge, "authority",
+              "Always 1; the authority by which the agent acts is a label."},
+    MetricRow{"haulout_state", gauge, "state", "1 for the current state of the node, 0 for the others."},
+    MetricRow{"haulout_state_since_timestamp_seconds", gauge, "",
+              "Time at which the node entered its state, as a Unix timestamp."},
+    MetricRow{"haulout_reason_info", gauge, "state,reason,concern",
+              "Always 1; the reason why the node does not go on is a label. Absent if there is no reason. The concern "
+              "is progress, waiting (as a person or a policy demands) or trouble (may not end without a person: ● in "
+              "[reasons.md](reasons.md))."},
+    MetricRow{"haulout_degraded", gauge, "", "1 if the node is degraded: a person has to look at it."},
+    MetricRow{"haulout_reboot_required", gauge, "",
+              "1 if the operating system needs a reboot, 0 if not. Absent while that is unknown."},
+    MetricRow{"haulout_backend_up", gauge, "",
+              "1 if the operating system's update tool could tell at the last query whether a reboot is needed."},
+    MetricRow{"haulout_api_up", gauge, "",
+              "1 if the API server answers, 0 if requests to it have been unanswered for 30 seconds."},
+    MetricRow{"haulout_slot_held", gauge, "", "1 if the node holds a slot, 0 if not. Absent until that is known."},
+    MetricRow{"haulout_drain_pods", gauge, "phase",
+              "Pods of the current drain by phase: queued, waiting, terminating, vanished (deleted) or skipped."},
+    MetricRow{"haulout_drain_waiting_pods", gauge, "reason",
+              "Pods of the current drain that cannot be evicted now, by reason."},
+    MetricRow{"haulout_diagnosis", gauge, "code,concern",
+              "Diagnoses of the current drain by reason (label code). The concern is that of the reason, as in "
+              "haulout_reason_info."},
+    MetricRow{"haulout_drain_duration_seconds", histogram, "result",
+              "Duration of drains. The result is drained, or ended for any other outcome."},
+    MetricRow{"haulout_updates_total", counter, "result",
+              "Updates that ended: succeeded, failed (the node became degraded) or given_up (before the agent "
+              "requested the reboot)."},
+    MetricRow{"haulout_evictions_total", counter, "result", "Eviction requests: accepted, refused or unanswered."},
+    MetricRow{"haulout_api_requests_total", counter, "verb,resource,code",
+              "Requests to the API server. The code is the HTTP status, or the kind of error if there was no answer."},
+    MetricRow{"haulout_events_total", counter, "result",
+              "Events of the Node: written, failed, or dropped because there were too many."},
+    MetricRow{"process_cpu_seconds_total", counter, "", "Total user and system CPU time spent in seconds."},
+    MetricRow{"process_resident_memory_bytes", gauge, "", "Resident memory size in bytes."},
+    MetricRow{"process_virtual_memory_bytes", gauge, "", "Virtual memory size in bytes."},
+    MetricRow{"process_open_fds", gauge, "", "Number of open file descriptors."},
+    MetricRow{"process_max_fds", gauge, "", "Maximum number of open file descriptors."},
+    MetricRow{"process_start_time_seconds", gauge, "", "Start time of the process since unix epoch in seconds."},
+};
+
+constexpr std::string_view head = R"(# Metrics
+
+This page is made from the table of metrics in `agent/report/`; a test compares the two.
+
+With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the agent serves these paths on that address:
+
+| path | content |
+|---|---|
+| `/metrics` | the metrics below, in the text format of Prometheus |
+| `/healthz` | 200 as long as the agent's event loop runs. If there is no answer, the agent may be restarted |
+| `/readyz` | 200 if the API server answers and the agent has queried the operating system's update tool; otherwise 503, and the body says what is missing. A tool that cannot tell whether a reboot is needed does not cause 503: see `haulout_backend_up` |
+
+Every `haulout_` metric also has the label `node`. Each reboot of the node restarts its agent, so counters start
+again at 0 then. `rate()` and `increase()` handle that.
+
+Example alerts are in `packaging/prometheus/haulout.rules.yaml`.
+)";
+
+std::string labels_of(const MetricRow& row) {
+  std::string text;
+  std::string_view rest = row.labels;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    text += fmt::format("{}`{}`", text.empty() ? "" : ", ", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view to_string(MetricType type) {
+  switch (type) {
+    case gauge: return "gauge";
+    case counter: return "counter";
+    case histogram: return "histogram";
+  }
+  return "";
+}
+
+std::span<const MetricRow> metric_table() {
+  return table;
+}
+
+std::string metrics_page() {
+  std::string page(head);
+  page += "\n| metric | type | labels | meaning |\n|---|---|---|---|\n";
+  for (const MetricRow& row : table)
+    page += fmt::format("| `{}` | {} | {} | {} |\n", row.name, to_string(row.type), labels_of(row), row.help);
+  return page;
+}
+
 namespace {
 
 using prometheus::Counter;

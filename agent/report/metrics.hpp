@@ -1,20 +1,45 @@
-// The Prometheus metrics of an agent. Names, types and labels are in one table, which also generates docs/metrics.md.
-// The number of series is bounded: no label contains a pod's name, and the only node name is the own one. Nothing here
-// suspends or fails.
+// The Prometheus metrics of an agent, and the resource use of its process that is among them.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "agent/node/node_status.hpp"
-#include "agent/report/process_figures.hpp"
 #include "drain/observer.hpp"
 
 namespace haulout::agent {
 
+// Resource use of this process, from /proc, for the process_ metrics that all Prometheus clients have. Reads are short
+// and do not access a disk, because /proc is in the kernel's memory.
+struct ProcessFigures {
+  double cpu_seconds = 0;
+  double resident_bytes = 0;
+  double virtual_bytes = 0;
+  double open_fds = 0;
+  double max_fds = 0;
+  double start_time_seconds = 0;  // Unix time
+};
+
+// Units in which the kernel counts.
+struct KernelUnits {
+  double ticks_per_second = 100;
+  double page_bytes = 4096;
+};
+
+// Parses the text of /proc/self/stat and /proc/stat. std::nullopt if their format is not as expected. Leaves open_fds
+// and max_fds 0, because the texts do not contain them. Pure.
+std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std::string_view stat, KernelUnits units);
+
+// std::nullopt if /proc cannot be read.
+std::optional<ProcessFigures> read_process_figures();
+
+// The Prometheus metrics of an agent. Names, types and labels are in one table, which also generates docs/metrics.md.
+// The number of series is bounded: no label contains a pod's name, and the only node name is the own one. Nothing here
+// suspends or fails.
 enum class MetricType { gauge, counter, histogram };
 std::string_view to_string(MetricType type);
 

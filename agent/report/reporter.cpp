@@ -1,11 +1,66 @@
 #include "agent/report/reporter.hpp"
 
-#include "agent/process/requests_ledger.hpp"
 #include "agent/report/status_words.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::agent {
+
+void DrainTally::see(const drain::Event& event) {
+  using enum drain::EventType;
+  if (event.type == planned) clear();
+  progress_ = event.progress;
+  if (event.pod && event.type == parked) waiting_[event.pod->uid] = event.pod->reason;
+  if (event.pod && (event.type == evicted || event.type == vanished || event.type == terminating || event.type == left))
+    waiting_.erase(event.pod->uid);
+  if (event.diagnosis && event.type == diagnosis_raised)
+    diagnoses_.emplace(event.diagnosis->code, event.diagnosis->subject);
+  if (event.diagnosis && event.type == diagnosis_withdrawn)
+    diagnoses_.erase({event.diagnosis->code, event.diagnosis->subject});
+}
+
+void DrainTally::clear() {
+  progress_ = {};
+  waiting_.clear();
+  diagnoses_.clear();
+}
+
+std::map<std::string, std::size_t> DrainTally::waiting_by_reason() const {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [uid, reason] : waiting_) ++counts[reason];
+  return counts;
+}
+
+std::map<std::string, std::size_t> DrainTally::diagnoses_by_code() const {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [code, subject] : diagnoses_) ++counts[code];
+  return counts;
+}
+
+boost::asio::awaitable<Pending> ObservedBackend::pending(TimePoint deadline) {
+  Pending pending = co_await inner_.pending(deadline);
+  tell_(pending);
+  co_return pending;
+}
+
+Task<Turn> ObservedSlots::take(TimePoint deadline) {
+  auto turn = co_await inner_.take(deadline);
+  if (turn) tell_(turn->ours);
+  co_return turn;
+}
+
+Task<Turn> ObservedSlots::confirm(TimePoint deadline) {
+  auto turn = co_await inner_.confirm(deadline);
+  if (turn) tell_(turn->ours);
+  co_return turn;
+}
+
+Task<> ObservedSlots::release(TimePoint deadline) {
+  auto released = co_await inner_.release(deadline);
+  if (released) tell_(false);
+  co_return released;
+}
+
 namespace asio = boost::asio;
 
 namespace {

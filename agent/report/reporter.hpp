@@ -1,28 +1,109 @@
-// Reports what the agent does. Turns each status and the events of a drain into log lines, Events on the Node, metrics
-// and messages for the service manager, all from the same value.
-//
-// Its callers are the driver (AgentParts::tell and warn), drains (it is their observer) and the decorators of
-// observed_ports.hpp. Calls never block and never fail. run() writes the Events, until cancelled. Borrows client and
-// rng, and must outlive run() and all callers. What the functions capture must outlive it. One thread.
+// Reports what the agent does, and keeps what its metrics need: whether the API server is up, the counts of a running
+// drain, and the answers of the agent's ports.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/node/node_status.hpp"
+#include "agent/ports/backend.hpp"
+#include "agent/ports/slots.hpp"
 #include "agent/process/logging.hpp"
 #include "agent/process/transports.hpp"
-#include "agent/report/api_health.hpp"
-#include "agent/report/drain_tally.hpp"
 #include "agent/report/event_queue.hpp"
 #include "agent/report/metrics.hpp"
-#include "agent/report/observed_ports.hpp"
 #include "agent/report/status_pages.hpp"
 #include "drain/observer.hpp"
+#include "retry/clock.hpp"
 
 namespace haulout::agent {
+
+// Whether the API server is up, judged by the requests that the agent sends anyway. It counts as down before the first
+// request. It also counts as down if `patience` has passed since the first unanswered request and none was answered
+// after that. Pure.
+class ApiHealth {
+ public:
+  // Longer than the effect of one broken connection, which is no outage.
+  static constexpr Duration patience = std::chrono::seconds(30);
+
+  // `answered`: whether the API server answered a request.
+  void see(bool answered, TimePoint now) {
+    seen_ = true;
+    if (answered) {
+      silent_since_.reset();
+    } else if (!silent_since_) {
+      silent_since_ = now;
+    }
+  }
+  bool up(TimePoint now) const { return seen_ && (!silent_since_ || now - *silent_since_ < patience); }
+
+ private:
+  bool seen_ = false;
+  std::optional<TimePoint> silent_since_;
+};
+
+// Counts the pods that a running drain waits for, and its diagnoses, from its events. No I/O.
+class DrainTally {
+ public:
+  void see(const drain::Event& event);
+  // Call it when the drain has ended.
+  void clear();
+
+  const drain::Progress& progress() const { return progress_; }
+  std::map<std::string, std::size_t> waiting_by_reason() const;
+  std::map<std::string, std::size_t> diagnoses_by_code() const;
+
+ private:
+  drain::Progress progress_;
+  std::map<std::string, std::string> waiting_;  // waiting pods: UID to reason
+  std::set<std::pair<std::string, std::string>> diagnoses_;
+};
+
+// Decorators that report the answers of the agent's ports to a function. Each borrows the port that it decorates, and
+// is cancellable as the port is.
+class ObservedBackend final : public Backend {
+ public:
+  ObservedBackend(Backend& inner, std::function<void(const Pending&)> tell) : inner_(inner), tell_(std::move(tell)) {}
+
+  std::string name() const override { return inner_.name(); }
+  boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
+  Task<std::string> booted(TimePoint deadline) override { return inner_.booted(deadline); }
+  Task<> apply(std::string target, TimePoint deadline) override { return inner_.apply(std::move(target), deadline); }
+  boost::asio::awaitable<void> changed() override { return inner_.changed(); }
+
+ private:
+  Backend& inner_;
+  std::function<void(const Pending&)> tell_;
+};
+
+class ObservedSlots final : public Slots {
+ public:
+  // Calls `tell` after each answer that shows whether this node holds the slot.
+  ObservedSlots(Slots& inner, std::function<void(bool)> tell) : inner_(inner), tell_(std::move(tell)) {}
+
+  std::string name() const override { return inner_.name(); }
+  void remember(const std::string& slot) override { inner_.remember(slot); }
+  Task<Turn> take(TimePoint deadline) override;
+  Task<Turn> confirm(TimePoint deadline) override;
+  Task<> release(TimePoint deadline) override;
+  boost::asio::awaitable<void> changed() override { return inner_.changed(); }
+
+ private:
+  Slots& inner_;
+  std::function<void(bool)> tell_;
+};
+
+// Reports what the agent does. Turns each status and the events of a drain into log lines, Events on the Node, metrics
+// and messages for the service manager, all from the same value.
+//
+// Its callers are the driver (AgentParts::tell and warn), drains (it is their observer) and the decorators
+// above. Calls never block and never fail. run() writes the Events, until cancelled. Borrows client and
+// rng, and must outlive run() and all callers. What the functions capture must outlive it. One thread.
 
 struct LogEntry;
 

@@ -1,7 +1,7 @@
 // `haulout agent --check`: tries everything that the agent will need, without changing anything.
 #include <fmt/format.h>
 
-#include "agent/node/boot_marks.hpp"
+#include "agent/node/record.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/service/agent_service.hpp"
 #include "agent/service/cautions.hpp"

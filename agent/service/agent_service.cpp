@@ -1,7 +1,7 @@
 #include "agent/service/agent_service.hpp"
 
-#include "agent/authority/find_authority.hpp"
-#include "agent/dbus/bus_address.hpp"
+#include "agent/authority/authority.hpp"
+#include "agent/dbus/bus.hpp"
 #include "agent/lifecycle/release.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/report/service_manager.hpp"

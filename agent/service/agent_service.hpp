@@ -4,7 +4,6 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "agent/process/server_warnings.hpp"
 #include "agent/process/transports.hpp"
 #include "agent/report/status_pages.hpp"
 #include "agent/service/agent_whole.hpp"

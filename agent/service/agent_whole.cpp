@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "agent/process/version.hpp"
+#include "agent/process/process.hpp"
 #include "agent/report/service_manager.hpp"
 #include "agent/service/gates_of_config.hpp"
 #include "agent/service/options_of_config.hpp"

@@ -7,8 +7,8 @@
 
 #include "agent/gates/max_unavailable.hpp"
 #include "agent/hooks/hook_annotations.hpp"
-#include "agent/hooks/hook_files.hpp"
-#include "agent/node/pool_member.hpp"
+#include "agent/hooks/hook_programs.hpp"
+#include "agent/node/own_pool.hpp"
 #include "agent/service/make_slots.hpp"
 
 namespace haulout::agent {

@@ -4,10 +4,8 @@
 
 #include "agent/dbus/logind_host.hpp"
 #include "agent/dbus/unit_hooks.hpp"
-#include "agent/hooks/child_hooks.hpp"
-#include "agent/hosts/command_host.hpp"
-#include "agent/hosts/joined_host.hpp"
-#include "agent/hosts/none_host.hpp"
+#include "agent/hooks/hook_programs.hpp"
+#include "agent/hosts/hosts.hpp"
 
 namespace haulout::agent {
 namespace {

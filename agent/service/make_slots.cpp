@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/gates/max_unavailable.hpp"
-#include "agent/node/pool_member.hpp"
-#include "agent/slots/fleetlock_id.hpp"
+#include "agent/node/own_pool.hpp"
 #include "agent/slots/fleetlock_slots.hpp"
 #include "agent/slots/lease_slots.hpp"
 #include "agent/slots/none_slots.hpp"

@@ -5,7 +5,6 @@
 
 #include "agent/config/option.hpp"
 #include "agent/hosts/host_root.hpp"
-#include "agent/node/own_node.hpp"
 #include "agent/node/own_pool.hpp"
 #include "agent/ports/slots.hpp"
 #include "agent/slots/slot_rules.hpp"

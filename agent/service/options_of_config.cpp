@@ -1,6 +1,6 @@
 #include "agent/service/options_of_config.hpp"
 
-#include "agent/node/node_labels.hpp"
+#include "agent/node/own_pool.hpp"
 #include "agent/service/make_slots.hpp"
 
 namespace haulout::agent {

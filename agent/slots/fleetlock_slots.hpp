@@ -1,3 +1,53 @@
+// Slots on a FleetLock server: the messages of the protocol, the id of this machine, and the port's implementation.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "agent/hosts/host_root.hpp"
+#include "agent/ports/slots.hpp"
+#include "agent/slots/slot_rules.hpp"
+#include "http/client.hpp"
+#include "http/message.hpp"
+#include "retry/clock.hpp"
+#include "retry/rng.hpp"
+#include "retry/task.hpp"
+
+namespace haulout::agent {
+
+// Encodes requests and decodes responses of the FleetLock protocol, as coreos/zincati documents it. Pure.
+
+// Returns {"client_params":{"id":…,"group":…}}.
+std::string encode_fleetlock_request(std::string_view id, std::string_view group);
+
+// The reason why the server refuses a request, in the server's words. Control characters are removed, so that it fits
+// on one line.
+struct FleetLockRefusal {
+  int status = 0;     // HTTP status
+  std::string kind;   // "lock_held", …; each server has its own words
+  std::string value;  // a sentence for people
+};
+// Returns nothing if the request succeeded: status 200, and the body is not an HTML page. Returns a refusal if the
+// server sent one. Fails with Errc::decode or Errc::status for responses that no FleetLock server gives.
+Result<std::optional<FleetLockRefusal>> judge_fleetlock_answer(const http::Response& response, WallTime now);
+
+// The id by which a FleetLock server identifies this machine. Blocks only to read a small file.
+
+// Derives an application-specific id, 32 hexadecimal digits, from systemd's machine id (machine-id(5)). The algorithm
+// is that of sd_id128_get_machine_app_specific(3), so that the machine id itself never leaves the machine. The
+// application is Zincati's, because some servers compute the same id to find the Node of a lock. One of them is
+// poseidon/fleetlock: it keeps a lock whose Node it does not find. Errc::invalid if `machine_id` is not a machine id.
+// Pure.
+Result<std::string> fleetlock_id(std::string_view machine_id);
+
+// Reads etc/machine-id of the host and derives the id. Returns the Node's UID if the file is missing or empty.
+// Errc::unavailable if the file cannot be read. Errc::invalid if it does not hold a machine id, for example
+// "uninitialized" during a first boot: another id would be read later.
+Result<std::string> fleetlock_id(const HostRoot& root, const OwnNode& node);
+
 // Slots from a FleetLock server: POST /v1/pre-reboot takes a slot, POST /v1/steady-state releases it. The group is the
 // pool. For credentials that may not write Leases. See slots.hpp for the port.
 //
@@ -12,25 +62,12 @@
 // server's words. confirm() does so, too, except for 5xx, 408 and 429: these are errors, because the node may still
 // hold its slot. A response that no FleetLock server gives is an error as well. Other errors are those of
 // http::Transport and of `group`. Cancellable.
-#pragma once
-
-#include <functional>
-#include <memory>
-
-#include "agent/ports/slots.hpp"
-#include "agent/slots/codec_fleetlock_json.hpp"
-#include "agent/slots/slot_rules.hpp"
-#include "http/client.hpp"
-#include "retry/rng.hpp"
-
-namespace haulout::agent {
-
 struct FleetLockOptions {
   std::string prefix{};  // path of the base URL, without a final slash
   // Returns the current group of the node, [a-zA-Z0-9.-]+. Called for each slot, because the pool of the node may
   // change while the agent runs.
   std::function<Task<std::string>(TimePoint deadline)> group;
-  std::string id{};                 // id of this machine, see fleetlock_id.hpp
+  std::string id{};                 // id of this machine, see fleetlock_id()
   std::string server{"FleetLock"};  // name of the server in messages
 };
 

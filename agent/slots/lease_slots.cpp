@@ -7,8 +7,8 @@
 #include <set>
 
 #include "agent/node/node_status.hpp"
-#include "agent/node/pool_member.hpp"
-#include "agent/slots/pool_view.hpp"
+#include "agent/node/own_pool.hpp"
+#include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "k8s/entries.hpp"
 #include "k8s/reflector.hpp"

@@ -1,8 +1,4 @@
-// The rules for slots: decides from the Leases of a pool, and of a zone of it, which node may hold a slot. Pure.
-//
-// A slot is stored as a Lease haulout-<pool>-<n>, with n below the limit. Its name makes it unique, and its holder is
-// "<node>/<Node UID>". The Node owns the Lease, so that the garbage collector deletes it with its Node; nothing else
-// makes it invalid. If zones are limited, too, a node needs a second Lease, haulout-<pool>.<zone>-<n>.
+// The rules for slots, and the view of a pool on which they decide. Pure.
 #pragma once
 
 #include <map>
@@ -11,12 +7,17 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/node/node_labels.hpp"
-#include "agent/node/own_node.hpp"
+#include "agent/node/own_pool.hpp"
 #include "k8s/objects.hpp"
 #include "retry/task.hpp"
 
 namespace haulout::agent {
+
+// The rules for slots: decides from the Leases of a pool, and of a zone of it, which node may hold a slot. Pure.
+//
+// A slot is stored as a Lease haulout-<pool>-<n>, with n below the limit. Its name makes it unique, and its holder is
+// "<node>/<Node UID>". The Node owns the Lease, so that the garbage collector deletes it with its Node; nothing else
+// makes it invalid. If zones are limited, too, a node needs a second Lease, haulout-<pool>.<zone>-<n>.
 
 inline constexpr std::string_view zone_label = "haulout.dev/zone";
 
@@ -92,5 +93,29 @@ struct SlotChoice {
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
 // For a node that has just taken a slot. Returns why it must release the slot, or nothing if it may keep it.
 std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node);
+
+// Computes from Nodes and Leases what counts against the limits of one pool. Pure.
+
+// Returns the pool of a node. `name` is the name of the pool in the result of groups_of().
+OwnPool pool_named(const SlotGrouping& grouping, const std::string& name);
+
+struct PoolNode {
+  const k8s::Node* node;
+  bool counts;  // true if it certainly belongs to the pool, false if its pool is unknown
+};
+// Returns the nodes that belong to the pool, and those whose pool is unknown. Borrows `nodes`. `turns` holds the Leases
+// of all pools.
+std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<k8s::Node>& nodes,
+                               const std::vector<k8s::Lease>& turns);
+
+// Fills all fields of the view except `limit` and `as_of`.
+GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std::vector<PoolNode>& nodes,
+                  const std::vector<k8s::Lease>& slots);
+
+// Returns the node if it counts as unavailable. Returns nothing if it is available or belongs to another pool.
+std::optional<OutNode> out_of(const k8s::Node& node, const OwnPool& pool);
+
+// Returns the unavailable nodes that hold no slot, each once, without the node named `but`.
+std::vector<OutNode> out_without_slot(const std::vector<GroupView>& views, std::string_view but);
 
 }  // namespace haulout::agent

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/process/version.hpp"
+#include "agent/process/process.hpp"
 #include "base/text.hpp"
 #include "cli/options/agent_flags.hpp"
 #include "cli/options/flags.hpp"

@@ -1,11 +1,11 @@
 #include "cli/people/change.hpp"
 
-#include "cli/people/patches_json.hpp"
 #include "k8s/entries.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
 
 namespace haulout::cli {
+
 namespace {
 
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),

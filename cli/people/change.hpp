@@ -8,6 +8,7 @@
 #include <string>
 
 #include "k8s/client.hpp"
+#include "k8s/objects.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::cli {
@@ -32,5 +33,14 @@ struct EntryChange {
 // if it does not exist and `value` is set.
 Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, std::string key,
                                std::optional<std::string> value, TimePoint deadline);
+
+// The next two return the merge patches of these changes (change_json.cpp). Each contains the resourceVersion of the
+// object that was read, so that the server refuses it with 409 if the object has changed. Pure.
+//
+// Returns a patch that sets the annotation `key` of the Node, or removes it if `value` is unset.
+std::string annotation_patch(const k8s::Node& node, std::string_view key, const std::optional<std::string>& value);
+// Returns a patch that sets `key` in the data of the ConfigMap, or removes it if `value` is unset.
+std::string entry_patch(const k8s::ConfigMap& config_map, std::string_view key,
+                        const std::optional<std::string>& value);
 
 }  // namespace haulout::cli

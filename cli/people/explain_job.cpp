@@ -1,13 +1,118 @@
 #include "cli/people/explain_job.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text.hpp"
-#include "cli/people/facts.hpp"
-#include "cli/people/questions.hpp"
+#include "drain/local_volumes.hpp"
+#include "drain/top_controller.hpp"
+#include "drain/volumes.hpp"
 #include "k8s/status.hpp"
 #include "placement/fit.hpp"
 
 namespace haulout::cli {
+
 namespace asio = boost::asio;
+
+Questions::Questions(k8s::Client& client, const NodeFacts& facts, std::function<TimePoint()> deadline, WallTime now)
+    : client_(client), facts_(facts), deadline_(std::move(deadline)) {
+  const std::set<std::string> uids = leaving_pods(facts, now);
+  for (const k8s::Pod& pod : facts.pods)
+    if (uids.contains(pod.uid)) leaving_.push_back(pod);
+}
+
+asio::awaitable<Asked> Questions::ask(Result<k8s::List<k8s::VolumeAttachment>> attachments) {
+  co_await ask_for_namespaces();
+  co_await ask_for_volumes(std::move(attachments));
+  co_await ask_for_local_volumes();
+  co_await ask_for_controllers();
+  co_return std::move(asked_);
+}
+
+void Questions::not_known(std::string what, const Error& error) {
+  asked_.problems.push_back(what + ": " + printable(error.message()));
+}
+
+asio::awaitable<void> Questions::ask_for_namespaces() {
+  std::set<std::string> names;
+  for (const k8s::Pod& pod : leaving_) names.insert(pod.ns);
+  for (const std::string& name : names) {
+    auto ns = co_await client_.get_namespace(name, deadline_());
+    if (!ns && !k8s::is_gone(ns.error())) {
+      not_known("whether the namespaces of its pods are being deleted", ns.error());
+      co_return;
+    }
+    if (ns && ns->deletion_timestamp) asked_.dying.emplace(name, *std::move(ns));
+  }
+}
+
+// The claim that is bound to the PersistentVolume `name`, as "namespace/name". Empty if there is none.
+Task<std::string> Questions::claim_of(std::string name) {
+  const auto volume = co_await client_.get_persistent_volume(name, deadline_());
+  if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
+  if (!volume || volume->claim_name.empty()) co_return std::string();
+  const std::string key = volume->claim_ns + "/" + volume->claim_name;
+  if (!drain::may_be_of_an_earlier_claim(*volume)) co_return key;
+  const auto claim = co_await client_.get_persistent_volume_claim(volume->claim_ns, volume->claim_name, deadline_());
+  co_return claim && !drain::is_volume_of(*volume, *claim) ? std::string() : key;
+}
+
+asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAttachment>> attachments) {
+  constexpr const char* what = "how its volumes are attached";
+  // Without the pods, the users of the volumes are not known.
+  if (facts_.pods_problem) co_return;
+  if (!attachments) co_return not_known(what, attachments.error());
+  std::erase_if(attachments->items,
+                [](const k8s::VolumeAttachment& attachment) { return attachment.persistent_volume.empty(); });
+  if (attachments->items.empty()) co_return;
+  const auto node = co_await client_.get_node_volumes(facts_.node.name, deadline_());
+  if (!node) co_return not_known(what, node.error());
+  for (const std::string& volume : node->held) asked_.held.insert(k8s::attachment_name(volume, facts_.node.name));
+  for (k8s::VolumeAttachment& attachment : attachments->items) {
+    const bool well =
+        asked_.held.contains(attachment.name) && !attachment.deleting() && attachment.detach_error.empty();
+    if (well) continue;
+    auto claim = co_await claim_of(attachment.persistent_volume);
+    if (!claim) co_return not_known("whose volumes are attached to it", claim.error());
+    asked_.volumes.push_back({std::move(attachment), *std::move(claim)});
+  }
+}
+
+asio::awaitable<void> Questions::ask_for_local_volumes() {
+  std::size_t pods = 0;
+  for (const k8s::Pod& pod : leaving_) {
+    if (pod.claims.empty() || ++pods > most_pods) continue;
+    auto local = co_await drain::local_volume_of(client_, pod, drain::hostname_of(facts_.node), deadline_);
+    if (!local) co_return not_known("whether volumes exist on this node only", local.error());
+    if (*local) asked_.local_volumes.emplace(pod.uid, **std::move(local));
+  }
+  if (pods > most_pods)
+    asked_.problems.push_back(
+        fmt::format("whether volumes exist on this node only: asked for {} of {} pods with claims", most_pods, pods));
+}
+
+// Looks up the top controller of the pod. Nothing if only the Scale subresource of its kind shows the replicas.
+Task<std::optional<drain::Controller>> Questions::controller_of(k8s::Pod pod) {
+  auto top =
+      co_await drain::top_controller(*pod.controller, pod.ns, [this, ns = pod.ns](const k8s::OwnerReference& owner) {
+        return client_.get_workload(owner.kind, ns, owner.name, deadline_());
+      });
+  if (!top) co_return std::move(top).error();
+  co_return std::move(top->controller);
+}
+
+asio::awaitable<void> Questions::ask_for_controllers() {
+  constexpr const char* what = "whether pods are the only ones of their controllers";
+  std::set<std::string> owners;
+  for (const k8s::Pod& pod : leaving_) {
+    if (!drain::ControllerBook::guarded(pod) || !owners.insert(pod.controller->uid).second) continue;
+    if (owners.size() > most_controllers) continue;
+    auto controller = co_await controller_of(pod);
+    if (!controller) co_return not_known(what, controller.error());
+    if (*controller) asked_.controllers.emplace(pod.controller->uid, **std::move(controller));
+  }
+  if (owners.size() > most_controllers)
+    asked_.problems.push_back(fmt::format("{}: asked for {} of {}", what, most_controllers, owners.size()));
+}
 
 Task<> ExplainJob::act(std::string node) {
   NodeFacts facts;

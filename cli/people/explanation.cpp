@@ -1,19 +1,144 @@
 #include "cli/people/explanation.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "agent/node/node_status.hpp"
 #include "agent/slots/slot_rules.hpp"
+#include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cli/people/change.hpp"
-#include "cli/people/node_state.hpp"
 #include "drain/cordon.hpp"
+#include "drain/diagnoses.hpp"
 #include "drain/node_diagnoses.hpp"
+#include "drain/options.hpp"
 #include "drain/reasons.hpp"
+#include "drain/replicas.hpp"
+#include "drain/volumes.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::cli {
+
+namespace {
+
+using drain::DiagnosisFact;
+
+struct Judged {
+  const k8s::Pod* pod;
+  drain::Decision decision;
+};
+
+bool leaves(const Judged& judged) {
+  return judged.decision.verdict != drain::Verdict::skip;
+}
+
+std::vector<Judged> judged(const NodeFacts& facts, WallTime now) {
+  std::vector<Judged> all;
+  all.reserve(facts.pods.size());
+  for (const k8s::Pod& pod : facts.pods)
+    all.push_back({&pod, drain::decide(pod, drain::Policy(), facts.daemon_sets, now)});
+  return all;
+}
+
+bool stuck(const k8s::Namespace& ns, WallTime now) {
+  return ns.deletion_timestamp &&
+         now - *ns.deletion_timestamp > std::chrono::duration_cast<WallTime::duration>(drain::namespace_hold);
+}
+
+void find_namespaces(const Asked& asked, const std::vector<Judged>& pods, WallTime now,
+                     std::vector<DiagnosisFact>& found) {
+  for (const auto& [name, ns] : asked.dying) {
+    std::vector<const k8s::Pod*> held;
+    for (const Judged& judged : pods)
+      if (leaves(judged) && !judged.pod->terminating() && judged.pod->ns == name) held.push_back(judged.pod);
+    if (!held.empty() && stuck(ns, now))
+      found.push_back(drain::namespace_fact(name, held, joined(ns.conditions, "; ")));
+  }
+}
+
+void find_local_volumes(const Asked& asked, const std::vector<Judged>& pods, std::vector<DiagnosisFact>& found) {
+  for (const Judged& judged : pods)
+    if (const auto local = asked.local_volumes.find(judged.pod->uid); local != asked.local_volumes.end())
+      found.push_back(drain::local_volume_fact(*judged.pod, local->second));
+}
+
+drain::ClaimUse use_of(const std::vector<Judged>& pods) {
+  drain::ClaimUse use;
+  for (const Judged& judged : pods) {
+    auto& claims = leaves(judged) ? use.leaving : judged.pod->finished() ? use.left : use.staying;
+    for (const std::string& claim : judged.pod->claims) claims.insert(judged.pod->ns + "/" + claim);
+  }
+  return use;
+}
+
+// Judges the volume as a drain would that has watched it since the deletionTimestamp of its VolumeAttachment, and for
+// at least leak_hold. After leak_hold a drain reports a volume without a user as leaked.
+void find_volume(const std::string& node, const Asked& asked, const AttachedVolume& volume, const drain::ClaimUse& use,
+                 WallTime now, std::vector<DiagnosisFact>& found) {
+  Duration watched = drain::VolumeBook::leak_hold;
+  if (const auto since = volume.attachment.deletion_timestamp; since && now - *since > watched)
+    watched = std::chrono::duration_cast<Duration>(now - *since);
+  const TimePoint begin{}, end = begin + watched;
+  drain::VolumeBook book(node, drain::Options().volume_limit, [](drain::EventType, const drain::VolumeReport&) {});
+  book.attachment_changed(volume.attachment.uid, &volume.attachment, begin, now);
+  book.resolved(volume.attachment.persistent_volume, volume.claim);
+  book.look(use, begin, now);
+  book.node_holds(asked.held, end);
+  book.look(use, end, now);
+  book.diagnose(end, found);
+}
+
+void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std::vector<DiagnosisFact>& found) {
+  static const std::vector<std::string> some_budget{"unseen"}, no_budget;
+  drain::Guards guards;
+  guards.single_replica = drain::SingleReplica::warn;
+  drain::ControllerBook book(guards);
+  for (const auto& [owner, controller] : facts.asked.controllers) book.learned(owner, controller, TimePoint());
+  std::vector<drain::TrackedPod> tracked;
+  for (const Judged& judged : pods) {
+    if (!leaves(judged)) continue;
+    drain::TrackedPod& one = tracked.emplace_back();
+    one.pod = *judged.pod;
+    one.decision = judged.decision;
+    const bool guarded = std::any_of(facts.budgets.begin(), facts.budgets.end(),
+                                     [&](const auto& budget) { return budget.selects(*judged.pod); });
+    one.budgets = guarded ? &some_budget : &no_budget;
+  }
+  std::vector<drain::TrackedPod*> leaving;
+  leaving.reserve(tracked.size());
+  for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
+  drain::diagnose_replicas(leaving, book, !facts.budgets_problem, found);
+}
+
+}  // namespace
+
+std::string words_of_dying(const k8s::Namespace& ns, WallTime now) {
+  return fmt::format(
+      "its namespace {} is being deleted and takes the pod with it; until then nothing is evicted from "
+      "it{}",
+      ns.name, stuck(ns, now) ? " [NamespaceStuckTerminating]" : "");
+}
+
+std::vector<DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now) {
+  const std::vector<Judged> pods = judged(facts, now);
+  std::vector<DiagnosisFact> found;
+  find_namespaces(facts.asked, pods, now, found);
+  find_local_volumes(facts.asked, pods, found);
+  const drain::ClaimUse use = use_of(pods);
+  for (const AttachedVolume& volume : facts.asked.volumes)
+    find_volume(facts.node.name, facts.asked, volume, use, now, found);
+  find_replicas(facts, pods, found);
+  std::map<std::pair<std::string, std::string>, DiagnosisFact> sorted;
+  for (DiagnosisFact& fact : found) {
+    const std::pair key(fact.code, fact.subject);
+    sorted.try_emplace(key, std::move(fact));
+  }
+  found.clear();
+  for (auto& [key, fact] : sorted) found.push_back(std::move(fact));
+  return found;
+}
+
 namespace {
 
 bool in_state(const NodeView& node, agent::State state) {
@@ -233,6 +358,193 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
         "their budget is closed: only an eviction request tells");
   about.why = why_not_now(about);
   return about;
+}
+
+namespace {
+
+using Cells = std::vector<std::string>;
+using Lines = std::vector<std::string>;
+
+std::string or_none(const std::string& text) {
+  return text.empty() ? "<none>" : printable(text);
+}
+
+// Appends the rows as lines with two blanks in front. Each column is as wide as its widest cell.
+void add_table(Lines& lines, const std::vector<Cells>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Cells& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], columns(row[i]));
+  }
+  for (const Cells& row : rows) {
+    std::string line = "  ";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i + 1 == row.size() ? row[i] : padded(row[i], widths[i]) + "   ";
+    lines.push_back(line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+}
+
+void add_fact(Lines& lines, std::string_view name, const std::string& value) {
+  if (!value.empty()) lines.push_back(padded(fmt::format("{}:", name), 13) + printable(value));
+}
+
+std::string state_line(const Explanation& about) {
+  std::string line = state_text(about.node);
+  if (!about.node.reason.empty()) line += " (" + about.node.reason + ")";
+  if (about.node.since) line += ", for " + age_text(*about.node.since, about.at);
+  return line;
+}
+
+std::string reboot_line(const Explanation& about) {
+  std::string line = about.node.reboot_required.empty() ? "<none>" : about.node.reboot_required;
+  if (about.node.requested) {
+    line += ", requested";
+    if (!about.node.request_reason.empty()) line += ": " + about.node.request_reason;
+  }
+  if (about.record && !about.record->reasons.empty()) line += ", because of " + joined(about.record->reasons, ", ");
+  return line;
+}
+
+std::string update_line(const NodeView& node) {
+  if (node.to.empty()) return node.from.empty() ? "" : "from " + node.from;
+  return node.from.empty() ? "to " + node.to : node.from + " to " + node.to;
+}
+
+std::string last_update(const Explanation& about) {
+  if (!about.node.last_update) return {};
+  std::string line = age_text(*about.node.last_update, about.at) + " ago";
+  if (about.record && !about.record->durations.empty())
+    line += ", took " + format_duration(std::chrono::seconds(about.record->durations.back()));
+  return line;
+}
+
+void add_facts(Lines& lines, const Explanation& about) {
+  const NodeView& node = about.node;
+  add_fact(lines, "Name", node.name);
+  add_fact(lines, "State", state_line(about));
+  add_fact(lines, "Reboot", reboot_line(about));
+  add_fact(lines, "Update", update_line(node));
+  add_fact(lines, "Last update", last_update(about));
+  add_fact(lines, "OS image", node.os_image);
+  add_fact(lines, "Pool", node.pool);
+  if (about.record) add_fact(lines, "Authority", about.record->authority);
+  add_fact(lines, "Cordon", about.cordon.empty() ? "<none>" : about.cordon);
+}
+
+void add_attempts(Lines& lines, const Explanation& about) {
+  if (!about.record || about.record->attempts.empty()) return;
+  std::vector<Cells> rows{{"ENDED", "REASON", "WHY"}};
+  const auto& attempts = about.record->attempts;
+  for (auto each = attempts.rbegin(); each != attempts.rend(); ++each)
+    rows.push_back({age_text(each->at, about.at) + " ago", or_none(each->reason), printable(each->why)});
+  lines.emplace_back();
+  lines.emplace_back("Last attempts:");
+  add_table(lines, rows);
+}
+
+std::string pods_head(const std::vector<PodView>& pods) {
+  std::map<PodFate, std::size_t> counts;
+  for (const PodView& pod : pods) ++counts[pod.fate];
+  std::vector<std::string> parts;
+  parts.reserve(counts.size());
+  for (const auto& [fate, count] : counts) parts.push_back(fmt::format("{} {}", count, to_string(fate)));
+  return "Pods (if its agent drained it now, by the default policy and in this order" +
+         (parts.empty() ? "): none" : "; " + joined(parts, ", ") + "):");
+}
+
+std::string budget_cell(const Explanation& about, const PodView& pod) {
+  if (about.budgets_problem) return "<unknown>";
+  std::vector<std::string> parts;
+  parts.reserve(pod.budgets.size());
+  for (const PodBudget& budget : pod.budgets)
+    parts.push_back(
+        fmt::format("{} (allows {}, {}/{} healthy)", budget.key, budget.allowed, budget.healthy, budget.desired));
+  return or_none(joined(parts, ", "));
+}
+
+// Appends whether pods fit on other nodes. Only pods that are evicted and replaced elsewhere have such a result.
+void add_fits(Lines& lines, const Explanation& about) {
+  if (!about.fit_asked || about.pods_problem) return;
+  lines.emplace_back();
+  if (about.fits_problem) {
+    lines.push_back("Fit elsewhere: unknown for all of its pods: " + *about.fits_problem);
+    return;
+  }
+  std::vector<Cells> rows{{"POD", "FITS", "NODE", "PLUGINS", "MESSAGE"}};
+  for (const PodView& pod : about.pods)
+    if (pod.fit)
+      rows.push_back({pod.key, std::string(to_string(pod.fit->fit)), or_none(pod.fit->node),
+                      or_none(joined(pod.fit->plugins, ",")), printable(pod.fit->message)});
+  lines.emplace_back(rows.size() == 1 ? "Fit elsewhere: no pod leaves that would come back"
+                                      : "Fit elsewhere (the largest first, copies of the pods as they are):");
+  if (rows.size() > 1) add_table(lines, rows);
+}
+
+void add_pods(Lines& lines, const Explanation& about) {
+  lines.emplace_back();
+  if (about.pods_problem) {
+    lines.push_back("Pods: they cannot be seen: " + *about.pods_problem);
+    return;
+  }
+  lines.push_back(pods_head(about.pods));
+  std::vector<Cells> rows{{"POD", "VERDICT", "EVICTABLE", "BUDGETS", "REASON", "MESSAGE"}};
+  for (const PodView& pod : about.pods)
+    rows.push_back({pod.key, std::string(to_string(pod.fate)), or_none(std::string(to_string(pod.evictable))),
+                    budget_cell(about, pod), or_none(pod.reason), printable(pod.message)});
+  if (rows.size() > 1) add_table(lines, rows);
+}
+
+void add_budgets(Lines& lines, const Explanation& about) {
+  if (about.budgets_problem) {
+    lines.emplace_back();
+    lines.push_back("Budgets: they cannot be seen, so pods may be blocked that do not look it: " +
+                    *about.budgets_problem);
+  }
+  if (about.budgets.empty()) return;
+  lines.emplace_back();
+  lines.emplace_back("Budgets:");
+  std::vector<Cells> rows{{"PODDISRUPTIONBUDGET", "ALLOWED", "HEALTHY", "NEEDED", "PODS-HERE"}};
+  for (const BudgetView& budget : about.budgets)
+    rows.push_back({budget.key, std::to_string(budget.allowed), std::to_string(budget.healthy),
+                    std::to_string(budget.needed), std::to_string(budget.pods)});
+  add_table(lines, rows);
+}
+
+void add_findings(Lines& lines, const Explanation& about) {
+  if (!about.findings.empty()) {
+    lines.emplace_back();
+    lines.emplace_back("Findings:");
+    std::vector<Cells> rows{{"CODE", "ABOUT", "MESSAGE"}};
+    for (const drain::DiagnosisFact& finding : about.findings)
+      rows.push_back({finding.code, printable(finding.subject), printable(finding.message)});
+    add_table(lines, rows);
+  }
+  if (about.not_known.empty()) return;
+  lines.emplace_back();
+  lines.emplace_back("Not known:");
+  for (const std::string& problem : about.not_known) lines.push_back("  - " + problem);
+}
+
+}  // namespace
+
+std::vector<std::string> explanation_text(const Explanation& about) {
+  Lines lines;
+  add_facts(lines, about);
+  lines.emplace_back();
+  lines.emplace_back("Why not now:");
+  for (const std::string& reason : about.why) lines.push_back("  - " + printable(reason));
+  lines.emplace_back();
+  lines.emplace_back("Gates:");
+  std::vector<Cells> rows{{"GATE", "STATE", "MESSAGE"}};
+  for (const GateView& gate : about.gates)
+    rows.push_back({gate.name, std::string(to_string(gate.state)), printable(gate.message)});
+  add_table(lines, rows);
+  add_attempts(lines, about);
+  add_pods(lines, about);
+  add_fits(lines, about);
+  add_budgets(lines, about);
+  add_findings(lines, about);
+  return lines;
 }
 
 }  // namespace haulout::cli

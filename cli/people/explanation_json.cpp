@@ -1,7 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/people/explanation.hpp"
-#include "cli/people/status_json.hpp"
+#include "cli/people/fleet_summary.hpp"
 #include "k8s/codec.hpp"
 
 namespace haulout::cli {

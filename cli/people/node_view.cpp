@@ -6,12 +6,21 @@
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "cli/people/change.hpp"
-#include "cli/people/node_state.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/entries.hpp"
 
 namespace haulout::cli {
+
+std::string state_shown(const k8s::Node& node) {
+  return k8s::value_at(node.labels, agent::state_label).value_or("");
+}
+
+bool is_under_way(std::string_view state) {
+  const auto known = agent::state_of(state);
+  return known && duties_of(*known).turn == agent::Duty::yes;
+}
+
 namespace {
 
 // Longest time that an agent may take to act after its deadline: clocks differ, and servers are slow.

@@ -1,5 +1,4 @@
-// The view of one node that `haulout status` and `explain` show: what its agent has written on the Node, its slot (the
-// permission to be unavailable for an update, stored in a Lease), and the pause in force. Pure.
+// What `haulout status` and `explain` know about one node from the objects of the API server. Pure.
 #pragma once
 
 #include <map>
@@ -12,6 +11,17 @@
 #include "k8s/objects.hpp"
 
 namespace haulout::cli {
+
+// The state that an agent has written on its Node, for commands that only read it. Pure.
+
+// Returns the value of the label haulout.dev/state; empty if no agent has reported on this node.
+std::string state_shown(const k8s::Node& node);
+// Returns true if a node in this state is being updated: from taking its slot (the permission to be unavailable) to
+// releasing it. False for degraded.
+bool is_under_way(std::string_view state);
+
+// The view of one node that `haulout status` and `explain` show: what its agent has written on the Node, its slot (the
+// permission to be unavailable for an update, stored in a Lease), and the pause in force. Pure.
 
 // Facts that concern more than one node: the Leases of slots and the ConfigMap. If a `…_problem` is set, it says why
 // the member before it could not be read; that member is then empty.

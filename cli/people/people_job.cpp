@@ -3,14 +3,17 @@
 #include <unistd.h>
 
 #include "agent/process/exit_code.hpp"
+#include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
+#include "cli/people/change.hpp"
 #include "cli/people/explain_job.hpp"
-#include "cli/people/pause_job.hpp"
-#include "cli/people/request_job.hpp"
 #include "cli/people/status_job.hpp"
-#include "cli/terminal/terminal.hpp"
+#include "cli/people/steering_job.hpp"
+#include "cli/terminal/console.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::cli {
+
 namespace asio = boost::asio;
 
 namespace {
@@ -61,6 +64,22 @@ std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const
     case Command::complete_nodes: return std::make_unique<CompleteNodesJob>(std::move(tools));
     default: return std::make_unique<PauseJob>(std::move(tools), settings);
   }
+}
+
+boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline) {
+  FleetFacts facts;
+  // Every Lease with a pool label is a slot.
+  auto turns = co_await client.list_leases(ns, std::string(agent::pool_label), deadline);
+  if (turns)
+    facts.turns = std::move(turns->items);
+  else
+    facts.turns_problem = printable(turns.error().message());
+  auto map = co_await client.get_config_map(ns, std::string(config_map_name), deadline);
+  if (map)
+    facts.entries = std::move(map->data);
+  else if (!k8s::is_gone(map.error()))
+    facts.entries_problem = printable(map.error().message());
+  co_return facts;
 }
 
 }  // namespace haulout::cli

@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "cli/people/node_view.hpp"
 #include "cli/program/program.hpp"
+#include "k8s/client.hpp"
 
 namespace haulout::cli {
 
@@ -44,5 +46,10 @@ class CompleteNodesJob final : public Job {
  private:
   Tools tools_;
 };
+
+// Reads what concerns the whole fleet: the Leases in which slots are stored, and the ConfigMap `haulout`. Never fails:
+// the nodes can be shown without them, so the result says what could not be read, and why. Cancellable. Borrows the
+// client.
+boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline);
 
 }  // namespace haulout::cli

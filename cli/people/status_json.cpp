@@ -1,4 +1,4 @@
-#include "cli/people/status_json.hpp"
+#include "cli/people/fleet_summary.hpp"
 
 #include <nlohmann/json.hpp>
 

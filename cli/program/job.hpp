@@ -1,21 +1,40 @@
 // What the commands that talk to an API server share: the interface `Job` that the program runs, the tools that a job
-// borrows, and look-ups of nodes with retries. Requests are cancellable and fail with the errors of the client.
+// borrows, look-ups of nodes with retries, and the advice that is printed after an error. Requests are cancellable and
+// fail with the errors of the client.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/process/logging.hpp"
-#include "agent/process/requests_ledger.hpp"
+#include "agent/process/transports.hpp"
 #include "cli/options/settings.hpp"
 #include "cli/terminal/console.hpp"
 #include "k8s/client.hpp"
 #include "k8s/patience.hpp"
 #include "retry/rng.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::cli {
+
+// Advice to print after an error: what a person can do about a failed connection or a missing right (RBAC). Pure.
+
+// Returns the remedy for the error in one sentence; empty if the error message itself contains it, or there is none.
+std::string way_out(const Error& error);
+
+// Returns the rule, as YAML, that grants this right when it is added to a ClusterRole. An empty `group` is the core
+// group.
+std::string rbac_hint(std::string_view verb, std::string_view group, std::string_view resource,
+                      std::string_view subresource);
+// Returns a complete ClusterRole in YAML with all rights that a drain needs.
+std::string rbac_of_drain();
+
+// Returns the lines to print after an error that ended the command: the remedy and, for a denied right, the missing
+// rule. `denied` is the last request that the server answered with 403, if any.
+std::vector<std::string> advice(const Error& error, const std::optional<agent::RequestInfo>& denied);
 
 // Objects that a job borrows from the program for as long as it lives.
 struct Tools {

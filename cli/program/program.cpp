@@ -6,14 +6,12 @@
 #include <cstring>
 
 #include "agent/process/exit_code.hpp"
-#include "agent/process/server_warnings.hpp"
-#include "agent/process/signals.hpp"
+#include "agent/process/process.hpp"
 #include "agent/process/transports.hpp"
-#include "agent/process/version.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "cli/options/help.hpp"
-#include "cli/terminal/terminal.hpp"
+#include "cli/terminal/console.hpp"
 #include "k8s/auth_transport.hpp"
 
 namespace haulout::cli {

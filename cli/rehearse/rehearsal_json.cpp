@@ -1,7 +1,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/drain/report_json.hpp"
-#include "cli/rehearse/fleet_text.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "k8s/codec.hpp"
 

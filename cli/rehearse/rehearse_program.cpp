@@ -8,7 +8,6 @@
 #include "agent/process/exit_code.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
-#include "cli/rehearse/fleet_text.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "rehearse/fleet_assumptions.hpp"
 #include "rehearse/fleet_svg.hpp"

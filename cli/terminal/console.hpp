@@ -1,17 +1,38 @@
-// Output for the user: lines and, on a terminal, a block below them that is redrawn in place. Lines that are printed
-// while the block is shown appear above it. The block is hidden while another program uses the terminal. Neither blocks
-// nor fails. Borrows its sinks.
+// The user's terminal: its properties, and the output of lines and of a block that is redrawn in place.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "agent/process/sink.hpp"
+#include "agent/process/process.hpp"
+#include "k8s/credentials.hpp"
 #include "k8s/exec_plugin.hpp"
 
 namespace haulout::cli {
 
+struct Terminal {
+  std::size_t width = 80;
+  std::size_t height = 24;
+  bool utf8 = true;
+  bool color = true;
+};
+
+// Finds out the properties of the terminal and the name of its user. Does not fail: what cannot be found out gets a
+// default.
+
+// Returns true if a live view can be shown on `fd`: it is a terminal that can move its cursor (TERM is set and not
+// "dumb").
+bool can_redraw(int fd, const k8s::Environment& environment);
+// Returns the present size of the terminal on `fd`, and what the environment allows (NO_COLOR, the character set of the
+// locale).
+Terminal measure_terminal(int fd, const k8s::Environment& environment);
+// Returns "user@host", for the annotation that says who cordoned a node.
+std::string user_at_host(const k8s::Environment& environment);
+
+// Output for the user: lines and, on a terminal, a block below them that is redrawn in place. Lines that are printed
+// while the block is shown appear above it. The block is hidden while another program uses the terminal. Neither blocks
+// nor fails. Borrows its sinks.
 class Console {
  public:
   // `text` takes results and progress: stdout, or stderr if stdout carries only the report. `errors` takes warnings.

@@ -50,13 +50,6 @@ struct LiveState {
   void apply(const drain::Event& event);
 };
 
-struct Terminal {
-  std::size_t width = 80;
-  std::size_t height = 24;
-  bool utf8 = true;
-  bool color = true;
-};
-
 // Formats the live view. Returns at most height - 1 lines, none wider than width - 1 columns.
 std::vector<std::string> render(const LiveState& state, const Terminal& terminal, WallTime now);
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/config/option.hpp"
-#include "agent/gates/reboot_brake.hpp"
+#include "agent/gates/gate.hpp"
 #include "tests/fleet/machine.hpp"
 #include "tests/worlds/faults.hpp"
 

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/gates/cordon_gate.hpp"
-#include "agent/gates/reboot_brake.hpp"
-#include "agent/node/pool_member.hpp"
+#include "agent/gates/gate.hpp"
+#include "agent/node/own_pool.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 

@@ -1,5 +1,4 @@
 #include "agent/backends/bottlerocket_backend.hpp"
-#include "agent/backends/codec_bottlerocket_json.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace haulout::fuzz {

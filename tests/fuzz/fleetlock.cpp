@@ -1,4 +1,4 @@
-#include "agent/slots/codec_fleetlock_json.hpp"
+#include "agent/slots/fleetlock_slots.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace haulout::fuzz {

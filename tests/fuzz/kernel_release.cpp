@@ -1,4 +1,4 @@
-#include "agent/backends/kernel_release.hpp"
+#include "agent/backends/debian_backend.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/hosts/shell_words.hpp"
+#include "agent/hosts/host_command.hpp"
 
 #include "agent/config/value_checks.hpp"
 #include "tests/fuzz/fuzz.hpp"

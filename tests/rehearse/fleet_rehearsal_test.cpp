@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/rehearse/fleet_text.hpp"
+#include "cli/rehearse/rehearsal_text.hpp"
 #include "k8s/codec.hpp"
 #include "rehearse/fleet_svg.hpp"
 #include "tests/rehearse/a_snapshot.hpp"

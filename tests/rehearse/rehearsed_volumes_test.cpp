@@ -1,5 +1,5 @@
 // Tests how long a rehearsal takes for volumes. A snapshot does not contain these durations.
-#include "cli/rehearse/fleet_text.hpp"
+#include "cli/rehearse/rehearsal_text.hpp"
 #include "tests/rehearse/rehearsal_fixture.hpp"
 
 namespace haulout::rehearse {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "agent/process/sink.hpp"
+#include "agent/process/process.hpp"
 
 namespace haulout::testing {
 

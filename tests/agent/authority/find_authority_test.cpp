@@ -1,5 +1,5 @@
 // Tests `find_authority` against the simulated cluster, with the guards of a real cluster.
-#include "agent/authority/find_authority.hpp"
+#include "agent/authority/authority.hpp"
 
 #include <gmock/gmock.h>
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/backends/recheck.hpp"
+#include "agent/ports/backend.hpp"
 #include "retry/task_group.hpp"
 #include "tests/agent/backends/fake_bottlerocket.hpp"
 #include "tests/support/virtual_time.hpp"

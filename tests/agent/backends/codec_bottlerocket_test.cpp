@@ -1,4 +1,4 @@
-#include "agent/backends/codec_bottlerocket_json.hpp"
+#include "agent/backends/bottlerocket_backend.hpp"
 
 #include <gmock/gmock.h>
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/backends/recheck.hpp"
+#include "agent/ports/backend.hpp"
 #include "tests/k8s/temp_dir.hpp"
 #include "tests/support/real_time.hpp"
 #include "tests/support/virtual_time.hpp"

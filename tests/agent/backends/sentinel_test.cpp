@@ -1,4 +1,4 @@
-#include "agent/backends/sentinel.hpp"
+#include "agent/backends/file_backend.hpp"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/backends/recheck.hpp"
 #include "agent/hosts/host_root.hpp"
 #include "agent/ports/backend.hpp"
 #include "retry/rng.hpp"

@@ -1,4 +1,4 @@
-#include "agent/dbus/bus_address.hpp"
+#include "agent/dbus/bus.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "agent/dbus/bus.hpp"
-#include "agent/dbus/bus_address.hpp"
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
 #include "tests/agent/dbus/fakes.hpp"

@@ -1,4 +1,4 @@
-#include "agent/dbus/bus_probe.hpp"
+#include "agent/dbus/bus_link.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/read_until.hpp>

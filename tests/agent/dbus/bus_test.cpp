@@ -1,8 +1,6 @@
 #include "agent/dbus/bus.hpp"
 
 #include "agent/dbus/bus_call.hpp"
-#include "agent/dbus/bus_error.hpp"
-#include "agent/dbus/bus_names.hpp"
 #include "tests/agent/dbus/bus_fixture.hpp"
 
 namespace haulout::testing {

@@ -1,9 +1,9 @@
-#include "agent/dbus/logind_answers.hpp"
+#include "agent/dbus/logind_host.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/dbus/bus_error.hpp"
+#include "agent/dbus/bus.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include "agent/dbus/bus_call.hpp"
-#include "agent/dbus/bus_names.hpp"
 #include "tests/agent/dbus/bus_fixture.hpp"
 
 namespace haulout::testing {

@@ -2,7 +2,6 @@
 
 #include <sys/wait.h>
 
-#include "agent/dbus/transient_unit.hpp"
 #include "tests/agent/dbus/bus_fixture.hpp"
 #include "tests/agent/dbus/fake_units.hpp"
 

@@ -1,8 +1,8 @@
-#include "agent/gates/duration_history.hpp"
+#include "agent/gates/gate.hpp"
 
 #include <gtest/gtest.h>
 
-#include "agent/node/remembered.hpp"
+#include "agent/node/record.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -1,5 +1,5 @@
 // Tests which failures on other nodes close a node's gate.
-#include "agent/gates/fleet_health.hpp"
+#include "agent/gates/node_gates.hpp"
 #include "agent/node/node_status.hpp"
 
 #include <gmock/gmock.h>

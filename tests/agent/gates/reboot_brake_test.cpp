@@ -1,4 +1,4 @@
-#include "agent/gates/reboot_brake.hpp"
+#include "agent/gates/gate.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "agent/gates/zone.hpp"
+#include "agent/gates/calendar.hpp"
 
 #include <random>
 

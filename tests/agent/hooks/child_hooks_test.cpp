@@ -1,4 +1,4 @@
-#include "agent/hooks/child_hooks.hpp"
+#include "agent/hooks/hook_programs.hpp"
 
 #include <gmock/gmock.h>
 

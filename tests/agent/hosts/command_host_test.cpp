@@ -1,5 +1,5 @@
 // Tests the host with real child processes: scripts in the test's own directory.
-#include "agent/hosts/command_host.hpp"
+#include "agent/hosts/hosts.hpp"
 
 #include <gmock/gmock.h>
 

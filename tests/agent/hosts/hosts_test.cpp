@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include "agent/hosts/command_host.hpp"
-#include "agent/hosts/joined_host.hpp"
-#include "agent/hosts/none_host.hpp"
+#include "agent/hosts/hosts.hpp"
 #include "tests/k8s/temp_dir.hpp"
 #include "tests/support/virtual_time.hpp"
 

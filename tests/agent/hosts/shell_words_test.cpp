@@ -1,8 +1,6 @@
-#include "agent/hosts/shell_words.hpp"
+#include "agent/hosts/host_command.hpp"
 
 #include <gmock/gmock.h>
-
-#include "agent/hosts/host_command.hpp"
 
 namespace haulout::agent {
 namespace {

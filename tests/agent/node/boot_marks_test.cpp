@@ -1,4 +1,4 @@
-#include "agent/node/boot_marks.hpp"
+#include "agent/node/record.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "agent/node/hook_record.hpp"
+#include "agent/node/record.hpp"
 
 #include <gmock/gmock.h>
 

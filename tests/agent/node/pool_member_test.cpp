@@ -1,5 +1,5 @@
 // Tests to which pool a node belongs, by its record, its labels and the Leases.
-#include "agent/node/pool_member.hpp"
+#include "agent/node/own_pool.hpp"
 
 #include <gtest/gtest.h>
 

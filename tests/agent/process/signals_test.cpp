@@ -1,4 +1,4 @@
-#include "agent/process/signals.hpp"
+#include "agent/process/process.hpp"
 
 #include <csignal>
 

@@ -1,4 +1,4 @@
-#include "agent/report/api_health.hpp"
+#include "agent/report/reporter.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "agent/report/drain_tally.hpp"
+#include "agent/report/reporter.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "agent/report/observed_ports.hpp"
+#include "agent/report/reporter.hpp"
 
 #include <gmock/gmock.h>
 

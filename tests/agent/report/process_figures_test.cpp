@@ -1,4 +1,4 @@
-#include "agent/report/process_figures.hpp"
+#include "agent/report/metrics.hpp"
 
 #include <gtest/gtest.h>
 

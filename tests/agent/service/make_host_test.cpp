@@ -1,7 +1,7 @@
 #include "agent/service/make_host.hpp"
 
 #include "agent/dbus/unit_hooks.hpp"
-#include "agent/hooks/child_hooks.hpp"
+#include "agent/hooks/hook_programs.hpp"
 #include "tests/agent/service/host_fixture.hpp"
 
 namespace haulout::agent {

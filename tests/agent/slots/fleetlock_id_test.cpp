@@ -1,4 +1,4 @@
-#include "agent/slots/fleetlock_id.hpp"
+#include "agent/slots/fleetlock_slots.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,7 @@
 // Fixture for drain, cordon and uncordon against a simulated cluster of two nodes, in virtual time.
 #pragma once
 
-#include "cli/drain/cordon_job.hpp"
-#include "cli/drain/drain_job.hpp"
+#include "cli/drain/jobs.hpp"
 #include "tests/cli/command_fixture.hpp"
 #include "tests/worlds/faults.hpp"
 

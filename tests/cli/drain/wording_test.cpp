@@ -1,7 +1,7 @@
 #include "cli/drain/wording.hpp"
 
 #include "base/text.hpp"
-#include "cli/drain/views.hpp"
+#include "cli/drain/jobs.hpp"
 #include "tests/cli/drain/samples.hpp"
 #include "tests/support/text_sink.hpp"
 

@@ -8,8 +8,8 @@
 #include "agent/report/reasons.hpp"
 #include "agent/report/status_words.hpp"
 #include "cli/people/explanation.hpp"
-#include "cli/people/status_json.hpp"
-#include "cli/people/status_table.hpp"
+#include "cli/people/fleet_summary.hpp"
+#include "cli/people/status_job.hpp"
 
 namespace haulout::agent {
 namespace {

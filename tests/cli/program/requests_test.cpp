@@ -1,5 +1,5 @@
-#include "agent/process/requests_ledger.hpp"
-#include "cli/program/advice.hpp"
+#include "agent/process/transports.hpp"
+#include "cli/program/job.hpp"
 
 namespace haulout::cli {
 namespace {

@@ -1,7 +1,6 @@
 #include "agent/process/transports.hpp"
 
 #include "agent/process/exit_code.hpp"
-#include "agent/process/server_warnings.hpp"
 #include "cli/program/job.hpp"
 #include "tests/support/scripted_transport.hpp"
 #include "tests/support/virtual_time.hpp"

@@ -1,0 +1,106 @@
+#include "agent/hosts/hosts.hpp"
+
+#include <fmt/format.h>
+
+namespace haulout::agent {
+
+Task<std::string> FileHost::blocked_by(TimePoint) {
+  co_return std::string();
+}
+
+Task<MachineStart> FileHost::started(TimePoint) {
+  CO_TRY(const std::uint64_t ticks, read_first_process(root_));
+  co_return MachineStart{"/proc/1/stat", ticks};
+}
+
+Task<bool> FileHost::boot_complete(TimePoint) {
+  co_return true;
+}
+
+Task<> NoneHost::can_reboot(TimePoint) {
+  co_return Result<>();
+}
+
+Task<> NoneHost::reboot(std::size_t, TimePoint) {
+  co_return Error(Errc::invalid, "with --reboot-method=none somebody else reboots this machine");
+}
+
+namespace {
+
+// The command may be busy with something that must not be interrupted: firmware, a database.
+constexpr Duration grace = std::chrono::seconds(10);
+
+}  // namespace
+
+std::vector<std::string> CommandHost::reboot_methods() const {
+  return {"command " + command_.program};
+}
+
+Task<> CommandHost::can_reboot(TimePoint) {
+  auto found = find_program(command_.program, program_search_path());
+  if (found) co_return Result<>();
+  co_return std::move(found).error().with_context("--reboot-command " + command_.program);
+}
+
+Task<> CommandHost::reboot(std::size_t method, TimePoint deadline) {
+  if (method != 0) co_return Error(Errc::invalid, "a command is the only way to reboot this machine");
+  const std::string who = "reboot command " + command_.program;
+  HostCommand command = command_;
+  command.grace = grace;
+  auto outcome = co_await run_host_command(clock_, std::move(command), deadline);
+  if (!outcome) co_return Error(outcome.error().code(), "reboot command " + outcome.error().message());
+  if (outcome->too_much_output || outcome->exit_code != 0)
+    co_return Error(Errc::unavailable, fmt::format("{}: {}", who, describe_end(*outcome)));
+  co_return Result<>();
+}
+
+Result<std::string> JoinedHost::boot_id() {
+  return hosts_.front()->boot_id();
+}
+
+Task<MachineStart> JoinedHost::started(TimePoint deadline) {
+  co_return co_await hosts_.front()->started(deadline);
+}
+
+std::vector<std::string> JoinedHost::reboot_methods() const {
+  std::vector<std::string> all;
+  for (const auto& host : hosts_)
+    for (std::string& method : host->reboot_methods()) all.push_back(std::move(method));
+  return all;
+}
+
+Task<> JoinedHost::can_reboot(TimePoint deadline) {
+  co_return co_await hosts_.front()->can_reboot(deadline);
+}
+
+Task<std::string> JoinedHost::blocked_by(TimePoint deadline) {
+  for (const auto& host : hosts_) {
+    CO_TRY(std::string who, co_await host->blocked_by(deadline));
+    if (!who.empty()) co_return who;
+  }
+  co_return std::string();
+}
+
+Task<> JoinedHost::reboot(std::size_t method, TimePoint deadline) {
+  std::size_t left = method;
+  for (const auto& host : hosts_) {
+    const std::size_t count = host->reboot_methods().size();
+    if (left < count) co_return co_await host->reboot(left, deadline);
+    left -= count;
+  }
+  co_return Error(Errc::invalid, fmt::format("there is no reboot method {}", method));
+}
+
+Task<bool> JoinedHost::boot_complete(TimePoint deadline) {
+  for (const auto& host : hosts_) {
+    CO_TRY(const bool complete, co_await host->boot_complete(deadline));
+    if (!complete) co_return false;
+  }
+  co_return true;
+}
+
+Result<> JoinedHost::show_ready(bool ready) {
+  return hosts_.front()->show_ready(ready);
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,314 @@
+#include "cli/drain/jobs.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <algorithm>
+
+#include "agent/node/state.hpp"
+#include "agent/process/exit_code.hpp"
+#include "base/text.hpp"
+#include "cli/drain/report_json.hpp"
+#include "rehearse/timeline_file.hpp"
+
+namespace haulout::cli {
+
+void LineView::on_event(const drain::Event& event) {
+  const auto line = line_of(event, wording_);
+  if (!line) return;
+  is_line_of_kubectl(event.type) ? console_.say(*line) : console_.warn(*line);
+}
+
+void JsonlView::on_event(const drain::Event& event) {
+  sink_.write(event_json(event) + '\n');
+}
+
+void Observers::on_event(const drain::Event& event) {
+  for (drain::DrainObserver* observer : observers_) observer->on_event(event);
+}
+
+namespace {
+
+std::optional<std::string> agent_state(const k8s::Node& node) {
+  const auto found = node.labels.find(std::string(agent::state_label));
+  if (found == node.labels.end() || found->second == "idle") return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+CordonJob::CordonJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
+
+boost::asio::awaitable<void> CordonJob::run() {
+  auto nodes = co_await look_up();
+  if (!nodes) {
+    exit_code_ = report_failure(tools_, nodes.error());
+    co_return;
+  }
+  if (nodes->empty()) tools_.console.warn(no_match(settings_.selector));
+  left_ = *std::move(nodes);
+  const bool on = settings_.command == Command::cordon;
+  while (!left_.empty()) {
+    const k8s::Node node = left_.front();
+    changing_ = settings_.drain.dry_run == drain::DryRunMode::none;
+    auto result = co_await change(node);
+    changing_ = false;
+    left_.erase(left_.begin());
+    if (!result) {
+      exit_code_ =
+          std::max(exit_code_, report_failure(tools_, std::move(result).error().with_context("node/" + node.name)));
+      continue;
+    }
+    if (const auto state = agent_state(result->before); !on && state)
+      tools_.console.warn(
+          fmt::format("Warning: an agent holds node/{} (state {}); it may cordon it again", node.name, *state));
+    // If the answer to a first request was lost, its repetition finds nothing to change. The Node that was read at the
+    // start shows that this command changed it.
+    const bool changed = result->changed || node.unschedulable != on;
+    tools_.console.say(cordon_line(node.name, changed, on, settings_.drain.dry_run));
+  }
+}
+
+int CordonJob::finish(std::optional<int> signal) {
+  if (!signal) return exit_code_;
+  // The server may have applied the request, although the signal came before its answer.
+  if (changing_) {
+    tools_.console.warn(fmt::format("interrupted; whether node/{} is cordoned now is not known", left_.front().name));
+    left_.erase(left_.begin());
+  }
+  std::vector<std::string> names;
+  names.reserve(left_.size());
+  for (const k8s::Node& node : left_) names.push_back(node.name);
+  if (!names.empty()) tools_.console.warn("interrupted; not done: " + joined(names, ", "));
+  return agent::exit_code_of_signal(*signal);
+}
+
+Task<std::vector<k8s::Node>> CordonJob::look_up() {
+  if (settings_.selector.empty()) co_return co_await named_nodes(tools_, settings_.nodes, call_limit);
+  co_return co_await select_nodes(tools_, settings_.selector, saturating_add(tools_.clock.now(), call_limit));
+}
+
+Task<drain::CordonChange> CordonJob::change(k8s::Node node) {
+  const bool on = settings_.command == Command::cordon;
+  drain::CordonMark mark{settings_.drain.run_id, settings_.drain.cordoned_by, tools_.clock.wall_now()};
+  if (settings_.drain.dry_run == drain::DryRunMode::client) {
+    const auto patch = on ? drain::cordon_patch(node, mark) : drain::uncordon_patch(node, true);
+    co_return drain::CordonChange{node, node, patch.has_value()};
+  }
+  const k8s::DryRun dry_run =
+      settings_.drain.dry_run == drain::DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
+  const auto attempt = [&, this](TimePoint until) {
+    return on ? drain::cordon(tools_.client, tools_.rng, node.name, {}, mark, dry_run, until)
+              : drain::uncordon(tools_.client, tools_.rng, node.name, true, dry_run, until);
+  };
+  co_return co_await ask<drain::CordonChange>(tools_, saturating_add(tools_.clock.now(), call_limit), attempt);
+}
+
+DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live)
+    : tools_(std::move(tools)),
+      settings_(std::move(settings)),
+      wording_{settings_.drain.dry_run, settings_.drain.delete_instead_of_evict, tools_.program},
+      jsonl_(tools_.out),
+      live_(live) {
+  observers_.add(view);
+  if (settings_.output == OutputFormat::jsonl) observers_.add(jsonl_);
+  if (!settings_.timeline.empty()) observers_.add(timeline_);
+}
+
+DrainJob::~DrainJob() = default;
+
+// Makes the pod in which this process runs the last one of its node, and that node the last one of all. Otherwise a
+// Kubernetes Job that drains its own node would end itself half-way.
+static void go_last(const k8s::Self& self, drain::Options& options, std::vector<std::string>& names) {
+  options.own_pod_uid = self.pod_uid;
+  const auto own = std::find(names.begin(), names.end(), self.node_name);
+  if (own != names.end()) std::rotate(own, own + 1, names.end());
+}
+
+boost::asio::awaitable<void> DrainJob::run() {
+  if (const auto possible = rehearse::can_write_timeline(settings_.timeline); !possible) {
+    tools_.console.warn("error: " + printable(possible.error().message()));
+    failure_exit_code_ = agent::exit_usage;
+    co_return;
+  }
+  auto names = co_await node_names();
+  if (!names) {
+    failure_exit_code_ = report_failure(tools_, names.error());
+    co_return;
+  }
+  drain::Options options = settings_.drain;
+  if (settings_.in_a_pod) {
+    const auto self = co_await own_identity();
+    if (!self) {
+      failure_exit_code_ = report_failure(tools_, self.error());
+      co_return;
+    }
+    if (*self) go_last(**self, options, *names);
+  }
+  options.drained_together = {names->begin(), names->end()};
+  for (const std::string& name : *names) {
+    NodeDrain& node = nodes_.emplace_back();
+    node.drain = std::make_unique<drain::Drain>(tools_.client, tools_.rng, observers_, options, name);
+  }
+  co_await run_stage(Stage::preflight);
+  co_await run_stage(Stage::cordon);
+  co_await run_stage(Stage::evict);
+}
+
+// The names to drain. Several given names are looked up first, and a missing node is an error, so that nothing is
+// touched. A single name needs no look-up: its drain reports that the node does not exist.
+Task<std::vector<std::string>> DrainJob::node_names() {
+  const Duration limit = std::max(call_limit, settings_.drain.timeout.value_or(Duration::max()));
+  if (settings_.nodes.size() > 1) CO_CHECK(co_await named_nodes(tools_, settings_.nodes, limit));
+  co_return co_await resolve_nodes(tools_, settings_, saturating_add(tools_.clock.now(), limit));
+}
+
+// Asks the server in which pod this process runs. If the server answers with an error status, warns and returns
+// nothing. Retries for as long as the first contact of a drain.
+Task<std::optional<k8s::Self>> DrainJob::own_identity() {
+  const TimePoint limit = saturating_add(tools_.clock.now(), settings_.drain.unreachable_limit);
+  auto self =
+      co_await ask<k8s::Self>(tools_, limit, [this](TimePoint until) { return tools_.client.review_self(until); });
+  if (self) co_return *std::move(self);
+  if (self.error().code() != Errc::status) co_return std::move(self).error();
+  tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
+                      printable(self.error().message()));
+  co_return std::nullopt;
+}
+
+boost::asio::awaitable<void> DrainJob::run_stage(Stage stage) {
+  for (NodeDrain& node : nodes_) {
+    if (node.ended) continue;
+    current_ = &node;
+    bool goes_on = false;
+    switch (stage) {
+      case Stage::preflight: goes_on = co_await node.drain->preflight(); break;
+      case Stage::cordon: goes_on = co_await node.drain->cordon(); break;
+      case Stage::evict: co_await node.drain->evict(); break;
+    }
+    charge_requests();
+    current_ = nullptr;
+    after_stage(node, stage, goes_on);
+  }
+}
+
+void DrainJob::after_stage(NodeDrain& node, Stage stage, bool goes_on) {
+  if (!goes_on) {
+    node.ended = true;
+    summarise(node);
+    return;
+  }
+  const drain::Report report = report_of(node);
+  if (stage == Stage::preflight) {
+    for (const std::string& line : skip_warnings(report)) tools_.console.warn(line);
+    for (const std::string& line : fit_warnings(report)) tools_.console.warn(line);
+  }
+  if (stage == Stage::cordon)
+    tools_.console.say(cordon_line(report.node, !report.cordon.before, true, settings_.drain.dry_run));
+}
+
+// Adds the requests that were sent since the last call to the counts of the current node, if there is one.
+void DrainJob::charge_requests() {
+  const drain::RequestCounts& now = tools_.ledger.counts();
+  if (current_ != nullptr) agent::add(current_->requests, agent::difference(now, charged_));
+  charged_ = now;
+}
+
+drain::Report DrainJob::report_of(const NodeDrain& node) const {
+  drain::Report report = node.drain->report();
+  report.requests = node.requests;
+  return report;
+}
+
+void DrainJob::summarise(NodeDrain& node) {
+  node.summarised = true;
+  if (live_ != nullptr) live_->clear();
+  const drain::Report report = report_of(node);
+  const Summary text = summary(report, wording_);
+  for (const std::string& line : text.out) tools_.console.say(line);
+  for (const std::string& line : text.errors) tools_.console.warn(line);
+  if (!report.connection_failed || !report.error) return;
+  for (const std::string& line : advice(*report.error, tools_.ledger.last_denied())) tools_.console.warn(line);
+}
+
+// Writes the picture for --timeline. A failure is only a warning: it does not change the outcome of the drain.
+void DrainJob::draw() {
+  if (nodes_.empty()) return;
+  std::vector<std::string> names;
+  names.reserve(nodes_.size());
+  for (const NodeDrain& node : nodes_) names.push_back(node.drain->report().node);
+  const auto written = write_timeline(settings_.timeline, timeline_, "Drain of " + joined(names, ", "));
+  if (!written) tools_.console.warn("warning: " + printable(written.error().message()));
+}
+
+int DrainJob::finish(std::optional<int> signal) {
+  charge_requests();
+  current_ = nullptr;
+  if (live_ != nullptr) live_->clear();
+  if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was done");
+  std::vector<drain::Report> reports;
+  for (NodeDrain& node : nodes_) {
+    if (!node.summarised) summarise(node);
+    reports.push_back(report_of(node));
+  }
+  if (settings_.output == OutputFormat::json && !reports.empty()) {
+    const bool single = settings_.selector.empty() && reports.size() == 1;
+    tools_.out.write(single ? report_json(reports.front()) : report_list_json(reports));
+  }
+  draw();
+  if (signal) return agent::exit_code_of_signal(*signal);
+  return failure_exit_code_ ? *failure_exit_code_ : agent::exit_code(reports);
+}
+
+namespace {
+
+struct View {
+  std::unique_ptr<LineView> lines;
+  std::unique_ptr<LiveView> live;
+  drain::DrainObserver& observer() {
+    if (live) return *live;
+    return *lines;
+  }
+};
+
+View make_view(agent::Process& process, Console& console, const Settings& settings) {
+  const int fd = settings.output == OutputFormat::text ? STDOUT_FILENO : STDERR_FILENO;
+  View view;
+  if (can_redraw(fd, process.environment)) {
+    auto measure = [fd, environment = process.environment] { return measure_terminal(fd, environment); };
+    view.live = std::make_unique<LiveView>(process.executor, process.clock, console, std::move(measure));
+  } else {
+    const drain::Options& options = settings.drain;
+    view.lines =
+        std::make_unique<LineView>(console, Wording{options.dry_run, options.delete_instead_of_evict, process.program});
+  }
+  return view;
+}
+
+// The job of `haulout drain`, together with the view that shows its progress.
+class ViewedDrainJob final : public Job {
+ public:
+  ViewedDrainJob(agent::Process& process, Tools tools, const Settings& settings)
+      : view_(make_view(process, tools.console, settings)),
+        job_(std::move(tools), settings, view_.observer(), view_.live.get()) {}
+
+  boost::asio::awaitable<void> run() override { return job_.run(); }
+  std::vector<boost::asio::awaitable<void>> helpers() override {
+    std::vector<boost::asio::awaitable<void>> all;
+    if (view_.live) all.push_back(view_.live->run());
+    return all;
+  }
+  int finish(std::optional<int> signal) override { return job_.finish(signal); }
+
+ private:
+  View view_;
+  DrainJob job_;
+};
+
+}  // namespace
+
+std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings) {
+  if (settings.command == Command::drain) return std::make_unique<ViewedDrainJob>(process, std::move(tools), settings);
+  return std::make_unique<CordonJob>(std::move(tools), settings);
+}
+
+}  // namespace haulout::cli

@@ -1,0 +1,160 @@
+#include "cli/people/steering_job.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/node/node_status.hpp"
+#include "agent/process/exit_code.hpp"
+#include "agent/slots/slot_rules.hpp"
+#include "base/text.hpp"
+#include "cli/people/change.hpp"
+#include "cli/people/node_view.hpp"
+#include "k8s/entries.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::cli {
+
+namespace asio = boost::asio;
+
+namespace {
+
+std::string paused_line(const std::string& subject, const agent::Pause& pause,
+                        const std::optional<agent::Pause>& before, bool changed) {
+  if (!changed) return fmt::format("{} already {}", subject, describe(pause));
+  std::string line = fmt::format("{} {}", subject, describe(pause));
+  if (before) line += fmt::format(" (was {})", describe(*before));
+  return line;
+}
+
+std::string resumed_line(const std::string& subject, const std::optional<agent::Pause>& before) {
+  return before ? fmt::format("{} resumed (was {})", subject, describe(*before)) : subject + " is not paused";
+}
+
+// The subject of a key of the ConfigMap: "cluster" or "pool/NAME". Nothing if the key is not a pause.
+std::optional<std::string> subject_of(std::string_view key) {
+  if (key == agent::pause_key()) return "cluster";
+  const std::string prefix = agent::pause_key("x").substr(0, agent::pause_key("x").size() - 1);
+  if (!key.starts_with(prefix)) return std::nullopt;
+  return "pool/" + std::string(key.substr(prefix.size()));
+}
+
+}  // namespace
+
+Result<agent::Pause> PauseJob::wanted() const {
+  const PeopleSettings& asked = settings_.people;
+  const std::string& who = settings_.drain.cordoned_by;
+  agent::Pause pause{asked.reason.empty() ? "by " + who : fmt::format("{} ({})", asked.reason, who)};
+  const WallTime now = tools_.client.server_now();
+  if (!asked.until) return pause;
+  if (const auto* time = std::get_if<WallTime>(&*asked.until))
+    pause.until = *time;
+  else  // a pause is written in whole seconds; it must not be shorter than requested
+    pause.until = std::chrono::ceil<std::chrono::seconds>(now + std::get<Duration>(*asked.until));
+  if (*pause.until <= now)
+    return Error(Errc::invalid, fmt::format("--until {} is over already: it is {} now", k8s::format_time(*pause.until),
+                                            k8s::format_time(now)));
+  return pause;
+}
+
+asio::awaitable<void> PauseJob::run() {
+  if (pausing()) {
+    // Agents compare the end of a pause with the server's clock, so the duration must count from that clock. This
+    // request makes it known. A failure is ignored.
+    const auto& until = settings_.people.until;
+    if (until && std::holds_alternative<Duration>(*until))
+      static_cast<void>(co_await tools_.client.review_self(deadline()));
+    auto pause = wanted();
+    if (!pause) {
+      failed(pause.error());
+      co_return;
+    }
+    pause_ = *std::move(pause);
+  }
+  if (settings_.people.pool.empty() && !settings_.people.all) {
+    co_await NodeByNodeJob::run();
+    co_return;
+  }
+  const std::string ns = settings_.haulout_namespace();
+  auto done = co_await act_on_key();
+  if (done) co_return;
+  const bool no_namespace = k8s::is_gone(done.error());
+  failed(std::move(done).error().with_context(fmt::format("ConfigMap {}/{}", ns, config_map_name)));
+  if (no_namespace) tools_.console.warn("Haulout is installed in another namespace? Name it with -n");
+}
+
+Task<> PauseJob::act_on_key() {
+  const std::string& pool = settings_.people.pool;
+  const std::string key = agent::pause_key(pool);
+  const std::string subject = pool.empty() ? "cluster" : "pool/" + pool;
+  const auto value = pause_ ? std::optional(format_pause_json(*pause_)) : std::nullopt;
+  CO_TRY(const EntryChange change,
+         co_await change_entry(tools_.client, tools_.rng, settings_.haulout_namespace(), key, value, deadline()));
+  const auto before = change.before ? std::optional(agent::parse_pause_json(key, *change.before)) : std::nullopt;
+  tools_.console.say(pause_ ? paused_line(subject, *pause_, before, change.changed) : resumed_line(subject, before));
+  if (!pause_) warn_of_others(change.data, key, pool);
+  co_return Result<>();
+}
+
+Task<> PauseJob::act(std::string node) {
+  const auto value = pause_ ? std::optional(format_pause_annotation(*pause_)) : std::nullopt;
+  CO_TRY(const NodeChange change, co_await change_annotation(tools_.client, tools_.rng, node,
+                                                             std::string(agent::pause_annotation), value, deadline()));
+  const auto before = change.before ? std::optional(agent::parse_pause_annotation(*change.before)) : std::nullopt;
+  const std::string subject = "node/" + node;
+  tools_.console.say(pause_ ? paused_line(subject, *pause_, before, change.changed) : resumed_line(subject, before));
+  const std::string state = state_shown(change.node);
+  if (pause_) {
+    if (state.empty())
+      tools_.console.warn(
+          fmt::format("Warning: no agent has reported on node/{} yet; the pause holds once one does", node));
+    else if (is_under_way(state))
+      tools_.console.warn(fmt::format(
+          "Warning: the update of node/{} is under way (state {}); the pause may come too late for it", node, state));
+    co_return Result<>();
+  }
+  // A failure is ignored: a user who may resume a node need not have the right to read the ConfigMap.
+  const auto map =
+      co_await tools_.client.get_config_map(settings_.haulout_namespace(), std::string(config_map_name), deadline());
+  if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, agent::pool_label).value_or(""));
+  co_return Result<>();
+}
+
+void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries, const std::string& but,
+                              const std::string& pool) const {
+  const WallTime now = tools_.client.server_now();
+  for (const auto& [key, value] : entries) {
+    const auto subject = subject_of(key);
+    // Warn of the pause of a pool only if this command has resumed the cluster, or a node of that pool.
+    const bool concerns =
+        key == agent::pause_key() || settings_.people.all || (!pool.empty() && key == agent::pause_key(pool));
+    if (key == but || !subject || !concerns) continue;
+    const agent::Pause pause = agent::parse_pause_json(key, value);
+    if (in_force(pause, now)) tools_.console.warn(fmt::format("Warning: {} is still {}", *subject, describe(pause)));
+  }
+}
+
+Task<> RequestJob::act(std::string node) {
+  CO_TRY(const k8s::Node found, co_await tools_.client.get_node(node, deadline()));
+  const std::string state = state_shown(found);
+  if (state.empty()) {
+    exit_code_ = std::max(exit_code_, agent::exit_not_done);
+    tools_.console.warn(
+        fmt::format("error: no agent has reported on node/{}, so nobody would reboot it: nothing was requested", node));
+    co_return Result<>();
+  }
+  if (agent::reboot_requested(found)) {
+    tools_.console.say(fmt::format("node/{} has been asked to reboot already (state {})", node, state));
+    co_return Result<>();
+  }
+  const std::string& who = settings_.drain.cordoned_by;
+  const std::string& reason = settings_.people.reason;
+  const std::string value = reason.empty() ? "reboot" : fmt::format("reboot; {} ({})", reason, who);
+  CO_CHECK(co_await change_annotation(tools_.client, tools_.rng, node, std::string(agent::request_annotation), value,
+                                      deadline()));
+  tools_.console.say(fmt::format("node/{} asked to reboot (state {})", node, state));
+  if (state == to_string(agent::State::degraded))
+    tools_.console.warn(
+        fmt::format("Warning: node/{0} is degraded, which stops it: `{1} explain {0}` says why", node, tools_.program));
+  co_return Result<>();
+}
+
+}  // namespace haulout::cli
