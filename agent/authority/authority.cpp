@@ -85,8 +85,8 @@ std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& s
   return {AuthorityKind::impersonation, AuthorityKind::policies};
 }
 
-std::optional<Error> turns_problem(const Authority& authority, SlotsChoice slots) {
-  if (slots != SlotsChoice::lease || (authority.rights.leases && authority.rights.other_nodes)) return std::nullopt;
+Result<> may_use_slots(const Authority& authority, SlotsChoice slots) {
+  if (slots != SlotsChoice::lease || (authority.rights.leases && authority.rights.other_nodes)) return {};
   return Error(
       Errc::unavailable,
       fmt::format("slots is lease, but the credential ({}, authority {}) may not {}: give it that right, or set "

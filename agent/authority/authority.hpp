@@ -75,9 +75,9 @@ Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self
 // that can fit this credential.
 std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& self);
 
-// Returns an error that says why the agent cannot use slots of this kind with the rights in `authority`, and what to
-// do. Returns std::nullopt if it can use them.
-std::optional<Error> turns_problem(const Authority& authority, SlotsChoice slots);
+// Succeeds if the agent can use slots of this kind with the rights in `authority`. Otherwise fails with
+// Errc::unavailable, and says what to do.
+Result<> may_use_slots(const Authority& authority, SlotsChoice slots);
 
 // Finds out by trial requests which Node this agent serves, and what restricts it to that Node. Changes nothing: every
 // write is a dry run. Trial evictions name a pod that does not exist, or a UID that no pod has.

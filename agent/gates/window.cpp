@@ -353,12 +353,12 @@ class Parser {
     return grammar_.wrong(grammar_.at(), "dates are for black-outs only", write_start);
   }
 
-  std::optional<Error> unreadable() {
+  Result<> readable() {
     if (text_.size() > longest_text)
       return grammar_.wrong(longest_text, fmt::format("a {} is no longer than that", thing_), write_start);
     grammar_.skip_blanks();
     if (grammar_.done()) return grammar_.wrong(grammar_.at(), "it is empty", write_start);
-    return std::nullopt;
+    return {};
   }
 
  private:
@@ -569,7 +569,7 @@ Result<std::chrono::local_days> Parser::parse_date() {
 
 Result<Window> parse_window(std::string_view text) {
   Parser parser("window", text);
-  if (auto problem = parser.unreadable()) return *std::move(problem);
+  if (auto readable = parser.readable(); !readable) return std::move(readable).error();
   if (parser.has_dates()) return parser.dates_are_for_blackouts();
   auto recurrence = parser.recurrence();
   if (!recurrence) return std::move(recurrence).error();
@@ -578,7 +578,7 @@ Result<Window> parse_window(std::string_view text) {
 
 Result<Blackout> parse_blackout(std::string_view text) {
   Parser parser("black-out", text);
-  if (auto problem = parser.unreadable()) return *std::move(problem);
+  if (auto readable = parser.readable(); !readable) return std::move(readable).error();
   if (parser.has_dates()) return parser.dates();
   auto recurrence = parser.recurrence();
   if (!recurrence) return std::move(recurrence).error();

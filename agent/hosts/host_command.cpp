@@ -128,14 +128,6 @@ HostCommand host_command(const std::vector<std::string>& words) {
   return {.program = words.front(), .args = {words.begin() + 1, words.end()}};
 }
 
-Result<HostCommand> parse_host_command(std::string_view option, std::string_view text) {
-  auto words = shell_words(text);
-  if (!words) return std::move(words).error().with_context(option);
-  if (words->empty() || words->front().empty())
-    return Error(Errc::invalid, fmt::format("{} names no program; give one with its arguments", option));
-  return host_command(*words);
-}
-
 Result<std::string> find_program(const std::string& program, std::string_view search) {
   if (program.find('/') != std::string::npos) {
     const int cause = check_executable(program);

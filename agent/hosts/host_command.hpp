@@ -33,9 +33,6 @@ struct HostCommand {
 // The first word is the program. Precondition: `words` is not empty.
 HostCommand host_command(const std::vector<std::string>& words);
 
-// Splits `text` by shell_words(). Errc::invalid, naming the option, if that fails or if there is no program.
-Result<HostCommand> parse_host_command(std::string_view option, std::string_view text);
-
 // The file that would be executed for `program`: the path itself if it contains a slash, else the first match in
 // `search`, a list like PATH. Errc::unavailable, with the cause alone, if there is no such file or it is not
 // executable.

@@ -25,8 +25,6 @@ void assign(OsRelease& release, std::string_view name, const std::string& value)
   if (name == "ID_LIKE") release.id_like = words_of(value);
   if (name == "VERSION") release.version = value;
   if (name == "VERSION_ID") release.version_id = value;
-  if (name == "VARIANT_ID") release.variant_id = value;
-  if (name == "IMAGE_VERSION") release.image_version = value;
   if (name == "PRETTY_NAME") release.pretty_name = value;
 }
 

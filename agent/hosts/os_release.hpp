@@ -14,8 +14,6 @@ struct OsRelease {
   std::vector<std::string> id_like{};
   std::string version{};
   std::string version_id{};
-  std::string variant_id{};
-  std::string image_version{};
   std::string pretty_name{};
   bool operator==(const OsRelease&) const = default;
 

@@ -65,7 +65,7 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
 
   CO_TRY(const k8s::Node node, co_await client_.get_node(authority_.node.name, deadline));
   authority_.node.uid = node.uid;
-  if (auto problem = turns_problem(authority_, config.slots)) co_return *std::move(problem);
+  CO_CHECK(may_use_slots(authority_, config.slots));
   CO_TRY(slots_, make_slots(config, {around_.process.executor, client_, around_.process.rng, root_, authority_.node}));
   CO_TRY(NodeGatesOptions gates,
          gates_of_config(config, node.name, [&config](const k8s::Node& own) { return own_pool(config, own); }));

@@ -8,7 +8,6 @@ namespace haulout::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* api_version = "haulout.dev/v1alpha1";
 
 Json time_json(const std::optional<WallTime>& time) {
   return time ? Json(k8s::format_micro_time(*time)) : Json(nullptr);

@@ -10,6 +10,9 @@
 
 namespace haulout::cli {
 
+// The apiVersion of every JSON object that a command prints.
+inline constexpr const char* api_version = "haulout.dev/v1alpha1";
+
 // Returns one JSON object of kind DrainReport, indented, with a line break at its end.
 std::string report_json(const drain::Report& report);
 // Returns one JSON object of kind DrainReportList, indented, with a line break at its end.

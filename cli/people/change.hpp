@@ -13,8 +13,6 @@
 
 namespace haulout::cli {
 
-inline constexpr std::string_view config_map_name = "haulout";
-
 struct NodeChange {
   k8s::Node node;                     // the Node after the change
   std::optional<std::string> before;  // value of the annotation before the change; unset: none

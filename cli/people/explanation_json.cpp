@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/drain/report_json.hpp"
 #include "cli/people/explanation.hpp"
 #include "cli/people/fleet_summary.hpp"
 #include "k8s/codec.hpp"
@@ -71,7 +72,7 @@ std::string explanation_json(const Explanation& about) {
     for (const agent::PastAttempt& each : about.record->attempts)
       attempts.push_back({{"at", k8s::format_time(each.at)}, {"reason", each.reason}, {"why", each.why}});
   const std::string authority = about.record ? about.record->authority : "";
-  const Json json = {{"apiVersion", "haulout.dev/v1alpha1"},
+  const Json json = {{"apiVersion", api_version},
                      {"kind", "NodeExplanation"},
                      {"at", k8s::format_time(about.at)},
                      {"status", Json::parse(node_status_json(about.node))},

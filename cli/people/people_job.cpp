@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "agent/gates/pause.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
@@ -74,7 +75,7 @@ boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string n
     facts.turns = std::move(turns->items);
   else
     facts.turns_problem = printable(turns.error().message());
-  auto map = co_await client.get_config_map(ns, std::string(config_map_name), deadline);
+  auto map = co_await client.get_config_map(ns, std::string(agent::pause_config_map), deadline);
   if (map)
     facts.entries = std::move(map->data);
   else if (!k8s::is_gone(map.error()))

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/gates/pause.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
@@ -261,7 +262,7 @@ asio::awaitable<void> StatusJob::watch() {
       tools_.client, tools_.rng, k8s::Resource::leases, of_turns, [](const std::string&, const k8s::Lease*) {}, notify);
   k8s::ReflectorOptions of_maps;
   of_maps.ns = settings_.haulout_namespace();
-  of_maps.field_selector = fmt::format("metadata.name={}", config_map_name);
+  of_maps.field_selector = fmt::format("metadata.name={}", agent::pause_config_map);
   maps_ = std::make_unique<k8s::Reflector<k8s::ConfigMap>>(
       tools_.client, tools_.rng, k8s::Resource::config_maps, of_maps, [](const std::string&, const k8s::ConfigMap*) {},
       notify);

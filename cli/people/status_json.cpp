@@ -1,3 +1,4 @@
+#include "cli/drain/report_json.hpp"
 #include "cli/people/fleet_summary.hpp"
 
 #include <nlohmann/json.hpp>
@@ -8,7 +9,6 @@ namespace haulout::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr const char* api_version = "haulout.dev/v1alpha1";
 
 Json time_json(const std::optional<WallTime>& time) {
   return time ? Json(k8s::format_time(*time)) : Json(nullptr);

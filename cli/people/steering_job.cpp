@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/gates/pause.hpp"
 #include "agent/node/node_status.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/slots/slot_rules.hpp"
@@ -77,7 +78,7 @@ asio::awaitable<void> PauseJob::run() {
   auto done = co_await act_on_key();
   if (done) co_return;
   const bool no_namespace = k8s::is_gone(done.error());
-  failed(std::move(done).error().with_context(fmt::format("ConfigMap {}/{}", ns, config_map_name)));
+  failed(std::move(done).error().with_context(fmt::format("ConfigMap {}/{}", ns, agent::pause_config_map)));
   if (no_namespace) tools_.console.warn("Haulout is installed in another namespace? Name it with -n");
 }
 
@@ -112,8 +113,8 @@ Task<> PauseJob::act(std::string node) {
     co_return Result<>();
   }
   // A failure is ignored: a user who may resume a node need not have the right to read the ConfigMap.
-  const auto map =
-      co_await tools_.client.get_config_map(settings_.haulout_namespace(), std::string(config_map_name), deadline());
+  const auto map = co_await tools_.client.get_config_map(settings_.haulout_namespace(),
+                                                         std::string(agent::pause_config_map), deadline());
   if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, agent::pool_label).value_or(""));
   co_return Result<>();
 }

@@ -83,7 +83,7 @@ std::string written(const Json& report) {
 std::string rehearsal_json(const rehearse::Rehearsal& rehearsal, const rehearse::Assumptions& assumptions) {
   Json drains = Json::array();
   for (const drain::Report& report : rehearsal.drains) drains.push_back(Json::parse(report_json(report)));
-  return written({{"apiVersion", "haulout.dev/v1alpha1"},
+  return written({{"apiVersion", api_version},
                   {"kind", "RehearsalReport"},
                   {"seconds", seconds(rehearsal.took)},
                   {"assumptions", assumed_of(assumptions, rehearsal.assumed)},
@@ -98,7 +98,7 @@ std::string fleet_json(const rehearse::FleetRehearsal& rehearsal, const rehearse
   for (const rehearse::FleetNode& node : rehearsal.nodes) nodes.push_back(node_of(node, rehearsal.ended));
   Json assumed = assumed_of(input.assumptions, rehearsal.assumed);
   assumed["rebootSeconds"] = seconds(input.reboot_time);
-  return written({{"apiVersion", "haulout.dev/v1alpha1"},
+  return written({{"apiVersion", api_version},
                   {"kind", "FleetRehearsalReport"},
                   {"end", name_of(rehearsal.end)},
                   {"startedAt", k8s::format_time(rehearsal.began)},

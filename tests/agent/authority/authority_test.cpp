@@ -56,15 +56,15 @@ TEST(Candidates, FitTheCredential) {
 
 TEST(Turns, NeedLeasesAndTheOtherNodes) {
   Authority authority{.kind = AuthorityKind::kubelet, .user = "system:node:n1"};
-  const auto problem = turns_problem(authority, SlotsChoice::lease);
-  ASSERT_TRUE(problem);
-  EXPECT_THAT(problem->message(), AllOf(HasSubstr("kubelet"), HasSubstr("fleetlock"), HasSubstr("none")));
-  EXPECT_FALSE(turns_problem(authority, SlotsChoice::fleetlock));
-  EXPECT_FALSE(turns_problem(authority, SlotsChoice::none));
+  const auto allowed = may_use_slots(authority, SlotsChoice::lease);
+  ASSERT_FALSE(allowed);
+  EXPECT_THAT(allowed.error().message(), AllOf(HasSubstr("kubelet"), HasSubstr("fleetlock"), HasSubstr("none")));
+  EXPECT_TRUE(may_use_slots(authority, SlotsChoice::fleetlock));
+  EXPECT_TRUE(may_use_slots(authority, SlotsChoice::none));
   authority.rights.leases = true;
-  EXPECT_TRUE(turns_problem(authority, SlotsChoice::lease));
+  EXPECT_FALSE(may_use_slots(authority, SlotsChoice::lease));
   authority.rights.other_nodes = true;
-  EXPECT_FALSE(turns_problem(authority, SlotsChoice::lease));
+  EXPECT_TRUE(may_use_slots(authority, SlotsChoice::lease));
 }
 
 TEST(Users, AreTakenApart) {

@@ -125,7 +125,7 @@ TEST_F(FindAuthorityTest, AQuotaThatIsUsedUpTakesNoRightAway) {
   const auto found = find();
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_TRUE(found->rights.leases);
-  EXPECT_FALSE(turns_problem(*found, SlotsChoice::lease));
+  EXPECT_TRUE(may_use_slots(*found, SlotsChoice::lease));
 }
 
 TEST(Weakness, IsToldOfWhatAThiefCanDo) {
@@ -229,7 +229,7 @@ TEST_F(FindAuthorityTest, AKubeletsCredentialsSwitchOffWhatTheyCannotReach) {
   EXPECT_THAT(found->switched_off,
               ElementsAre(HasSubstr("other Nodes"), HasSubstr("Leases"), HasSubstr("PodDisruptionBudgets"),
                           HasSubstr("DaemonSets"), HasSubstr("VolumeAttachments"), HasSubstr("ConfigMaps")));
-  EXPECT_TRUE(turns_problem(*found, SlotsChoice::lease));
+  EXPECT_FALSE(may_use_slots(*found, SlotsChoice::lease));
   EXPECT_FALSE(found->may_review_access());
 }
 
@@ -242,7 +242,7 @@ TEST_F(FindAuthorityTest, WhoTakesNoLeasesIsNotToldThatTheyAreOutOfReach) {
                 ElementsAre(HasSubstr("updates that went wrong on them"), HasSubstr("PodDisruptionBudgets"),
                             HasSubstr("DaemonSets"), HasSubstr("VolumeAttachments"), HasSubstr("ConfigMaps")));
     EXPECT_THAT(found->switched_off, ::testing::Each(::testing::Not(HasSubstr("Lease"))));
-    EXPECT_FALSE(turns_problem(*found, slots));
+    EXPECT_TRUE(may_use_slots(*found, slots));
   }
 }
 
@@ -289,7 +289,7 @@ TEST_F(FindAuthorityTest, ANamespaceThatIsMissingTakesTheLeasesAway) {
   const auto found = find({.ns = "elsewhere"});
   ASSERT_TRUE(found);
   EXPECT_FALSE(found->rights.leases);
-  EXPECT_TRUE(turns_problem(*found, SlotsChoice::lease));
+  EXPECT_FALSE(may_use_slots(*found, SlotsChoice::lease));
 }
 
 // A server that has just started may answer 403 to requests that it permits later.
