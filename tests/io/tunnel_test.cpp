@@ -257,8 +257,8 @@ TEST_F(TunnelTest, WhatSocksSaysAgainstIt) {
   };
   for (const Row& row :
        {Row{"\x05\xff"s, "", Errc::unavailable, "requires another kind of credentials"},
-        Row{"\x05\x02"s, "", Errc::unavailable, "requires another kind of credentials"}, Row{"HT"s, "", Errc::protocol, "no SOCKS5"},
-        Row{"\x05"s, "", Errc::unreachable, "went away"},
+        Row{"\x05\x02"s, "", Errc::unavailable, "requires another kind of credentials"},
+        Row{"HT"s, "", Errc::protocol, "no SOCKS5"}, Row{"\x05"s, "", Errc::unreachable, "went away"},
         Row{"\x05\x00"s, "\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unavailable, "rules"},
         Row{"\x05\x00"s, "\x05\x04\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unreachable, "host unreachable"},
         Row{"\x05\x00"s, "\x05\x07\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unavailable, "code 7"},

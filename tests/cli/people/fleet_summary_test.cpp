@@ -137,7 +137,8 @@ TEST(NodeViewTest, OnlyATimeThatPassedMakesAnAgentSilent) {
     const NodeView view = node_view(node, {}, now);
     EXPECT_EQ(view.overdue.has_value(), row.overdue) << row.what;
     if (row.overdue)
-      EXPECT_THAT(message_text(view, now), AllOf(HasSubstr("check that it runs"), HasSubstr("said before"))) << row.what;
+      EXPECT_THAT(message_text(view, now), AllOf(HasSubstr("check that it runs"), HasSubstr("said before")))
+          << row.what;
   }
 }
 
