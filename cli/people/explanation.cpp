@@ -73,16 +73,16 @@ GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) 
 }
 
 GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
-  if (fleet.turns_problem) return {"turn", GateState::unknown, "slots cannot be read: " + *fleet.turns_problem};
-  if (!node.turn.empty()) return {"turn", GateState::open, "this node holds " + node.turn};
+  if (fleet.turns_problem) return {"slot", GateState::unknown, "slots cannot be read: " + *fleet.turns_problem};
+  if (!node.turn.empty()) return {"slot", GateState::open, "this node holds " + node.turn};
   std::vector<std::string> held;
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
   const std::string message = held.empty() ? "no slot is held" : "held: " + joined(held, ", ");
-  if (node.reason == reason::waiting_for_slot) return {"turn", GateState::closed, node.message + " (" + message + ")"};
+  if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
   // Only the agent has the value of max-unavailable.
-  return {"turn", GateState::unknown,
+  return {"slot", GateState::unknown,
           message +
               "; its agent requests one when it needs it, and nodes that are not Ready or cordoned by a person count "
               "against max-unavailable, too"};
@@ -171,7 +171,7 @@ std::vector<std::string> why_not_now(const Explanation& about) {
   const bool comes = in_state(node, agent::State::pending) || in_state(node, agent::State::waiting) || node.requested;
   if (comes)
     for (const GateView& gate : about.gates)
-      if (gate.state == GateState::closed && gate.name != "agent" && gate.name != "turn") why.push_back(gate.message);
+      if (gate.state == GateState::closed && gate.name != "agent" && gate.name != "slot") why.push_back(gate.message);
   const bool draining = in_state(node, agent::State::draining);
   if (comes || draining) why_pods(about.pods, draining, why);
   return why;

@@ -118,7 +118,7 @@ TEST_F(FindAuthorityTest, AQuotaThatIsUsedUpTakesNoRightAway) {
     body.kind = "leases";
     body.name = "haulout-haulout-probe-0";
     body.message =
-        "leases.coordination.k8s.io \"haulout-haulout-probe-0\" is forbidden: exceeded quota: haulout-turns, "
+        "leases.coordination.k8s.io \"haulout-haulout-probe-0\" is forbidden: exceeded quota: haulout-slots, "
         "requested: count/leases.coordination.k8s.io=1, used: 1k, limited: 1k";
     return body.response();
   });

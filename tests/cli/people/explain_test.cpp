@@ -249,10 +249,10 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
 // The limit of unavailable nodes is configured at the agents, and cordons by others count, too. So `explain` cannot
 // know that the gate is "open".
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
-  EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "turn"),
+  EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "slot"),
               AllOf(StartsWith("unknown: no turn is held"), HasSubstr("max-unavailable")));
   k8s::Node holder = node_in("n1", agent::State::draining);
-  EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "turn"), StartsWith("open"));
+  EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "slot"), StartsWith("open"));
 }
 
 TEST(ExplanationTest, WhoseCordonItIs) {
@@ -277,7 +277,7 @@ TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
   });
   const Explanation about =
       explain({.node = node, .fleet = {.turns = {turn_of(node_in("n2", agent::State::draining))}}}, now);
-  EXPECT_THAT(gate(about, "turn"), AllOf(StartsWith("closed: at most 1"), HasSubstr("haulout-default-0 by n2")));
+  EXPECT_THAT(gate(about, "slot"), AllOf(StartsWith("closed: at most 1"), HasSubstr("haulout-default-0 by n2")));
   EXPECT_THAT(gate(about, "backoff"),
               AllOf(StartsWith("closed: 2 attempts"), HasSubstr("12:10:00"), HasSubstr("the drain was blocked")));
 }

@@ -95,7 +95,7 @@ TEST_F(StatusTest, AsJson) {
   EXPECT_EQ(first["state"], "draining");
   EXPECT_EQ(first["reason"], "BlockedByBudget");
   EXPECT_EQ(first["rebootRequired"], true);
-  EXPECT_EQ(first["turn"], "haulout-default-0");
+  EXPECT_EQ(first["slot"], "haulout-default-0");
   EXPECT_EQ(list["items"][1]["state"], nullptr);
   EXPECT_EQ(list["items"][1]["pause"]["reason"], "disk");
 }
