@@ -23,7 +23,7 @@ def problems(text, binary, directory):
             yield f"haulout {command} --help fails"
     for line in code:
         used = re.match(r"(?:kubectl )?haulout ([a-z][a-z-]*)(.*)", line)
-        # A flag by itself belongs to any of the commands; other programs are not ours to check.
+        # A flag by itself belongs to any of the commands; flags of other programs are not checked.
         if not used and not line.startswith("-"):
             continue
         page = pages.get(used.group(1)) if used else "\n".join(page for page in pages.values() if page)

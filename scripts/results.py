@@ -47,7 +47,7 @@ def count_go(lines, out):
         try:
             event = json.loads(line)
         except ValueError:
-            print(line, end="", file=out)  # the compiler's own words
+            print(line, end="", file=out)  # the compiler's own output
             continue
         key = (event.get("Package") or event.get("ImportPath"), event.get("Test"))
         action = event.get("Action")
