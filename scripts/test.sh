@@ -162,7 +162,7 @@ half_of_the_seeds() {
 
 sanitizer_seeds() {
   build_preset asan-ubsan seeds_test
-  say "test: 2000 drain seeds more, under AddressSanitizer and UBSan"
+  say "test: 2000 more drain seeds, under AddressSanitizer and UBSan"
   sanitizer_options
   in_halves build/results/sanitizer-seeds.log half_of_the_seeds
 }
@@ -176,7 +176,7 @@ half_of_the_plays() {
   return "$status"
 }
 
-# Uses the optimised code that ships. In the same time it plays ten times as many fleets as a debug build.
+# Uses the optimised code that ships. In the same time it runs ten times as many fleets as a debug build.
 plays() {
   build_preset plays fleet_seeds_test crash_points_test
   say "test: 500 fleets, every crash point of every scenario"
@@ -185,7 +185,7 @@ plays() {
 
 hostile_worlds() {
   build_release
-  say "test: 2000 hostile worlds, and those that once found something"
+  say "test: 2000 hostile worlds, and those that once found a defect"
   python3 -B tests/hostile/hostile.py --binary "$release_binary" --seeds 2000 >&2
 }
 
