@@ -32,13 +32,12 @@ std::optional<std::string> weakness(AuthorityKind kind) {
     case AuthorityKind::impersonation:
     case AuthorityKind::kubelet: return std::nullopt;
     case AuthorityKind::policies:
-      return "whoever steals this token can evict pods of other nodes in the first milliseconds of their lives, before "
-             "the policies see them, and can list all pods; from Kubernetes 1.36 on use impersonation (the kustomize "
-             "base)";
+      return "a stolen token of this kind can evict pods of other nodes in the first milliseconds after their "
+             "creation, before the policies apply, and can list all pods; from Kubernetes 1.36 on use impersonation "
+             "(the kustomize base)";
     case AuthorityKind::service_account:
-      return "nothing keeps this credential to its Node: whoever steals it can do to all Nodes and pods what it may "
-             "do; "
-             "use the manifests' roles and policies";
+      return "the API server does not restrict this credential to its Node: a stolen copy could change every Node and "
+             "evict every pod; use the roles and policies of the manifests";
   }
   return std::nullopt;
 }
@@ -66,11 +65,11 @@ Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self
                     node_name, printable(self.username), printable(bound)));
   }
   if (!node_name.empty()) return OwnNode{node_name, {}};
-  return Error(Errc::invalid,
-               fmt::format("nobody says which Node this is: the credential ({}) is bound to none. Set node-name "
-                           "(HAULOUT_NODE_NAME), or use a token that is bound to the agent's pod, or the kubelet's "
-                           "credentials",
-                           printable(self.username)));
+  return Error(
+      Errc::invalid,
+      fmt::format("the agent does not know its Node: the credential ({}) is bound to none. Set node-name "
+                  "(HAULOUT_NODE_NAME), or use a token that is bound to the agent's pod, or the kubelet's credentials",
+                  printable(self.username)));
 }
 
 std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& self) {
@@ -188,30 +187,31 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   const bool leases = context.slots == SlotsChoice::lease;
   return {
       {&Rights::other_nodes, list_one(k8s::Resource::nodes, {}), false,
-       leases ? "other Nodes are out of reach: Leases cannot be turns (slots lease), since nobody knows how many nodes "
-                "are out"
-              : "other Nodes are out of reach: updates that went wrong on them are not noticed"},
+       leases ? "the credential may not list Nodes, so slots lease does not work: the agent cannot count unavailable "
+                "nodes. Grant verb list on nodes, or set slots to fleetlock"
+              : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes"},
       {&Rights::leases, list_one(k8s::Resource::leases, context.ns), false,
-       "Leases are out of reach: they cannot be turns (slots lease); a FleetLock server can"},
+       "the credential may not list Leases, so slots lease does not work; set slots to fleetlock"},
       {&Rights::leases, k8s::create_lease(own_slot, dry_run), false,
-       "Leases cannot be created: they cannot be turns (slots lease); a FleetLock server can"},
+       "the credential may not create Leases, so slots lease does not work; set slots to fleetlock"},
       {&Rights::budgets, list_one(k8s::Resource::pod_disruption_budgets, {}), false,
-       "PodDisruptionBudgets are out of reach: evictions go out one at a time per namespace, and are tried again by "
-       "the "
-       "clock instead of when a budget opens"},
+       "the credential may not list PodDisruptionBudgets: the agent sends one eviction at a time per namespace, and "
+       "retries periodically instead of when a budget changes"},
       {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody).value(), true,
-       "DaemonSets are out of reach: a pod whose DaemonSet has gone is left alone"},
+       "the credential may not get DaemonSets: pods whose DaemonSet was deleted stay on the node. Grant verb get on "
+       "daemonsets (API group \"apps\")"},
       {&Rights::volumes, list_one(k8s::Resource::volume_attachments, {}), false,
-       "VolumeAttachments are out of reach: a node is ready although volumes may still be attached to it, and "
+       "the credential may not list VolumeAttachments: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::volumes, k8s::get_persistent_volume(nobody).value(), true,
-       "PersistentVolumes are out of reach: a node is ready although volumes may still be attached to it, and "
+       "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get_config_map(context.ns, "haulout"), true,
-       "ConfigMaps are out of reach: a pause of the pool or the cluster is not seen; pause Nodes by their annotation"},
-      {&Rights::events, k8s::create_event(event(context), dry_run), false, "Events cannot be written"},
+       "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause single "
+       "Nodes by their annotation"},
+      {&Rights::events, k8s::create_event(event(context), dry_run), false, "the credential may not create Events"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
-       false, "the status of the Node cannot be written: it gets no condition HauloutMaintenance"},
+       false, "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance"},
   };
 }
 
@@ -296,10 +296,10 @@ std::optional<std::string> Search::missing_for(AuthorityKind kind) const {
   switch (kind) {
     case AuthorityKind::impersonation:
     case AuthorityKind::policies:
-      if (service_account_namespace(self_.username).empty()) return who + " is no ServiceAccount";
+      if (service_account_namespace(self_.username).empty()) return who + " is not a ServiceAccount";
       if (self_.node_name.empty() || self_.node_uid.empty() || self_.pod_name.empty())
-        return "the token is not bound to a pod on a Node: use the one that the kubelet projects into the agent's pod, "
-               "or one from TokenRequest with that pod as boundObjectRef";
+        return "the token is not bound to a pod on a Node: use the token that the kubelet projects into the agent's "
+               "pod, or one from TokenRequest with that pod as boundObjectRef";
       return std::nullopt;
     case AuthorityKind::kubelet:
       if (node_of_user(self_.username).empty()) return who + " is not the identity of a kubelet (system:node:…)";
@@ -361,14 +361,14 @@ Error Search::nothing_holds() const {
   const std::string why = joined(found_.passed_over, "; ");
   if (options_.wanted == AuthorityChoice::service_account)
     return Error(Errc::unavailable,
-                 fmt::format("the credential ({}) does not suffice: {}", printable(self_.username), why));
+                 fmt::format("the credential ({}) has too few rights: {}", printable(self_.username), why));
   if (options_.wanted != AuthorityChoice::automatic)
-    return Error(Errc::unavailable, fmt::format("the authority that was asked for does not work: {}", why));
-  return Error(
-      Errc::unavailable,
-      fmt::format("nothing keeps the credential ({}) to Node {}: {}. Apply the manifests' roles and policies (before "
-                  "Kubernetes 1.36 with the component policies-only), or use it as it is with authority serviceaccount",
-                  printable(self_.username), printable(found_.node.name), why));
+    return Error(Errc::unavailable, fmt::format("the configured authority does not work: {}", why));
+  return Error(Errc::unavailable,
+               fmt::format("the API server does not restrict the credential ({}) to Node {}: {}. Apply the roles and "
+                           "policies of the manifests (before Kubernetes 1.36 with the component policies-only), or "
+                           "accept the risk with authority serviceaccount",
+                           printable(self_.username), printable(found_.node.name), why));
 }
 
 Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
@@ -381,18 +381,16 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
                                                    printable(name)));
   if (refusal && knows_no_associated_nodes(*refusal))
     co_return std::optional(
-        fmt::format("the API server lets no pod act as its own node, as Kubernetes does from 1.36 on "
+        fmt::format("the API server does not allow a pod to act as its own node, which Kubernetes 1.36 and newer do "
                     "(feature gate ConstrainedImpersonation): {}",
                     refusal->message()));
-  if (refusal) co_return std::optional(fmt::format("it may not read the own Node: {}", refusal->message()));
+  if (refusal) co_return std::optional(fmt::format("it may not read its own Node: {}", refusal->message()));
   k8s::Client client(as, clock_);
   CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
   if (!found_.node.uid.empty() && found_.node.uid != node.uid)
-    co_return Error(
-        Errc::unavailable,
-        fmt::format("the token was issued for a former Node {} (UID {}, now {}): the pod it is bound to is on "
-                    "its way out, and the new Node gets one of its own",
-                    printable(name), printable(found_.node.uid), node.uid));
+    co_return Error(Errc::unavailable, fmt::format("the token was issued for an earlier Node {} (UID {}, now {}): its "
+                                                   "pod will be deleted, and the new Node gets a pod of its own",
+                                                   printable(name), printable(found_.node.uid), node.uid));
   found_.node.uid = node.uid;
   co_return std::optional<std::string>();
 }
@@ -418,7 +416,8 @@ Task<> Search::explore(http::Transport& as) {
 Task<Authority> Search::run() {
   k8s::Client client(transport_, clock_);
   auto self = co_await client.review_self(deadline_);
-  if (!self) co_return std::move(self).error().with_context("asking the API server who we are");
+  if (!self)
+    co_return std::move(self).error().with_context("asking the API server for the identity of this credential");
   self_ = *std::move(self);
   auto node = resolve_node(options_.node_name, self_);
   if (!node) co_return std::move(node).error();

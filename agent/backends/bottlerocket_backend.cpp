@@ -31,10 +31,10 @@ ActionNames names_of(BottlerocketAction action) {
 }
 
 std::string_view meaning_of(int status) {
-  if (status == 404) return "there is no such update any more";
-  if (status == 409) return "the update is in a state that does not allow this";
+  if (status == 404) return "this update does not exist any more";
+  if (status == 409) return "the state of the update does not allow this command";
   if (status == locked) return "another update command holds the lock";
-  return "it was refused";
+  return "the command was refused";
 }
 
 Error refusal(const std::string& who, const http::Response& response) {
@@ -101,14 +101,14 @@ Task<BottlerocketStatus> BottlerocketApi::run(BottlerocketAction action, TimePoi
   if (!is_success(accepted)) co_return refusal(who, accepted);
   for (;;) {
     const TimePoint look = clock_.now() + poll_interval;
-    if (look >= deadline) co_return Error(Errc::timeout, who + ": the command did not end in time");
+    if (look >= deadline) co_return Error(Errc::timeout, who + ": the command did not finish in time");
     co_await clock_.sleep_until(look);
     CO_TRY(BottlerocketStatus now, co_await status(deadline));
     const bool same = !now.last || (before.last && now.last->timestamp == before.last->timestamp);
     if (same) continue;
     if (now.last->type != names.type)
       co_return Error(Errc::unavailable,
-                      fmt::format("{}: somebody else ran {} at the same time", who, one_line(now.last->type)));
+                      fmt::format("{}: another client ran {} at the same time", who, one_line(now.last->type)));
     if (now.last->status != "Success")
       co_return Error(Errc::unavailable, fmt::format("{}: {}: {}", who, one_line(now.last->status), now.last->error));
     co_return std::move(now);
@@ -149,7 +149,7 @@ Pending unknown(std::string problem) {
 }
 
 Error other_version(const std::string& target, const std::string& have, std::string_view what) {
-  return Error(Errc::invalid, fmt::format("Bottlerocket {} was to be put in place, but {} is {} now", target,
+  return Error(Errc::invalid, fmt::format("Bottlerocket {} should be installed, but {} is {} now", target,
                                           have.empty() ? "none" : have, what));
 }
 
@@ -164,16 +164,16 @@ Pending bottlerocket_answer(const BottlerocketStatus& status) {
   switch (status.state) {
     case State::ready:
       if (status.staged.empty() || !status.staged_boots_next)
-        return unknown("is Ready, but names no version that boots next");
-      return yes(status.staged, "in place for the next boot");
+        return unknown("is Ready, but has no version for the next boot");
+      return yes(status.staged, "installed for the next boot");
     case State::staged:
       if (status.chosen.empty()) return {.need = Need::no};  // withdrawn after it was written
       return yes(status.chosen, status.chosen == status.staged ? "written to the other partition" : "available");
     case State::available:
-      if (status.chosen.empty()) return unknown("is Available, but names no version");
+      if (status.chosen.empty()) return unknown("is Available, but has no version");
       return yes(status.chosen, "available");
     case State::idle:
-      if (failed) return unknown(fmt::format("is that of a failed look for updates: {}", status.last->error));
+      if (failed) return unknown(fmt::format("shows that the last check for updates failed: {}", status.last->error));
       return {.need = Need::no};
   }
   return unknown("is unknown");
@@ -206,7 +206,8 @@ Task<std::string> BottlerocketBackend::booted(TimePoint deadline) {
 
 Task<> BottlerocketBackend::apply(std::string target, TimePoint deadline) {
   while (refreshing_) {
-    if (clock_.now() >= deadline) co_return Error(Errc::timeout, "Bottlerocket's look for updates did not end in time");
+    if (clock_.now() >= deadline)
+      co_return Error(Errc::timeout, "the check for updates of Bottlerocket did not finish in time");
     co_await clock_.sleep_until(clock_.now() + look_interval);
   }
   CO_TRY(BottlerocketStatus status, co_await current(deadline));

@@ -15,7 +15,7 @@ Pending sentinel_answer(const Result<std::optional<std::string>>& content, const
   if (!content) return {.need = Need::unknown, .problem = content.error().message()};
   if (!*content) return {.need = Need::no};
   std::string reason = first_line(**content);
-  if (reason.empty()) reason = fmt::format("{} is there", name);
+  if (reason.empty()) reason = fmt::format("{} exists", name);
   return {.need = Need::yes, .reasons = {std::move(reason)}};
 }
 
@@ -61,10 +61,10 @@ Pending FileBackend::steadied(Pending answer) {
   was_there_ = clock_.now() < *missing_since_ + comes_back_within;
   if (!was_there_) return answer;
   return {.need = Need::unknown,
-          .problem = fmt::format(
-              "{} has gone, and transactional-update may put it back: it takes it away while it works; "
-              "gone for {} minutes it means that no reboot is needed",
-              root_.display(sentinel_), std::chrono::duration_cast<std::chrono::minutes>(comes_back_within).count())};
+          .problem = fmt::format("{} was removed. transactional-update removes it while it runs, so the agent waits {} "
+                                 "minutes before it concludes that no reboot is needed",
+                                 root_.display(sentinel_),
+                                 std::chrono::duration_cast<std::chrono::minutes>(comes_back_within).count())};
 }
 
 Task<std::string> FileBackend::booted(TimePoint) {

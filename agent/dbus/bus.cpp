@@ -81,7 +81,7 @@ Error bus_failure(const std::string& what, const sdbus::Error& failure) {
   // Calls have no timeout of the library's own. NoReply and Disconnected therefore both mean that the connection or the
   // peer was closed.
   if (name == bus_error::no_reply || name == bus_error::disconnected)
-    return Error(Errc::reset, fmt::format("{}: no answer, it has gone away: {}", what, failure.getMessage()));
+    return Error(Errc::reset, fmt::format("{}: the service ended without an answer: {}", what, failure.getMessage()));
   Error out(Errc::status, fmt::format("{}: {} ({})", what, failure.getMessage(), name));
   out.peer.emplace();
   out.peer->reason = name;
@@ -101,10 +101,10 @@ bool is_absent(const Error& error) {
 }
 
 std::string container_traps() {
-  return "in a pod the container's own confinement may forbid the host's bus: under AppArmor (Ubuntu, Debian) set "
-         "securityContext.appArmorProfile.type to Unconfined, under SELinux (RHEL, Fedora, MicroOS) "
-         "securityContext.seLinuxOptions.type to spc_t, on Bottlerocket to super_t; run as uid 0 of the host "
-         "(hostUsers: false makes it a stranger)";
+  return "in a pod, AppArmor or SELinux may forbid access to the host's bus: with AppArmor (Ubuntu, Debian) set "
+         "securityContext.appArmorProfile.type to Unconfined, with SELinux (RHEL, Fedora, MicroOS) "
+         "securityContext.seLinuxOptions.type to spc_t, on Bottlerocket to super_t; run as uid 0 of the host (not with "
+         "hostUsers: false)";
 }
 
 namespace asio = boost::asio;
@@ -178,7 +178,7 @@ void Bus::Call::replied(sdbus::MethodReply& reply, const sdbus::Error* failure) 
   else if (read(reply))
     outcome = Result<>();
   else
-    outcome = Error(Errc::decode, method.what() + " answered with other types than it is documented to");
+    outcome = Error(Errc::decode, method.what() + " answered with types other than the documented ones");
   wake.notify();
 }
 
@@ -249,7 +249,7 @@ Task<> Bus::send(Call& call, TimePoint deadline) {
       const bool woken = co_await call.wake.wait_until(clock_, deadline);
       if (!woken && (!link_ || link_ == call.link))
         co_return Error(Errc::unavailable, fmt::format("no connection to the system bus: {}",
-                                                       problem_.empty() ? "it did not come about in time" : problem_));
+                                                       problem_.empty() ? "it was not established in time" : problem_));
     }
     call.proxy.reset();
     call.link = link_;
@@ -257,7 +257,7 @@ Task<> Bus::send(Call& call, TimePoint deadline) {
       call.link->nudge();
       co_return Result<>();
     }
-    call.link->fail("the connection broke");
+    call.link->fail("the connection was lost");
   }
 }
 
@@ -269,7 +269,7 @@ Task<> Bus::exchange(BusMethod method, Write write, Read read, TimePoint deadlin
   while (!call.outcome) {
     const bool woken = co_await call.wake.wait_until(clock_, deadline);
     if (call.outcome) break;
-    if (link_ != call.link) co_return Error(Errc::reset, what + ": the bus went away before the answer came");
+    if (link_ != call.link) co_return Error(Errc::reset, what + ": the bus closed the connection before the answer");
     if (!woken) co_return Error(Errc::timeout, what + ": no answer before the deadline");
   }
   co_return *std::move(call.outcome);

@@ -21,12 +21,13 @@ Error cannot_reboot(const std::string& why) {
 Result<> judge_can_reboot(std::string_view answer, std::uint32_t uid) {
   if (answer == "yes" || answer.ends_with("inhibitor-blocked")) return {};
   const std::string rights = fmt::format(
-      "this process is uid {} to it; run as uid 0 of the host, or allow org.freedesktop.login1.reboot and "
-      "org.freedesktop.login1.reboot-multiple-sessions to it by a polkit rule",
+      "logind sees this process as uid {}; run it as uid 0 of the host, or allow it org.freedesktop.login1.reboot and "
+      "org.freedesktop.login1.reboot-multiple-sessions with a polkit rule",
       uid);
-  if (answer == "challenge") return cannot_reboot("it wants a password (CanReboot: challenge); " + rights);
+  if (answer == "challenge") return cannot_reboot("it requires a password (CanReboot: challenge); " + rights);
   if (answer == "no") return cannot_reboot("it is not permitted (CanReboot: no); " + rights);
-  if (answer == "na") return cannot_reboot(fmt::format("it has no way to (CanReboot: na); {}", other_methods));
+  if (answer == "na")
+    return cannot_reboot(fmt::format("it does not support reboots (CanReboot: na); {}", other_methods));
   return cannot_reboot(fmt::format("CanReboot answered \"{}\"; {}", answer, other_methods));
 }
 
@@ -49,17 +50,15 @@ Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors) {
   if (blockers.empty()) return {};
   return Error(
       Errc::unavailable,
-      fmt::format("a reboot is blocked by {}; wait until it is done, or end it (systemd-inhibit --list)", blockers));
+      fmt::format("a reboot is blocked by {}; wait until it ends, or end it (systemd-inhibit --list)", blockers));
 }
 
 Result<bool> judge_system_state(std::string_view state) {
   if (state == "running" || state == "degraded") return true;
   if (state == "initializing" || state == "starting") return false;
-  return Error(
-      Errc::unavailable,
-      fmt::format("the boot does not come to its end: systemd says \"{}\" (running and degraded are ends); see "
-                  "systemctl status on the machine",
-                  state));
+  return Error(Errc::unavailable, fmt::format("the boot has not finished: systemd reports \"{}\", expected running or "
+                                              "degraded; see systemctl status on the machine",
+                                              state));
 }
 
 Error explain_refusal(std::string_view service, Error refusal) {
@@ -80,7 +79,8 @@ constexpr std::string_view by_systemd = "systemd";
 constexpr std::uint64_t also_for_root = 1;
 
 Error no_such_method(std::string_view method) {
-  return Error(Errc::invalid, fmt::format("\"{}\" is no way to reboot over D-Bus: logind, systemd", method));
+  return Error(Errc::invalid,
+               fmt::format("\"{}\" is not a reboot method over D-Bus; choose logind or systemd", method));
 }
 
 // The uid of this process as the bus sees it. In a user namespace it may differ from geteuid().
@@ -99,7 +99,7 @@ Task<MachineStart> LogindHost::started(TimePoint deadline) {
 }
 
 Task<> LogindHost::can_reboot(TimePoint deadline) {
-  if (methods_.empty()) co_return Error(Errc::invalid, "no way to reboot is configured");
+  if (methods_.empty()) co_return Error(Errc::invalid, "no reboot method is configured");
   if (methods_.front() == by_logind) co_return co_await logind_permits(deadline);
   if (methods_.front() == by_systemd) co_return co_await systemd_permits(deadline);
   co_return no_such_method(methods_.front());
@@ -141,12 +141,13 @@ Task<> LogindHost::systemd_permits(TimePoint deadline) {
   if (!state) co_return explain_refusal("systemd", std::move(state).error());
   const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
   if (uid == 0) co_return Result<>();
-  co_return Error(Errc::unavailable, fmt::format("systemd lets only root reboot, and this process is uid {} to it; {}",
-                                                 uid, container_traps()));
+  co_return Error(
+      Errc::unavailable,
+      fmt::format("systemd allows reboots only to root, and sees this process as uid {}; {}", uid, container_traps()));
 }
 
 Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {
-  if (method >= methods_.size()) co_return Error(Errc::invalid, fmt::format("there is no reboot method {}", method));
+  if (method >= methods_.size()) co_return Error(Errc::invalid, fmt::format("reboot method {} does not exist", method));
   if (methods_[method] == by_logind) co_return co_await reboot_by_logind(deadline);
   if (methods_[method] != by_systemd) co_return no_such_method(methods_[method]);
   auto accepted = co_await bus_call<>(bus_, systemd1("Reboot"), deadline);

@@ -26,7 +26,7 @@ std::string version_of(const Deployment& deployment) {
 Pending judge_deployments(const std::vector<Deployment>& deployments) {
   const auto is_booted = [](const Deployment& deployment) { return deployment.booted; };
   if (std::none_of(deployments.begin(), deployments.end(), is_booted))
-    return unknown("rpm-ostree knows no deployment that is booted; is this a live system, or another machine's bus?");
+    return unknown("rpm-ostree reports no booted deployment; is this a live system, or the bus of another machine?");
   const auto staged = std::find_if(deployments.begin(), deployments.end(),
                                    [](const Deployment& deployment) { return deployment.staged; });
   const Deployment& next = staged != deployments.end() ? *staged : deployments.front();
@@ -36,10 +36,10 @@ Pending judge_deployments(const std::vector<Deployment>& deployments) {
     return out;
   }
   if (next.staged && next.locked)
-    return unknown(fmt::format(
-        "deployment {} is staged and locked: a reboot would not apply it; whoever locked it (zincati?) has to finalize "
-        "it, or rpm-ostree finalize-deployment does it by hand",
-        version_of(next)));
+    return unknown(
+        fmt::format("deployment {} is staged and locked, so a reboot would not apply it; the program that locked it "
+                    "(zincati?) must finalize it, or run rpm-ostree finalize-deployment",
+                    version_of(next)));
   out.need = Need::yes;
   out.target = version_of(next);
   out.reasons.push_back(fmt::format("{} deployment {}", next.staged ? "staged" : "pending", out.target));
@@ -72,7 +72,7 @@ Result<Deployment> decode(const Dictionary& from) {
                      take(from, "booted", out.booted) && take(from, "staged", out.staged) &&
                      take(from, "finalization-locked", out.locked);
   if (!typed || out.checksum.empty())
-    return Error(Errc::decode, "rpm-ostree describes a deployment in another way than documented");
+    return Error(Errc::decode, "rpm-ostree describes a deployment in an undocumented format");
   return out;
 }
 
@@ -114,7 +114,7 @@ Task<std::string> RpmOstreeBackend::booted(TimePoint deadline) {
   CO_TRY(const std::vector<Deployment> all, co_await deployments(deadline));
   for (const Deployment& deployment : all)
     if (deployment.booted) co_return version_of(deployment);
-  co_return Error(Errc::unavailable, "rpm-ostree knows no deployment that is booted");
+  co_return Error(Errc::unavailable, "rpm-ostree reports no booted deployment");
 }
 
 Task<> RpmOstreeBackend::apply(std::string, TimePoint) {

@@ -60,7 +60,7 @@ Gate unanswered(const Error& error, const AlertOptions& options) {
     gate.message = "Prometheus does not answer, and prometheus-fail-mode is open: " + error.message();
   } else {
     gate.reason = reason::prometheus_unavailable;
-    gate.message = "nobody knows whether an alert fires: " + error.message();
+    gate.message = "it is unknown whether an alert fires: " + error.message();
   }
   return gate;
 }
@@ -92,11 +92,11 @@ std::vector<Sample> without_old(std::vector<Sample> alerts, const std::vector<Sa
 
 Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& options) {
   if (!alerts) return unanswered(alerts.error(), options);
-  Gate gate{.name = "prometheus", .message = "no series answers --prometheus-query"};
+  Gate gate{.name = "prometheus", .message = "--prometheus-query returns no series"};
   if (alerts->empty()) return gate;
   gate.verdict = Verdict::closed;
   gate.reason = reason::blocked_by_alert;
-  gate.message = named(alerts->front()) + " holds the node back";
+  gate.message = named(alerts->front()) + " blocks the node";
   if (alerts->size() > 1) gate.message += fmt::format(" (and {} more)", alerts->size() - 1);
   return gate;
 }
@@ -133,7 +133,7 @@ Task<std::vector<Sample>> PrometheusAlerts::alerts(std::string node, TimePoint d
   CO_TRY(QueryAnswer answer, co_await query(query_for_node(options_.query, node), deadline));
   if (answer.samples.empty() && !answer.warnings.empty())
     co_return Error(Errc::unavailable,
-                    "Prometheus answers with nothing but a warning: " + printable(answer.warnings[0]));
+                    "Prometheus answered with nothing but a warning: " + printable(answer.warnings[0]));
   if (answer.samples.empty() || options_.max_age <= Duration::zero()) co_return std::move(answer.samples);
   // If the ages cannot be queried, all alerts count.
   auto active = co_await query(active_since, deadline);

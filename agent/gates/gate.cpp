@@ -54,15 +54,15 @@ bool among(const std::vector<std::string>& words, const std::string& word) {
 
 std::string named(const Pending& wanted) {
   if (!wanted.target.empty()) return "to version " + printable(wanted.target);
-  if (wanted.reasons.empty()) return "which gives no reasons";
+  if (wanted.reasons.empty()) return "without giving reasons";
   return "for " + printable(joined(wanted.reasons, ", "));
 }
 
 std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& wanted) {
   if (!same_need(last, wanted)) return std::nullopt;
   return Brake{reason::reboot_loop,
-               fmt::format("the node was rebooted {} and the operating system still asks for a reboot, {}: another one "
-                           "would change nothing; see on the node why the update does not take effect",
+               fmt::format("the node was rebooted {}, but the operating system still requires a reboot, {}: another "
+                           "one would change nothing; find out on the node why the update does not take effect",
                            k8s::format_time(last.at), named(wanted))};
 }
 
@@ -76,11 +76,10 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
     only_asked = only_asked || reboot.asked_only;
   }
   if (per_day == 0 || recent.size() < per_day) return std::nullopt;
-  Brake brake{
-      reason::too_many_reboots,
-      fmt::format("the node was {} {} within 24 hours and {} a day are allowed; see why it wants to reboot "
-                  "so often, or wait",
-                  only_asked ? "rebooted, or told to reboot," : "rebooted", count_of(recent.size(), "time"), per_day)};
+  Brake brake{reason::too_many_reboots, fmt::format("the node was {} {} within 24 hours, and {} a day are allowed; "
+                                                    "find out why it needs so many reboots, or wait",
+                                                    only_asked ? "rebooted, or requested to reboot," : "rebooted",
+                                                    count_of(recent.size(), "time"), per_day)};
   // When this reboot is a day old, `per_day` - 1 recent reboots are left, so one more is allowed.
   std::sort(recent.begin(), recent.end());
   brake.look_again = recent[recent.size() - per_day] + a_day;
@@ -120,7 +119,7 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
   Gate gate{.name = "cordon", .message = "no person has cordoned this node", .effect = Gate::Effect::gives_up};
   if (policy == CordonedNodes::update) {
     gate.verdict = Gate::Verdict::off;
-    gate.message = "cordoned-nodes is update: a person's cordon holds no update up";
+    gate.message = "cordoned-nodes is update: a person's cordon does not block updates";
     return gate;
   }
   const auto cordon = persons_cordon(node);
@@ -156,7 +155,7 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
           .message = fmt::format("the window closes {}, and an update of this node takes about {}; {}",
                                  schedule.shown(closes), format_duration(needed),
                                  next ? "it begins " + schedule.shown(*next)
-                                      : "no window of the next two years is that long: write a longer one"),
+                                      : "no window of the next two years is long enough: configure a longer one"),
           .look_again = next};
 }
 
@@ -180,7 +179,7 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
   Gate gate{.name = std::move(name), .message = whom + " is not paused", .effect = Gate::Effect::gives_up};
   if (!pause) return gate;
   if (!in_force(*pause, now)) {
-    gate.message = "the pause of " + whom + " is over";
+    gate.message = "the pause of " + whom + " has ended";
     return gate;
   }
   gate.verdict = Verdict::closed;
@@ -192,11 +191,11 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
 
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day) {
-  Gate gate{.name = "reboot-brake", .message = "a reboot now would be no loop", .effect = Gate::Effect::degrades};
+  Gate gate{.name = "reboot-brake", .message = "a reboot now would not be a loop", .effect = Gate::Effect::degrades};
   auto brake = reboot_brake(past, wanted, now, per_day);
   if (!brake) return gate;
   if (requested) {
-    gate.message = "a person has requested this reboot, though " + brake->message;
+    gate.message = "a person has requested this reboot, although " + brake->message;
     return gate;
   }
   gate.verdict = Verdict::closed;

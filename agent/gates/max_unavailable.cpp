@@ -24,18 +24,18 @@ std::size_t MaxUnavailable::of(std::size_t nodes) const {
 Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
   const auto wrong = [&](std::string_view cause) {
     return Error(Errc::invalid,
-                 fmt::format("{}; write a number of nodes like 1, or a share of the pool like 25%", cause));
+                 fmt::format("{}; write a number of nodes like 1, or a percentage of the pool like 25%", cause));
   };
   if (text.empty()) return wrong("it is empty");
   if (text.starts_with('-')) return wrong("it cannot be negative");
   const bool percent = text.ends_with('%');
   const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
   if (digits.empty()) return wrong("the number is missing");
-  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return wrong("it is no whole number");
+  if (digits.find_first_not_of("0123456789") != std::string_view::npos) return wrong("it is not a whole number");
   if (digits.size() > most_digits) return wrong("it is too large");
   std::size_t value = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (percent && value > 100) return wrong("a share ends at 100%");
+  if (percent && value > 100) return wrong("a percentage is at most 100%");
   return MaxUnavailable{value, percent ? Unit::percent : Unit::nodes};
 }
 

@@ -48,7 +48,7 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
     if (!pods) {
       gate.verdict = Gate::Verdict::closed;
       gate.reason = reason::blocking_pods_unknown;
-      gate.message = fmt::format("nobody knows whether a pod matches --blocking-pod-selector {}: {}", selectors_[i],
+      gate.message = fmt::format("it is unknown whether a pod matches --blocking-pod-selector {}: {}", selectors_[i],
                                  pods.error().message());
       gate.look_again = soon(client_.clock(), rng_);
       co_return gate;
@@ -58,8 +58,8 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
       seen_[i].insert(pod.uid);
       matching.insert(pod.uid);
       if (first.empty())
-        first = fmt::format("pod {} matches --blocking-pod-selector {}: the node waits until it is gone", pod.key(),
-                            selectors_[i]);
+        first = fmt::format("pod {} matches --blocking-pod-selector {}: the node waits until the pod has ended",
+                            pod.key(), selectors_[i]);
     }
   }
   if (matching.empty()) co_return gate;
@@ -110,7 +110,7 @@ std::string named(const Pending& wanted) {
 }  // namespace
 
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted) {
-  Gate gate{.name = "fleet", .message = "this update has gone wrong on no other node of the pool"};
+  Gate gate{.name = "fleet", .message = "this update has failed on no other node of the pool"};
   const bool is_named = !wanted.target.empty() || !wanted.reasons.empty();
   if (wanted.need != Need::yes || !is_named) return gate;
   for (const k8s::Node& node : degraded) {
@@ -120,8 +120,7 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
     gate.verdict = Gate::Verdict::closed;
     gate.reason = reason::update_failed_elsewhere;
     gate.message = fmt::format(
-        "node {} has been degraded{} since its reboot for {}, which this node wants, too: see "
-        "to that node first",
+        "node {} has been degraded{} since its reboot for {}, which this node needs, too: repair that node first",
         node.name, reason == node.labels.end() ? "" : " (" + printable(reason->second) + ")", named(wanted));
     return gate;
   }
@@ -151,12 +150,13 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
   Gate gate{.name = "fleet"};
   if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
     gate.verdict = Gate::Verdict::off;
-    gate.message = "this credential may not list Nodes: updates that went wrong on others are not noticed";
+    gate.message =
+        "this credential may not list Nodes, so the agent does not notice updates that failed on other nodes";
     co_return gate;
   }
   gate.verdict = Gate::Verdict::closed;
   gate.reason = reason::fleet_unknown;
-  gate.message = "nobody knows how the other nodes of the pool are: " + nodes.error().message();
+  gate.message = "the state of the other nodes of the pool is unknown: " + nodes.error().message();
   gate.look_again = soon(client_.clock(), rng_);
   co_return gate;
 }
@@ -194,7 +194,8 @@ bool any_timed(const std::vector<Gate>& rows) {
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 Gate not_asked(std::string name) {
-  return {.name = std::move(name), .verdict = Verdict::not_asked, .message = "not asked while another gate is closed"};
+  return {
+      .name = std::move(name), .verdict = Verdict::not_asked, .message = "not evaluated while another gate is closed"};
 }
 
 asio::awaitable<void> note(Clock& clock, Notifier& notifier, bool& noted) {
@@ -269,7 +270,7 @@ asio::awaitable<void> NodeGates::ask_others(const GateQuestion& question, TimePo
   rows.push_back(wanted() ? co_await pods_.judge(deadline) : not_asked("blocking-pods"));
   scope.pods = rows.back().closed();
   if (!alerts_) {
-    rows.push_back({.name = "prometheus", .verdict = Verdict::off, .message = "no --prometheus-url is set"});
+    rows.push_back({.name = "prometheus", .verdict = Verdict::off, .message = "--prometheus-url is not set"});
   } else {
     const bool anew = question.when != When::before_turn;
     rows.push_back(wanted() ? co_await alerts_->judge(options_.node, anew, deadline) : not_asked("prometheus"));

@@ -219,7 +219,7 @@ class FieldParser {
       if (!last) return std::move(last).error();
       const bool to_sunday = field_.last == sunday_again && *last == 0 && found.first > 0;
       found.last = to_sunday ? sunday_again : *last;
-      if (found.last < found.first) return wrong(item.at, "the range runs backwards, write it as a list");
+      if (found.last < found.first) return wrong(item.at, "the range is reversed; write it as a list");
     }
     if (slash == std::string_view::npos) return found;
     const std::size_t step_at = item.at + slash + 1;
@@ -234,12 +234,12 @@ class FieldParser {
     if (word.text.empty()) return wrong(word.at, fmt::format("a value of {} is missing", field_.name));
     if (const auto number = small_number(word.text)) {
       if (*number >= field_.first && *number <= field_.last) return *number;
-      return wrong(word.at, fmt::format("{} is no {}", *number, field_.name));
+      return wrong(word.at, fmt::format("{} is not a {}", *number, field_.name));
     }
     if (field_.named != nullptr) {
       if (const auto named = field_.named(word.text)) return *named;
     }
-    return wrong(word.at, fmt::format("\"{}\" is no {}", printable(word.text), field_.name));
+    return wrong(word.at, fmt::format("\"{}\" is not a {}", printable(word.text), field_.name));
   }
 
   const Grammar& grammar_;
@@ -259,7 +259,7 @@ std::bitset<Size> narrowed(const Values& values) {
 Result<CronStarts> parse_cron(const Grammar& grammar, std::string_view fields, std::size_t at) {
   const std::vector<Word> words = words_of(fields, at);
   if (words.size() != fields_of_cron.size()) {
-    return grammar.wrong(at, fmt::format("cron() has five fields, here are {}", words.size()),
+    return grammar.wrong(at, fmt::format("cron() needs five fields, but there are {}", words.size()),
                          "write minute, hour, day of month, month and day of week, without seconds and years");
   }
   std::array<Values, 5> values;
@@ -275,7 +275,7 @@ Result<CronStarts> parse_cron(const Grammar& grammar, std::string_view fields, s
   starts.days.weekdays = narrowed<7>(values[4]);
   starts.days.either = !words[2].text.starts_with('*') && !words[4].text.starts_with('*');
   if (!starts.days.possible()) {
-    return grammar.wrong(words[2].at, "no month that is named has such a day", "correct day of month or month");
+    return grammar.wrong(words[2].at, "none of these months has such a day", "correct day of month or month");
   }
   for (unsigned minute = 0; minute < 24 * 60; ++minute) {
     if (values[1][minute / 60] && values[0][minute % 60]) starts.times.emplace_back(minute);
@@ -338,7 +338,8 @@ class Parser {
     if (!first) return std::move(first).error();
     auto last = first;
     if (grammar_.take('.')) {
-      if (!grammar_.take('.')) return grammar_.wrong(grammar_.at(), "two points stand between the dates", write_dates);
+      if (!grammar_.take('.'))
+        return grammar_.wrong(grammar_.at(), "two dots are expected between the dates", write_dates);
       last = parse_date();
       if (!last) return std::move(last).error();
     }
@@ -350,12 +351,12 @@ class Parser {
 
   Error dates_are_for_blackouts() {
     grammar_.skip_blanks();
-    return grammar_.wrong(grammar_.at(), "dates are for black-outs only", write_start);
+    return grammar_.wrong(grammar_.at(), "dates are for blackouts only", write_start);
   }
 
   Result<> readable() {
     if (text_.size() > longest_text)
-      return grammar_.wrong(longest_text, fmt::format("a {} is no longer than that", thing_), write_start);
+      return grammar_.wrong(longest_text, fmt::format("a {} cannot be longer", thing_), write_start);
     grammar_.skip_blanks();
     if (grammar_.done()) return grammar_.wrong(grammar_.at(), "it is empty", write_start);
     return {};
@@ -410,7 +411,7 @@ Result<Starts> Parser::parse_starts() {
 Result<Starts> Parser::parse_cron_starts() {
   constexpr std::string_view write_cron = "write it like cron(0 2 * * 1-5)+3h";
   grammar_.letters();
-  if (!grammar_.take('(')) return grammar_.wrong(grammar_.at(), "a bracket has to follow cron", write_cron);
+  if (!grammar_.take('(')) return grammar_.wrong(grammar_.at(), "a bracket must follow cron", write_cron);
   const std::size_t begin = grammar_.at();
   const auto fields = grammar_.until(')');
   if (!fields) return grammar_.wrong(begin, "the bracket is not closed", write_cron);
@@ -442,7 +443,7 @@ Result<std::bitset<7>> Parser::parse_ordinals() {
     word += grammar_.letters();
     const auto which = ordinal(word);
     if (!which) {
-      return grammar_.wrong(begin, fmt::format("\"{}\" is no place in the month", word),
+      return grammar_.wrong(begin, fmt::format("\"{}\" is not an ordinal", word),
                             "write 1st, 2nd, 3rd, 4th, 5th or last before the weekday, or a time like 22:00");
     }
     found.set(*which);
@@ -484,16 +485,16 @@ Result<minutes> Parser::parse_clock(bool as_end) {
   const std::size_t begin = grammar_.at();
   const auto hour = grammar_.digits();
   if (hour.empty()) return grammar_.wrong(begin, "a time is missing", write_clock);
-  if (!grammar_.take(':')) return grammar_.wrong(grammar_.at(), "a colon has to follow the hours", write_clock);
+  if (!grammar_.take(':')) return grammar_.wrong(grammar_.at(), "a colon must follow the hours", write_clock);
   const auto minute = grammar_.digits();
   const char after = grammar_.next();
   const bool ends = grammar_.done() || is_blank(after) || after == '+' || after == '-';
   if (hour.size() > 2 || minute.size() != 2 || !ends)
-    return grammar_.wrong(begin, "this is no time of day", write_clock);
+    return grammar_.wrong(begin, "this is not a time of day", write_clock);
   const minutes time(*small_number(hour) * 60 + *small_number(minute));
   if (as_end && time == days(1)) return time;
   if (time >= days(1) || *small_number(minute) > 59)
-    return grammar_.wrong(begin, fmt::format("{}:{} is no time of day", hour, minute), write_clock);
+    return grammar_.wrong(begin, fmt::format("{}:{} is not a time of day", hour, minute), write_clock);
   return time;
 }
 
@@ -523,7 +524,7 @@ Result<Length> Parser::parse_elapsed() {
                           write_length);
   }
   if (word.front() == '+' || *length < shortest_length)
-    return grammar_.wrong(begin, fmt::format("{} is no length for a {}", word, thing_), "the shortest is 1m");
+    return grammar_.wrong(begin, fmt::format("{} is too short for a {}", word, thing_), "the shortest is 1m");
   if (*length > longest_length)
     return grammar_.wrong(begin, fmt::format("{} is too long for a {}", word, thing_), "the longest is 744h, 31 days");
   return Length(ForElapsed{std::chrono::floor<seconds>(*length)});
@@ -541,7 +542,7 @@ Result<Zone> Parser::parse_zone() {
   grammar_.skip_blanks();
   if (!grammar_.done()) {
     return grammar_.wrong(grammar_.at(), "nothing may follow the time zone",
-                          fmt::format("write each {} by itself, the option can be repeated", thing_));
+                          fmt::format("write each {} separately; the option can be repeated", thing_));
   }
   return zone;
 }
@@ -556,12 +557,12 @@ Result<std::chrono::local_days> Parser::parse_date() {
   const char after = grammar_.next();
   const bool ends = grammar_.done() || is_blank(after) || after == '.';
   if (year.size() != 4 || !first_dash || month.size() != 2 || !second_dash || day.size() != 2 || !ends)
-    return grammar_.wrong(begin, "this is no date", write_dates);
+    return grammar_.wrong(begin, "this is not a date", write_dates);
   const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*small_number(year))),
                                          std::chrono::month(*small_number(month)),
                                          std::chrono::day(*small_number(day))};
   if (!date.ok() || date.year() < std::chrono::year(1))
-    return grammar_.wrong(begin, fmt::format("{}-{}-{} is not in the calendar", year, month, day), write_dates);
+    return grammar_.wrong(begin, fmt::format("{}-{}-{} does not exist in the calendar", year, month, day), write_dates);
   return std::chrono::local_days(date);
 }
 
@@ -718,15 +719,15 @@ std::string Schedule::describe(WallTime now) const {
   const State state = at(now);
   if (state.open) {
     return windows_.empty()
-               ? fmt::format("outside the black-outs: {}", state.until ? "the next one begins " + shown(*state.until)
-                                                                       : "none begins within two years")
+               ? fmt::format("outside the blackouts: {}", state.until ? "the next one begins " + shown(*state.until)
+                                                                      : "none begins within two years")
                : fmt::format("inside the window: it closes {}",
                              state.until ? shown(*state.until) : "not within two years");
   }
   if (windows_.empty() || (in_window(now) && latest_end(blackouts_, now))) {
     const auto cause = std::find_if(blackouts_.begin(), blackouts_.end(),
                                     [&](const Blackout& blackout) { return end_of(blackout, now).has_value(); });
-    const std::string where = fmt::format("in the black-out \"{}\"", cause->text);
+    const std::string where = fmt::format("in the blackout \"{}\"", cause->text);
     return state.next_open ? fmt::format("{}: it opens again {}", where, shown(*state.next_open))
                            : where + ": nothing opens within two years";
   }

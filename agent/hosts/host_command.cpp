@@ -21,7 +21,7 @@ class Splitter {
   explicit Splitter(std::string_view text) : rest_(text) {}
 
   Result<std::vector<std::string>> split() {
-    if (rest_.find('\0') != std::string_view::npos) return Error(Errc::invalid, "it holds a NUL character");
+    if (rest_.find('\0') != std::string_view::npos) return Error(Errc::invalid, "it contains a NUL character");
     while (!rest_.empty()) {
       const char c = take();
       const bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -147,7 +147,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
     if (more) search.remove_prefix(end + 1);
   }
   if (best_cause == EACCES) return not_executable(best_cause);
-  return Error(Errc::unavailable, "there is no such program in PATH");
+  return Error(Errc::unavailable, "the program is not in PATH");
 }
 
 std::string program_search_path() {
@@ -167,7 +167,8 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
     co_return Error(outcome.error().code(),
                     fmt::format("{}: cannot be started: {}", command.program, outcome.error().message()));
   if (outcome->timed_out)
-    co_return Error(Errc::timeout, command.program + ": did not end in time and was ended; run it by hand to see why");
+    co_return Error(Errc::timeout,
+                    command.program + ": exceeded its time limit and was stopped; run it by hand to see why");
   co_return std::move(*outcome);
 }
 

@@ -22,7 +22,7 @@ Task<> NoneHost::can_reboot(TimePoint) {
 }
 
 Task<> NoneHost::reboot(std::size_t, TimePoint) {
-  co_return Error(Errc::invalid, "with --reboot-method=none somebody else reboots this machine");
+  co_return Error(Errc::invalid, "with --reboot-method=none another program or a person reboots this machine");
 }
 
 namespace {
@@ -88,7 +88,7 @@ Task<> JoinedHost::reboot(std::size_t method, TimePoint deadline) {
     if (left < count) co_return co_await host->reboot(left, deadline);
     left -= count;
   }
-  co_return Error(Errc::invalid, fmt::format("there is no reboot method {}", method));
+  co_return Error(Errc::invalid, fmt::format("reboot method {} does not exist", method));
 }
 
 Task<bool> JoinedHost::boot_complete(TimePoint deadline) {

@@ -59,8 +59,8 @@ boost::asio::awaitable<void> CordonJob::run() {
       continue;
     }
     if (const auto state = agent_state(result->before); !on && state)
-      tools_.console.warn(
-          fmt::format("Warning: an agent holds node/{} (state {}); it may cordon it again", node.name, *state));
+      tools_.console.warn(fmt::format("Warning: the agent of node/{} is updating it (state {}) and may cordon it again",
+                                      node.name, *state));
     // If the answer to a first request was lost, its repetition finds nothing to change. The Node that was read at the
     // start shows that this command changed it.
     const bool changed = result->changed || node.unschedulable != on;
@@ -72,7 +72,7 @@ int CordonJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
   // The server may have applied the request, although the signal came before its answer.
   if (changing_) {
-    tools_.console.warn(fmt::format("interrupted; whether node/{} is cordoned now is not known", left_.front().name));
+    tools_.console.warn(fmt::format("interrupted; it is unknown whether node/{} is cordoned now", left_.front().name));
     left_.erase(left_.begin());
   }
   std::vector<std::string> names;
@@ -170,8 +170,9 @@ Task<std::optional<k8s::Self>> DrainJob::own_identity() {
       co_await ask<k8s::Self>(tools_, limit, [this](TimePoint until) { return tools_.client.review_self(until); });
   if (self) co_return *std::move(self);
   if (self.error().code() != Errc::status) co_return std::move(self).error();
-  tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
-                      printable(self.error().message()));
+  tools_.console.warn(
+      "Warning: it is unknown in which pod this program runs, so it may evict its own pod before others: " +
+      printable(self.error().message()));
   co_return std::nullopt;
 }
 
@@ -244,7 +245,7 @@ int DrainJob::finish(std::optional<int> signal) {
   charge_requests();
   current_ = nullptr;
   if (live_ != nullptr) live_->clear();
-  if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was done");
+  if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was changed");
   std::vector<drain::Report> reports;
   for (NodeDrain& node : nodes_) {
     if (!node.summarised) summarise(node);

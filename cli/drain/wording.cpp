@@ -39,14 +39,15 @@ std::string because(const PodReport& pod) {
 std::string reattach_line(const drain::VolumeReport& volume) {
   switch (volume.reattach) {
     case drain::Reattach::waiting:
-      return fmt::format("{} is detached, waiting for another node to have it: {}", volume.text(),
+      return fmt::format("{} is detached, waiting until another node has attached it: {}", volume.text(),
                          printable(volume.message));
     case drain::Reattach::attached: return fmt::format("{} is attached to node {}", volume.text(), volume.attached_to);
     case drain::Reattach::late: return fmt::format("Warning: {}: {}", volume.text(), printable(volume.message));
     case drain::Reattach::unclaimed:
     case drain::Reattach::none: break;
   }
-  return fmt::format("{} is not waited for elsewhere: {}", volume.text(), printable(volume.message));
+  return fmt::format("{} is not attached elsewhere, and the drain does not wait for it: {}", volume.text(),
+                     printable(volume.message));
 }
 
 struct Kind {
@@ -57,18 +58,19 @@ struct Kind {
 constexpr Kind kinds[] = {
     {reason::daemon_set_managed, "DaemonSet-managed Pods",
      "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
-    {reason::orphaned_daemon_set_pod, "Pods whose DaemonSet is gone",
-     "Pods whose DaemonSet is gone (use --force to override)"},
+    {reason::orphaned_daemon_set_pod, "Pods whose DaemonSet was deleted",
+     "Pods whose DaemonSet was deleted (use --force to override)"},
     {reason::empty_dir, "Pods with local storage",
-     "Pods with local storage (use --delete-emptydir-data to override; their data is lost)"},
+     "Pods with local storage (use --delete-emptydir-data to override; their data will be lost)"},
     {reason::unmanaged, "Pods that declare no controller",
-     "Pods that declare no controller (use --force to override; nothing brings them back)"},
-    {reason::single_replica, "Pods that are the only one of their controller",
-     "Pods that are the only one of their controller (scale it up for the time being, or use --single-replica=warn)"},
+     "Pods that declare no controller (use --force to override; they are not created again)"},
+    {reason::single_replica, "Pods that are the single replica of their controller",
+     "Pods that are the single replica of their controller (scale it up during the drain, or use "
+     "--single-replica=warn)"},
     {reason::not_selected, "Pods that the pod selector does not match", ""},
-    {reason::pod_pinned, "Pods that come back to the node whenever they are evicted", ""},
+    {reason::pod_pinned, "Pods that their controller creates on this node again after each eviction", ""},
     {reason::finished, "finished Pods", ""},
-    {reason::terminating_too_long, "Pods that have been terminating for long", ""},
+    {reason::terminating_too_long, "Pods that have been terminating for too long", ""},
     {reason::mirror_pod, "", ""},  // no warning: static pods always stay on their node
 };
 
@@ -105,8 +107,7 @@ std::string cause_of(const PodReport& pod, WallTime now) {
     return fmt::format("was evicted {} ago", format_duration(now - *pod.evicted_at));
   const std::string since =
       pod.evicted_at ? fmt::format("was evicted {} ago and has", format_duration(now - *pod.evicted_at)) : "has";
-  return fmt::format("{} not vanished; 'kubectl -n {} describe pod {}' may show what holds it", since, pod.ns,
-                     pod.name);
+  return fmt::format("{} not been deleted; 'kubectl -n {} describe pod {}' may show why", since, pod.ns, pod.name);
 }
 
 // Appends one line per pod that is left. Its diagnoses replace its state, because they explain more. Below follow pods
@@ -152,12 +153,11 @@ void add_cordon_state(std::vector<std::string>& lines, const Report& report, con
   if (wording.dry_run != DryRunMode::none) return;
   if (!report.cordon.known)
     lines.push_back(
-        fmt::format("whether node/{0} is cordoned now is not known, the server's answer was still out; '{1} uncordon "
-                    "{0}' takes a cordon back",
+        fmt::format("it is unknown whether node/{0} is cordoned now, because the server had not answered yet; '{1} "
+                    "uncordon {0}' uncordons it",
                     report.node, wording.program));
   else if (report.cordon.after)
-    lines.push_back(
-        fmt::format("node/{0} is cordoned; '{1} uncordon {0}' takes that back", report.node, wording.program));
+    lines.push_back(fmt::format("node/{0} is cordoned; '{1} uncordon {0}' uncordons it", report.node, wording.program));
 }
 
 std::string volumes_detached(const Report& report) {
@@ -200,16 +200,17 @@ Summary refused(const Report& report) {
   Summary result;
   if (!report.fits.empty()) {
     result.errors.push_back(fmt::format(
-        "error: node/{} was not drained, and nothing was touched: not all of its pods {} elsewhere "
-        "(--check-fit=warn goes on all the same)",
+        "error: node/{} was not drained, and nothing was changed: not all of its pods {} elsewhere (--check-fit=warn "
+        "continues anyway)",
         report.node, placement::count(report.fits, placement::Fit::does_not_fit) != 0 ? "fit" : "are known to fit"));
     for (const placement::PodFit& fit : report.fits)
       if (fit.fit != placement::Fit::fits)
         result.errors.push_back(fmt::format("  {} {}", fit.pod, printable(placement::clause(fit))));
     return result;
   }
-  result.errors.push_back(fmt::format("error: node/{} was not drained, and nothing was touched: policy keeps {} on it",
-                                      report.node, count_of(count(report, PodOutcome::refused), "pod")));
+  result.errors.push_back(
+      fmt::format("error: node/{} was not drained, and nothing was changed: policy does not allow the eviction of {}",
+                  report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
     const std::string known = refusal_of(reason);
     result.errors.push_back(fmt::format("  {}: {}", known.empty() ? reason : known, joined(keys, ", ")));
@@ -274,7 +275,7 @@ Summary summary(const Report& report, const Wording& wording) {
                          format_duration(report.finished_at - report.started_at));
       break;
     case Outcome::cancelled: what = "was not drained: interrupted"; break;
-    case Outcome::node_gone: what = "was not drained: the node is gone"; break;
+    case Outcome::node_gone: what = "was not drained: the node was deleted"; break;
     default: break;
   }
   std::string message = report.outcome == Outcome::cancelled ? "" : printable(report.message);
@@ -294,7 +295,7 @@ using drain::EventType;
 // Completes the sentence "pod … is". Some messages of the drain already do that ("blocked by …", "held by …"); others
 // follow "waiting: ".
 std::string why_it_waits(const PodReport& pod) {
-  for (const char* beginning : {"blocked by ", "selected by ", "held by ", "protected by "})
+  for (const char* beginning : {"blocked by ", "selected by ", "kept by ", "protected by "})
     if (pod.message.starts_with(beginning)) return because(pod);
   return "waiting: " + because(pod);
 }
@@ -317,7 +318,7 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
     case EventType::vanished: return vanished_line(pod, wording);
     case EventType::terminating: return fmt::format("pod {} is terminating", pod.key());
     case EventType::left: return fmt::format("pod {} stays: {}", pod.key(), because(pod));
-    case EventType::late_pod: return fmt::format("pod {} has come to the node meanwhile", pod.key());
+    case EventType::late_pod: return fmt::format("pod {} was created on the node during the drain", pod.key());
     default: return std::nullopt;
   }
 }
@@ -327,7 +328,7 @@ std::optional<std::string> volume_line(const drain::Event& event) {
   if (event.type == EventType::volume_reattach) return reattach_line(*event.volume);
   if (event.type == EventType::volume_detached) return event.volume->text() + " detached";
   if (event.volume->outcome != drain::VolumeOutcome::detaching)
-    return event.volume->text() + " is no longer waited for";
+    return event.volume->text() + " is not waited for any more";
   return fmt::format("{} is still attached: {}", event.volume->text(), printable(event.volume->message));
 }
 

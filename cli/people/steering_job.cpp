@@ -51,7 +51,7 @@ Result<agent::Pause> PauseJob::wanted() const {
   else  // a pause is written in whole seconds; it must not be shorter than requested
     pause.until = std::chrono::ceil<std::chrono::seconds>(now + std::get<Duration>(*asked.until));
   if (*pause.until <= now)
-    return Error(Errc::invalid, fmt::format("--until {} is over already: it is {} now", k8s::format_time(*pause.until),
+    return Error(Errc::invalid, fmt::format("--until {} is in the past: it is {} now", k8s::format_time(*pause.until),
                                             k8s::format_time(now)));
   return pause;
 }
@@ -79,7 +79,7 @@ asio::awaitable<void> PauseJob::run() {
   if (done) co_return;
   const bool no_namespace = k8s::is_gone(done.error());
   failed(std::move(done).error().with_context(fmt::format("ConfigMap {}/{}", ns, agent::pause_config_map)));
-  if (no_namespace) tools_.console.warn("Haulout is installed in another namespace? Name it with -n");
+  if (no_namespace) tools_.console.warn("if Haulout is installed in another namespace, name it with -n");
 }
 
 Task<> PauseJob::act_on_key() {
@@ -106,10 +106,10 @@ Task<> PauseJob::act(std::string node) {
   if (pause_) {
     if (state.empty())
       tools_.console.warn(
-          fmt::format("Warning: no agent has reported on node/{} yet; the pause holds once one does", node));
+          fmt::format("Warning: no agent has reported on node/{} yet; the pause takes effect when one does", node));
     else if (is_under_way(state))
       tools_.console.warn(fmt::format(
-          "Warning: the update of node/{} is under way (state {}); the pause may come too late for it", node, state));
+          "Warning: node/{} is already being updated (state {}); the pause may be too late for it", node, state));
     co_return Result<>();
   }
   // A failure is ignored: a user who may resume a node need not have the right to read the ConfigMap.
@@ -138,12 +138,12 @@ Task<> RequestJob::act(std::string node) {
   const std::string state = state_shown(found);
   if (state.empty()) {
     exit_code_ = std::max(exit_code_, agent::exit_not_done);
-    tools_.console.warn(
-        fmt::format("error: no agent has reported on node/{}, so nobody would reboot it: nothing was requested", node));
+    tools_.console.warn(fmt::format(
+        "error: no agent has reported on node/{}, so no agent would reboot it: nothing was requested", node));
     co_return Result<>();
   }
   if (agent::reboot_requested(found)) {
-    tools_.console.say(fmt::format("node/{} has been asked to reboot already (state {})", node, state));
+    tools_.console.say(fmt::format("a reboot of node/{} was already requested (state {})", node, state));
     co_return Result<>();
   }
   const std::string& who = settings_.drain.cordoned_by;
@@ -151,10 +151,10 @@ Task<> RequestJob::act(std::string node) {
   const std::string value = reason.empty() ? "reboot" : fmt::format("reboot; {} ({})", reason, who);
   CO_CHECK(co_await change_annotation(tools_.client, tools_.rng, node, std::string(agent::request_annotation), value,
                                       deadline()));
-  tools_.console.say(fmt::format("node/{} asked to reboot (state {})", node, state));
+  tools_.console.say(fmt::format("reboot of node/{} requested (state {})", node, state));
   if (state == to_string(agent::State::degraded))
-    tools_.console.warn(
-        fmt::format("Warning: node/{0} is degraded, which stops it: `{1} explain {0}` says why", node, tools_.program));
+    tools_.console.warn(fmt::format("Warning: node/{0} is degraded, so it is not updated: `{1} explain {0}` shows why",
+                                    node, tools_.program));
   co_return Result<>();
 }
 

@@ -33,12 +33,11 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
   const std::string took = format_whole_seconds(report.finished_at - report.started_at);
   switch (report.outcome) {
     case Outcome::drained:
-      return fmt::format("node/{} would be drained in {}: {} would leave, {} would stay", report.node, took,
+      return fmt::format("node/{} would be drained in {}: {} evicted, {} skipped", report.node, took,
                          count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                          count(report, PodOutcome::skipped));
     case Outcome::refused:
-      return fmt::format("node/{} would be refused before anything is touched: {}", report.node,
-                         printable(report.message));
+      return fmt::format("node/{} would be refused before any change: {}", report.node, printable(report.message));
     case Outcome::blocked:
       if (!timeout_given && left_in(report) > 0)
         return fmt::format(
@@ -84,7 +83,7 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
     return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
   });
-  lines.emplace_back("held up, the longest first:");
+  lines.emplace_back("blocked, the longest first:");
   for (std::size_t i = 0; i < std::min(rows.size(), most_waits); ++i)
     lines.push_back(fmt::format("  pod {} for {}: {}", rows[i]->pod, format_whole_seconds(waited(*rows[i], end)),
                                 printable(rows[i]->waits.back().message)));
@@ -93,7 +92,7 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
 
 void add_no_room(std::vector<std::string>& lines, const std::vector<rehearse::NoRoom>& no_room) {
   if (no_room.empty()) return;
-  lines.emplace_back("no room elsewhere:");
+  lines.emplace_back("no capacity on other nodes:");
   for (const rehearse::NoRoom& pod : no_room)
     lines.push_back(
         fmt::format("  pod {} ({}): {}{}", pod.pod, pod.controller, printable(pod.message),
@@ -121,7 +120,7 @@ std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
   add_waits(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);
   if (!rehearsal.not_weighed.empty()) {
-    lines.emplace_back("a scheduler may not find the room that is assumed here for:");
+    lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
     for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
   }
   add_assumed(lines, rehearsal.assumed);
@@ -146,18 +145,18 @@ std::string fate_of(const rehearse::FleetNode& node, const rehearse::FleetRehear
   if (!node.left_out.empty()) return "left out: " + node.left_out;
   const auto turn = turn_of(node);
   if (is_done(node))
-    return fmt::format("updated: its turn came after {}; drained in {}, out of service for {}",
+    return fmt::format("updated: got its slot after {}; drained in {}, unavailable for {}",
                        format_whole_seconds(turn.value_or(rehearsal.began) - rehearsal.began),
                        format_whole_seconds(drained_in(node, rehearsal.ended)),
                        format_whole_seconds(out_of_service(node, rehearsal.ended)));
   switch (node.state) {
-    case agent::State::degraded: return "would stop and wait for a person" + why(node);
+    case agent::State::degraded: return "would be degraded and wait for a person" + why(node);
     case agent::State::unknown:
     case agent::State::idle:
     case agent::State::pending:
     case agent::State::waiting: return "would still wait" + why(node);
     default:
-      return fmt::format("would still be {}, out of service for {}{}", to_string(node.state),
+      return fmt::format("would still be {}, unavailable for {}{}", to_string(node.state),
                          format_whole_seconds(out_of_service(node, rehearsal.ended)), why(node));
   }
 }
@@ -166,23 +165,23 @@ std::string end_of(const rehearse::FleetRehearsal& rehearsal) {
   switch (rehearsal.end) {
     case rehearse::FleetEnd::over: return {};
     case rehearse::FleetEnd::stuck:
-      return fmt::format("given up: no progress for {}, and nothing was left that time alone would bring about",
+      return fmt::format("stopped: no progress for {}, and no event is pending",
                          format_whole_seconds(rehearsal.given_up_after));
-    case rehearse::FleetEnd::horizon: return "given up: no rehearsal goes further than thirty days";
+    case rehearse::FleetEnd::horizon: return "stopped: a rehearsal ends after thirty days";
   }
   return {};
 }
 
 std::string sum_of(const rehearse::FleetRehearsal& rehearsal) {
   const auto done = static_cast<std::size_t>(std::count_if(rehearsal.nodes.begin(), rehearsal.nodes.end(), is_done));
-  return fmt::format("in all: {} of {} updated in {}; at most {} out of service at a time", done,
+  return fmt::format("in all: {} of {} updated in {}; at most {} unavailable at a time", done,
                      count_of(rehearsal.nodes.size(), "node"), format_whole_seconds(rehearsal.ended - rehearsal.began),
                      count_of(rehearsal.most_out, "node"));
 }
 
 void add_not_weighed(std::vector<std::string>& lines, const std::vector<std::string>& pods) {
   if (pods.empty()) return;
-  lines.emplace_back("a scheduler may not find the room that is assumed here for:");
+  lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
   for (std::size_t i = 0; i < std::min(pods.size(), most_not_weighed); ++i) lines.push_back("  pod " + pods[i]);
   if (pods.size() > most_not_weighed) lines.push_back(fmt::format("  … and {} more", pods.size() - most_not_weighed));
 }
