@@ -34,8 +34,8 @@ TEST(OptionTableTest, EveryRowIsWhole) {
     EXPECT_TRUE(seen.insert(option->name).second) << option->name << " stands twice in the table";
     EXPECT_TRUE(option->letter == 0 || letters.insert(option->letter).second) << option->letter;
     EXPECT_NE(option->values.form, "") << option->name;
-    EXPECT_TRUE(option->help.ends_with('.')) << option->name << " needs a sentence";
-    EXPECT_EQ(option->help.find('\n'), std::string::npos) << option->name;
+    EXPECT_TRUE(option->meaning.ends_with('.')) << option->name << " needs a sentence";
+    EXPECT_EQ(option->meaning.find('\n'), std::string::npos) << option->name;
     const bool counts =
         option->values.type == ValueType::number || option->values.type == ValueType::number_or_percentage;
     EXPECT_EQ(counts, !option->values.unit.empty())
@@ -48,12 +48,12 @@ TEST(OptionTableTest, EveryRowIsWhole) {
 TEST(OptionTableTest, TheShownDefaultIsTheDefault) {
   for (const Option* option : options()) {
     AgentConfig config;
-    if (option->shown_default.empty()) {
+    if (option->shown_default().empty()) {
       EXPECT_TRUE(option->empty_resets()) << option->name << " has a default and does not show it";
       continue;
     }
-    EXPECT_EQ(option->values.set(config, option->shown_default), "") << option->name;
-    EXPECT_EQ(config, AgentConfig()) << option->name << "=" << option->shown_default << " changes the default";
+    EXPECT_EQ(option->values.set(config, option->shown_default()), "") << option->name;
+    EXPECT_EQ(config, AgentConfig()) << option->name << "=" << option->shown_default() << " changes the default";
   }
 }
 
@@ -131,27 +131,33 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"prometheus-key-file", "/k", [](const C& c) { return c.prometheus_key_file == "/k"; }},
       {"prometheus-fail-mode", "open", [](const C& c) { return c.prometheus_fail_mode == FailMode::open; }},
       {"prometheus-max-age", "1h", [](const C& c) { return c.prometheus_max_age == Duration(1h); }},
-      {"max-concurrent", "1", [](const C& c) { return c.max_concurrent == 1; }},
-      {"max-concurrent", "unlimited", [](const C& c) { return c.max_concurrent == 0; }},
-      {"drain-deadline", "1h30m", [](const C& c) { return c.drain_deadline == Duration(90min); }},
-      {"settle", "0", [](const C& c) { return c.settle == Duration(0s); }},
-      {"emptydir", "refuse", [](const C& c) { return c.emptydir == Treatment::refuse; }},
-      {"unmanaged", "refuse", [](const C& c) { return c.unmanaged == Treatment::refuse; }},
-      {"unmanaged", "skip", [](const C& c) { return c.unmanaged == Treatment::skip; }},
-      {"pinned", "leave", [](const C& c) { return c.pinned == Treatment::skip; }},
-      {"leave-pods", "app=typha", [](const C& c) { return c.leave_pods == Strings{"app=typha"}; }},
-      {"finished", "evict", [](const C& c) { return c.finished == Treatment::evict; }},
-      {"ignore-do-not-disrupt", "true", [](const C& c) { return c.ignore_do_not_disrupt; }},
-      {"drain-order", "app=db=10", [](const C& c) { return c.drain_order == Strings{"app=db=10"}; }},
-      {"check-fit", "require", [](const C& c) { return c.check_fit == drain::FitPolicy::require; }},
-      {"wait-volumes", "false", [](const C& c) { return !c.wait_volumes; }},
-      {"volume-limit", "10m", [](const C& c) { return c.volume_limit == Duration(10min); }},
-      {"serialize-volumes", "true", [](const C& c) { return c.serialize_volumes; }},
-      {"reattach-limit", "90s", [](const C& c) { return c.reattach_limit == Duration(90s); }},
-      {"stuck-volume", "fail", [](const C& c) { return c.end_at_volume_limit; }},
-      {"max-unavailable-per-controller", "25%", [](const C& c) { return c.max_unavailable_per_controller == "25%"; }},
-      {"single-replica", "block", [](const C& c) { return c.single_replica == drain::SingleReplica::block; }},
-      {"canary", "30s", [](const C& c) { return c.canary == Duration(30s); }},
+      {"max-concurrent", "1", [](const C& c) { return c.drain.max_concurrent == 1; }},
+      {"max-concurrent", "unlimited", [](const C& c) { return c.drain.max_concurrent == 0; }},
+      {"drain-deadline", "1h30m", [](const C& c) { return c.drain.timeout == Duration(90min); }},
+      {"settle", "0", [](const C& c) { return c.drain.settle == Duration(0s); }},
+      {"emptydir", "refuse", [](const C& c) { return c.drain.policy.empty_dir == Treatment::refuse; }},
+      {"unmanaged", "refuse", [](const C& c) { return c.drain.policy.unmanaged == Treatment::refuse; }},
+      {"unmanaged", "skip", [](const C& c) { return c.drain.policy.unmanaged == Treatment::skip; }},
+      {"pinned", "leave", [](const C& c) { return c.drain.policy.pinned == Treatment::skip; }},
+      {"leave-pods", "app=typha",
+       [](const C& c) {
+         return c.drain.policy.leave.size() == 1 && c.drain.policy.leave[0].matches({{"app", "typha"}});
+       }},
+      {"finished", "evict", [](const C& c) { return c.drain.policy.finished == Treatment::evict; }},
+      {"ignore-do-not-disrupt", "true", [](const C& c) { return c.drain.policy.do_not_disrupt == Treatment::evict; }},
+      {"drain-order", "app=db=10",
+       [](const C& c) { return c.drain.order.size() == 1 && c.drain.order[0].order == 10; }},
+      {"check-fit", "require", [](const C& c) { return c.drain.fit == drain::FitPolicy::require; }},
+      {"wait-volumes", "false", [](const C& c) { return c.drain.volumes == drain::VolumeWait::off; }},
+      {"volume-limit", "10m", [](const C& c) { return c.drain.volume_limit == Duration(10min); }},
+      {"serialize-volumes", "true", [](const C& c) { return c.drain.volume_turns == drain::VolumeWait::if_permitted; }},
+      {"reattach-limit", "90s", [](const C& c) { return c.drain.reattach_limit == Duration(90s); }},
+      {"stuck-volume", "fail", [](const C& c) { return c.drain.end_at_volume_limit; }},
+      {"max-unavailable-per-controller", "25%",
+       [](const C& c) { return c.drain.guards.max_unavailable == drain::Share{25, true}; }},
+      {"single-replica", "block",
+       [](const C& c) { return c.drain.guards.single_replica == drain::SingleReplica::block; }},
+      {"canary", "30s", [](const C& c) { return c.drain.guards.canary == Duration(30s); }},
       {"lb-drain-wait", "30s", [](const C& c) { return c.lb_drain_wait == Duration(30s); }},
       {"hooks-dir", "/h", [](const C& c) { return c.hooks_dir == "/h"; }},
       {"hook-limit", "1m", [](const C& c) { return c.hook_limit == Duration(1min); }},
