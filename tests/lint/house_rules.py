@@ -273,6 +273,28 @@ def own_words(tree):
                 yield Finding(path, number, "own_words", f"{document} is not in this tree")
 
 
+# The tables of options, and what makes flags, help and pages of them.
+OPTION_TABLES = ["drain/option_table.*", "agent/config/option_table.*", "agent/config/configuration_page.cpp", "cli/options/*"]
+DEFAULT_LITERALS = [
+    (r"\bchrono::(?:milli)?(?:seconds|minutes|hours)\(\s*\d", "a time"),
+    (r"\bshown_default\s*=\s*\"", "a shown default"),
+    (r"(?i)\bdefaults?(?: value)?(?: is|:)? (?:`|'|\\\"|\d|(?:true|false|on|off|unlimited|none|auto)\b)", "a default in a text"),
+    (r"\)\s*,\s*\"[^\"\n]*\"\s*,\s*\"", "a text between the values and the meaning of a row"),
+]
+
+
+def option_defaults(tree):
+    """The default of an option stands in its options struct and nowhere else: a row of a table of options, a help text
+    and a page take it from there (Values::show)."""
+    for path, text in tree.files.items():
+        if not at_home(path, OPTION_TABLES):
+            continue
+        for pattern, what in DEFAULT_LITERALS:
+            for found in re.finditer(pattern, text):
+                yield Finding(path, text.count("\n", 0, found.start()) + 1, "option_defaults",
+                              f"{what}: a default stands in the options struct, and is shown from there")
+
+
 def dev_commands(tree):
     """Every ./dev command in the documents exists."""
     commands = set(re.findall(r"^  ([a-z|]+)(?: \||\))", tree.files.get("dev", ""), re.M)) | {"help"}
@@ -365,11 +387,17 @@ def formatting(tree):
     if not program:
         yield Finding("dev", 1, "formatting", "clang-format-19 is missing: ./dev setup")
         return
-    for path, text in tree.files.items():
-        if path.endswith(CODE):
-            run = subprocess.run([program, "--style=file", f"--assume-filename={path}"], input=text, capture_output=True,
-                                 text=True, cwd=ROOT)
-            yield from compare(path, text, run, f"clang-format-19 -i {path}")
+    # One run over all files names those that differ; starting the program for each file takes a minute.
+    code = [path for path in tree.files if path.endswith(CODE)]
+    on_disk = all((ROOT / path).is_file() and (ROOT / path).read_text(encoding="utf-8", errors="replace") == tree.files[path] for path in code)
+    if code and on_disk:
+        check = subprocess.run([program, "--style=file", "--dry-run", *code], capture_output=True, text=True, cwd=ROOT)
+        code = sorted(set(re.findall(r"^([^:\n]+):\d+:\d+: warning:", check.stderr, re.M)))
+    for path in code:
+        text = tree.files[path]
+        run = subprocess.run([program, "--style=file", f"--assume-filename={path}"], input=text, capture_output=True,
+                             text=True, cwd=ROOT)
+        yield from compare(path, text, run, f"clang-format-19 -i {path}")
     gofmt = shutil.which("gofmt")
     for path, text in tree.files.items():
         if gofmt and path.endswith(".go"):
@@ -387,7 +415,7 @@ def compare(path, text, run, remedy):
 
 
 RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, one_object_one_file, class_size, comment_width,
-         unfinished, own_words, dev_commands, scenarios, behaviours, formatting]
+         unfinished, own_words, option_defaults, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

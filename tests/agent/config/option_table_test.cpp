@@ -1,5 +1,8 @@
 #include "agent/config/option_table.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 #include "tests/agent/config/support.hpp"
 
 namespace haulout::agent {
@@ -61,6 +64,36 @@ TEST(OptionTableTest, VariablesAreNamedAfterOptions) {
   EXPECT_EQ(find_option("pool")->variable(), "HAULOUT_POOL");
   EXPECT_EQ(find_option("lb-drain-wait")->variable(), "HAULOUT_LB_DRAIN_WAIT");
 }
+
+// The fields of the configuration. A new field does not compile here until it is added, and then
+// EveryOptionSetsItsField asks for its row. The fields of the drain have a test beside their table.
+auto fields_of(const AgentConfig& config) {
+  const auto& [config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
+               zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,
+               sentinel_interval, reboot_methods, reboot_command, reboot_limit, verify_limit, windows, blackouts,
+               blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff, prometheus_url, prometheus_query,
+               prometheus_token_file, prometheus_username, prometheus_password_file, prometheus_ca_file,
+               prometheus_cert_file, prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain,
+               lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address, log_format, verbosity, check,
+               release] = config;
+  return std::tie(config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label,
+                  max_unavailable, zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command,
+                  sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, reboot_limit, verify_limit,
+                  windows, blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff,
+                  prometheus_url, prometheus_query, prometheus_token_file, prometheus_username,
+                  prometheus_password_file, prometheus_ca_file, prometheus_cert_file, prometheus_key_file,
+                  prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir, hook_limit, hook_failure,
+                  metrics_address, log_format, verbosity, check, release);
+}
+
+template <std::size_t... I>
+std::vector<bool> changed(const AgentConfig& from, const AgentConfig& to, std::index_sequence<I...>) {
+  const auto left = fields_of(from);
+  const auto right = fields_of(to);
+  return {!(std::get<I>(left) == std::get<I>(right))...};
+}
+
+constexpr std::size_t number_of_fields = std::tuple_size_v<decltype(fields_of(AgentConfig()))>;
 
 struct Row {
   std::string name;
@@ -169,6 +202,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"release", "true", [](const C& c) { return c.release; }},
   };
   std::set<std::string> covered;
+  std::vector<bool> settable(number_of_fields);
   for (const Row& row : rows) {
     AgentConfig config;
     ASSERT_NE(find_option(row.name), nullptr) << row.name;
@@ -176,9 +210,13 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
     EXPECT_TRUE(row.holds(config)) << row.name << "=" << row.value;
     EXPECT_FALSE(row.holds(AgentConfig())) << row.name << "=" << row.value << " is the default and proves nothing";
     EXPECT_NE(config, AgentConfig());
+    const auto now = changed(AgentConfig(), config, std::make_index_sequence<number_of_fields>());
+    EXPECT_EQ(std::count(now.begin(), now.end(), true), 1) << row.name << " sets another field, too";
+    for (std::size_t i = 0; i < now.size(); ++i) settable[i] = settable[i] || now[i];
     covered.insert(row.name);
   }
   for (const std::string& name : names()) EXPECT_TRUE(covered.contains(name)) << name << " has no row here";
+  for (std::size_t i = 0; i < settable.size(); ++i) EXPECT_TRUE(settable[i]) << "no option sets field " << i;
 }
 
 }  // namespace
