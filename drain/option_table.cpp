@@ -121,7 +121,7 @@ std::vector<Row> kubectl_rows() {
                   choice<O, DryRunMode>(
                       &O::dry_run,
                       {{"none", DryRunMode::none}, {"client", DryRunMode::client}, {"server", DryRunMode::server}}),
-                  "client: only print what would be done, and send no change. server: send every change with "
+                  "Print what would be done, and do not do it. client: send no change. server: send every change with "
                   "dryRun=All, so that the server checks it without persisting it."}),
       of_command({"force",
                   evicts([](O& o, Treatment t) { o.policy.unmanaged = o.policy.orphaned_daemon_set = t; },

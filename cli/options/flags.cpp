@@ -261,13 +261,14 @@ Rows people_rows(Command command) {
 
 // agent
 
+// Borrows the option, which is a row of the agent's table and lives as long as the program.
 Flag agent_flag(const agent::Option& option) {
   Flag flag{option.name, option.letter, kind_of(option), help_of(option), {}};
   flag.apply = [name = option.name](S& settings, const std::string& value) -> std::string {
     settings.agent_options.emplace_back(name, value);
     return {};
   };
-  flag.show = [shown = option.shown_default()](const S&) { return shown; };
+  flag.show = [&option](const S&) { return option.shown_default(); };
   return flag;
 }
 

@@ -295,4 +295,45 @@ std::string help_text(std::optional<Command> command, std::string_view program) 
          "\nConnection and logging:\n" + flag_list(connection_flags());
 }
 
+namespace {
+
+std::string in_a_table(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|' || c == '<') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string table_of_flags(std::string_view title, const std::vector<Flag>& flags) {
+  std::string table = fmt::format("\n## {}\n\n| flag | default | meaning |\n|---|---|---|\n", title);
+  for (const Flag& flag : flags) {
+    const std::string letter = flag.letter != 0 ? fmt::format("`-{}`, ", flag.letter) : "";
+    const std::string shown = flag.shown_default();
+    table += fmt::format("| {}`--{}` | {} | {} |\n", letter, flag.name, shown.empty() ? "" : "`" + shown + "`",
+                         in_a_table(flag.help));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string flags_page() {
+  std::string page =
+      "# The flags of the commands\n\n"
+      "This page is made from the tables of options in `drain/` and `cli/options/`; a test compares them. `haulout\n"
+      "COMMAND --help` prints the same. The flags of `haulout agent` are in [configuration.md](configuration.md).\n"
+      "[cli.md](cli.md) and [commands.md](commands.md) explain what the commands do.\n\n"
+      "A flag is written `--timeout 5m` or `--timeout=5m`. A Boolean flag takes no separate value: `--force`,\n"
+      "`--force=false`. `--dry-run` needs the form `--dry-run=client`. Durations are written as in Go: `90s`, `5m`,\n"
+      "`1h30m`, `1.5h`, `0`.\n";
+  for (const CommandRow& row : command_rows()) {
+    if (row.command == Command::agent) continue;
+    const std::vector<Flag> flags = command_flags(row.command);
+    if (!flags.empty()) page += table_of_flags(row.name, flags);
+  }
+  return page + table_of_flags("Connection and logging, for every command that connects", connection_flags());
+}
+
 }  // namespace haulout::cli

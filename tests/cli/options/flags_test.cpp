@@ -1,10 +1,13 @@
-// Tests that the help shows the defaults that the settings have, for the flags of every command.
+// Tests that the help and docs/flags.md show the defaults that the settings have, for the flags of every command.
 #include "cli/options/flags.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/config/option_table.hpp"
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
 #include "cli/options/help.hpp"
 
 namespace haulout::cli {
@@ -61,6 +64,16 @@ TEST(FlagsTest, DefaultsThatScriptsKnow) {
   EXPECT_EQ(shown_by(Command::agent, "backoff"), "5m");
   EXPECT_EQ(shown_by(Command::agent, "sentinel-exit-codes"), "0=yes,1=no");
   EXPECT_EQ(shown_by(Command::agent, "reboot-method"), "logind,systemd");
+}
+
+TEST(FlagsTest, ThePageIsTheOneInTheTree) {
+  const std::string path = std::string(HAULOUT_DOCS_DIR "/") + "flags.md";
+  if (std::getenv("HAULOUT_UPDATE_DOCS") != nullptr) std::ofstream(path, std::ios::trunc) << flags_page();
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_TRUE(text == flags_page())
+      << "docs/flags.md is not what the tables of options say: run this test with HAULOUT_UPDATE_DOCS=1 in its "
+         "environment, and it writes the page anew";
 }
 
 TEST(FlagsTest, TheHelpOnATerminalHasNoMarkdown) {
