@@ -7,10 +7,10 @@
 //   --dry-run         --dry-run ""         CLI11 would take the next argument; the parser then refuses the empty value
 //   -- x y            words x y            CLI11 would end the command here and read the rest as its parent's
 //
-// CLI11 finds the command and the flags in the arguments: long and short names, "-lVALUE", flags before the command, and
-// what is neither a flag nor a value. It neither converts nor checks values, and it prints no help: a row of a table of
-// options does both, and the same row also reads HAULOUT_* variables and the configuration file, which CLI11 reads in
-// formats of its own. The flags of `agent` are only recorded, because their effect depends on those sources.
+// CLI11 finds the command and the flags in the arguments: long and short names, "-lVALUE", flags before the command,
+// and what is neither a flag nor a value. It does not convert or check values, and it prints no help: a row of a table
+// of options does both. The same row also reads HAULOUT_* variables and the configuration file, which CLI11 would read
+// in formats of its own. The flags of `agent` are only recorded, because their effect depends on those sources.
 #pragma once
 
 #include <string>
