@@ -29,6 +29,7 @@ struct Guards {
   // The drain evicts one pod of each controller first. It evicts the others when the replacement has been scheduled to
   // a node, or after this time. It evicts none while a replacement is unschedulable. Zero turns this guard off.
   Duration canary{};
+  bool operator==(const Guards&) const = default;
 
   // True if a guard needs to see the pods on other nodes.
   bool follows_pods() const { return max_unavailable.has_value() || canary > Duration::zero(); }

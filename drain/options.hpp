@@ -1,4 +1,5 @@
-// Options of a drain. Plain data. The defaults are the agent's; the command line sets kubectl's defaults instead.
+// Options of a drain. Plain data. The defaults of all options stand here and nowhere else: agent_defaults() for agents,
+// kubectl_defaults() for people who type a command. option_table.hpp says which options users can set, and how.
 // Durations are limits; the engine turns them into deadlines when it starts.
 #pragma once
 
@@ -29,6 +30,7 @@ struct Policy {
   std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
   std::vector<k8s::LabelSelector> leave;             // pods that match any of them are skipped
+  bool operator==(const Policy&) const = default;
 };
 
 // Whether the pods that must leave have to fit on other nodes before the drain changes anything (placement/fit.hpp).
@@ -84,6 +86,30 @@ struct Options {
   std::string run_id;                   // written to the mark: which run
   std::string own_pod_uid;              // UID of the pod that Haulout runs in, evicted last; empty outside a cluster
   std::uint32_t page_size = 500;
+  bool operator==(const Options&) const = default;
 };
+
+inline Options agent_defaults() {
+  Options options;
+  // The agent checks its rights at the start. An access review would be wrong for most of an agent's identities.
+  options.review_access = false;
+  return options;
+}
+
+// The behaviour of `kubectl drain`, which a person who types a command expects.
+inline Options kubectl_defaults() {
+  Options options;
+  options.policy.daemon_set = Treatment::refuse;
+  options.policy.orphaned_daemon_set = Treatment::refuse;
+  options.policy.finished = Treatment::evict;
+  options.policy.empty_dir = Treatment::refuse;
+  options.policy.unmanaged = Treatment::refuse;
+  options.policy.do_not_disrupt = Treatment::evict;
+  options.max_concurrent = 0;
+  options.restore_cordon_on_failure = false;
+  options.fail_fast = true;
+  options.volumes = VolumeWait::off;
+  return options;
+}
 
 }  // namespace haulout::drain

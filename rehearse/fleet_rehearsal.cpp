@@ -75,7 +75,8 @@ class Fleet {
     const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
     const Assumptions& assumed = input_.assumptions;
     return input_.give_up + leaves + assumed.detach_within + assumed.attach_within + assumed.ready_after +
-           input_.reboot_time + config.drain_deadline + config.lb_drain_wait + config.canary;
+           input_.reboot_time + config.drain.timeout.value_or(Duration::zero()) + config.lb_drain_wait +
+           config.drain.guards.canary;
   }
 
   asio::awaitable<void> act() {

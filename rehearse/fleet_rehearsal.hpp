@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/node/state.hpp"
 #include "rehearse/rehearsal.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "sim/cluster.hpp"
 
 namespace haulout::rehearse {

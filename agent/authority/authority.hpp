@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/node/own_pool.hpp"
 #include "http/transport.hpp"
 #include "k8s/objects.hpp"

@@ -1,5 +1,3 @@
-#include "agent/config/configuration_page.hpp"
-
 #include <fmt/format.h>
 
 #include "agent/config/option_table.hpp"
@@ -9,7 +7,7 @@ namespace {
 
 constexpr std::string_view head = R"(# The configuration of the agent
 
-This page is made from the table of options in `agent/config/`; a test compares the two.
+This page is made from the tables of options in `agent/config/` and `drain/`; a test compares them.
 
 The defaults of `haulout agent` suit most fleets. To change an option, set it in any of these places. The first place
 that sets an option wins; lists are replaced, not merged:
@@ -85,8 +83,8 @@ std::string_view places_of(const Option& option) {
 }
 
 std::string row_of(const Option& option) {
-  return fmt::format("| {} | {} | {} | {}{} |\n", spelling_of(option), form_of(option), code(option.shown_default),
-                     escaped(option.help), places_of(option));
+  return fmt::format("| {} | {} | {} | {}{} |\n", spelling_of(option), form_of(option), code(option.shown_default()),
+                     escaped(option.meaning), places_of(option));
 }
 
 }  // namespace

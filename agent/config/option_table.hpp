@@ -1,28 +1,31 @@
-// The table of the agent's options. A row has the name of an option, its values, its default and its help text. Flags,
-// HAULOUT_* variables, keys of the file, help and docs/configuration.md are all made from this table. No I/O.
+// The table of the agent's options, with one row for each option: name, values and meaning. The rows of the drain are
+// those of drain/option_table.hpp. The default of an option is the value in AgentConfig(). Flags, HAULOUT_* variables,
+// keys of the file, help and docs/configuration.md are all made from this table. No I/O.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "agent/config/option_values.hpp"
+#include "agent/config/agent_config.hpp"
+#include "base/option.hpp"
 
 namespace haulout::agent {
 
-struct Option {
+struct Option : OptionOf<AgentConfig> {
   enum class Home {
     everywhere,            // flag, variable and key of the file
     flag_and_environment,  // for the option that names the file
     flag_only              // for modes that are meant for one run
   };
-  std::string name;  // without --; also the key in the file
-  Values values;
-  std::string shown_default;  // as the value of a flag; empty if there is no default
-  std::string help;
-  Home home = Home::everywhere;
-  char letter = 0;  // short flag, for example 'v' for -v; 0 if none
+  Option(std::string name, Values<AgentConfig> values, std::string meaning, Home home = Home::everywhere,
+         char letter = 0);
+  explicit Option(OptionOf<AgentConfig> row) : OptionOf<AgentConfig>(std::move(row)) {}
 
+  Home home = Home::everywhere;
+
+  // The default as the value of a flag; empty if there is no default.
+  std::string shown_default() const { return values.show(AgentConfig()); }
   // Name of the environment variable: HAULOUT_NAME.
   std::string variable() const;
   bool repeatable() const { return values.type == ValueType::list; }
@@ -41,7 +44,9 @@ std::vector<const Option*> options();
 // Null if there is no option of this name.
 const Option* find_option(std::string_view name);
 
-inline constexpr std::string_view default_config_file = "/etc/haulout/config.yaml";
 inline constexpr std::string_view variable_prefix = "HAULOUT_";
+
+// Generates docs/configuration.md.
+std::string configuration_page();
 
 }  // namespace haulout::agent

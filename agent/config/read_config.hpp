@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "agent/config/agent_config.hpp"
 #include "agent/config/given.hpp"
-#include "agent/config/option.hpp"
 
 namespace haulout::agent {
 

@@ -1,11 +1,13 @@
 #include "agent/config/value_checks.hpp"
 
+#include <fmt/format.h>
 #include <charconv>
 
 #include "agent/gates/max_unavailable.hpp"
 #include "agent/gates/window.hpp"
 #include "agent/hosts/host_command.hpp"
 #include "drain/guards.hpp"
+#include "drain/option_table.hpp"
 #include "drain/order.hpp"
 #include "http/client.hpp"
 #include "k8s/label_selector.hpp"
@@ -44,10 +46,6 @@ std::optional<std::uint32_t> whole_number(std::string_view text) {
 }
 
 }  // namespace
-
-std::string any_text(const std::string&) {
-  return {};
-}
 
 std::string check_not_blank(const std::string& text) {
   return std::all_of(text.begin(), text.end(), is_blank) ? "it is empty" : "";
@@ -92,14 +90,8 @@ std::string check_label_key(const std::string& text) {
 }
 
 std::string check_label_selector(const std::string& text) {
-  const auto selector = k8s::parse_label_selector(text);
-  if (!selector) return selector.error().message();
-  return selector->empty() ? "an empty selector would match every pod" : "";
-}
-
-std::string check_drain_order(const std::string& text) {
-  const auto rule = drain::parse_order_rule(text);
-  return rule ? "" : rule.error().message();
+  const auto selector = drain::parse_pod_selector(text);
+  return selector ? "" : selector.error().message();
 }
 
 std::string check_listen_address(const std::string& text) {
@@ -118,11 +110,6 @@ std::string check_listen_address(const std::string& text) {
 std::string check_max_unavailable(const std::string& text) {
   const auto limit = parse_max_unavailable(text);
   return limit ? std::string() : limit.error().message();
-}
-
-std::string check_share(const std::string& text) {
-  const auto share = drain::parse_share(text);
-  return share ? std::string() : share.error().message();
 }
 
 std::string check_window(const std::string& text) {
@@ -154,6 +141,13 @@ std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes
     return "no exit code means yes, so the agent would never detect a needed reboot; add one, for example 1=yes";
   codes = std::move(result);
   return {};
+}
+
+std::string exit_codes_text(const std::map<int, bool>& codes) {
+  std::string text;
+  for (const auto& [code, answer] : codes)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", code, answer ? "yes" : "no");
+  return text;
 }
 
 std::string split_words(const std::string& text, std::vector<std::string>& words) {

@@ -9,9 +9,6 @@
 
 namespace haulout::agent {
 
-using ValueCheck = std::string (*)(const std::string&);
-
-std::string any_text(const std::string& text);
 std::string check_not_blank(const std::string& text);
 // For a namespace or a pool: one part of a Lease's name.
 std::string check_dns_label(const std::string& text);
@@ -22,19 +19,19 @@ std::string check_absolute_path(const std::string& text);
 std::string check_url(const std::string& text);
 std::string check_label_key(const std::string& text);
 std::string check_label_selector(const std::string& text);
-std::string check_drain_order(const std::string& text);
 // ":9090", "127.0.0.1:9090" or "[::1]:9090". Port 0 means any free port.
 std::string check_listen_address(const std::string& text);
 // A number from "0", or "0%" to "100%", see agent/gates/max_unavailable.hpp.
 std::string check_max_unavailable(const std::string& text);
-// A number from "1", or "1%" to "100%", see drain/guards.hpp.
-std::string check_share(const std::string& text);
 // The syntax of agent/gates/window.hpp. The zoneinfo of this machine must know the time zone.
 std::string check_window(const std::string& text);
 std::string check_blackout(const std::string& text);
 
 // Parses the meaning of a sentinel command's exit codes, like "0=yes,1=no". Returns what is wrong, or an empty text.
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes);
+
+// Returns the text that parse_exit_codes() reads as these codes.
+std::string exit_codes_text(const std::map<int, bool>& codes);
 
 // Splits a command into words, as shell_words() does. Returns what is wrong, or an empty text.
 std::string split_words(const std::string& text, std::vector<std::string>& words);

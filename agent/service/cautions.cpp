@@ -15,7 +15,7 @@ namespace haulout::agent {
 namespace {
 
 bool waits_for_ever(const AgentConfig& config) {
-  return config.slots == SlotsChoice::lease && config.drain_deadline == Duration::zero();
+  return config.slots == SlotsChoice::lease && !config.drain.timeout;
 }
 
 // In a container without the host's directory the agent would find no hook and pass each point silently.

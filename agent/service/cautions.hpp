@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/hosts/host_root.hpp"
 #include "k8s/client.hpp"
 

@@ -5,7 +5,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <memory>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/gates/node_gates.hpp"
 #include "k8s/auth_transport.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "agent/backends/detect.hpp"
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/service/host_access.hpp"
 #include "http/client.hpp"

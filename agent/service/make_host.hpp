@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/hooks/hook_programs.hpp"
 #include "agent/ports/host.hpp"
 #include "agent/service/host_access.hpp"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/hosts/host_root.hpp"
 #include "agent/node/own_pool.hpp"
 #include "agent/ports/slots.hpp"

@@ -4,13 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "drain/options.hpp"
 
 namespace haulout::agent {
 
-drain::Options drain_options_of(const AgentConfig& config);
 // `permitted` says whether the agent may read VolumeAttachments and PersistentVolumes, as found at the start. If not,
 // the drain does not wait for volumes. If so, it requires them to be detached. A later refusal then never counts as
 // detached (P4 in docs/reliability.md).

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "agent/config/option_values.hpp"
 #include "agent/config/read_config.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/process/logging.hpp"
 #include "agent/process/process.hpp"
 #include "agent/service/agent_service.hpp"
 #include "agent/service/options_of_config.hpp"
+#include "base/option.hpp"
 #include "base/text.hpp"
 #include "cli/options/help.hpp"
 #include "cli/terminal/console.hpp"
@@ -94,7 +94,7 @@ awaitable<int> run_agent(agent::Process& process, Settings settings) {
   int code = agent::exit_usage;
   if (const auto* problems = std::get_if<std::string>(&loaded)) {
     const std::string_view priority = writes_to_journal(process) ? journal_priority(agent::Severity::error) : "";
-    for (const std::string& problem : agent::split_at(*problems, '\n'))
+    for (const std::string& problem : split_at(*problems, '\n'))
       process.err.write(fmt::format("{}error: {}\n", priority, printable(problem)));
   } else {
     Program program(process, std::get<agent::AgentConfig>(std::move(loaded)));

@@ -6,6 +6,11 @@
 //   --force           --force true         for CLI11 a Boolean has a value, too; it never takes the next argument
 //   --dry-run         --dry-run ""         CLI11 would take the next argument; the parser then refuses the empty value
 //   -- x y            words x y            CLI11 would end the command here and read the rest as its parent's
+//
+// CLI11 finds the command and the flags in the arguments: long and short names, "-lVALUE", flags before the command,
+// and what is neither a flag nor a value. It does not convert or check values, and it prints no help: a row of a table
+// of options does both. The same row also reads HAULOUT_* variables and the configuration file, which CLI11 would read
+// in formats of its own. The flags of `agent` are only recorded, because their effect depends on those sources.
 #pragma once
 
 #include <string>

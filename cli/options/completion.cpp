@@ -28,7 +28,7 @@ bool takes_nodes(Command command) {
 std::vector<Flag> flags_of(Command command) {
   std::vector<Flag> flags =
       command == Command::version || command == Command::completion ? std::vector<Flag>() : all_flags(command);
-  flags.push_back({"help", 'h', Flag::Kind::boolean, "", "Explain the command.", {}});
+  flags.push_back({"help", 'h', Flag::Kind::boolean, "Explain the command.", {}});
   return flags;
 }
 
@@ -78,7 +78,7 @@ std::string bash_script() {
     cases += fmt::format("    {}) flags='{}' {} ;;\n", row.name, spellings(flags_of(row.command)), words);
   }
   std::vector<Flag> first = connection_flags();
-  first.push_back({"version", 0, Flag::Kind::boolean, "", "", {}});
+  first.push_back({"version", 0, Flag::Kind::boolean, "", {}});
   return fmt::format(R"SH(# bash completion for haulout
 _haulout() {{
   local cur=${{COMP_WORDS[COMP_CWORD]}} valued=' {0} ' command='' flags='' words='' nodes='' word i

@@ -1,5 +1,5 @@
-// Builds the help texts of the commands: what a command does, examples, and its flags from the table in flags.hpp. Also
-// maps commands to their names. Pure.
+// Builds the help texts of the commands: what a command does, examples, and its flags from flags.hpp. Also builds the
+// page docs/flags.md, and maps commands to their names. Pure.
 #pragma once
 
 #include <optional>
@@ -15,6 +15,8 @@ namespace haulout::cli {
 // calls it: "haulout" or "kubectl haulout".
 std::string help_text(std::optional<Command> command, std::string_view program);
 std::string version_text();
+// Returns docs/flags.md: the flags of all commands except `agent`, whose flags docs/configuration.md lists.
+std::string flags_page();
 
 // A command as the overview of the help lists it. command_rows() has them in that order, without the hidden command
 // `__complete`.

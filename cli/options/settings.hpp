@@ -1,5 +1,5 @@
 // The settings that the command line of `haulout` gives, as plain data: one struct for every command. The defaults of a
-// drain are those of `kubectl drain`.
+// drain are those of `kubectl drain` (drain/options.hpp).
 #pragma once
 
 #include <optional>
@@ -8,9 +8,11 @@
 #include <variant>
 #include <vector>
 
+#include "agent/config/agent_config.hpp"
 #include "agent/process/logging.hpp"
 #include "drain/options.hpp"
 #include "k8s/credentials.hpp"
+#include "rehearse/rehearsal.hpp"
 
 namespace haulout::cli {
 
@@ -51,10 +53,7 @@ struct RehearseSettings {
   std::optional<Duration> reboot_time;
   std::vector<std::string> drain_flags;  // names of the given flags that apply only to a single drain
   std::vector<std::string> snapshots;    // paths of snapshot files, "-" is stdin; empty: read the cluster
-  Duration ready_after = std::chrono::seconds(30);
-  std::optional<Duration> terminate_within;
-  // Times that volumes are assumed to need; unset: the defaults of rehearse::Assumptions.
-  std::optional<Duration> detach_within, attach_within;
+  rehearse::Assumptions assumptions;
 };
 
 struct Settings {
@@ -65,7 +64,7 @@ struct Settings {
   std::string selector;                     // label selector of the nodes to act on, instead of `nodes`
   bool selects = false;                     // --selector was given, even if it is empty
   bool in_a_pod = false;                    // the credential belongs to the pod in which this process runs
-  drain::Options drain = kubectl_defaults();
+  drain::Options drain = drain::kubectl_defaults();
   bool settle_given = false;  // --settle was given; otherwise --timeout limits its default
   PeopleSettings people;
   RehearseSettings rehearse;
@@ -79,10 +78,7 @@ struct Settings {
 
   // The namespace of Haulout's ConfigMap and Leases: -n, or the agent's default. The namespace of the kubeconfig is not
   // used, because it belongs to the user's own work.
-  std::string haulout_namespace() const { return connection.ns.empty() ? "haulout" : connection.ns; }
-
-  // The defaults in drain::Options are an agent's. A person who types a command gets the behaviour of kubectl instead.
-  static drain::Options kubectl_defaults();
+  std::string haulout_namespace() const { return connection.ns.empty() ? agent::AgentConfig().ns : connection.ns; }
 };
 
 }  // namespace haulout::cli

@@ -3,10 +3,10 @@
 #include <iostream>
 #include <iterator>
 
-#include "agent/config/option_values.hpp"
 #include "agent/config/read_config.hpp"
 #include "agent/process/exit_code.hpp"
 #include "base/files.hpp"
+#include "base/option.hpp"
 #include "base/text.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "rehearse/fleet_assumptions.hpp"
@@ -46,15 +46,6 @@ int not_played(Console& console, const Error& error) {
   return failed(console, error, error.code() == Errc::decode ? agent::exit_connection : agent::exit_not_done);
 }
 
-rehearse::Assumptions assumptions_of(const Settings& settings) {
-  rehearse::Assumptions assumptions;
-  assumptions.ready_after = settings.rehearse.ready_after;
-  assumptions.terminate_within = settings.rehearse.terminate_within;
-  if (settings.rehearse.detach_within) assumptions.detach_within = *settings.rehearse.detach_within;
-  if (settings.rehearse.attach_within) assumptions.attach_within = *settings.rehearse.attach_within;
-  return assumptions;
-}
-
 std::string title_of(const rehearse::Rehearsal& rehearsal) {
   std::vector<std::string> nodes;
   nodes.reserve(rehearsal.drains.size());
@@ -73,7 +64,7 @@ int report(Console& console, agent::Sink& out, const Settings& settings, int cod
 }
 
 int play_drains(Console& console, agent::Sink& out, const Settings& settings, rehearse::Snapshot snapshot) {
-  const rehearse::Assumptions assumptions = assumptions_of(settings);
+  const rehearse::Assumptions& assumptions = settings.rehearse.assumptions;
   const auto rehearsal = rehearse::rehearse({.snapshot = std::move(snapshot),
                                              .nodes = settings.nodes,
                                              .selector = settings.selector,
@@ -88,7 +79,7 @@ int play_drains(Console& console, agent::Sink& out, const Settings& settings, re
 int play_fleet(Console& console, agent::Sink& out, const Settings& settings, agent::AgentConfig config,
                rehearse::Snapshot snapshot) {
   rehearse::FleetInput input{
-      .snapshot = std::move(snapshot), .config = std::move(config), .assumptions = assumptions_of(settings)};
+      .snapshot = std::move(snapshot), .config = std::move(config), .assumptions = settings.rehearse.assumptions};
   if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
   const auto rehearsal = rehearse_fleet(input);
   if (!rehearsal) return not_played(console, rehearsal.error());
@@ -112,7 +103,7 @@ std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSett
   auto config =
       settings.config_file.empty() ? agent::read_config(flags, {}, std::nullopt) : agent::load_config(flags, {});
   if (auto* loaded = std::get_if<agent::AgentConfig>(&config)) return std::move(*loaded);
-  for (const std::string& problem : agent::split_at(std::get<std::string>(config), '\n'))
+  for (const std::string& problem : split_at(std::get<std::string>(config), '\n'))
     console.warn("error: " + printable(problem));
   return std::nullopt;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/config/option.hpp"
+#include "agent/config/agent_config.hpp"
 #include "agent/gates/gate.hpp"
 #include "tests/fleet/machine.hpp"
 #include "tests/worlds/faults.hpp"

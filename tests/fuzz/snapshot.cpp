@@ -21,7 +21,7 @@ static void one(std::string_view input) {
   rehearse::RehearsalInput rehearsal;
   rehearsal.snapshot = {.documents = {{std::string(input)}}, .stored = true};
   rehearsal.nodes = {"n1"};
-  rehearsal.drain = cli::Settings::kubectl_defaults();
+  rehearsal.drain = drain::kubectl_defaults();
   rehearsal.drain.policy.daemon_set = drain::Treatment::skip;
   rehearsal.assumptions.give_up = std::chrono::minutes(10);
   const auto played = rehearse::rehearse(rehearsal);

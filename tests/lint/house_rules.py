@@ -273,6 +273,28 @@ def own_words(tree):
                 yield Finding(path, number, "own_words", f"{document} is not in this tree")
 
 
+# The tables of options, and what makes flags, help and pages of them.
+OPTION_TABLES = ["drain/option_table.*", "agent/config/option_table.*", "agent/config/configuration_page.cpp", "cli/options/*"]
+DEFAULT_LITERALS = [
+    (r"\bchrono::(?:milli)?(?:seconds|minutes|hours)\(\s*\d", "a time"),
+    (r"\bshown_default\s*=\s*\"", "a shown default"),
+    (r"(?i)\bdefaults?(?: value)?(?: is|:)? (?:`|'|\\\"|\d|(?:true|false|on|off|unlimited|none|auto)\b)", "a default in a text"),
+    (r"\)\s*,\s*\"[^\"\n]*\"\s*,\s*\"", "a text between the values and the meaning of a row"),
+]
+
+
+def option_defaults(tree):
+    """The default of an option stands in its options struct and nowhere else: a row of a table of options, a help text
+    and a page take it from there (Values::show)."""
+    for path, text in tree.files.items():
+        if not at_home(path, OPTION_TABLES):
+            continue
+        for pattern, what in DEFAULT_LITERALS:
+            for found in re.finditer(pattern, text):
+                yield Finding(path, text.count("\n", 0, found.start()) + 1, "option_defaults",
+                              f"{what}: a default stands in the options struct, and is shown from there")
+
+
 def dev_commands(tree):
     """Every ./dev command in the documents exists."""
     commands = set(re.findall(r"^  ([a-z|]+)(?: \||\))", tree.files.get("dev", ""), re.M)) | {"help"}
@@ -393,7 +415,7 @@ def compare(path, text, run, remedy):
 
 
 RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, one_object_one_file, class_size, comment_width,
-         unfinished, own_words, dev_commands, scenarios, behaviours, formatting]
+         unfinished, own_words, option_defaults, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -76,6 +76,15 @@ SAMPLES = {
     "own_words": (
         [{"docs/a.md": "see /work/main/README\n"}, {"drain/a.cpp": "// as drain_notes.md 3.3 says\n"}, {"a.sh": "cp x ../shared/x\n"}],
         [{"docs/a.md": "see docs/b.md, [b](b.md) and https://example.org/c.md\n", "docs/b.md": "work/life\n"}]),
+    "option_defaults": (
+        [{"drain/option_table.cpp": '{"settle", duration<O>(&O::settle), "5s", "How long."},\n'},
+         {"agent/config/option_table.cpp": '{"soak", duration<C>(&C::soak),\n "0s",\n "How long."},\n'},
+         {"cli/options/flags.cpp": "limit.value_or(std::chrono::seconds(30))\n"},
+         {"cli/options/flags.cpp": 'flag.shown_default = "5s";\n'},
+         {"drain/option_table.cpp": '"How long it may take. The default is 5 minutes."\n'},
+         {"drain/option_table.cpp": '"Default: unlimited."\n'}],
+        [{"drain/option_table.cpp": '{"settle", duration<O>(&O::settle), "How long. The default is never more than half of it."},\n'},
+         {"agent/config/agent_config.hpp": HEADER + "Duration soak = std::chrono::minutes(5);\n"}]),
     "dev_commands": ([{"dev": DEV, "README.md": "run `./dev biuld`\n"}], [{"dev": DEV, "README.md": "`./dev build`, `./dev help`\n"}]),
     "scenarios": (
         [{**ENDS, "docs/scenarios.md": scenario_page({3: "| 3 | it ends | `Scenario.S03_Ends` |\n"})},

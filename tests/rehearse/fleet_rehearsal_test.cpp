@@ -145,7 +145,7 @@ TEST_F(FleetRehearsalTest, ADrainThatMayNotTakeForEverLetsTheOthersGo) {
   item("web-a")["metadata"].erase("ownerReferences");
   add_budget(1);
   items.back()["spec"]["selector"]["matchLabels"]["app"] = "lone";
-  input.config.drain_deadline = 10min;
+  input.config.drain.timeout = 10min;
   const FleetRehearsal rehearsal = play();
   EXPECT_FALSE(node_of(rehearsal, "n1").updated);
   EXPECT_TRUE(node_of(rehearsal, "n2").updated);

@@ -1,4 +1,4 @@
-#include "agent/config/configuration_page.hpp"
+#include "agent/config/option_table.hpp"
 
 #include <cstdlib>
 #include <fstream>
@@ -26,7 +26,7 @@ TEST(ConfigurationPageTest, HasARowForEveryOption) {
   const std::string page = configuration_page();
   for (const Option* option : options()) {
     EXPECT_THAT(page, HasSubstr("`--" + option->name + "` | ")) << option->name;
-    if (!option->shown_default.empty()) EXPECT_THAT(page, HasSubstr("`" + option->shown_default + "`"));
+    if (!option->shown_default().empty()) EXPECT_THAT(page, HasSubstr("`" + option->shown_default() + "`"));
   }
 }
 

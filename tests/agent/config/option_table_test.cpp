@@ -1,5 +1,8 @@
 #include "agent/config/option_table.hpp"
 
+#include <algorithm>
+#include <tuple>
+
 #include "tests/agent/config/support.hpp"
 
 namespace haulout::agent {
@@ -34,8 +37,8 @@ TEST(OptionTableTest, EveryRowIsWhole) {
     EXPECT_TRUE(seen.insert(option->name).second) << option->name << " stands twice in the table";
     EXPECT_TRUE(option->letter == 0 || letters.insert(option->letter).second) << option->letter;
     EXPECT_NE(option->values.form, "") << option->name;
-    EXPECT_TRUE(option->help.ends_with('.')) << option->name << " needs a sentence";
-    EXPECT_EQ(option->help.find('\n'), std::string::npos) << option->name;
+    EXPECT_TRUE(option->meaning.ends_with('.')) << option->name << " needs a sentence";
+    EXPECT_EQ(option->meaning.find('\n'), std::string::npos) << option->name;
     const bool counts =
         option->values.type == ValueType::number || option->values.type == ValueType::number_or_percentage;
     EXPECT_EQ(counts, !option->values.unit.empty())
@@ -48,12 +51,12 @@ TEST(OptionTableTest, EveryRowIsWhole) {
 TEST(OptionTableTest, TheShownDefaultIsTheDefault) {
   for (const Option* option : options()) {
     AgentConfig config;
-    if (option->shown_default.empty()) {
+    if (option->shown_default().empty()) {
       EXPECT_TRUE(option->empty_resets()) << option->name << " has a default and does not show it";
       continue;
     }
-    EXPECT_EQ(option->values.set(config, option->shown_default), "") << option->name;
-    EXPECT_EQ(config, AgentConfig()) << option->name << "=" << option->shown_default << " changes the default";
+    EXPECT_EQ(option->values.set(config, option->shown_default()), "") << option->name;
+    EXPECT_EQ(config, AgentConfig()) << option->name << "=" << option->shown_default() << " changes the default";
   }
 }
 
@@ -61,6 +64,36 @@ TEST(OptionTableTest, VariablesAreNamedAfterOptions) {
   EXPECT_EQ(find_option("pool")->variable(), "HAULOUT_POOL");
   EXPECT_EQ(find_option("lb-drain-wait")->variable(), "HAULOUT_LB_DRAIN_WAIT");
 }
+
+// The fields of the configuration. A new field does not compile here until it is added, and then
+// EveryOptionSetsItsField asks for its row. The fields of the drain have a test beside their table.
+auto fields_of(const AgentConfig& config) {
+  const auto& [config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
+               zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,
+               sentinel_interval, reboot_methods, reboot_command, reboot_limit, verify_limit, windows, blackouts,
+               blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff, prometheus_url, prometheus_query,
+               prometheus_token_file, prometheus_username, prometheus_password_file, prometheus_ca_file,
+               prometheus_cert_file, prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain,
+               lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address, log_format, verbosity, check,
+               release] = config;
+  return std::tie(config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label,
+                  max_unavailable, zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command,
+                  sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, reboot_limit, verify_limit,
+                  windows, blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff,
+                  prometheus_url, prometheus_query, prometheus_token_file, prometheus_username,
+                  prometheus_password_file, prometheus_ca_file, prometheus_cert_file, prometheus_key_file,
+                  prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir, hook_limit, hook_failure,
+                  metrics_address, log_format, verbosity, check, release);
+}
+
+template <std::size_t... I>
+std::vector<bool> changed(const AgentConfig& from, const AgentConfig& to, std::index_sequence<I...>) {
+  const auto left = fields_of(from);
+  const auto right = fields_of(to);
+  return {!(std::get<I>(left) == std::get<I>(right))...};
+}
+
+constexpr std::size_t number_of_fields = std::tuple_size_v<decltype(fields_of(AgentConfig()))>;
 
 struct Row {
   std::string name;
@@ -131,27 +164,33 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"prometheus-key-file", "/k", [](const C& c) { return c.prometheus_key_file == "/k"; }},
       {"prometheus-fail-mode", "open", [](const C& c) { return c.prometheus_fail_mode == FailMode::open; }},
       {"prometheus-max-age", "1h", [](const C& c) { return c.prometheus_max_age == Duration(1h); }},
-      {"max-concurrent", "1", [](const C& c) { return c.max_concurrent == 1; }},
-      {"max-concurrent", "unlimited", [](const C& c) { return c.max_concurrent == 0; }},
-      {"drain-deadline", "1h30m", [](const C& c) { return c.drain_deadline == Duration(90min); }},
-      {"settle", "0", [](const C& c) { return c.settle == Duration(0s); }},
-      {"emptydir", "refuse", [](const C& c) { return c.emptydir == Treatment::refuse; }},
-      {"unmanaged", "refuse", [](const C& c) { return c.unmanaged == Treatment::refuse; }},
-      {"unmanaged", "skip", [](const C& c) { return c.unmanaged == Treatment::skip; }},
-      {"pinned", "leave", [](const C& c) { return c.pinned == Treatment::skip; }},
-      {"leave-pods", "app=typha", [](const C& c) { return c.leave_pods == Strings{"app=typha"}; }},
-      {"finished", "evict", [](const C& c) { return c.finished == Treatment::evict; }},
-      {"ignore-do-not-disrupt", "true", [](const C& c) { return c.ignore_do_not_disrupt; }},
-      {"drain-order", "app=db=10", [](const C& c) { return c.drain_order == Strings{"app=db=10"}; }},
-      {"check-fit", "require", [](const C& c) { return c.check_fit == drain::FitPolicy::require; }},
-      {"wait-volumes", "false", [](const C& c) { return !c.wait_volumes; }},
-      {"volume-limit", "10m", [](const C& c) { return c.volume_limit == Duration(10min); }},
-      {"serialize-volumes", "true", [](const C& c) { return c.serialize_volumes; }},
-      {"reattach-limit", "90s", [](const C& c) { return c.reattach_limit == Duration(90s); }},
-      {"stuck-volume", "fail", [](const C& c) { return c.end_at_volume_limit; }},
-      {"max-unavailable-per-controller", "25%", [](const C& c) { return c.max_unavailable_per_controller == "25%"; }},
-      {"single-replica", "block", [](const C& c) { return c.single_replica == drain::SingleReplica::block; }},
-      {"canary", "30s", [](const C& c) { return c.canary == Duration(30s); }},
+      {"max-concurrent", "1", [](const C& c) { return c.drain.max_concurrent == 1; }},
+      {"max-concurrent", "unlimited", [](const C& c) { return c.drain.max_concurrent == 0; }},
+      {"drain-deadline", "1h30m", [](const C& c) { return c.drain.timeout == Duration(90min); }},
+      {"settle", "0", [](const C& c) { return c.drain.settle == Duration(0s); }},
+      {"emptydir", "refuse", [](const C& c) { return c.drain.policy.empty_dir == Treatment::refuse; }},
+      {"unmanaged", "refuse", [](const C& c) { return c.drain.policy.unmanaged == Treatment::refuse; }},
+      {"unmanaged", "skip", [](const C& c) { return c.drain.policy.unmanaged == Treatment::skip; }},
+      {"pinned", "leave", [](const C& c) { return c.drain.policy.pinned == Treatment::skip; }},
+      {"leave-pods", "app=typha",
+       [](const C& c) {
+         return c.drain.policy.leave.size() == 1 && c.drain.policy.leave[0].matches({{"app", "typha"}});
+       }},
+      {"finished", "evict", [](const C& c) { return c.drain.policy.finished == Treatment::evict; }},
+      {"ignore-do-not-disrupt", "true", [](const C& c) { return c.drain.policy.do_not_disrupt == Treatment::evict; }},
+      {"drain-order", "app=db=10",
+       [](const C& c) { return c.drain.order.size() == 1 && c.drain.order[0].order == 10; }},
+      {"check-fit", "require", [](const C& c) { return c.drain.fit == drain::FitPolicy::require; }},
+      {"wait-volumes", "false", [](const C& c) { return c.drain.volumes == drain::VolumeWait::off; }},
+      {"volume-limit", "10m", [](const C& c) { return c.drain.volume_limit == Duration(10min); }},
+      {"serialize-volumes", "true", [](const C& c) { return c.drain.volume_turns == drain::VolumeWait::if_permitted; }},
+      {"reattach-limit", "90s", [](const C& c) { return c.drain.reattach_limit == Duration(90s); }},
+      {"stuck-volume", "fail", [](const C& c) { return c.drain.end_at_volume_limit; }},
+      {"max-unavailable-per-controller", "25%",
+       [](const C& c) { return c.drain.guards.max_unavailable == drain::Share{25, true}; }},
+      {"single-replica", "block",
+       [](const C& c) { return c.drain.guards.single_replica == drain::SingleReplica::block; }},
+      {"canary", "30s", [](const C& c) { return c.drain.guards.canary == Duration(30s); }},
       {"lb-drain-wait", "30s", [](const C& c) { return c.lb_drain_wait == Duration(30s); }},
       {"hooks-dir", "/h", [](const C& c) { return c.hooks_dir == "/h"; }},
       {"hook-limit", "1m", [](const C& c) { return c.hook_limit == Duration(1min); }},
@@ -163,6 +202,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"release", "true", [](const C& c) { return c.release; }},
   };
   std::set<std::string> covered;
+  std::vector<bool> settable(number_of_fields);
   for (const Row& row : rows) {
     AgentConfig config;
     ASSERT_NE(find_option(row.name), nullptr) << row.name;
@@ -170,9 +210,13 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
     EXPECT_TRUE(row.holds(config)) << row.name << "=" << row.value;
     EXPECT_FALSE(row.holds(AgentConfig())) << row.name << "=" << row.value << " is the default and proves nothing";
     EXPECT_NE(config, AgentConfig());
+    const auto now = changed(AgentConfig(), config, std::make_index_sequence<number_of_fields>());
+    EXPECT_EQ(std::count(now.begin(), now.end(), true), 1) << row.name << " sets another field, too";
+    for (std::size_t i = 0; i < now.size(); ++i) settable[i] = settable[i] || now[i];
     covered.insert(row.name);
   }
   for (const std::string& name : names()) EXPECT_TRUE(covered.contains(name)) << name << " has no row here";
+  for (std::size_t i = 0; i < settable.size(); ++i) EXPECT_TRUE(settable[i]) << "no option sets field " << i;
 }
 
 }  // namespace

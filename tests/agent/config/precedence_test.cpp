@@ -30,14 +30,16 @@ const std::vector<Row>& rows() {
   using C = AgentConfig;
   static const std::vector<Row> table = {
       {"pool", "a", "b", "c", [](const C& c) { return c.pool; }, "a", "b", "c", ""},
-      {"unmanaged", "skip", "refuse", "skip", [](const C& c) { return std::to_string(static_cast<int>(c.unmanaged)); },
-       "1", "2", "1", "0"},
+      {"unmanaged", "skip", "refuse", "skip",
+       [](const C& c) { return std::to_string(static_cast<int>(c.drain.policy.unmanaged)); }, "1", "2", "1", "0"},
       {"ignore-do-not-disrupt", "true", "false", "true",
-       [](const C& c) { return c.ignore_do_not_disrupt ? "yes" : "no"; }, "yes", "no", "yes", "no"},
+       [](const C& c) { return c.drain.policy.do_not_disrupt == drain::Treatment::evict ? "yes" : "no"; }, "yes", "no",
+       "yes", "no"},
       {"ignore-do-not-disrupt", "false", "true", "false",
-       [](const C& c) { return c.ignore_do_not_disrupt ? "yes" : "no"; }, "no", "yes", "no", "no"},
-      {"max-concurrent", "7", "8", "9", [](const C& c) { return std::to_string(c.max_concurrent); }, "7", "8", "9",
-       "5"},
+       [](const C& c) { return c.drain.policy.do_not_disrupt == drain::Treatment::evict ? "yes" : "no"; }, "no", "yes",
+       "no", "no"},
+      {"max-concurrent", "7", "8", "9", [](const C& c) { return std::to_string(c.drain.max_concurrent); }, "7", "8",
+       "9", "5"},
       {"max-unavailable", "2", "10%", "20%", [](const C& c) { return c.max_unavailable; }, "2", "10%", "20%", "1"},
       {"soak", "1s", "1m", "1h", [](const C& c) { return in_seconds(c.soak); }, "1s", "60s", "3600s", "0s"},
       {"blocking-pod-selector", "f", "v1; v2", "[f1, f2]",
@@ -92,7 +94,7 @@ TEST(PrecedenceTest, OfARepeatedFlagTheLastStandsAndListsGrow) {
 TEST(PrecedenceTest, ASourceIsMixedWithOthersOptionByOption) {
   const AgentConfig config = config_of({{"settle", "1s"}}, {{"HAULOUT_POOL", "v"}, {"HAULOUT_SETTLE", "2s"}},
                                        a_file("pool: from-file\nsettle: 3s\nsoak: 4s\n"));
-  EXPECT_EQ(config.settle, Duration(1s));
+  EXPECT_EQ(config.drain.settle, Duration(1s));
   EXPECT_EQ(config.pool, "v");
   EXPECT_EQ(config.soak, Duration(4s));
 }

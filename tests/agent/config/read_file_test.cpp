@@ -36,10 +36,10 @@ TEST(ReadFileTest, ReadsWhatADocumentedFileHas) {
   EXPECT_EQ(config.blocking_pod_selectors, (Strings{"app=batch,stage=running", "backup"}));
   EXPECT_EQ(config.reboot_methods, (std::vector<RebootMethod>{RebootMethod::logind, RebootMethod::command}));
   EXPECT_EQ(config.reboot_command, (Strings{"/sbin/cycle", "--reason", "two words"}));
-  EXPECT_EQ(config.drain_deadline, Duration(2h));
-  EXPECT_EQ(config.settle, Duration(0s));
-  EXPECT_EQ(config.max_concurrent, 3u);
-  EXPECT_TRUE(config.ignore_do_not_disrupt);
+  EXPECT_EQ(config.drain.timeout, Duration(2h));
+  EXPECT_EQ(config.drain.settle, Duration(0s));
+  EXPECT_EQ(config.drain.max_concurrent, 3u);
+  EXPECT_TRUE(config.drain.policy.do_not_disrupt == drain::Treatment::evict);
   EXPECT_EQ(config.sentinel, "");
   EXPECT_EQ(config.soak, AgentConfig().soak);
   EXPECT_EQ(config.zone_label, "");
@@ -54,11 +54,14 @@ struct Good {
 TEST(ReadFileTest, YamlThatIsFine) {
   using C = AgentConfig;
   const std::vector<Good> rows = {
-      {"ignore-do-not-disrupt: yes", [](const C& c) { return c.ignore_do_not_disrupt; }},
-      {"ignore-do-not-disrupt: On", [](const C& c) { return c.ignore_do_not_disrupt; }},
-      {"ignore-do-not-disrupt: 'true'", [](const C& c) { return c.ignore_do_not_disrupt; }},
+      {"ignore-do-not-disrupt: yes",
+       [](const C& c) { return c.drain.policy.do_not_disrupt == drain::Treatment::evict; }},
+      {"ignore-do-not-disrupt: On",
+       [](const C& c) { return c.drain.policy.do_not_disrupt == drain::Treatment::evict; }},
+      {"ignore-do-not-disrupt: 'true'",
+       [](const C& c) { return c.drain.policy.do_not_disrupt == drain::Treatment::evict; }},
       {"ignore-do-not-disrupt: off", [](const C& c) { return c == C(); }},
-      {"max-concurrent: '4'", [](const C& c) { return c.max_concurrent == 4; }},
+      {"max-concurrent: '4'", [](const C& c) { return c.drain.max_concurrent == 4; }},
       {"max-unavailable: 4", [](const C& c) { return c.max_unavailable == "4"; }},
       {"pool: '010'", [](const C& c) { return c.pool == "010"; }},
       {"pool: 'on'", [](const C& c) { return c.pool == "on"; }},
@@ -69,11 +72,13 @@ TEST(ReadFileTest, YamlThatIsFine) {
       {"blackout: 2026-12-24", [](const C& c) { return c.blackouts == Strings{"2026-12-24"}; }},
       {"blackout: 22:30", [](const C& c) { return c.blackouts == Strings{"22:30"}; }},
       {"soak: 1.5h", [](const C& c) { return c.soak == Duration(90min); }},
-      {"soak: &s 5m\nsettle: *s", [](const C& c) { return c.soak == Duration(5min) && c.settle == Duration(5min); }},
+      {"soak: &s 5m\nsettle: *s",
+       [](const C& c) { return c.soak == Duration(5min) && c.drain.settle == Duration(5min); }},
       {"<<: {pool: a, soak: 1m}\npool: b", [](const C& c) { return c.pool == "b" && c.soak == Duration(1min); }},
-      {"{\"pool\": \"a\", \"settle\": \"1s\"}", [](const C& c) { return c.pool == "a" && c.settle == Duration(1s); }},
+      {"{\"pool\": \"a\", \"settle\": \"1s\"}",
+       [](const C& c) { return c.pool == "a" && c.drain.settle == Duration(1s); }},
       {"'pool': a", [](const C& c) { return c.pool == "a"; }},
-      {"pool: a\r\nsettle: 1s\r\n", [](const C& c) { return c.pool == "a" && c.settle == Duration(1s); }},
+      {"pool: a\r\nsettle: 1s\r\n", [](const C& c) { return c.pool == "a" && c.drain.settle == Duration(1s); }},
       {"\xEF\xBB\xBFpool: a", [](const C& c) { return c.pool == "a"; }},
       {"prometheus-query: 'up{job=\"\xC3\xA9\"}'\nprometheus-url: http://p",
        [](const C& c) { return c.prometheus_query == "up{job=\"\xC3\xA9\"}"; }},

@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 AgentConfig limited(std::string limit, Duration deadline = {}, SlotsChoice slots = SlotsChoice::lease) {
   AgentConfig config;
   config.max_unavailable = std::move(limit);
-  config.drain_deadline = deadline;
+  if (deadline != Duration::zero()) config.drain.timeout = deadline;
   config.slots = slots;
   return config;
 }

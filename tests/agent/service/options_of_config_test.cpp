@@ -100,10 +100,9 @@ TEST(SuitVolumes, WhatMayBeSeenIsRequiredAndWhatMayNotIsNotWaitedFor) {
       {true, true, false, VolumeWait::off, VolumeWait::off},
   };
   for (const Row& row : table) {
-    AgentConfig config;
-    config.wait_volumes = row.wait;
-    config.serialize_volumes = row.turns;
-    drain::Options options = drain_options_of(config);
+    drain::Options options =
+        config_of({{"wait-volumes", row.wait ? "true" : "false"}, {"serialize-volumes", row.turns ? "true" : "false"}})
+            .drain;
     suit_volumes(options, row.permitted);
     EXPECT_EQ(options.volumes, row.volumes) << row.wait << row.turns << row.permitted;
     EXPECT_EQ(options.volume_turns, row.volume_turns) << row.wait << row.turns << row.permitted;

@@ -1,6 +1,5 @@
 // Tests the command line of `haulout agent`. Its flags come from the table of options.
 #include "agent/config/option_table.hpp"
-#include "cli/options/agent_flags.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/options/help.hpp"
 
@@ -47,7 +46,7 @@ TEST(AgentCommandTest, NotesWhatWasGiven) {
 
 TEST(AgentCommandTest, EveryOptionIsAFlag) {
   for (const agent::Option* option : agent::options()) {
-    const bool boolean = option->values.type == agent::ValueType::boolean;
+    const bool boolean = option->values.type == ValueType::boolean;
     const std::string value = boolean ? "true" : "x";
     const Args args = boolean ? Args{"agent", "--" + option->name} : Args{"agent", "--" + option->name, value};
     EXPECT_THAT(noted(args), ElementsAre(Pair(option->name, value)));
@@ -94,8 +93,8 @@ TEST(AgentCommandTest, HelpHasEveryFlagInItsGroup) {
       at = immediate.out.find("\n" + group.title + ":\n", at);
       ASSERT_NE(at, std::string::npos) << group.title;
       for (const agent::Option& option : group.options) {
-        at = immediate.out.find("--" + option.name + (option.shown_default.empty() ? "\n" : "=" + option.shown_default),
-                                at);
+        const std::string shown = option.shown_default();
+        at = immediate.out.find("--" + option.name + (shown.empty() ? "\n" : "=" + shown), at);
         ASSERT_NE(at, std::string::npos) << option.name;
       }
     }

@@ -208,10 +208,10 @@ TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
               "--detach-within=40s", "--attach-within", "0s", "--ignore-daemonsets", "-o", "json"});
   EXPECT_EQ(settings.command, Command::rehearse);
   EXPECT_THAT(settings.rehearse.snapshots, ElementsAre("a.json", "-"));
-  EXPECT_EQ(settings.rehearse.ready_after, Duration(5s));
-  EXPECT_EQ(settings.rehearse.terminate_within, Duration(2s));
-  EXPECT_EQ(settings.rehearse.detach_within, Duration(40s));
-  EXPECT_EQ(settings.rehearse.attach_within, Duration(0s));
+  EXPECT_EQ(settings.rehearse.assumptions.ready_after, Duration(5s));
+  EXPECT_EQ(settings.rehearse.assumptions.terminate_within, Duration(2s));
+  EXPECT_EQ(settings.rehearse.assumptions.detach_within, Duration(40s));
+  EXPECT_EQ(settings.rehearse.assumptions.attach_within, Duration(0s));
   EXPECT_EQ(settings.drain.policy.daemon_set, Treatment::skip);
   EXPECT_EQ(settings.output, OutputFormat::json);
 }
@@ -224,7 +224,7 @@ TEST(CommandLineTest, RehearseAllIsAboutAFleet) {
   EXPECT_EQ(settings.rehearse.config_file, "haulout.yaml");
   EXPECT_EQ(settings.rehearse.max_unavailable, "10%");
   EXPECT_EQ(settings.rehearse.reboot_time, Duration(5min));
-  EXPECT_EQ(settings.rehearse.detach_within, Duration(40s));
+  EXPECT_EQ(settings.rehearse.assumptions.detach_within, Duration(40s));
   EXPECT_EQ(settings.timeline, "fleet.svg");
   EXPECT_TRUE(settings.nodes.empty());
 }

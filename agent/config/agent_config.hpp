@@ -1,5 +1,6 @@
-// The configuration of `haulout agent`, as plain data. The defaults are those of docs/configuration.md, which is made
-// from option_table.hpp. read_config() fills it, and checks every value and the combinations of values. No I/O.
+// The configuration of `haulout agent`, as plain data. The defaults of its options stand here, and those of the drain
+// in drain/options.hpp; help and docs/configuration.md show them. read_config() fills the struct, and checks every
+// value and the combinations of values. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "agent/gates/gate.hpp"
+#include "agent/hooks/hook_annotations.hpp"
+#include "agent/lifecycle/advance.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "agent/process/logging.hpp"
 #include "drain/options.hpp"
@@ -23,6 +27,8 @@ enum class HookFailure { stop, go_on };
 // The verdict of the alert gate if Prometheus does not answer. With `closed` the node waits.
 enum class FailMode { closed, open };
 
+inline constexpr const char* default_config_file = "/etc/haulout/config.yaml";
+
 // The default query of the alert gate. It leaves out the alerts of kube-prometheus that always fire or report no
 // problem: Watchdog always fires, to prove that alerts arrive; InfoInhibitor only mutes other alerts; alerts of
 // severity info or none report no problem.
@@ -31,7 +37,7 @@ inline constexpr const char* default_prometheus_query =
 
 struct AgentConfig {
   // Options that identify the agent and its node.
-  std::string config_file = "/etc/haulout/config.yaml";
+  std::string config_file = default_config_file;
   std::string node_name;  // if empty, the agent uses the node to which its credential is bound
   std::string ns = "haulout";
   std::string kubeconfig;  // if empty: $KUBECONFIG, the pod's ServiceAccount or the kubelet's kubeconfig
@@ -44,7 +50,7 @@ struct AgentConfig {
   std::string pool_label;             // key of the Node's label whose value is the pool
   std::string max_unavailable = "1";  // number or percentage of nodes, for example "3" or "10%"
   std::string zone_label;
-  Duration soak = Duration::zero();
+  Duration soak = LifecycleTimes{}.soak;
   std::string fleetlock_url;
 
   // How the agent detects that a reboot is needed, and how it reboots the machine.
@@ -56,16 +62,16 @@ struct AgentConfig {
   Duration sentinel_interval = std::chrono::minutes(1);
   std::vector<RebootMethod> reboot_methods{RebootMethod::logind, RebootMethod::systemd};  // tried in this order
   std::vector<std::string> reboot_command;
-  Duration reboot_limit = std::chrono::minutes(10);
-  Duration verify_limit = std::chrono::minutes(15);
+  Duration reboot_limit = LifecycleTimes{}.reboot_limit;
+  Duration verify_limit = LifecycleTimes{}.verify_limit;
 
   // Gates: conditions that must be open before an update begins.
   std::vector<std::string> windows;
   std::vector<std::string> blackouts;
   std::vector<std::string> blocking_pod_selectors;
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
-  std::uint32_t max_reboots_per_day = 3;  // 0: any number of reboots
-  Duration backoff = std::chrono::minutes(5);
+  std::uint32_t max_reboots_per_day = default_reboots_per_day;  // 0: any number of reboots
+  Duration backoff = LifecycleTimes{}.backoff;
   std::string prometheus_url;
   std::string prometheus_query = default_prometheus_query;
   std::string prometheus_token_file;
@@ -78,30 +84,12 @@ struct AgentConfig {
   Duration prometheus_max_age = Duration::zero();  // older alerts do not block; 0: alerts of any age block
 
   // How the agent drains its node.
-  std::uint32_t max_concurrent = 5;            // pods that are evicted or terminating at a time; 0: no limit
-  Duration drain_deadline = Duration::zero();  // longest time that a drain may take; 0: no limit
-  Duration settle = std::chrono::seconds(5);
-  drain::FitPolicy check_fit = drain::FitPolicy::off;
-  drain::Treatment emptydir = drain::Treatment::evict;
-  drain::Treatment unmanaged = drain::Treatment::evict;
-  drain::Treatment finished = drain::Treatment::skip;
-  bool ignore_do_not_disrupt = false;
-  drain::Treatment pinned = drain::Treatment::park;
-  std::vector<std::string> leave_pods;
-  std::vector<std::string> drain_order;
-  bool wait_volumes = true;
-  Duration volume_limit = std::chrono::minutes(2);  // a volume attached for longer counts as stuck; 0: never
-  bool end_at_volume_limit = false;
-  bool serialize_volumes = false;
-  Duration reattach_limit = Duration::zero();  // longest wait until another node has the volumes; 0: no wait
-  std::string max_unavailable_per_controller;  // number or percentage of its pods, "2" or "25%"; empty: no limit
-  drain::SingleReplica single_replica = drain::SingleReplica::allow;
-  Duration canary = Duration::zero();         // longest wait for the first replacement of a controller; 0: no wait
+  drain::Options drain = drain::agent_defaults();
   Duration lb_drain_wait = Duration::zero();  // wait after leaving external load balancers; 0: the node stays
 
   // Hooks: programs that the agent runs during an update.
   std::string hooks_dir = "/etc/haulout/hooks.d";
-  Duration hook_limit = std::chrono::minutes(5);
+  Duration hook_limit = HookRules{}.limit;
   HookFailure hook_failure = HookFailure::stop;
 
   // Metrics and log.

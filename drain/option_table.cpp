@@ -1,0 +1,311 @@
+#include "drain/option_table.hpp"
+
+#include <limits>
+
+namespace haulout::drain {
+namespace {
+
+using O = Options;
+
+constexpr std::int64_t many = 1'000'000;
+constexpr std::int64_t any_negative = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t largest_int32 = std::numeric_limits<std::int32_t>::max();
+
+enum class Users { command, agent, both };
+
+struct Row {
+  Users users = Users::both;
+  OptionOf<Options> option;
+  // What follows the common meaning for one user.
+  std::string for_command{};
+  std::string for_agent{};
+};
+
+constexpr const char* guards_need_rights =
+    "Requires additional RBAC permissions (kustomize component guards): see [guards](guards.md).";
+
+// True means that the pods are evicted, false that they stop the drain.
+Values<O> evicts(std::function<void(O&, Treatment)> set, std::function<Treatment(const O&)> get) {
+  return boolean<O>({[get](const O& o) { return get(o) == Treatment::evict; },
+                     [set](O& o, bool evict) { set(o, evict ? Treatment::evict : Treatment::refuse); }});
+}
+
+// A person who asks for a wait wants it or an error. An agent that may not see volumes works without the wait.
+Values<O> waits(VolumeWait O::* field, OptionUser user) {
+  const VolumeWait on = user == OptionUser::agent ? VolumeWait::if_permitted : VolumeWait::required;
+  return boolean<O>({[field](const O& o) { return o.*field != VolumeWait::off; },
+                     [field, on](O& o, bool wait) { o.*field = wait ? on : VolumeWait::off; }});
+}
+
+Values<O> pod_selector() {
+  const auto set = [](O& o, const std::string& text) -> std::string {
+    auto selector = k8s::parse_label_selector(text);
+    if (!selector) return selector.error().message();
+    o.policy.pod_selector = *std::move(selector);
+    return {};
+  };
+  return {ValueType::text, "label selector", "", {}, set, [](const O& o) { return to_string(o.policy.pod_selector); }};
+}
+
+Values<O> unavailable_share() {
+  const auto set = [](O& o, const std::string& text) -> std::string {
+    const auto share = parse_share(text);
+    if (!share) return share.error().message();
+    o.guards.max_unavailable = *share;
+    return {};
+  };
+  const auto show = [](const O& o) {
+    return o.guards.max_unavailable ? to_string(*o.guards.max_unavailable) : std::string();
+  };
+  return {ValueType::number_or_percentage, "number, percentage", "pods", {}, set, show};
+}
+
+// kubectl's --timeout: a negative value gives up at once.
+Values<O> timeout() {
+  const auto set = [](O& o, const std::string& text) -> std::string {
+    const auto parsed = parse_duration(text);
+    if (!parsed) return parsed.error().message();
+    // A negative timeout becomes the shortest one, which has passed when the drain begins.
+    const Duration limit = *parsed < Duration::zero() ? Duration(1) : *parsed;
+    o.timeout = limit == Duration::zero() ? std::nullopt : std::optional<Duration>(limit);
+    return {};
+  };
+  return {ValueType::duration, "duration", "", {}, set, [](const O& o) {
+            return written_duration(o.timeout.value_or(Duration::zero()));
+          }};
+}
+
+Field<O, Duration> deadline() {
+  return {[](const O& o) { return o.timeout.value_or(Duration::zero()); },
+          [](O& o, Duration limit) {
+            o.timeout = limit == Duration::zero() ? std::nullopt : std::optional<Duration>(limit);
+          }};
+}
+
+Field<O, std::int64_t> grace_period() {
+  return {[](const O& o) { return o.grace_seconds.value_or(-1); },
+          [](O& o, std::int64_t seconds) {
+            o.grace_seconds = seconds < 0 ? std::nullopt : std::optional<std::int64_t>(seconds);
+          }};
+}
+
+Field<O, std::int64_t> skip_terminating() {
+  using std::chrono::seconds;
+  return {[](const O& o) {
+            const auto& after = o.policy.skip_terminating_after;
+            return after ? std::chrono::duration_cast<seconds>(*after).count() : 0;
+          },
+          [](O& o, std::int64_t count) {
+            o.policy.skip_terminating_after = count > 0 ? std::optional<Duration>(seconds(count)) : std::nullopt;
+          }};
+}
+
+Field<O, bool> respects(bool negated) {
+  return {[negated](const O& o) { return (o.policy.do_not_disrupt == Treatment::park) != negated; },
+          [negated](O& o, bool on) { o.policy.do_not_disrupt = on != negated ? Treatment::park : Treatment::evict; }};
+}
+
+// The options that kubectl drain has, too. Only the command has them.
+std::vector<Row> kubectl_rows() {
+  const auto of_command = [](OptionOf<O> option) { return Row{Users::command, std::move(option)}; };
+  return {
+      of_command({"chunk-size", integer<O>(&O::page_size, "objects", 0, std::numeric_limits<std::uint32_t>::max()),
+                  "Return large lists in chunks of this many objects rather than all at once. 0 disables chunks."}),
+      of_command(
+          {"delete-emptydir-data",
+           evicts([](O& o, Treatment t) { o.policy.empty_dir = t; }, [](const O& o) { return o.policy.empty_dir; }),
+           "Continue even if there are pods using emptyDir (local data that is deleted with the pods)."}),
+      of_command({"disable-eviction", boolean<O>(&O::delete_instead_of_evict),
+                  "Delete pods instead of evicting them. This bypasses PodDisruptionBudgets, use with caution."}),
+      of_command({"dry-run",
+                  choice<O, DryRunMode>(
+                      &O::dry_run,
+                      {{"none", DryRunMode::none}, {"client", DryRunMode::client}, {"server", DryRunMode::server}}),
+                  "Print what would be done, and do not do it. client: send no change. server: send every change with "
+                  "dryRun=All, so that the server checks it without persisting it."}),
+      of_command({"force",
+                  evicts([](O& o, Treatment t) { o.policy.unmanaged = o.policy.orphaned_daemon_set = t; },
+                         [](const O& o) { return o.policy.unmanaged; }),
+                  "Continue even if there are pods that do not declare a controller, or whose DaemonSet does not exist "
+                  "any more. Nothing creates them again."}),
+      of_command({"grace-period", integer<O>(grace_period(), "seconds", any_negative, largest_int32),
+                  "Period of time in seconds given to each pod to terminate gracefully. If negative, the pod's own "
+                  "value is used."}),
+      of_command({"ignore-daemonsets",
+                  boolean<O>({[](const O& o) { return o.policy.daemon_set == Treatment::skip; },
+                              [](O& o, bool on) { o.policy.daemon_set = on ? Treatment::skip : Treatment::refuse; }}),
+                  "Ignore DaemonSet-managed pods. They stay on the node."}),
+      of_command({"pod-selector", pod_selector(), "Label selector to filter pods on the node. The other pods stay."}),
+      of_command({"skip-wait-for-delete-timeout",
+                  integer<O>(skip_terminating(), "seconds", any_negative, largest_int32),
+                  "Do not wait for a pod whose deletionTimestamp is older than this many seconds. 0 or less: wait for "
+                  "every pod."}),
+      of_command({"timeout", timeout(),
+                  "How long to wait before giving up on a node (90s, 5m, 1h30m). 0 means infinite; a negative value "
+                  "gives up at once, as in kubectl."}),
+  };
+}
+
+std::vector<Row> rows_of_limits() {
+  return {
+      {Users::both,
+       {"max-concurrent", number_or_word<O>(&O::max_concurrent, "pods", "unlimited", many),
+        "How many pods may be evicted or terminating at the same time. With a limit, replacements find capacity, and "
+        "registries and storage are not overloaded. PodDisruptionBudgets apply either way."}},
+      {Users::agent,
+       {"drain-deadline", duration<O>(deadline(), Zero::allowed),
+        "How long a drain may take. Then the agent cancels it, uncordons the node and tries again later; 0 disables "
+        "the limit."}},
+      {Users::both,
+       {"settle", duration<O>(&O::settle, Zero::allowed),
+        "How long the node must have been cordoned and empty before it counts as drained. Pods that were being "
+        "scheduled arrive late."},
+       "The default is never more than half of --timeout."},
+      {Users::both,
+       {"check-fit",
+        choice<O, FitPolicy>(&O::fit, {{"off", FitPolicy::off},
+                                       {"warn", FitPolicy::warn},
+                                       {"block", FitPolicy::block},
+                                       {"require", FitPolicy::require}}),
+        "Check before a drain whether the pods fit on other nodes, as the scheduler would. warn: report the pods that "
+        "do not fit, or for which it is unknown. block: do not drain while a pod does not fit. require: drain only if "
+        "all are known to fit. Each check lists all nodes and pods of the cluster."},
+       "It needs the permission to do so."},
+  };
+}
+
+std::vector<Row> rows_of_pods() {
+  using T = Treatment;
+  return {
+      {Users::agent,
+       {"emptydir", choice<O, T>({&O::policy, &Policy::empty_dir}, {{"evict", T::evict}, {"refuse", T::refuse}}),
+        "What to do with pods that use emptyDir. Their local data is deleted with them."}},
+      {Users::agent,
+       {"unmanaged",
+        choice<O, T>({&O::policy, &Policy::unmanaged}, {{"evict", T::evict}, {"refuse", T::refuse}, {"skip", T::skip}}),
+        "What to do with pods without a controller. Nothing creates them again."}},
+      {Users::agent,
+       {"finished", choice<O, T>({&O::policy, &Policy::finished}, {{"skip", T::skip}, {"evict", T::evict}}),
+        "What to do with pods that have Succeeded or Failed."}},
+      {Users::agent,
+       {"ignore-do-not-disrupt", boolean<O>(respects(true)),
+        "Evict pods that are annotated do-not-disrupt or safe-to-evict=false, instead of waiting for them."}},
+      {Users::command,
+       {"respect-do-not-disrupt", boolean<O>(respects(false)),
+        "Do not evict pods that are annotated do-not-disrupt or safe-to-evict=false, but wait until the annotation is "
+        "removed."}},
+      {Users::both,
+       {"pinned", choice<O, T>({&O::policy, &Policy::pinned}, {{"wait", T::park}, {"leave", T::skip}}),
+        "What to do with pods that their controller creates on the cordoned node again and again, because they "
+        "tolerate every taint or are bound to the node. wait: wait until a person changes that. leave: they stay."},
+       "The report names them.",
+       "They go down with the machine, and an Event names them."},
+      {Users::agent,
+       {"leave-pods",
+        list<O, k8s::LabelSelector>([](O& o) -> auto& { return o.policy.leave; }, "label selector", parse_pod_selector),
+        "Pods that match stay on the node and go down with the machine. The agent neither evicts them nor waits for "
+        "them. Several may be given."}},
+      {Users::both,
+       {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
+        "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "
+        "pods with the label app=db. All other pods have 0. Several may be given, and the first that selects a pod "
+        "counts. A pod's own annotation haulout.dev/drain-order takes precedence."}},
+  };
+}
+
+std::vector<Row> rows_of_volumes(OptionUser user) {
+  return {
+      {Users::both,
+       {"wait-volumes", waits(&O::volumes, user),
+        "Also wait until the volumes of the evicted pods are detached from the node, which means that their "
+        "VolumeAttachments are deleted."},
+       "Requires permission to list and watch volumeattachments and to get persistentvolumes.",
+       "If the agent has no permission to list them when it starts, as with a kubelet's credentials, it logs a warning "
+       "and does not wait. If it loses the permission later, it starts no drain."},
+      {Users::both,
+       {"volume-limit", duration<O>(&O::volume_limit, Zero::allowed),
+        "With `--wait-volumes`: report a volume as stuck if it is still attached this long after its last pod was "
+        "deleted. With `--serialize-volumes` the next pod is then evicted. 0: no volume counts as stuck."}},
+      {Users::both,
+       {"stuck-volume", choice<O, bool>(&O::end_at_volume_limit, {{"wait", false}, {"fail", true}}),
+        "With `--wait-volumes`: what to do about a stuck volume (`--volume-limit`). wait: the drain reports it and "
+        "continues to wait. fail: the drain fails."},
+       "",
+       "Then the agent uncordons the node and tries again later."},
+      {Users::both,
+       {"serialize-volumes", waits(&O::volume_turns, user),
+        "Evict pods whose volumes belong to the same CSI driver one at a time, for storage that attaches and detaches "
+        "slowly. The next pod follows when the one before is deleted and its volumes are detached, or are stuck "
+        "(`--volume-limit`)."},
+       "Requires the permissions of --wait-volumes.",
+       "If the agent has no permission to list VolumeAttachments when it starts, it evicts these pods side by side, "
+       "and reports that."},
+      {Users::both,
+       {"reattach-limit", duration<O>(&O::reattach_limit, Zero::allowed),
+        "With `--wait-volumes` or `--serialize-volumes`: when the volumes of a pod are detached, wait up to this long "
+        "until another node has attached them, before the next pod of that driver is evicted and before the drain "
+        "ends. When the time is over, the drain warns and continues. 0: do not wait."}},
+  };
+}
+
+// The guards, which protect pods beside PodDisruptionBudgets.
+std::vector<Row> rows_of_guards() {
+  using S = SingleReplica;
+  return {
+      {Users::both,
+       {"max-unavailable-per-controller", unavailable_share(),
+        "How many pods of a controller may be evicted without a Ready replacement: a number, or a percentage of its "
+        "replicas (rounded down, but at least one). PodDisruptionBudgets still apply, and nothing is written to the "
+        "cluster for it."},
+       "",
+       guards_need_rights},
+      {Users::both,
+       {"single-replica",
+        choice<O, S>({&O::guards, &Guards::single_replica},
+                     {{"allow", S::allow}, {"warn", S::warn}, {"block", S::block}}),
+        "What to do with a pod that is the only one of its controller. allow: evict it. warn: evict it and warn. "
+        "block: do not drain the node."},
+       "",
+       guards_need_rights},
+      {Users::both,
+       {"canary", duration<O>({&O::guards, &Guards::canary}, Zero::allowed),
+        "Evict one pod of each controller first, and the others when its replacement is scheduled, or after this "
+        "time. No further pod is evicted while a replacement cannot be scheduled. 0: off."},
+       "",
+       guards_need_rights},
+      {Users::command,
+       {"uncordon-on-failure", boolean<O>(&O::restore_cordon_on_failure),
+        "If the drain fails, restore the cordon as it was before. Without this flag the node stays cordoned, as with "
+        "kubectl."}},
+  };
+}
+
+bool has(Users users, OptionUser user) {
+  return users == Users::both || (users == Users::command) == (user == OptionUser::command);
+}
+
+}  // namespace
+
+std::vector<OptionOf<Options>> option_table(OptionUser user) {
+  std::vector<OptionOf<Options>> table;
+  for (auto& rows : {kubectl_rows(), rows_of_limits(), rows_of_pods(), rows_of_volumes(user), rows_of_guards()})
+    for (const Row& row : rows) {
+      if (!has(row.users, user)) continue;
+      OptionOf<Options>& option = table.emplace_back(row.option);
+      const std::string& more = user == OptionUser::command ? row.for_command : row.for_agent;
+      if (!more.empty()) option.meaning += " " + more;
+    }
+  return table;
+}
+
+Options defaults_of(OptionUser user) {
+  return user == OptionUser::command ? kubectl_defaults() : agent_defaults();
+}
+
+Result<k8s::LabelSelector> parse_pod_selector(const std::string& text) {
+  auto selector = k8s::parse_label_selector(text);
+  if (selector && selector->empty()) return Error(Errc::invalid, "an empty selector would match every pod");
+  return selector;
+}
+
+}  // namespace haulout::drain
