@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "cli/drain/report_json.hpp"
 #include "cli/program/advice.hpp"
-#include "rehearse/timeline_file.hpp"
+#include "rehearse/charts.hpp"
 
 namespace haulout::cli {
 

@@ -1,5 +1,5 @@
 // Tests that a rehearsal of a running cluster reads it page by page and writes nothing.
-#include "rehearse/snapshot_json.hpp"
+#include "rehearse/snapshot.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
