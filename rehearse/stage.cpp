@@ -6,7 +6,7 @@
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
 #include "sim/loader.hpp"
-#include "sim/play.hpp"
+#include "sim/virtual_clock.hpp"
 
 namespace haulout::rehearse {
 
