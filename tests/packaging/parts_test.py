@@ -26,7 +26,7 @@ def objects(text):
             yield library.split("_")[1], name
         elif library in ("worlds", "scenario_support", "seeded_runs", "schedules", "fleet_support"):
             yield "tests", name
-    for folder, name in set(re.findall(r"(?:^|[\s:])(\w+)/(?:[\w/-]+/)?CMakeFiles/\w+\.dir/([\w./-]+)\.cpp\.o", text, re.M)):
+    for folder, name in set(re.findall(r"(?:^|[\s:])(\w+)/(?:[\w/-]+/)?CMakeFiles/[\w.-]+\.dir/([\w./-]+)\.cpp\.o", text, re.M)):
         yield folder, name.rsplit("/", 1)[-1]
 
 
