@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 class DemoMachinesTest : public testing::RealTimeTest {
  protected:
   SeededRng rng{1};
-  sim::TestCluster cluster{context.get_executor(), clock, rng};
+  sim::Cluster cluster{context.get_executor(), clock, rng};
   DemoJudge judge{clock.now()};
   fs::path directory;
   fs::path root() const { return directory / "n1"; }
