@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/audit.hpp"
+#include "sim/call.hpp"
 #include "sim/store.hpp"
 
 namespace haulout::demo {

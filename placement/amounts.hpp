@@ -1,13 +1,21 @@
-// Amounts of resources: what pods request, and what nodes have. Sums are clamped instead of overflowing. Pure.
+// Amounts of resources: what pods request, what nodes have, and quantities as the API writes them. Sums are clamped
+// instead of overflowing. Pure.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "placement/objects.hpp"
 
 namespace haulout::placement {
+
+// Parses a quantity: "500m", "2", "1.5", "128Mi", "1e3".
+// Returns the quantity in thousandths of its unit, rounded up as the API does. Returns nothing if it is not a quantity
+// or the result is beyond ±9.2e18.
+std::optional<std::int64_t> thousandths(std::string_view quantity);
 
 using Amounts = std::map<std::string, std::int64_t>;  // in thousandths, by the name of the resource
 

@@ -3,11 +3,137 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <limits>
 
 #include "placement/selector.hpp"
 
 namespace haulout::placement {
+namespace {
+
+std::optional<std::int64_t> whole(const std::string& text) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  return failure == std::errc() && stop == end ? std::optional(value) : std::nullopt;
+}
+
+bool holds(const Json& expression, const std::string* value) {
+  const std::string op = text(expression, "/operator");
+  const Json& values = at(expression, "/values");
+  if (op == "Exists") return value != nullptr;
+  if (op == "DoesNotExist") return value == nullptr;
+  const bool listed = value != nullptr && values.is_array() && std::count(values.begin(), values.end(), *value) > 0;
+  if (op == "In") return listed;
+  if (op == "NotIn") return !listed;
+  if (value == nullptr || !values.is_array() || values.empty() || !values[0].is_string()) return false;
+  const auto left = whole(*value), right = whole(values[0].get<std::string>());
+  if (!left || !right) return false;
+  return op == "Gt" ? *left > *right : op == "Lt" && *left < *right;
+}
+
+// Evaluates one of nodeSelectorTerms: all its expressions must hold. A term without expressions matches nothing.
+bool term_matches(const Json& term, const Json& node) {
+  const Json& expressions = at(term, "/matchExpressions");
+  const Json& fields = at(term, "/matchFields");
+  if (expressions.empty() && fields.empty()) return false;
+  for (const Json& expression : expressions) {
+    const auto value = label(node, text(expression, "/key"));
+    if (!holds(expression, value ? &*value : nullptr)) return false;
+  }
+  const std::string name = name_of(node);
+  for (const Json& field : fields)
+    if (text(field, "/key") != "metadata.name" || !holds(field, &name)) return false;
+  return true;
+}
+
+}  // namespace
+
+bool tolerates_node(const Json& pod, const Json& node) {
+  for (const Json& taint : at(node, "/spec/taints")) {
+    const std::string effect = text(taint, "/effect");
+    if (effect != "PreferNoSchedule" && !tolerates(pod, text(taint, "/key"), effect, text(taint, "/value")))
+      return false;
+  }
+  return true;
+}
+
+bool wants_node(const Json& pod, const Json& node) {
+  const Json& selector = at(pod, "/spec/nodeSelector");
+  if (selector.is_object())
+    for (const auto& [key, value] : selector.items()) {
+      const auto has = label(node, key);
+      if (!has || value != *has) return false;
+    }
+  const Json& terms =
+      at(pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms");
+  return !terms.is_array() ||
+         std::any_of(terms.begin(), terms.end(), [&](const Json& term) { return term_matches(term, node); });
+}
+
+namespace {
+
+bool has_host_port(const Json& pod) {
+  for (const char* containers : {"/spec/containers", "/spec/initContainers"})
+    for (const Json& container : at(pod, containers))
+      for (const Json& port : at(container, "/ports"))
+        if (number(port, "/hostPort") != 0) return true;
+  return false;
+}
+
+// All kinds of volumes count, except those that every node provides for any number of pods.
+bool has_bound_volume(const Json& pod) {
+  constexpr std::array everywhere = {"configMap", "downwardAPI", "emptyDir",  "gitRepo", "hostPath",
+                                     "image",     "nfs",         "projected", "secret"};
+  const Json& volumes = at(pod, "/spec/volumes");
+  return std::any_of(volumes.begin(), volumes.end(), [&](const Json& volume) {
+    return std::none_of(everywhere.begin(), everywhere.end(), [&](const char* kind) { return volume.contains(kind); });
+  });
+}
+
+bool hard_spread(const Json& pod) {
+  const Json& constraints = at(pod, "/spec/topologySpreadConstraints");
+  return std::any_of(constraints.begin(), constraints.end(),
+                     [](const Json& constraint) { return text(constraint, "/whenUnsatisfiable") != "ScheduleAnyway"; });
+}
+
+}  // namespace
+
+bool far_reaching(const Json& pod) {
+  for (const Json& term : at(pod, "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution")) {
+    const Json& namespaces = at(term, "/namespaceSelector");
+    if (namespaces.is_object() && !namespaces.empty()) return true;
+    if (!at(term, "/matchLabelKeys").empty() || !at(term, "/mismatchLabelKeys").empty()) return true;
+  }
+  return false;
+}
+
+bool compares_taints(const Json& pod) {
+  const Json& tolerations = at(pod, "/spec/tolerations");
+  return std::any_of(tolerations.begin(), tolerations.end(), [](const Json& toleration) {
+    const std::string op = text(toleration, "/operator");
+    return !op.empty() && op != "Equal" && op != "Exists";
+  });
+}
+
+std::vector<std::string> not_weighed(const Json& pod) {
+  std::vector<std::string> result;
+  const auto add = [&result](bool holds, const char* what) {
+    if (holds) result.emplace_back(what);
+  };
+  add(has_bound_volume(pod), "volumes");
+  add(hard_spread(pod), "topology spread");
+  add(!at(pod, "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution").empty(), "pod affinity");
+  add(far_reaching(pod), "anti-affinity across namespaces or by label keys");
+  add(has_host_port(pod), "host ports");
+  add(!at(pod, "/spec/resourceClaims").empty() || !claimed_resources(pod).empty(), "resource claims");
+  add(has_scheduling_gates(pod), "scheduling gates");
+  add(!foreign_scheduler(pod).empty(), "another scheduler");
+  add(compares_taints(pod), "tolerations that compare");
+  return result;
+}
+
 namespace {
 
 const Json& anti_affinity(const Json& pod) {

@@ -7,19 +7,102 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
-#include "rehearse/fleet_assumptions.hpp"
 #include "rehearse/fleet_machine.hpp"
 #include "rehearse/fleet_world_json.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
-#include "rehearse/world_volumes_json.hpp"
 #include "retry/task_group.hpp"
 
 namespace haulout::rehearse {
+
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 namespace {
+
+template <class Predicate>
+Duration time_in(const FleetNode& node, WallTime end, Predicate counts) {
+  Duration sum{};
+  for (const FleetPhase& phase : node.phases)
+    if (counts(phase.state)) sum += phase.until.value_or(end) - phase.from;
+  return sum;
+}
+
+}  // namespace
+
+bool is_out(agent::State state) {
+  return state == agent::State::draining || state == agent::State::ready || state == agent::State::rebooting ||
+         state == agent::State::verifying || state == agent::State::uncordoning;
+}
+
+std::optional<WallTime> turn_of(const FleetNode& node) {
+  for (const FleetPhase& phase : node.phases)
+    if (phase.state == agent::State::draining) return phase.from;
+  return std::nullopt;
+}
+
+Duration drained_in(const FleetNode& node, WallTime end) {
+  return time_in(node, end, [](agent::State state) { return state == agent::State::draining; });
+}
+
+Duration out_of_service(const FleetNode& node, WallTime end) {
+  return time_in(node, end, is_out);
+}
+
+std::size_t most_out_at_once(const std::vector<FleetNode>& nodes) {
+  // A node that returns at the moment at which another one leaves was not unavailable together with it: -1 sorts before
+  // +1.
+  std::vector<std::pair<WallTime, int>> steps;
+  for (const FleetNode& node : nodes)
+    for (const FleetPhase& phase : node.phases) {
+      if (!is_out(phase.state)) continue;
+      steps.emplace_back(phase.from, 1);
+      if (phase.until) steps.emplace_back(*phase.until, -1);
+    }
+  std::sort(steps.begin(), steps.end());
+  int out = 0;
+  int most = 0;
+  for (const auto& [at, step] : steps) most = std::max(most, out += step);
+  return static_cast<std::size_t>(most);
+}
+
+std::optional<Error> unplayable(const agent::AgentConfig& config) {
+  if (config.slots != agent::SlotsChoice::fleetlock) return std::nullopt;
+  return Error(Errc::invalid,
+               "a rehearsal cannot use a FleetLock server, because only the server knows which node gets a slot; "
+               "rehearse with a copy of the configuration that has slots: lease, and max-unavailable as on the server");
+}
+
+namespace {
+
+bool names_hooks(const agent::AgentConfig& config) {
+  const agent::AgentConfig defaults;
+  return config.hooks_dir != defaults.hooks_dir || config.hook_limit != defaults.hook_limit ||
+         config.hook_failure != defaults.hook_failure;
+}
+
+// Returns a phrase for each assumption of the rehearsal, to be shown after "assumed: ". `forgotten` is what the
+// rehearsal has removed from the snapshot.
+std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten) {
+  const agent::AgentConfig& config = input.config;
+  std::vector<std::string> assumed;
+  assumed.push_back(
+      fmt::format("every Ready node needs one reboot; a machine is down for {}, and its agent starts {} after that",
+                  format_duration(input.reboot_time), format_duration(agent_start)));
+  if (config.reboot_methods == std::vector{agent::RebootMethod::none})
+    assumed.emplace_back("another program reboots each machine as soon as its node is ready");
+  if (config.slots == agent::SlotsChoice::none)
+    assumed.emplace_back("according to the configuration (slots: none), no node waits for another");
+  if (!config.prometheus_url.empty()) assumed.emplace_back("no alert fires: Prometheus is not queried");
+  if (names_hooks(config) || !forgotten.hooks.empty()) {
+    assumed.push_back("hooks do not run, and take no time");
+    if (!forgotten.hooks.empty()) assumed.back() += " (nodes have annotation hooks: " + some_of(forgotten.hooks) + ")";
+  }
+  if (!forgotten.pauses.empty()) assumed.push_back("all pauses are ended: " + some_of(forgotten.pauses));
+  if (!forgotten.half_done.empty())
+    assumed.push_back("updates in progress start again, with the node uncordoned: " + some_of(forgotten.half_done));
+  return assumed;
+}
 
 constexpr Duration look = 10s;
 // Long enough for a maintenance window that opens once a month.

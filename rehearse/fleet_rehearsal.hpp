@@ -76,6 +76,9 @@ Duration drained_in(const FleetNode& node, WallTime end);  // total time that th
 Duration out_of_service(const FleetNode& node, WallTime end);  // total time from cordon to uncordon, over all attempts
 std::size_t most_out_at_once(const std::vector<FleetNode>& nodes);
 
+// Returns why agents with this configuration cannot be rehearsed, with the remedy; nothing if they can.
+std::optional<Error> unplayable(const agent::AgentConfig& config);
+
 // Runs the simulation. Fails with Errc::decode if the snapshot cannot be used, and with Errc::invalid if the
 // configuration cannot be used or no node is Ready.
 Result<FleetRehearsal> rehearse_fleet(const FleetInput& input);

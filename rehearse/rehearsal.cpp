@@ -5,7 +5,6 @@
 #include "drain/drain.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
-#include "rehearse/world_volumes_json.hpp"
 
 namespace haulout::rehearse {
 namespace asio = boost::asio;

@@ -1,4 +1,4 @@
-#include "rehearse/snapshot_json.hpp"
+#include "rehearse/snapshot.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

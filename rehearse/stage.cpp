@@ -4,10 +4,9 @@
 
 #include "k8s/codec.hpp"
 #include "rehearse/world_json.hpp"
-#include "rehearse/world_volumes_json.hpp"
 #include "retry/task_group.hpp"
 #include "sim/loader.hpp"
-#include "sim/play.hpp"
+#include "sim/virtual_clock.hpp"
 
 namespace haulout::rehearse {
 

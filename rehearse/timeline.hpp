@@ -1,4 +1,4 @@
-// Records from the events of one or several drains what happened to each pod, and draws a chart of it. No I/O.
+// Records from the events of one or several drains what happened to each pod. No I/O.
 #pragma once
 
 #include <map>
@@ -55,8 +55,5 @@ class Timeline final : public drain::DrainObserver {
 };
 
 Duration waited(const Timeline::Row& row, WallTime now);
-
-// Returns a self-contained SVG file with `title` at the top, one row per pod, and time from left to right. Pure.
-std::string timeline_svg(const Timeline& timeline, const std::string& title);
 
 }  // namespace haulout::rehearse

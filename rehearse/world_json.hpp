@@ -57,4 +57,14 @@ void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<N
 // thing. See Rehearsal::not_weighed.
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node);
 
+// Prepares the volumes in the cluster, and returns a phrase for each assumption. Call it once, before the cluster runs.
+// Removes VolumeAttachments that were being attached: the simulation does not continue them, but attaches the volumes
+// again if pods need them. Assumes that a driver attaches nothing if running pods use its volumes without any
+// VolumeAttachment.
+std::vector<std::string> prepare_volumes(sim::Cluster& cluster);
+
+// Returns phrases about how long volumes take to be detached and attached; none if nothing is attached to `nodes`.
+std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, const sim::Cluster& cluster,
+                                            const std::vector<std::string>& nodes);
+
 }  // namespace haulout::rehearse

@@ -60,8 +60,15 @@ missing_commands() {
   done
 }
 
+# Checks that the release binary has no part of the demo and no code that only tests use.
+check_parts() {
+  build_release
+  python3 tests/packaging/parts_test.py "$release_binary" "$release_binary.map" >&2
+}
+
 check_image() {
   say "packaging: container image"
+  check_parts
   local missing
   missing=$(missing_commands skopeo umoci)
   if [[ -n $missing ]]; then

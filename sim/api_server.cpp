@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "sim/node_authorizer.hpp"
-#include "sim/strict_json.hpp"
-#include "sim/whole_body.hpp"
+#include <set>
+
+#include "sim/access.hpp"
 
 namespace haulout::sim {
 namespace asio = boost::asio;
@@ -89,39 +89,75 @@ void add_server_headers(http::Response& response, WallTime now, std::size_t audi
   response.headers.add("X-Kubernetes-Pf-Prioritylevel-Uid", "2f1e8a90-52a1-4c76-8a41-7ad2f0a4c9b3");
 }
 
-AuditEntry entry_of(const Call& call, std::string user, TimePoint now) {
-  AuditEntry entry;
-  entry.user = std::move(user);
-  entry.time = entry.answered = now;
-  entry.verb = call.verb;
-  entry.resource = call.info ? std::string(call.info->resource) : call.path;
-  entry.subresource = call.subresource;
-  entry.ns = call.ns;
-  entry.name = call.name;
-  const auto question = call.request.target.find('?');
-  if (question != std::string::npos) entry.query = call.request.target.substr(question + 1);
-  entry.user_agent = call.header("User-Agent");
-  entry.dry_run = call.is_dry_run();
-  if (call.request.body.empty()) return entry;
-  const Json body = Json::parse(call.request.body, nullptr, false);
-  const Json& options = call.subresource == "eviction" ? at(body, "/deleteOptions") : body;
-  entry.uid = text(options, "/preconditions/uid");
-  if (at(options, "/gracePeriodSeconds").is_number()) entry.grace_seconds = number(options, "/gracePeriodSeconds");
-  if (call.subresource == "eviction" && !at(options, "/dryRun").empty()) entry.dry_run = true;
-  return entry;
+using Ordered = nlohmann::ordered_json;
+
+Ordered resource_list(std::string_view group, std::string_view group_version) {
+  Ordered resources = Ordered::array();
+  for (const ResourceInfo& info : all_resources()) {
+    if (info.group != group) continue;
+    std::string singular(info.kind);
+    for (char& c : singular)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    resources.push_back({{"name", info.resource},
+                         {"singularName", singular},
+                         {"namespaced", info.namespaced},
+                         {"kind", info.kind},
+                         {"verbs", {"create", "delete", "get", "list", "patch", "update", "watch"}}});
+    if (scalable(info))
+      resources.push_back({{"name", std::string(info.resource) + "/scale"},
+                           {"singularName", ""},
+                           {"namespaced", true},
+                           {"group", "autoscaling"},
+                           {"version", "v1"},
+                           {"kind", "Scale"},
+                           {"verbs", {"get", "patch", "update"}}});
+    if (info.resource == "pods")
+      resources.push_back({{"name", "pods/eviction"},
+                           {"singularName", ""},
+                           {"namespaced", true},
+                           {"group", "policy"},
+                           {"version", "v1"},
+                           {"kind", "Eviction"},
+                           {"verbs", {"create"}}});
+  }
+  return {{"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", group_version}, {"resources", resources}};
+}
+
+Ordered group_list() {
+  std::set<std::string> seen;
+  Ordered groups = Ordered::array();
+  for (const ResourceInfo& info : all_resources()) {
+    if (info.group.empty() || !seen.insert(std::string(info.group)).second) continue;
+    const Ordered version = {{"groupVersion", info.api_version()}, {"version", info.version}};
+    groups.push_back({{"name", info.group}, {"versions", Ordered::array({version})}, {"preferredVersion", version}});
+  }
+  return {{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", groups}};
+}
+
+// Answers the requests for version, health and discovery; 404 for any other path.
+http::Response discover(const std::string& path) {
+  if (path == "/readyz" || path == "/livez" || path == "/healthz") return plain_text(200, "ok");
+  if (path == "/version")
+    return json_response(
+        200, R"({"major":"1","minor":"36","gitVersion":"v1.36.3+haulout-sim","platform":"simulated/cluster"})");
+  if (path == "/api") return json_response(200, R"({"kind":"APIVersions","versions":["v1"]})");
+  if (path == "/api/v1") return json_response(200, resource_list("", "v1").dump());
+  if (path == "/apis") return json_response(200, group_list().dump());
+  for (const ResourceInfo& info : all_resources())
+    if (!info.group.empty() && path == "/apis/" + info.api_version())
+      return json_response(200, resource_list(info.group, info.api_version()).dump());
+  return plain_text(404, "404 page not found\n");
 }
 
 }  // namespace
 
-std::string AuditEntry::text() const {
-  std::string result = verb + " " + resource;
-  if (!subresource.empty()) result += "/" + subresource;
-  if (!name.empty()) result += " " + (ns.empty() ? name : ns + "/" + name);
-  return result + fmt::format(" {}", status);
-}
-
 ApiServer::ApiServer(World& world, asio::any_io_executor executor)
-    : world_(world), executor_(executor), watches_(world, executor), evictions_(world) {}
+    : world_(world),
+      executor_(executor),
+      watches_(world, executor),
+      lists_(world),
+      objects_(world),
+      evictions_(world) {}
 
 Task<ApiServer::Answer> ApiServer::exchange(http::Request request, TimePoint deadline, bool stream) {
   const Timing& timing = world_.timing;
@@ -158,10 +194,10 @@ void ApiServer::arrive(const std::shared_ptr<Exchange>& exchange) {
     return;
   }
   const Call call = parse_call(std::move(exchange->request));
-  const std::size_t index = audit_begin_ + audit_.size();
-  audit_.push_back(entry_of(call, user(call), world_.now()));
+  const std::size_t index = audit_.size();
+  audit_.push_back(entry_of(call, user_of(world_.switches, call), world_.now()));
   const Reply reply = [this, exchange, index, epoch = epoch_](http::Response response) {
-    AuditEntry& entry = audit_[index - audit_begin_];
+    AuditEntry& entry = audit_[index];
     entry.answered = world_.now();
     entry.status = response.status;
     const bool writes = entry.verb != "get" && entry.verb != "list" && entry.verb != "watch";
@@ -176,52 +212,24 @@ void ApiServer::arrive(const std::shared_ptr<Exchange>& exchange) {
   dispatch(exchange, call, reply);
 }
 
-const Identity* ApiServer::caller(const Call& call) const {
-  const auto known = world_.switches.tokens.find(call.bearer_token());
-  return known != world_.switches.tokens.end() && known->second ? &*known->second : nullptr;
-}
-
-std::string ApiServer::user(const Call& call) const {
-  const Identity* identity = caller(call);
-  return identity ? identity->username : world_.switches.user;
-}
-
-// Checks before dispatch: shutdown, throttling, authentication, authorization, NodeRestriction, intercepts. Returns the
-// refusal, or nullopt if the request may go on.
-std::optional<http::Response> ApiServer::gatekeep(const Call& call) {
-  const Switches& switches = world_.switches;
-  if (world_.now() < switches.shutting_down_until) {
-    if (switches.says_retry_after) return try_again_later();
-    http::Response response = shutting_down().response();
-    response.headers.add("Retry-After", "1");
-    return response;
-  }
-  if (world_.now() < switches.throttled_until) return too_many_requests(switches.throttle_retry_after);
-  const bool revoked = switches.tokens.count(call.bearer_token()) > 0 && !caller(call);
-  if (switches.unauthorized || revoked) return unauthorized().response();
-  if (call.info) {
-    const std::string resource(call.info->resource);
-    const std::string what = call.subresource.empty() ? resource : resource + "/" + call.subresource;
-    if (switches.forbidden.count(call.verb + " " + what))
-      return forbidden_by_rbac(user(call), call.verb, *call.info, call.subresource, call.ns, call.name).response();
-  }
-  if (const std::string node = node_of_user(user(call)); call.info && !node.empty()) {
-    if (auto refusal = refused_to_node(world_.store, call, node)) return refusal;
-    if (switches.node_restriction)
-      if (auto refusal = restricted_for_node(world_.store, call, node)) return refusal;
-  }
+std::optional<http::Response> ApiServer::refused(const Call& call) {
+  if (auto refusal = refused_to_caller(world_, call)) return refusal;
   for (const Intercept& intercept : intercepts_)
     if (auto answer = intercept(call, audit_.back())) return answer;
   return std::nullopt;
 }
 
 void ApiServer::dispatch(const std::shared_ptr<Exchange>& exchange, const Call& call, const Reply& reply) {
-  if (auto refusal = gatekeep(call)) return reply(std::move(*refusal));
-  if (!call.info) return reply(discover(call));
+  if (auto refusal = refused(call)) return reply(*std::move(refusal));
+  if (!call.info) {
+    auto reviewed = review(world_, call);
+    return reply(reviewed ? *std::move(reviewed) : discover(call.path));
+  }
   if (call.verb == "watch") {
     if (!exchange->stream) return reply(bad_request("the simulated server streams watches only").response());
     http::Response answer;
-    exchange->channel = watch(call, &answer);
+    if (auto request = watch_request(world_.timing, call, &answer))
+      exchange->channel = watches_.open(*std::move(request));
     return reply(std::move(answer));
   }
   dispatch_object(call, reply);
@@ -235,14 +243,14 @@ void ApiServer::dispatch_object(const Call& call, const Reply& reply) {
     return evict(call, reply);
   }
   if (call.subresource == "scale" && scalable(*call.info))
-    return reply(call.verb == "get" ? get_scale(call) : method_not_allowed().response());
+    return reply(call.verb == "get" ? objects_.get_scale(call) : method_not_allowed().response());
   if (!call.subresource.empty() && call.subresource != "status") return reply(plain_text(404, "404 page not found\n"));
-  if (call.verb == "list") return list(call, reply);
-  if (call.verb == "get") return reply(get(call));
-  if (call.verb == "create") return reply(create(call));
-  if (call.verb == "update") return reply(update(call));
-  if (call.verb == "patch") return reply(patch(call));
-  if (call.verb == "delete") return reply(remove(call));
+  if (call.verb == "list") return lists_.list(call, reply);
+  if (call.verb == "get") return reply(objects_.get(call));
+  if (call.verb == "create") return reply(objects_.create(call));
+  if (call.verb == "update") return reply(objects_.update(call));
+  if (call.verb == "patch") return reply(objects_.patch(call));
+  if (call.verb == "delete") return reply(objects_.remove(call));
   reply(method_not_allowed().response());
 }
 

@@ -8,13 +8,29 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "http/transport.hpp"
-#include "sim/audit.hpp"
 #include "sim/eviction.hpp"
+#include "sim/lists.hpp"
+#include "sim/single_objects.hpp"
 #include "sim/watch_hub.hpp"
 
 namespace haulout::sim {
+
+// A complete response in the form of a stream. It is the answer to a watch request that the server refuses, or that a
+// proxy answers with a page of its own.
+class WholeBody final : public http::BodyStream {
+ public:
+  explicit WholeBody(http::Response response)
+      : head_{response.status, std::move(response.headers)}, body_(std::move(response.body)) {}
+  const http::ResponseHead& head() const override { return head_; }
+  Task<std::string> read_some(TimePoint) override { co_return std::exchange(body_, {}); }
+
+ private:
+  http::ResponseHead head_;
+  std::string body_;
+};
 
 class ApiServer final : public http::Transport {
  public:
@@ -36,13 +52,10 @@ class ApiServer final : public http::Transport {
 
   const std::deque<AuditEntry>& audit() const { return audit_; }
   WatchHub& watches() { return watches_; }
+  Lists& lists() { return lists_; }
   // Breaks every open connection: watches end with a reset. The server still carries out the requests that it has not
   // answered yet, but their answers are lost.
   void drop_connections();
-  // Until `when`, lists with resourceVersion=0 return the state at the moment of this call, as from a stale cache.
-  void hold_cache_until(TimePoint when);
-  // Expires the continue tokens of all lists begun so far: the server answers requests for later pages with 410.
-  void expire_continue_tokens() { snapshots_.clear(); }
 
  private:
   struct Answer {
@@ -50,64 +63,25 @@ class ApiServer final : public http::Transport {
     std::shared_ptr<WatchChannel> channel;  // the watch; set only if the server accepted one
   };
   struct Exchange;
-  struct Snapshot {
-    std::uint64_t revision;
-    std::vector<Object> objects;
-  };
-  struct OldCache {
-    TimePoint until{};
-    std::uint64_t revision = 0;
-    // All objects at that revision. Key: plural of the resource.
-    std::map<std::string, std::vector<Object>, std::less<>> objects;
-  };
 
   Task<Answer> exchange(http::Request request, TimePoint deadline, bool stream);
   void arrive(const std::shared_ptr<Exchange>& exchange);
   void dispatch(const std::shared_ptr<Exchange>& exchange, const Call& call, const Reply& reply);
   void dispatch_object(const Call& call, const Reply& reply);
   void evict(const Call& call, const Reply& reply);
-  std::optional<http::Response> gatekeep(const Call& call);
-  // caller() returns the identity that belongs to the token of the call, or null if there is none. user() returns its
-  // name, or else the user of the switches.
-  const Identity* caller(const Call& call) const;
-  std::string user(const Call& call) const;
+  std::optional<http::Response> refused(const Call& call);
 
-  // api_list.cpp
-  void list(const Call& call, const Reply& reply);
-  http::Response page(const Call& call, const Selection& selection);
-  http::Response from_old_cache(const Call& call, const Selection& selection);
-  std::optional<Selection> selection_of(const Call& call, http::Response* refusal);
-  std::shared_ptr<WatchChannel> watch(const Call& call, http::Response* answer);
-  // api_write.cpp
-  http::Response get(const Call& call);
-  http::Response get_scale(const Call& call);
-  http::Response create(const Call& call);
-  http::Response update(const Call& call);
-  http::Response remove(const Call& call);
-  std::optional<StatusBody> namespace_problem(const Call& call);
-  // api_reviews.cpp
-  http::Response access_review(const Call& call);
-  http::Response self_review(const Call& call);
-  // api_patch.cpp
-  http::Response patch(const Call& call);
-  // api_discovery.cpp
-  http::Response discover(const Call& call);
-
-  static constexpr std::size_t most_snapshots = 64;
   World& world_;
   boost::asio::any_io_executor executor_;
   WatchHub watches_;
+  Lists lists_;
+  SingleObjects objects_;
   Evictions evictions_;
   std::deque<AuditEntry> audit_;
-  std::size_t audit_begin_ = 0;  // sequence number of the first entry in `audit_`; older entries were dropped
-  std::uint64_t epoch_ = 0;      // number of drop_connections() calls so far
+  std::uint64_t epoch_ = 0;  // number of drop_connections() calls so far
   std::vector<Intercept> intercepts_;
   std::vector<Webhook> webhooks_;
   std::vector<std::function<void(const AuditEntry&)>> answer_listeners_;
-  Texts items_{Texts::Form::item};
-  // States from which later pages of lists are answered. Key: resource, namespace and revision of the list.
-  std::map<std::string, Snapshot> snapshots_;
-  OldCache old_cache_;
 };
 
 }  // namespace haulout::sim

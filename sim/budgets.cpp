@@ -1,7 +1,11 @@
 #include "sim/budgets.hpp"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
+#include "k8s/codec.hpp"
 #include "sim/selectors.hpp"
 
 namespace haulout::sim {
@@ -29,6 +33,186 @@ std::vector<Object> budgets_of_pod(const Store& store, const Json& pod) {
   std::sort(result.begin(), result.end(),
             [](const Object& one, const Object& other) { return name_of(*one) < name_of(*other); });
   return result;
+}
+
+namespace {
+
+// Returns the budgets that select the pod as it is now or as it was before the change.
+std::set<Key> budgets_concerned(const Store& store, const Change& change) {
+  std::set<Key> keys;
+  for (const Object& pod : {change.object, change.before})
+    if (pod)
+      for (const Object& budget : budgets_of_pod(store, *pod))
+        keys.insert({"poddisruptionbudgets", change.key.ns, name_of(*budget)});
+  return keys;
+}
+
+bool is_percentage(const Json& value) {
+  return value.is_string() && value.get<std::string>().ends_with('%');
+}
+
+std::int64_t integer(std::string_view text) {
+  std::int64_t amount = 0;
+  std::from_chars(text.data(), text.data() + text.size(), amount);
+  return amount;
+}
+
+// Resolves an integer, or a percentage of the total. Percentages are always rounded up.
+std::int64_t scaled(const Json& value, std::int64_t total) {
+  if (value.is_number()) return value.get<std::int64_t>();
+  if (!value.is_string()) return 0;
+  const std::int64_t amount = integer(value.get<std::string>());
+  return is_percentage(value) ? (amount * total + 99) / 100 : amount;
+}
+
+}  // namespace
+
+DisruptionController::DisruptionController(World& world) : world_(world) {
+  world_.store.listen([this](const Change& change) {
+    const std::string& resource = change.key.resource;
+    if (resource == "poddisruptionbudgets") return look_later(change.key, world_.timing.disruption_lag);
+    if (resource == "pods")
+      for (const Key& budget : budgets_concerned(world_.store, change))
+        look_later(budget, world_.timing.disruption_lag);
+    if (resource == "replicasets" || resource == "statefulsets" || resource == "deployments")
+      for (const Object& budget : world_.store.list("poddisruptionbudgets", change.key.ns))
+        look_later({"poddisruptionbudgets", change.key.ns, name_of(*budget)}, world_.timing.disruption_lag);
+  });
+}
+
+void DisruptionController::resync() {
+  for (const Object& budget : world_.store.list("poddisruptionbudgets"))
+    look_later({"poddisruptionbudgets", ns_of(*budget), name_of(*budget)}, world_.timing.disruption_lag);
+}
+
+void DisruptionController::look_later(const Key& budget, Duration delay) {
+  if (delay == world_.timing.disruption_lag && !planned_.insert(budget).second) return;
+  world_.agenda.after(delay, [this, budget] {
+    planned_.erase(budget);
+    if (world_.switches.disruption_controller) sync(budget);
+  });
+}
+
+std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const std::vector<Object>& pods,
+                                                                std::string* problem) const {
+  if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
+  std::map<std::string, std::int64_t> scales;  // key: UID of the controller
+  for (const Object& pod : pods) {
+    const Json& owner = controller_of(*pod);
+    if (owner.is_null()) continue;
+    const ResourceInfo* info = find_kind(text(owner, "/kind"));
+    const Object set =
+        info ? world_.store.get({std::string(info->resource), ns_of(*pod), text(owner, "/name")}) : nullptr;
+    const bool scalable = info && (info->resource == "replicasets" || info->resource == "statefulsets" ||
+                                   info->resource == "replicationcontrollers" || info->resource == "deployments");
+    if (!scalable) {
+      *problem =
+          fmt::format("no matches for kind \"{}\" in version \"{}\"", text(owner, "/kind"), text(owner, "/apiVersion"));
+      return std::nullopt;
+    }
+    if (!set || uid_of(*set) != text(owner, "/uid")) continue;
+    const Json& above = controller_of(*set);
+    const Object deployment = text(above, "/kind") == "Deployment"
+                                  ? world_.store.get({"deployments", ns_of(*pod), text(above, "/name")})
+                                  : nullptr;
+    const Json& scaled_object = deployment ? *deployment : *set;
+    scales[uid_of(scaled_object)] = number(scaled_object, "/spec/replicas", 1);
+  }
+  std::int64_t sum = 0;
+  for (const auto& [uid, scale] : scales) sum += scale;
+  return sum;
+}
+
+std::optional<DisruptionController::Expectation> DisruptionController::expectation(const Json& budget,
+                                                                                   const std::vector<Object>& pods,
+                                                                                   std::string* problem) const {
+  const Json& max_unavailable = at(budget, "/spec/maxUnavailable");
+  const Json& min_available = at(budget, "/spec/minAvailable");
+  if (!max_unavailable.is_null() || is_percentage(min_available)) {
+    const auto expected = sum_of_scales(budget, pods, problem);
+    if (!expected) return std::nullopt;
+    if (max_unavailable.is_null()) return Expectation{*expected, scaled(min_available, *expected)};
+    return Expectation{*expected, std::max<std::int64_t>(0, *expected - scaled(max_unavailable, *expected))};
+  }
+  const auto count = static_cast<std::int64_t>(pods.size());
+  return Expectation{count, scaled(min_available, count)};
+}
+
+void DisruptionController::sync(const Key& key) {
+  const Object budget = world_.store.get(key);
+  if (!budget) return;
+  heal_stale_targets(key.ns);
+  const std::vector<Object> pods = pods_of_budget(world_.store, *budget);
+  std::string problem;
+  const auto expected = expectation(*budget, pods, &problem);
+  if (!expected) return fail(key, problem);
+
+  const WallTime now = world_.wall_now();
+  const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);
+  Json disrupted = Json::object();
+  std::int64_t healthy = 0;
+  std::map<std::string, Object> by_name;
+  for (const Object& pod : pods) by_name[name_of(*pod)] = pod;
+  const Json& entries = at(*budget, "/status/disruptedPods");
+  if (entries.is_object())
+    for (const auto& [name, since] : entries.items()) {
+      const auto pod = by_name.find(name);
+      const auto begun = k8s::parse_time(since.is_string() ? since.get<std::string>() : "");
+      if (pod == by_name.end() || terminating(*pod->second) || !begun || *begun + timeout < now) continue;
+      disrupted[name] = since;
+      look_later(key, std::chrono::duration_cast<Duration>(*begun + timeout - now) + std::chrono::milliseconds(100));
+    }
+  for (const auto& [name, pod] : by_name)
+    if (!terminating(*pod) && !disrupted.contains(name) && pod_ready(*pod)) ++healthy;
+  const std::int64_t allowed = expected->expected <= 0 ? 0 : std::max<std::int64_t>(0, healthy - expected->desired);
+
+  world_.store.modify(key, [&](Json& next) {
+    Json& status = next["status"];
+    status["currentHealthy"] = healthy;
+    status["desiredHealthy"] = expected->desired;
+    status["expectedPods"] = expected->expected;
+    status["disruptionsAllowed"] = allowed;
+    status["observedGeneration"] = number(next, "/metadata/generation", 1);
+    if (disrupted.empty())
+      status.erase("disruptedPods");
+    else
+      status["disruptedPods"] = disrupted;
+    set_condition(next,
+                  {{"type", "DisruptionAllowed"},
+                   {"status", allowed > 0 ? "True" : "False"},
+                   {"reason", allowed > 0 ? "SufficientPods" : "InsufficientPods"},
+                   {"message", ""},
+                   {"observedGeneration", number(next, "/metadata/generation", 1)}},
+                  now);
+  });
+}
+
+// The real controller calls this fail-safe: it allows no disruption and keeps observedGeneration.
+void DisruptionController::fail(const Key& key, const std::string& problem) {
+  world_.store.modify(key, [&](Json& next) {
+    Json& status = next["status"];
+    status["disruptionsAllowed"] = 0;
+    for (const char* field : {"currentHealthy", "desiredHealthy", "expectedPods"})
+      if (!status.contains(field)) status[field] = 0;
+    set_condition(next,
+                  {{"type", "DisruptionAllowed"}, {"status", "False"}, {"reason", "SyncFailed"}, {"message", problem}},
+                  world_.wall_now());
+  });
+}
+
+// Sets condition DisruptionTarget to False on pods whose eviction did not become a deletion in time.
+void DisruptionController::heal_stale_targets(const std::string& ns) {
+  const WallTime now = world_.wall_now();
+  const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);
+  for (const Object& pod : world_.store.list("pods", ns, By::disrupted, "True")) {
+    const Json& target = condition(*pod, "DisruptionTarget");
+    if (terminating(*pod) || pod_finished(*pod)) continue;
+    const auto since = k8s::parse_time(text(target, "/lastTransitionTime"));
+    if (!since || *since + timeout > now) continue;
+    world_.store.modify({"pods", ns, name_of(*pod)}, [&](Json& next) {
+      set_condition(next, {{"type", "DisruptionTarget"}, {"status", "False"}}, now);
+    });
+  }
 }
 
 }  // namespace haulout::sim

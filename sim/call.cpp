@@ -1,8 +1,12 @@
 #include "sim/call.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 namespace haulout::sim {
+
+namespace {
 
 std::string percent_decode(std::string_view text, bool plus_is_space) {
   std::string result;
@@ -18,8 +22,6 @@ std::string percent_decode(std::string_view text, bool plus_is_space) {
   }
   return result;
 }
-
-namespace {
 
 std::vector<std::string> segments(std::string_view path) {
   std::vector<std::string> parts;
@@ -102,6 +104,35 @@ Call parse_call(http::Request request) {
 bool Call::is_dry_run() const {
   if (verb != "delete" || request.body.empty()) return !option("dryRun").empty();
   return !at(Json::parse(request.body, nullptr, false), "/dryRun").empty();
+}
+
+std::string AuditEntry::text() const {
+  std::string result = verb + " " + resource;
+  if (!subresource.empty()) result += "/" + subresource;
+  if (!name.empty()) result += " " + (ns.empty() ? name : ns + "/" + name);
+  return result + fmt::format(" {}", status);
+}
+
+AuditEntry entry_of(const Call& call, std::string user, TimePoint now) {
+  AuditEntry entry;
+  entry.user = std::move(user);
+  entry.time = entry.answered = now;
+  entry.verb = call.verb;
+  entry.resource = call.info ? std::string(call.info->resource) : call.path;
+  entry.subresource = call.subresource;
+  entry.ns = call.ns;
+  entry.name = call.name;
+  const auto question = call.request.target.find('?');
+  if (question != std::string::npos) entry.query = call.request.target.substr(question + 1);
+  entry.user_agent = call.header("User-Agent");
+  entry.dry_run = call.is_dry_run();
+  if (call.request.body.empty()) return entry;
+  const Json body = Json::parse(call.request.body, nullptr, false);
+  const Json& options = call.subresource == "eviction" ? at(body, "/deleteOptions") : body;
+  entry.uid = text(options, "/preconditions/uid");
+  if (at(options, "/gracePeriodSeconds").is_number()) entry.grace_seconds = number(options, "/gracePeriodSeconds");
+  if (call.subresource == "eviction" && !at(options, "/dryRun").empty()) entry.dry_run = true;
+  return entry;
 }
 
 }  // namespace haulout::sim

@@ -1,11 +1,14 @@
-// One parsed request to the simulated API server: verb, object and options. Pure.
+// One request to the simulated API server: parsed into verb, object and options, and its entry in the audit log. Pure.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "http/message.hpp"
+#include "retry/clock.hpp"
 #include "sim/objects.hpp"
 
 namespace haulout::sim {
@@ -41,7 +44,32 @@ struct Call {
   std::string manager() const;
 };
 
-std::string percent_decode(std::string_view text, bool plus_is_space);
+// Sends the answer to a call. It must be called exactly once.
+using Reply = std::function<void(http::Response)>;
+
 Call parse_call(http::Request request);
+
+// The entry of a request in the audit log of the API server.
+struct AuditEntry {
+  TimePoint time;      // when the request arrived at the server
+  TimePoint answered;  // when the server answered; for a watch, when it sent the head
+  std::string verb, resource, subresource, ns, name;
+  std::string query;  // query string as sent
+  std::string uid;    // UID in the preconditions of the request body; may be empty
+  std::optional<std::int64_t> grace_seconds;
+  bool dry_run = false;
+  std::string user;
+  std::string user_agent;
+  int status = 0;  // HTTP status; 0 while there is no answer
+  // True if the request was a write, but not a dry run, and got a 2xx answer. Also true for a repeated eviction and for
+  // a patch without effect.
+  bool applied = false;
+
+  // Returns the entry as one line for traces: "create pods/eviction shop/web-0 201".
+  std::string text() const;
+};
+
+// Returns the entry of a request by `user` that has arrived at `now` and has no answer yet.
+AuditEntry entry_of(const Call& call, std::string user, TimePoint now);
 
 }  // namespace haulout::sim

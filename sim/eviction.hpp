@@ -12,8 +12,6 @@
 
 namespace haulout::sim {
 
-using Reply = std::function<void(http::Response)>;
-
 struct EvictionRequest;
 
 // Decision of an admission webhook about an eviction.

@@ -1,8 +1,11 @@
 #include "sim/virtual_clock.hpp"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
+#include <exception>
 
 namespace haulout::sim {
+
 namespace asio = boost::asio;
 
 namespace {
@@ -62,6 +65,20 @@ VirtualClock::Stop VirtualClock::run(TimePoint until, std::uint64_t max_steps) {
     alarm->fire();
   }
   return Stop::steps;
+}
+
+Result<> play(boost::asio::io_context& context, VirtualClock& clock, boost::asio::awaitable<void> coroutine) {
+  std::exception_ptr failure;
+  bool ended = false;
+  boost::asio::co_spawn(context, std::move(coroutine), [&](std::exception_ptr thrown) {
+    ended = true;
+    failure = thrown;
+  });
+  const auto stop = clock.run();
+  if (failure) std::rethrow_exception(failure);
+  if (ended) return {};
+  return Error(Errc::invalid, stop == VirtualClock::Stop::idle ? "it waits for something that never comes"
+                                                               : "it moves on without end");
 }
 
 }  // namespace haulout::sim

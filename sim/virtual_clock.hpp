@@ -6,11 +6,13 @@
 // would run ahead. Wall time advances with monotonic time from a fixed start; a test may shift it.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <map>
 
 #include "retry/clock.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::sim {
 
@@ -43,5 +45,10 @@ class VirtualClock final : public Clock {
   std::uint64_t next_sequence_ = 0;
   std::map<std::pair<TimePoint, std::uint64_t>, VirtualAlarm*> sleepers_;
 };
+
+// Runs the coroutine to its end, in virtual time. Blocks; called from code that is not a coroutine. Rethrows what it
+// throws. Fails with Errc::invalid if the coroutine does not end: it waits for something that never happens, or
+// continues without end.
+Result<> play(boost::asio::io_context& context, VirtualClock& clock, boost::asio::awaitable<void> coroutine);
 
 }  // namespace haulout::sim

@@ -5,13 +5,37 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "retry/notifier.hpp"
+#include "sim/objects.hpp"
 #include "sim/selectors.hpp"
-#include "sim/texts.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
+
+// A cache of objects as JSON text. The text is made once for each state of an object, because lists and watches send
+// the same states many times.
+class Texts {
+ public:
+  enum class Form {
+    whole,
+    item,  // as an entry of a list: without kind and apiVersion
+  };
+  explicit Texts(Form form) : form_(form) {}
+
+  // Returns the JSON text of the object. The reference is valid until the next call.
+  const std::string& of(const Object& object);
+
+ private:
+  struct Entry {
+    Object object;  // kept, so that no other object can get its address, the key of this entry
+    std::string text;
+  };
+  static constexpr std::size_t most = 500;
+  Form form_;
+  std::unordered_map<const Json*, Entry> entries_;
+};
 
 // One watch as its reader sees it: the lines that the server has sent and the reader has not read yet.
 struct WatchChannel {

@@ -1,15 +1,27 @@
-// Simulated controllers that create replacements of deleted pods: ReplicaSet (with its Deployment), StatefulSet,
-// DaemonSet. Pods of Jobs and bare pods are not replaced. A controller checks all pods of a workload
-// Timing::controller_lag after any change of the workload or its pods.
+// Simulated controllers of workloads, and the pods that they make. No I/O.
 #pragma once
 
 #include <map>
 #include <set>
+#include <string>
 
+#include "sim/objects.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
 
+// Returns an ownerReference to `owner`, with controller: true.
+Json owner_reference(const Json& owner);
+
+// Returns a pod with this name. The API server and its admission plug-ins write fields into pods that the template does
+// not have (LimitRange, overhead of the RuntimeClass, priority, sidecars that a webhook adds). These fields are copied
+// from `sibling`, a pod of the same controller. If `sibling` is null, resource requests that are missing get the value
+// of their limits, as every API server sets them.
+Json pod_of_template(const Json& controller, const Json& sibling, const std::string& name);
+
+// Creates replacements of deleted pods: ReplicaSet (with its Deployment), StatefulSet,
+// DaemonSet. Pods of Jobs and bare pods are not replaced. A controller checks all pods of a workload
+// Timing::controller_lag after any change of the workload or its pods.
 class Workloads {
  public:
   explicit Workloads(World& world);
@@ -31,6 +43,18 @@ class Workloads {
   World& world_;
   std::set<Key> planned_;
   std::map<std::string, Object> newest_;  // newest pod of each controller, even if deleted; key: UID of the controller
+};
+
+// Removes the finalizer `batch.kubernetes.io/job-tracking` from pods of Jobs, as the Job controller does when it has
+// counted an ended pod. Without this controller, such a pod would never be deleted. It works even if the Job does not
+// exist. The simulation has no other part of Jobs.
+class JobTracking {
+ public:
+  explicit JobTracking(World& world);
+
+ private:
+  void let_go(const Key& pod, const std::string& uid);
+  World& world_;
 };
 
 }  // namespace haulout::sim

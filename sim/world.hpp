@@ -2,15 +2,61 @@
 // the switches that change the behaviour of the parts (Switches). Cluster owns it; every part keeps a reference.
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "retry/clock.hpp"
+#include "retry/notifier.hpp"
 #include "retry/rng.hpp"
-#include "sim/agenda.hpp"
-#include "sim/identity.hpp"
 #include "sim/store.hpp"
 
 namespace haulout::sim {
+
+// The agenda of the simulated cluster: planned steps, ordered by (time, order of insertion), and the one coroutine that
+// runs them. All parts of the cluster are plain functions that put their next step here. Therefore a simulation depends
+// only on its inputs.
+class Agenda {
+ public:
+  Agenda(boost::asio::any_io_executor executor, Clock& clock);
+
+  void at(TimePoint when, std::function<void()> step);
+  void after(Duration delay, std::function<void()> step) { at(saturating_add(clock_.now(), delay), std::move(step)); }
+  // Runs each step when its time comes, until cancelled.
+  boost::asio::awaitable<void> run();
+
+  Clock& clock() const { return clock_; }
+
+ private:
+  Clock& clock_;
+  Notifier changed_;
+  TimePoint waiting_until_ = TimePoint::min();
+  std::uint64_t next_sequence_ = 0;
+  std::map<std::pair<TimePoint, std::uint64_t>, std::function<void()>> steps_;
+};
+
+// A caller of the simulated API server. The server recognizes a caller by its bearer token, as it recognizes a pod by
+// the token of its ServiceAccount. Requests without a token, or with an unknown one, come from Switches::user. The
+// user of a kubelet, "system:node:<name>", may do what sim/access.hpp allows. All others may do everything that is not
+// in Switches::forbidden.
+struct Identity {
+  std::string username;
+  std::string uid;
+  std::vector<std::string> groups;
+  // Values from a token that is bound to a pod; empty for other tokens.
+  std::string node_name;
+  std::string node_uid;
+  std::string pod_name;
+  std::string pod_uid;
+  std::string credential_id{};
+};
+
+// Maps a token to the identity of its caller. The value is empty for a token that is no longer valid.
+using Tokens = std::map<std::string, std::optional<Identity>>;
 
 // Every delay of the simulated world. The defaults are those of an idle cluster. Annotations of a pod may override them
 // for this pod:

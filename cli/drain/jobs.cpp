@@ -8,7 +8,8 @@
 #include "agent/process/exit_code.hpp"
 #include "base/text.hpp"
 #include "cli/drain/report_json.hpp"
-#include "rehearse/timeline_file.hpp"
+#include "cli/program/job.hpp"
+#include "rehearse/charts.hpp"
 
 namespace haulout::cli {
 

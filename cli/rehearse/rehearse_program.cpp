@@ -9,10 +9,9 @@
 #include "base/option.hpp"
 #include "base/text.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
-#include "rehearse/fleet_assumptions.hpp"
-#include "rehearse/fleet_svg.hpp"
-#include "rehearse/snapshot_json.hpp"
-#include "rehearse/timeline_file.hpp"
+#include "rehearse/charts.hpp"
+#include "rehearse/fleet_rehearsal.hpp"
+#include "rehearse/snapshot.hpp"
 
 namespace haulout::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include "cli/options/command_line.hpp"
 #include "cli/program/job.hpp"
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
 #include "tests/scenario/skewed_clock.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/text_sink.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -51,7 +51,7 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
 
   SeededRng world_rng{1};
   SeededRng rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   scenario::SkewedClock own_clock{clock};  // clock of the user's machine
   k8s::Client client{cluster.api(), own_clock, {k8s::FieldValidation::strict, 500}};
   TextSink text, errors, out;

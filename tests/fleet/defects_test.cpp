@@ -323,7 +323,7 @@ TEST_F(Defects, ANodeThatGoesDownRightAfterItsVerificationIsVerifiedAgain) {
 // first. Stops refusing 20 s after the first such request.
 class Conflicts final : public http::Transport {
  public:
-  Conflicts(sim::Cluster& cluster, Clock& clock) : cluster_(cluster), clock_(clock) {}
+  Conflicts(sim::TestCluster& cluster, Clock& clock) : cluster_(cluster), clock_(clock) {}
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
     const bool ours = request.method == "PATCH" &&
                       request.body.find("exclude-from-external-load-balancers") != std::string::npos &&
@@ -343,7 +343,7 @@ class Conflicts final : public http::Transport {
   std::size_t refused = 0;
 
  private:
-  sim::Cluster& cluster_;
+  sim::TestCluster& cluster_;
   Clock& clock_;
   TimePoint began_{};
 };

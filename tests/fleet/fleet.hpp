@@ -59,7 +59,7 @@ class Fleet : public haulout::testing::VirtualTimeTest {
 
   SeededRng world_rng{1};
   SeededRng rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   CountingClock agents_clock{clock};  // used by all agents
   agent::AgentOptions options;
   agent::LeaseSlotsOptions slots;

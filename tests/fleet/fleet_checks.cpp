@@ -66,12 +66,12 @@ bool is_whole(const http::Response* answer) {
          is_closed(answer->body);
 }
 
-bool is_own_lease(const sim::Cluster& cluster, const sim::Call& call, const std::string& node) {
+bool is_own_lease(const sim::TestCluster& cluster, const sim::Call& call, const std::string& node) {
   const Json lease = cluster.get("leases", call.ns, call.name);
   return lease.is_null() || node_of(sim::text(lease, "/spec/holderIdentity")) == node;
 }
 
-bool is_allowed(const sim::Cluster& cluster, const sim::Call& call, const std::string& node) {
+bool is_allowed(const sim::TestCluster& cluster, const sim::Call& call, const std::string& node) {
   if (call.verb == "get" || call.verb == "list" || call.verb == "watch") return true;
   if (call.path.ends_with("/selfsubjectaccessreviews")) return true;
   if (!call.info) return false;
@@ -85,7 +85,7 @@ bool is_allowed(const sim::Cluster& cluster, const sim::Call& call, const std::s
 
 }  // namespace
 
-FleetChecks::FleetChecks(sim::Cluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit)
+FleetChecks::FleetChecks(sim::TestCluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit)
     : cluster_(cluster), clock_(clock), policy_(policy), limit_(std::move(limit)) {
   cluster_.on_change([this](const sim::Change& change) { see(change); });
   cluster_.server().on_answer([this](const sim::AuditEntry& entry) { see_answer(entry); });

@@ -17,7 +17,7 @@ namespace haulout::fleet {
 class FleetChecks final : public MachineObserver {
  public:
   using Limit = std::function<std::size_t(std::size_t nodes)>;
-  FleetChecks(sim::Cluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit);
+  FleetChecks(sim::TestCluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit);
 
   // Runs an action of a person, who may do more than an agent.
   void by_a_person(const std::function<void()>& action);
@@ -88,7 +88,7 @@ class FleetChecks final : public MachineObserver {
   bool must_leave(const sim::Json& pod) const;
   void check_rate(const Machine& machine);
 
-  sim::Cluster& cluster_;
+  sim::TestCluster& cluster_;
   Clock& clock_;
   const drain::Policy& policy_;  // the policy that agents get when they start
   Limit limit_;

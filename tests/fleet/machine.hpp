@@ -13,8 +13,8 @@
 #include "agent/lifecycle/agent.hpp"
 #include "agent/slots/lease_slots.hpp"
 #include "sim/call.hpp"
-#include "sim/cluster.hpp"
 #include "tests/fleet/delay_lock.hpp"
+#include "tests/support/test_cluster.hpp"
 
 namespace haulout::fleet {
 
@@ -86,7 +86,7 @@ class MachineObserver {
 class Machine final : public agent::Host, public agent::Backend, public agent::HookPrograms {
  public:
   struct Surroundings {
-    sim::Cluster& cluster;
+    sim::TestCluster& cluster;
     Clock& clock;
     Rng& rng;
     boost::asio::any_io_executor executor;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "placement/fit_rules.hpp"
+#include "placement/fit.hpp"
 
 namespace haulout::placement {
 

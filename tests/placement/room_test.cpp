@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "placement/quantity.hpp"
+#include "placement/amounts.hpp"
 #include "placement/selector.hpp"
 
 namespace haulout::placement {

@@ -6,7 +6,7 @@
 
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "k8s/codec.hpp"
-#include "rehearse/fleet_svg.hpp"
+#include "rehearse/charts.hpp"
 #include "tests/rehearse/a_snapshot.hpp"
 
 namespace haulout::rehearse {

@@ -1,5 +1,5 @@
 // Tests that a rehearsal of a running cluster reads it page by page and writes nothing.
-#include "rehearse/snapshot_json.hpp"
+#include "rehearse/snapshot.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::rehearse {
@@ -36,7 +36,7 @@ class SnapshotTest : public haulout::testing::VirtualTimeTest {
   }
 
   SeededRng rng{1};
-  sim::Cluster cluster{context.get_executor(), clock, rng};
+  sim::TestCluster cluster{context.get_executor(), clock, rng};
 
  private:
   boost::asio::awaitable<void> with_cluster(std::optional<Result<SnapshotRead>>& result) {

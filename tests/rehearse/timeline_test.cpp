@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "rehearse/timeline_file.hpp"
+#include "rehearse/charts.hpp"
 
 namespace haulout::rehearse {
 namespace {

@@ -70,7 +70,7 @@ bool is_success(const http::Response& answer) {
 
 }  // namespace
 
-Invariants::Invariants(sim::Cluster& cluster, Clock& clock, Circumstances given)
+Invariants::Invariants(sim::TestCluster& cluster, Clock& clock, Circumstances given)
     : cluster_(cluster), clock_(clock), given_(std::move(given)) {
   cluster_.on_change([this](const sim::Change& change) { see(change); });
   cluster_.server().on_answer([this](const sim::AuditEntry& entry) { see_answer(entry); });

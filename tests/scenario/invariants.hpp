@@ -17,7 +17,7 @@
 #include "drain/pipeline.hpp"
 #include "drain/pod_filter.hpp"
 #include "sim/call.hpp"
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 
 namespace haulout::scenario {
 
@@ -42,7 +42,7 @@ struct Circumstances {
 
 class Invariants final : public http::Transport, public drain::DrainObserver {
  public:
-  Invariants(sim::Cluster& cluster, Clock& clock, Circumstances given);
+  Invariants(sim::TestCluster& cluster, Clock& clock, Circumstances given);
   // The drain sends its requests through this object to `inner`. Borrows `inner`.
   void stand_before(http::Transport& inner) { inner_ = &inner; }
 
@@ -163,7 +163,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   bool may_look_managed(const Instance& pod) const;
   Duration since_start() const { return clock_.now() - began_; }
 
-  sim::Cluster& cluster_;
+  sim::TestCluster& cluster_;
   Clock& clock_;
   Circumstances given_;
   http::Transport* inner_ = nullptr;

@@ -9,7 +9,7 @@
 #include "drain/drain.hpp"
 #include "retry/deadline.hpp"
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 #include "tests/worlds/faults.hpp"
 
@@ -123,7 +123,7 @@ class Scenario : public haulout::testing::VirtualTimeTest {
 
   SeededRng world_rng{1};
   SeededRng rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   // The transport between the drain and the API server; null: cluster.api(). Tests set it to inject faults. Borrowed.
   http::Transport* way = nullptr;
   // Clock of the machine that runs the drain, if it differs from the cluster's; null: `clock`. Borrowed.

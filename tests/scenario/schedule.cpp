@@ -11,8 +11,8 @@
 
 #include "drain/drain.hpp"
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
 #include "sim/virtual_clock.hpp"
+#include "tests/support/test_cluster.hpp"
 
 namespace haulout::scenario {
 namespace {
@@ -43,7 +43,7 @@ sim::Json a_pod(std::size_t index, std::int64_t grace) {
           {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
 }
 
-asio::awaitable<Duration> drained_after(sim::Cluster& cluster, Clock& clock, Rng& rng, std::size_t places) {
+asio::awaitable<Duration> drained_after(sim::TestCluster& cluster, Clock& clock, Rng& rng, std::size_t places) {
   std::optional<Duration> taken;
   std::string message;
   co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
@@ -95,7 +95,7 @@ Duration simulated_drain(const std::vector<std::int64_t>& graces, std::size_t pl
   asio::io_context context{1};
   sim::VirtualClock clock(context);
   SeededRng world_rng(seed), drain_rng(seed + 1);
-  sim::Cluster cluster(context.get_executor(), clock, world_rng);
+  sim::TestCluster cluster(context.get_executor(), clock, world_rng);
   cluster.create("nodes", {{"kind", "Node"}, {"metadata", {{"name", "n1"}}}});
   for (std::size_t i = 0; i < graces.size(); ++i) cluster.create("pods", a_pod(i, graces[i]));
   std::exception_ptr failure;

@@ -36,7 +36,7 @@ void protect_some_pods(Case& made, Rng& rng) {
     const Duration when = rng.between(Duration(1s), Duration(90s));
     made.world.healed_after = std::max(made.world.healed_after, when);
     made.world.incidents.push_back({when, "protection ended",
-                                    [ns = sim::ns_of(object), name = sim::name_of(object)](sim::Cluster& cluster) {
+                                    [ns = sim::ns_of(object), name = sim::name_of(object)](sim::TestCluster& cluster) {
                                       const Json none = {{"cluster-autoscaler.kubernetes.io/safe-to-evict", nullptr}};
                                       cluster.patch("pods", ns, name, {{"metadata", {{"annotations", none}}}});
                                     },
@@ -48,14 +48,16 @@ void meddle_with_the_cordon(Case& made, Rng& rng) {
   const std::string node = made.world.node;
   made.given.human_cordon = rng.chance(15);
   if (made.given.human_cordon)
-    made.world.incidents.push_back({0s, "a human cordons", [node](sim::Cluster& cluster) { cluster.cordon(node); }});
+    made.world.incidents.push_back(
+        {0s, "a human cordons", [node](sim::TestCluster& cluster) { cluster.cordon(node); }});
   made.given.human_uncordon = rng.chance(8);
   if (!made.given.human_uncordon) return;
   const Duration off = rng.between(Duration(1s), Duration(40s)), on = off + rng.between(Duration(10ms), Duration(30s));
   made.world.healed_after = std::max(made.world.healed_after, on);
-  made.world.incidents.push_back({off, "a human uncordons", [node](sim::Cluster& cluster) { cluster.uncordon(node); }});
   made.world.incidents.push_back(
-      {on, "a human cordons again", [node](sim::Cluster& cluster) { cluster.cordon(node); }});
+      {off, "a human uncordons", [node](sim::TestCluster& cluster) { cluster.uncordon(node); }});
+  made.world.incidents.push_back(
+      {on, "a human cordons again", [node](sim::TestCluster& cluster) { cluster.cordon(node); }});
 }
 
 void let_the_clock_jump(Case& made, std::uint64_t seed) {
@@ -187,7 +189,7 @@ class Runner {
  private:
   void stage_world() {
     for (auto& incident : made_.world.incidents)
-      incident.act = [this, what = incident.what, act = std::move(incident.act)](sim::Cluster& cluster) {
+      incident.act = [this, what = incident.what, act = std::move(incident.act)](sim::TestCluster& cluster) {
         checks_.note("incident: " + what);
         act(cluster);
       };
@@ -243,7 +245,7 @@ class Runner {
   sim::VirtualClock clock_{context_};
   SkewedClock drains_clock_{clock_};
   SeededRng world_rng_{seed_ + 1'000'003}, drain_rng_{seed_ + 2'000'003}, fault_rng_{seed_ + 3'000'017};
-  sim::Cluster cluster_{context_.get_executor(), clock_, world_rng_};
+  sim::TestCluster cluster_{context_.get_executor(), clock_, world_rng_};
   Invariants checks_{cluster_, clock_, made_.given};
   std::vector<sim::FaultRule> fault_rules_;
   TimePoint start_ = clock_.now();

@@ -222,7 +222,7 @@ std::string trace(std::uint64_t seed) {
   boost::asio::io_context context{1};
   sim::VirtualClock clock{context};
   SeededRng rng{seed};
-  sim::Cluster cluster(context.get_executor(), clock, rng);
+  sim::TestCluster cluster(context.get_executor(), clock, rng);
   std::string result;
   cluster.on_change([&](const sim::Change& change) {
     result += fmt::format("{} {} {} {}\n", change.time.time_since_epoch().count(), static_cast<int>(change.type),

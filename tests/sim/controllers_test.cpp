@@ -184,7 +184,7 @@ TEST_F(ControllersTest, DisruptionArithmetic) {
     boost::asio::io_context other_context{1};
     sim::VirtualClock other_clock{other_context};
     SeededRng other_rng{1};
-    sim::Cluster other(other_context.get_executor(), other_clock, other_rng);
+    sim::TestCluster other(other_context.get_executor(), other_clock, other_rng);
     Json set = workload("web", 5);
     set["metadata"]["uid"] = "rs";
     other.create("replicasets", set);

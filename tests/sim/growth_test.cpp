@@ -6,8 +6,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "sim/cluster.hpp"
 #include "sim/virtual_clock.hpp"
+#include "tests/support/test_cluster.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 // nodes.
 constexpr int replicas = 4;
 
-void add_app(Cluster& cluster, const char* resource, int number, int nodes) {
+void add_app(TestCluster& cluster, const char* resource, int number, int nodes) {
   const std::string name = fmt::format("app-{}", number);
   const Json labels = {{"app", name}};
   const Json spec = {{"replicas", replicas},
@@ -50,7 +50,7 @@ std::uint64_t looked_at(const char* resource, int nodes) {
   boost::asio::io_context context{1};
   VirtualClock clock{context};
   SeededRng rng{1};
-  Cluster cluster(context.get_executor(), clock, rng);
+  TestCluster cluster(context.get_executor(), clock, rng);
   for (int i = 0; i < nodes; ++i) {
     cluster.create("nodes", {{"metadata", {{"name", fmt::format("n{}", i)}}}});
     cluster.after(std::chrono::seconds(1 + 10 * i),

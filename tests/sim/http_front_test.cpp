@@ -7,7 +7,7 @@
 #include "http/client.hpp"
 #include "retry/real_clock.hpp"
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 
 namespace haulout::testing {
 namespace {
@@ -18,7 +18,7 @@ TEST(HttpFront, ServesListsAndWatchesOnLoopback) {
   boost::asio::io_context context{1};
   RealClock clock;
   SeededRng rng{1};
-  sim::Cluster cluster(context.get_executor(), clock, rng);
+  sim::TestCluster cluster(context.get_executor(), clock, rng);
   cluster.create("nodes", {{"metadata", {{"name", "n1"}}}});
   auto front = sim::HttpFront::listen(context.get_executor(), clock, cluster.api());
   ASSERT_TRUE(front) << front.error().message();

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::testing {
@@ -14,7 +14,7 @@ using sim::Json;
 class SimTest : public VirtualTimeTest {
  protected:
   SeededRng rng{1};
-  sim::Cluster cluster{context.get_executor(), clock, rng};
+  sim::TestCluster cluster{context.get_executor(), clock, rng};
 
   // Runs `body` while the simulated cluster runs.
   void in_world(std::function<boost::asio::awaitable<void>()> body) {

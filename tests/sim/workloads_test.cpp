@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "k8s/codec.hpp"
-#include "sim/pod_template.hpp"
+#include "sim/workloads.hpp"
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {

@@ -25,7 +25,7 @@ class Adversities {
 
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
-  void incident(Duration after, std::string what, std::function<void(Cluster&)> act) {
+  void incident(Duration after, std::string what, std::function<void(TestCluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
   }
   template <std::size_t n>
@@ -43,8 +43,8 @@ class Adversities {
     world_.restored_after = restored;
     world_.healed_after = std::max({world_.healed_after, restored + notice_restored, restored + down});
     const auto revision = std::make_shared<std::uint64_t>(0);
-    incident(backup, "etcd backed up", [revision](Cluster& cluster) { *revision = cluster.revision(); });
-    incident(restored, "etcd restored", [revision, down, node = world_.node](Cluster& cluster) {
+    incident(backup, "etcd backed up", [revision](TestCluster& cluster) { *revision = cluster.revision(); });
+    incident(restored, "etcd restored", [revision, down, node = world_.node](TestCluster& cluster) {
       const auto cordoned = [&cluster, node] { return flag(cluster.get("nodes", "", node), "/spec/unschedulable"); };
       const bool before = cordoned();
       // The store cannot restore a state that is older than its history.

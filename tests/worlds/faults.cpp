@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/api_server.hpp"
 #include "sim/call.hpp"
-#include "sim/whole_body.hpp"
 #include "tests/worlds/fault_answers.hpp"
 
 namespace haulout::sim {

@@ -36,7 +36,7 @@ class Hardships {
 
  private:
   Duration moment(seconds latest) { return world_.moment(rng_, latest); }
-  void incident(Duration after, std::string what, std::function<void(Cluster&)> act) {
+  void incident(Duration after, std::string what, std::function<void(TestCluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
   }
 
@@ -131,7 +131,7 @@ class Hardships {
     const Duration when = moment(seconds(100)), down = rng_.between(Duration(milliseconds(100)), Duration(seconds(10))),
                    lag = rng_.between(Duration(milliseconds(100)), Duration(seconds(20)));
     world_.healed_after = std::max(world_.healed_after, when + down + lag);
-    incident(when, "restart with an older cache", [down, lag](Cluster& cluster) {
+    incident(when, "restart with an older cache", [down, lag](TestCluster& cluster) {
       cluster.restart(down);
       cluster.after(down, [&cluster, lag] { cluster.lag_watches(lag); });
     });
@@ -140,7 +140,7 @@ class Hardships {
   // -- People
   void dying_namespace() {
     const std::string ns = fmt::format("team-{}", rng_.between(std::uint64_t{1}, std::uint64_t{3}));
-    incident(moment(seconds(60)), "namespace deleted", [ns](Cluster& cluster) { cluster.terminate_namespace(ns); });
+    incident(moment(seconds(60)), "namespace deleted", [ns](TestCluster& cluster) { cluster.terminate_namespace(ns); });
   }
 
   // Moves bare pods: deletes a pod and creates it under the same name on n1 or n2. The new instance has not been
@@ -153,7 +153,7 @@ class Hardships {
       Json moved = object;
       moved["metadata"].erase("finalizers");
       moved["spec"]["nodeName"] = rng_.chance(30) ? "n1" : "n2";
-      incident(moment(seconds(60)), "pod moved", [moved](Cluster& cluster) {
+      incident(moment(seconds(60)), "pod moved", [moved](TestCluster& cluster) {
         // Does not recreate a pod that is already deleted or whose namespace is terminating.
         const Json there = cluster.get("pods", ns_of(moved), name_of(moved));
         if (there.is_null() || terminating(cluster.get("namespaces", "", ns_of(moved)))) return;
@@ -173,14 +173,14 @@ class Hardships {
     const Duration until = from + rng_.between(Duration(seconds(1)), Duration(seconds(60)));
     world_.healed_after = std::max(world_.healed_after, until);
     world_.webhook_ns = ns;
-    incident(from, denies ? "webhook denies" : "webhook is down", [ns, active, answer](Cluster& cluster) {
+    incident(from, denies ? "webhook denies" : "webhook is down", [ns, active, answer](TestCluster& cluster) {
       *active = true;
       cluster.server().intercept([ns, active, answer](const Call& call, const AuditEntry&) {
         const bool asked = *active && call.verb == "create" && call.subresource == "eviction" && call.ns == ns;
         return asked ? std::optional(answer) : std::nullopt;
       });
     });
-    incident(until, "webhook is well", [active](Cluster&) { *active = false; });
+    incident(until, "webhook is well", [active](TestCluster&) { *active = false; });
   }
   static http::Response denied() {
     StatusBody body;

@@ -47,7 +47,7 @@ StatusBody not_called() {
 }
 
 // Creates the replacement on n2 before the pod is deleted.
-void replace(Cluster& cluster, const std::string& ns, const std::string& name) {
+void replace(TestCluster& cluster, const std::string& ns, const std::string& name) {
   const Json pod = cluster.get("pods", ns, name);
   const std::string next = name + "-moved";
   if (pod.is_null() || terminating(pod) || terminating(cluster.get("namespaces", "", ns))) return;
@@ -60,7 +60,7 @@ void replace(Cluster& cluster, const std::string& ns, const std::string& name) {
   cluster.create("pods", std::move(moved));
 }
 
-void start(Migrator& by, Cluster& cluster, const std::string& name, TimePoint now) {
+void start(Migrator& by, TestCluster& cluster, const std::string& name, TimePoint now) {
   if (!by.under_way.insert(name).second) return;
   const TimePoint begins = by.one_by_one ? std::max(now, by.free_at) : now;
   by.free_at = begins + by.migration;
@@ -101,10 +101,10 @@ class Migrations {
     world_.migrations.push_back(told);
     world_.migrations_take += static_cast<Duration::rep>(count) * (by->migration + by->takes + seconds(30));
     world_.incidents.push_back({Duration::zero(), fmt::format("webhook of {} {}", by->app, told),
-                                [by, until](Cluster& cluster) { stand_by(by, until, cluster); }});
+                                [by, until](TestCluster& cluster) { stand_by(by, until, cluster); }});
   }
 
-  static void stand_by(const std::shared_ptr<Migrator>& by, Duration until, Cluster& cluster) {
+  static void stand_by(const std::shared_ptr<Migrator>& by, Duration until, TestCluster& cluster) {
     const auto is_down = std::make_shared<bool>(by->way == Way::down);
     cluster.after(until, [is_down] { *is_down = false; });
     cluster.server().admit_evictions([by, is_down, &cluster](const AuditEntry& entry) -> Admission {

@@ -51,10 +51,10 @@ class Oddities {
       if (!deletes) world_.oddities.emplace_back("deleted-with-patience");
       deletes = true;
       const Duration when = rng_.chance(60) ? Duration::zero() : rng_.between(Duration::zero(), Duration(seconds(20)));
-      world_.incidents.push_back(
-          {when, "pod deleted with ten minutes to go", [ns = ns_of(object), name = name_of(object)](Cluster& cluster) {
-             cluster.delete_gracefully("pods", ns, name, 600);
-           }});
+      world_.incidents.push_back({when, "pod deleted with ten minutes to go",
+                                  [ns = ns_of(object), name = name_of(object)](TestCluster& cluster) {
+                                    cluster.delete_gracefully("pods", ns, name, 600);
+                                  }});
     }
   }
 

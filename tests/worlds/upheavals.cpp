@@ -31,11 +31,11 @@ class Upheavals {
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
   Duration moment(seconds latest) { return world_.moment(rng_, latest); }
-  void incident(Duration after, std::string what, std::function<void(Cluster&)> act) {
+  void incident(Duration after, std::string what, std::function<void(TestCluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
   }
 
-  void heal(Duration after, std::string what, std::function<void(Cluster&)> act) {
+  void heal(Duration after, std::string what, std::function<void(TestCluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act), true});
   }
 
@@ -62,7 +62,7 @@ class Upheavals {
       each_pod(ns, app, [this](Json& pod) { make_tolerant(pod); });
       // The controller recreates these pods on the cordoned node until this incident removes the workload.
       heal(seconds(20) + moment(seconds(60)), "tolerant workload removed",
-           [resource = std::string(find_kind(kind)->resource), ns, name, app](Cluster& cluster) {
+           [resource = std::string(find_kind(kind)->resource), ns, name, app](TestCluster& cluster) {
              // A Deployment without its ReplicaSet would create another one when its controller runs again.
              for (const Json& above : cluster.all("deployments"))
                if (ns_of(above) == ns && text(above, "/spec/selector/matchLabels/app") == app)
@@ -127,7 +127,7 @@ class Upheavals {
       if (text(object, "/kind") != "Pod" || at(object, "/metadata/ownerReferences").is_null()) continue;
       if (text(condition(object, "Ready"), "/status") != "False") continue;
       heal(moment(seconds(60)), "pod recovered",
-           [ns = ns_of(object), name = name_of(object), conditions = ready()](Cluster& cluster) {
+           [ns = ns_of(object), name = name_of(object), conditions = ready()](TestCluster& cluster) {
              const Json pod = cluster.get("pods", ns, name);
              if (!pod.is_null() && !terminating(pod))
                cluster.patch("pods", ns, name, {{"status", {{"conditions", conditions}}}});
@@ -140,17 +140,18 @@ class Upheavals {
   void node_not_ready() {
     const Duration down = moment(seconds(60)), up = down + rng_.between(Duration(seconds(1)), Duration(seconds(60)));
     world_.healed_after = std::max(world_.healed_after, up);
-    incident(down, "kubelet stopped: NotReady", [node = world_.node](Cluster& cluster) { cluster.node_down(node); });
-    heal(up, "kubelet started: Ready", [node = world_.node](Cluster& cluster) { cluster.node_up(node); });
+    incident(down, "kubelet stopped: NotReady",
+             [node = world_.node](TestCluster& cluster) { cluster.node_down(node); });
+    heal(up, "kubelet started: Ready", [node = world_.node](TestCluster& cluster) { cluster.node_up(node); });
   }
 
   void node_goes() {
     world_.node_goes = true;
     const Duration when = moment(seconds(90));
     if (rng_.chance(50))
-      incident(when, "node replaced", [node = world_.node](Cluster& cluster) { cluster.replace_node(node); });
+      incident(when, "node replaced", [node = world_.node](TestCluster& cluster) { cluster.replace_node(node); });
     else
-      incident(when, "node deleted", [node = world_.node](Cluster& cluster) { cluster.remove("nodes", "", node); });
+      incident(when, "node deleted", [node = world_.node](TestCluster& cluster) { cluster.remove("nodes", "", node); });
   }
 
   // -- The server
@@ -170,9 +171,9 @@ class Upheavals {
       const Duration until = from + rng_.between(Duration(seconds(1)), Duration(seconds(40)));
       world_.healed_after = std::max(world_.healed_after, until);
       incident(from, fmt::format("may not {} {}", verb, resource),
-               [verb, resource](Cluster& cluster) { cluster.forbid(verb, resource); });
+               [verb, resource](TestCluster& cluster) { cluster.forbid(verb, resource); });
       incident(until, fmt::format("may {} {} again", verb, resource),
-               [verb, resource](Cluster& cluster) { cluster.permit(verb, resource); });
+               [verb, resource](TestCluster& cluster) { cluster.permit(verb, resource); });
     }
   }
 

@@ -41,11 +41,11 @@ class Generator {
  private:
   std::uint64_t pick(std::uint64_t low, std::uint64_t high) { return rng_.between(low, high); }
   Duration moment(seconds latest) { return world_.moment(rng_, latest); }
-  void incident(Duration after, std::string what, std::function<void(Cluster&)> act) {
+  void incident(Duration after, std::string what, std::function<void(TestCluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act)});
   }
 
-  void heal(Duration after, std::string what, std::function<void(Cluster&)> act) {
+  void heal(Duration after, std::string what, std::function<void(TestCluster&)> act) {
     world_.incidents.push_back({after, std::move(what), std::move(act), true});
   }
 
@@ -159,9 +159,8 @@ class Generator {
     if (!rng_.chance(4)) return;
     metadata["finalizers"] = {"example.com/hold"};
     heal(moment(seconds(120)), "finalizer removed",
-         [ns = metadata["namespace"].get<std::string>(), name = metadata["name"].get<std::string>()](Cluster& cluster) {
-           cluster.patch("pods", ns, name, {{"metadata", {{"finalizers", nullptr}}}});
-         });
+         [ns = metadata["namespace"].get<std::string>(), name = metadata["name"].get<std::string>()](
+             TestCluster& cluster) { cluster.patch("pods", ns, name, {{"metadata", {{"finalizers", nullptr}}}}); });
   }
 
   // Adds a budget that lets a drain go on by itself, or that an incident later opens, changes or removes.
@@ -181,9 +180,10 @@ class Generator {
     // Pods that never become Ready may exhaust any budget, so an incident opens or removes every budget in the end.
     const Duration when = moment(seconds(150));
     if (rng_.chance(30))
-      heal(when, "budget removed", [ns, app](Cluster& cluster) { cluster.remove("poddisruptionbudgets", ns, app); });
+      heal(when, "budget removed",
+           [ns, app](TestCluster& cluster) { cluster.remove("poddisruptionbudgets", ns, app); });
     else
-      heal(when, "budget opened", [ns, app](Cluster& cluster) {
+      heal(when, "budget opened", [ns, app](TestCluster& cluster) {
         cluster.patch(
             "poddisruptionbudgets", ns, app,
             {{"spec",
@@ -193,7 +193,7 @@ class Generator {
     const std::string second = app + "-second";
     add("PodDisruptionBudget", meta(ns, second), spec);
     heal(moment(seconds(150)), "overlap removed",
-         [ns, second](Cluster& cluster) { cluster.remove("poddisruptionbudgets", ns, second); });
+         [ns, second](TestCluster& cluster) { cluster.remove("poddisruptionbudgets", ns, second); });
   }
 
   void mirror() {
@@ -211,24 +211,24 @@ class Generator {
       if (!annotation(object, "kubernetes.io/config.mirror").empty()) continue;
       if (rng_.chance(50))
         incident(moment(seconds(60)), "pod deleted",
-                 [ns, name](Cluster& cluster) { cluster.delete_gracefully("pods", ns, name); });
+                 [ns, name](TestCluster& cluster) { cluster.delete_gracefully("pods", ns, name); });
       else
         incident(moment(seconds(60)), "pod force deleted",
-                 [ns, name](Cluster& cluster) { cluster.remove("pods", ns, name); });
+                 [ns, name](TestCluster& cluster) { cluster.remove("pods", ns, name); });
     }
     if (rng_.chance(10))
       incident(moment(seconds(60)), "namespace deleted",
-               [](Cluster& cluster) { cluster.terminate_namespace("team-1"); });
+               [](TestCluster& cluster) { cluster.terminate_namespace("team-1"); });
     if (rng_.chance(15)) {
       incident(Duration::zero(), "disruption controller stopped",
-               [](Cluster& cluster) { cluster.stop_disruption_controller(); });
+               [](TestCluster& cluster) { cluster.stop_disruption_controller(); });
       incident(moment(seconds(60)), "disruption controller started",
-               [](Cluster& cluster) { cluster.start_disruption_controller(); });
+               [](TestCluster& cluster) { cluster.start_disruption_controller(); });
     }
     if (rng_.chance(15)) {
-      incident(moment(seconds(20)), "kubelet stopped", [](Cluster& cluster) { cluster.stop_kubelet("n1"); });
+      incident(moment(seconds(20)), "kubelet stopped", [](TestCluster& cluster) { cluster.stop_kubelet("n1"); });
       incident(seconds(20) + moment(seconds(60)), "kubelet started",
-               [](Cluster& cluster) { cluster.start_kubelet("n1"); });
+               [](TestCluster& cluster) { cluster.start_kubelet("n1"); });
       world_.healed_after += seconds(20);
     }
   }
@@ -239,18 +239,18 @@ class Generator {
                      down = rng_.between(Duration(milliseconds(100)), Duration(seconds(25)));
       world_.healed_after = std::max(world_.healed_after, when + down);
       switch (pick(0, 5)) {
-        case 0: incident(when, "restart", [down](Cluster& cluster) { cluster.restart(down); }); break;
-        case 1: incident(when, "connections dropped", [](Cluster& cluster) { cluster.drop_connections(); }); break;
-        case 2: incident(when, "watches closed", [](Cluster& cluster) { cluster.close_watches(); }); break;
-        case 3: incident(when, "watches silenced", [](Cluster& cluster) { cluster.silence_watches(); }); break;
+        case 0: incident(when, "restart", [down](TestCluster& cluster) { cluster.restart(down); }); break;
+        case 1: incident(when, "connections dropped", [](TestCluster& cluster) { cluster.drop_connections(); }); break;
+        case 2: incident(when, "watches closed", [](TestCluster& cluster) { cluster.close_watches(); }); break;
+        case 3: incident(when, "watches silenced", [](TestCluster& cluster) { cluster.silence_watches(); }); break;
         case 4:
-          incident(when, "compacted", [](Cluster& cluster) {
+          incident(when, "compacted", [](TestCluster& cluster) {
             cluster.compact();
             cluster.close_watches();
             cluster.expire_continue_tokens();
           });
           break;
-        default: incident(when, "throttled", [down](Cluster& cluster) { cluster.throttle(down, 2); });
+        default: incident(when, "throttled", [down](TestCluster& cluster) { cluster.throttle(down, 2); });
       }
     }
     static constexpr FaultKind kinds[] = {
@@ -290,7 +290,7 @@ GeneratedWorld generate_world(std::uint64_t seed, GeneratorOptions options) {
   return Generator(seed, options).run();
 }
 
-std::vector<FaultRule> stage(const GeneratedWorld& world, Cluster& cluster, TimePoint now) {
+std::vector<FaultRule> stage(const GeneratedWorld& world, TestCluster& cluster, TimePoint now) {
   cluster.timing() = world.timing;
   for (const Json& object : world.objects) cluster.create(find_kind(text(object, "/kind"))->resource, object);
   for (const GeneratedWorld::Incident& incident : world.incidents) {

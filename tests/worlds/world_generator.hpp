@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/worlds/faults.hpp"
 
 namespace haulout::sim {
@@ -40,7 +40,7 @@ struct GeneratedWorld {
   struct Incident {
     Duration after;
     std::string what;  // for the trace
-    std::function<void(Cluster&)> act;
+    std::function<void(TestCluster&)> act;
     bool heals = false;  // resolves an obstacle by a write; must run again after an etcd restore
   };
   // Picks a random time until `latest` for an incident, and raises `healed_after` to at least that time.
@@ -74,6 +74,6 @@ inline constexpr Duration notice_restored = std::chrono::seconds(10);
 
 // Loads the objects into the cluster and plans the incidents on its agenda. Returns the fault rules. All times count
 // from `now`.
-std::vector<FaultRule> stage(const GeneratedWorld& world, Cluster& cluster, TimePoint now);
+std::vector<FaultRule> stage(const GeneratedWorld& world, TestCluster& cluster, TimePoint now);
 
 }  // namespace haulout::sim

@@ -70,7 +70,7 @@ class FindAuthorityTest : public haulout::testing::VirtualTimeTest {
   }
 
   SeededRng world_rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   haulout::testing::Guards guards{cluster};
   sim::TokenTransport as_agent{cluster.api(), "secret"};
 };

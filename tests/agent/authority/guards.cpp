@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/node_authorizer.hpp"
+#include "sim/access.hpp"
 #include "sim/status_bodies.hpp"
 
 namespace haulout::testing {
@@ -50,7 +50,7 @@ bool is_ours(const std::string& key) {
 
 }  // namespace
 
-Guards::Guards(sim::Cluster& cluster) : cluster_(cluster) {
+Guards::Guards(sim::TestCluster& cluster) : cluster_(cluster) {
   cluster.server().intercept([this](const Call& call, const sim::AuditEntry&) { return judge(call); });
 }
 
@@ -124,7 +124,7 @@ Guards::Refusal Guards::judge_policies(const Call& call, const sim::Identity& ca
   return std::nullopt;
 }
 
-sim::Identity bound_to(const sim::Cluster& cluster, const std::string& node, const std::string& pod) {
+sim::Identity bound_to(const sim::TestCluster& cluster, const std::string& node, const std::string& pod) {
   sim::Identity identity = sim::service_account("haulout", "agent");
   identity.node_name = node;
   identity.node_uid = cluster.get("nodes", "", node)["metadata"]["uid"];

@@ -6,13 +6,13 @@
 #include <set>
 #include <string>
 
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 
 namespace haulout::testing {
 
 class Guards {
  public:
-  explicit Guards(sim::Cluster& cluster);
+  explicit Guards(sim::TestCluster& cluster);
 
   bool impersonation = true;  // the feature gate ConstrainedImpersonation
   // The user that the policies restrict, and the policies that are in force.
@@ -31,10 +31,10 @@ class Guards {
   Refusal judge_node(const sim::Call& call, const std::string& node) const;
   Refusal judge_policies(const sim::Call& call, const sim::Identity& caller) const;
 
-  sim::Cluster& cluster_;
+  sim::TestCluster& cluster_;
 };
 
 // Returns the identity of a ServiceAccount token that is bound to this pod on this node. Both objects must exist.
-sim::Identity bound_to(const sim::Cluster& cluster, const std::string& node, const std::string& pod);
+sim::Identity bound_to(const sim::TestCluster& cluster, const std::string& node, const std::string& pod);
 
 }  // namespace haulout::testing

@@ -2,10 +2,10 @@
 #include "agent/dbus/shutdown_inhibitor.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "agent/slots/none_slots.hpp"
-#include "sim/cluster.hpp"
 #include "tests/agent/dbus/bus_fixture.hpp"
 #include "tests/fleet/scripted_gates.hpp"
 #include "tests/scenario/scenario.hpp"
+#include "tests/support/test_cluster.hpp"
 
 namespace haulout::testing {
 namespace {
@@ -59,7 +59,7 @@ class HumanReboot : public LiveBusTest {
   std::string state() const { return label("haulout.dev/state"); }
 
   SeededRng world_rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   k8s::Client client{cluster.api(), clock};
   QuietMachine machine{clock};
   agent::NoneSlots slots{clock};

@@ -67,7 +67,7 @@ struct NodeGatesTest : haulout::testing::VirtualTimeTest {
 
   SeededRng world_rng{1};
   SeededRng rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
   FakePrometheus prometheus;
   bool with_prometheus = false;

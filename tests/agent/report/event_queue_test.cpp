@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
 #include "tests/support/scripted_transport.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
@@ -43,7 +43,7 @@ class EventQueueTest : public haulout::testing::VirtualTimeTest {
   }
 
   SeededRng rng{1};
-  sim::Cluster cluster{context.get_executor(), clock, rng};
+  sim::TestCluster cluster{context.get_executor(), clock, rng};
   k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
   std::vector<EventResult> results;
   EventQueue queue{

@@ -6,7 +6,7 @@
 
 #include "agent/report/service_manager.hpp"
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
@@ -53,7 +53,7 @@ class ReporterTest : public haulout::testing::VirtualTimeTest {
   }
 
   SeededRng rng{1};
-  sim::Cluster cluster{context.get_executor(), clock, rng};
+  sim::TestCluster cluster{context.get_executor(), clock, rng};
   k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
   std::string node = "n1";
   std::vector<Line> lines;

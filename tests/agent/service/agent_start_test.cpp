@@ -5,8 +5,8 @@
 
 #include "agent/service/agent_service.hpp"
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
 #include "tests/support/notify_socket.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
@@ -56,7 +56,7 @@ struct AgentStart : haulout::testing::VirtualTimeTest {
   haulout::testing::Environment environment;
   AgentConfig config;
   SeededRng rng{1}, world_rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   FdSink out{-1}, err{-1};
   Process process{context.get_executor(), clock, rng, out, err, {}, "haulout"};
   Log log{{}, clock, [](const std::string&) {}};

@@ -6,7 +6,7 @@
 
 #include "agent/slots/lease_slots.hpp"
 #include "retry/task_group.hpp"
-#include "sim/cluster.hpp"
+#include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
 namespace haulout::agent {
@@ -76,7 +76,7 @@ class LeaseSlotsTest : public haulout::testing::VirtualTimeTest {
 
   SeededRng rng{1};
   SeededRng world_rng{2};
-  sim::Cluster cluster{context.get_executor(), clock, world_rng};
+  sim::TestCluster cluster{context.get_executor(), clock, world_rng};
   k8s::Client client{cluster.api(), clock, {.validation = k8s::FieldValidation::strict}};
   LeaseSlotsOptions options;
   std::size_t pool_limit = 2, zone_limit = 1;

@@ -1,4 +1,4 @@
-#include "sim/agenda.hpp"
+#include "sim/world.hpp"
 
 namespace haulout::sim {
 

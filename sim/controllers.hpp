@@ -1,10 +1,41 @@
-// Simulated controllers that delete what Kubernetes deletes by itself: Leases whose owners are deleted, and old Events.
-// No I/O.
+// Small controllers of the simulated control plane. They taint cordoned Nodes, and delete pods of deleted Nodes,
+// objects of terminating namespaces, Leases without an owner, and old Events. No I/O.
 #pragma once
 
 #include "sim/world.hpp"
 
 namespace haulout::sim {
+
+// Keeps the taint node.kubernetes.io/unschedulable in step with spec.unschedulable.
+class NodeLifecycle {
+ public:
+  explicit NodeLifecycle(World& world);
+
+ private:
+  void sync(const std::string& node);
+  World& world_;
+};
+
+// Removes pods that are bound to a Node that no longer exists.
+class PodGarbageCollector {
+ public:
+  explicit PodGarbageCollector(World& world);
+
+ private:
+  void collect(const std::string& node);
+  World& world_;
+};
+
+// Deletes all objects of a terminating namespace, then the namespace.
+class NamespaceController {
+ public:
+  explicit NamespaceController(World& world);
+
+ private:
+  void empty(const std::string& ns);
+  void finish(const std::string& ns);
+  World& world_;
+};
 
 // Deletes a Lease if it has owners and none of them exists any more. An owner exists if an object has its name and its
 // UID. Ignores other kinds of objects.

@@ -1,9 +1,10 @@
-#include "sim/node_authorizer.hpp"
+#include "sim/access.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "k8s/codec.hpp"
 #include "sim/status_bodies.hpp"
 
 namespace haulout::sim {
@@ -174,6 +175,80 @@ std::optional<http::Response> restricted_for_node(const Store& store, const Call
   return inadmissible(call,
                       evicts ? fmt::format("node {} can only evict pods with spec.nodeName set to itself", node)
                              : fmt::format("node \"{}\" can only delete pods with spec.nodeName set to itself", node));
+}
+
+const Identity* caller_of(const Switches& switches, const Call& call) {
+  const auto known = switches.tokens.find(call.bearer_token());
+  return known != switches.tokens.end() && known->second ? &*known->second : nullptr;
+}
+
+std::string user_of(const Switches& switches, const Call& call) {
+  const Identity* identity = caller_of(switches, call);
+  return identity ? identity->username : switches.user;
+}
+
+std::optional<http::Response> refused_to_caller(const World& world, const Call& call) {
+  const Switches& switches = world.switches;
+  if (world.now() < switches.shutting_down_until) {
+    if (switches.says_retry_after) return try_again_later();
+    http::Response response = shutting_down().response();
+    response.headers.add("Retry-After", "1");
+    return response;
+  }
+  if (world.now() < switches.throttled_until) return too_many_requests(switches.throttle_retry_after);
+  const bool revoked = switches.tokens.count(call.bearer_token()) > 0 && !caller_of(switches, call);
+  if (switches.unauthorized || revoked) return unauthorized().response();
+  if (!call.info) return std::nullopt;
+  const std::string user = user_of(switches, call);
+  if (switches.forbidden.count(what_of(call)))
+    return forbidden_by_rbac(user, call.verb, *call.info, call.subresource, call.ns, call.name).response();
+  const std::string node = node_of_user(user);
+  if (node.empty()) return std::nullopt;
+  if (auto refusal = refused_to_node(world.store, call, node)) return refusal;
+  return switches.node_restriction ? restricted_for_node(world.store, call, node) : std::nullopt;
+}
+
+namespace {
+
+// SelfSubjectAccessReview: allows everything that is not in Switches::forbidden.
+http::Response access_review(const World& world, const Call& call) {
+  Json review = Json::parse(call.request.body, nullptr, false);
+  if (!review.is_object()) return bad_request("the object provided is unrecognized").response();
+  const Json& wanted = at(review, "/spec/resourceAttributes");
+  const std::string sub = text(wanted, "/subresource");
+  const std::string what = text(wanted, "/verb") + " " + text(wanted, "/resource") + (sub.empty() ? "" : "/" + sub);
+  review["status"] = {{"allowed", world.switches.forbidden.count(what) == 0}};
+  review["kind"] = "SelfSubjectAccessReview";
+  review["apiVersion"] = "authorization.k8s.io/v1";
+  return json_response(201, review.dump());
+}
+
+http::Response self_review(const World& world, const Call& call) {
+  const Identity* identity = caller_of(world.switches, call);
+  Json info = {{"username", user_of(world.switches, call)}, {"groups", Json::array({"system:authenticated"})}};
+  if (identity) {
+    if (!identity->uid.empty()) info["uid"] = identity->uid;
+    info["groups"] = identity->groups;
+    for (const auto& [claim, value] :
+         {std::pair("node-name", identity->node_name), std::pair("node-uid", identity->node_uid),
+          std::pair("pod-name", identity->pod_name), std::pair("pod-uid", identity->pod_uid),
+          std::pair("credential-id", identity->credential_id)})
+      if (!value.empty()) info["extra"][std::string("authentication.kubernetes.io/") + claim] = Json::array({value});
+  }
+  const Json review = {{"kind", "SelfSubjectReview"},
+                       {"apiVersion", "authentication.k8s.io/v1"},
+                       {"metadata", {{"creationTimestamp", k8s::format_time(world.wall_now())}}},
+                       {"status", {{"userInfo", std::move(info)}}}};
+  return json_response(201, review.dump());
+}
+
+}  // namespace
+
+std::optional<http::Response> review(const World& world, const Call& call) {
+  if (call.verb != "create") return std::nullopt;
+  if (call.path == "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews") return access_review(world, call);
+  if (call.path == "/apis/authentication.k8s.io/v1/selfsubjectreviews") return self_review(world, call);
+  return std::nullopt;
 }
 
 }  // namespace haulout::sim

@@ -1,9 +1,12 @@
-// Lists and watches of the API server: selection, resourceVersion, pages, and the start of a watch.
+#include "sim/lists.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
-#include "sim/api_server.hpp"
+#include "http/base64.hpp"
+#include "sim/status_bodies.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -15,32 +18,21 @@ std::optional<std::uint64_t> parse_revision(const std::string& text) {
   return value;
 }
 
-constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
+// The alphabet of base64url (RFC 4648 section 5), without padding.
 std::string base64url(std::string_view bytes) {
-  std::string result;
-  unsigned bits = 0, buffer = 0;
-  for (const char c : bytes) {
-    buffer = (buffer << 8) | static_cast<unsigned char>(c);
-    for (bits += 8; bits >= 6; bits -= 6) result += alphabet[(buffer >> (bits - 6)) & 63];
-  }
-  if (bits > 0) result += alphabet[(buffer << (6 - bits)) & 63];
-  return result;
+  std::string text = http::base64_encode(bytes);
+  text.erase(std::min(text.find('='), text.size()));
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
+  return text;
 }
 
-std::string from_base64url(std::string_view text) {
-  std::string result;
-  unsigned bits = 0, buffer = 0;
-  for (const char c : text) {
-    const auto value = alphabet.find(c);
-    if (value == std::string_view::npos) return {};
-    buffer = (buffer << 6) | static_cast<unsigned>(value);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    result += static_cast<char>((buffer >> bits) & 255);
-  }
-  return result;
+// Returns an empty string if the text is not base64url.
+std::string from_base64url(std::string text) {
+  std::replace(text.begin(), text.end(), '-', '+');
+  std::replace(text.begin(), text.end(), '_', '/');
+  text.append((4 - text.size() % 4) % 4, '=');
+  return http::base64_decode(text).value_or("");
 }
 
 std::string token(std::int64_t revision, std::string_view last_key) {
@@ -85,9 +77,8 @@ StatusBody unreadable_revision(const std::string& text) {
   return body;
 }
 
-}  // namespace
-
-std::optional<Selection> ApiServer::selection_of(const Call& call, http::Response* refusal) {
+// Returns what the call selects. Returns nullopt and sets `refusal` if a selector cannot be parsed.
+std::optional<Selection> selection_of(const Call& call, http::Response* refusal) {
   Selection selection;
   selection.resource = call.info->resource;
   selection.ns = call.ns;
@@ -110,7 +101,9 @@ std::optional<Selection> ApiServer::selection_of(const Call& call, http::Respons
   return selection;
 }
 
-void ApiServer::list(const Call& call, const Reply& reply) {
+}  // namespace
+
+void Lists::list(const Call& call, const Reply& reply) {
   http::Response refusal;
   const auto selection = selection_of(call, &refusal);
   if (!selection) return reply(std::move(refusal));
@@ -132,19 +125,19 @@ void ApiServer::list(const Call& call, const Reply& reply) {
   reply(cached ? from_old_cache(call, *selection) : page(call, *selection));
 }
 
-void ApiServer::hold_cache_until(TimePoint when) {
+void Lists::hold_cache_until(TimePoint when) {
   old_cache_ = {when, world_.store.revision(), {}};
   for (const ResourceInfo& info : all_resources())
     old_cache_.objects[std::string(info.resource)] = world_.store.list(info.resource);
 }
 
-http::Response ApiServer::from_old_cache(const Call& call, const Selection& selection) {
+http::Response Lists::from_old_cache(const Call& call, const Selection& selection) {
   std::vector<Object> chosen = old_cache_.objects[selection.resource];
   std::erase_if(chosen, [&](const Object& object) { return !selection.matches(*object); });
   return list_body(*call.info, old_cache_.revision, {}, std::nullopt, chosen, items_);
 }
 
-http::Response ApiServer::page(const Call& call, const Selection& selection) {
+http::Response Lists::page(const Call& call, const Selection& selection) {
   // Ignores the limit if resourceVersion is 0, as the server's cache does.
   const std::size_t limit =
       call.option("resourceVersion") == "0" ? 0 : parse_revision(call.option("limit")).value_or(0);
@@ -188,38 +181,38 @@ http::Response ApiServer::page(const Call& call, const Selection& selection) {
                    selection.narrowed ? std::nullopt : std::optional(remaining), chosen, items_);
 }
 
-std::shared_ptr<WatchChannel> ApiServer::watch(const Call& call, http::Response* answer) {
+std::optional<WatchRequest> watch_request(const Timing& timing, const Call& call, http::Response* answer) {
   WatchRequest request;
   auto selection = selection_of(call, answer);
-  if (!selection) return nullptr;
+  if (!selection) return std::nullopt;
   request.selection = *std::move(selection);
   const bool initial = call.truthy("sendInitialEvents");
   const std::string match = call.option("resourceVersionMatch");
   if (initial && match.empty()) {
     *answer =
         list_options_invalid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan").response();
-    return nullptr;
+    return std::nullopt;
   }
   if (!initial && !match.empty()) {
     *answer = list_options_invalid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
                   .response();
-    return nullptr;
+    return std::nullopt;
   }
   const std::string version = call.option("resourceVersion");
   const auto revision = parse_revision(version.empty() ? "0" : version);
   if (!revision) {
     *answer = unreadable_revision(version).response();
-    return nullptr;
+    return std::nullopt;
   }
   if (*revision > 0 && !initial) request.after = revision;
   request.initial_events_end = initial;
   request.bookmarks = call.truthy("allowWatchBookmarks");
-  request.timeout = world_.timing.watch_default;
+  request.timeout = timing.watch_default;
   if (const auto timeout = parse_revision(call.option("timeoutSeconds")); timeout && *timeout > 0)
     request.timeout = std::chrono::seconds(*timeout);
   *answer = json_response(200, {});
   answer->body.clear();
-  return watches_.open(std::move(request));
+  return request;
 }
 
 }  // namespace haulout::sim

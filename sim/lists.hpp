@@ -1,0 +1,53 @@
+// Lists of the simulated API server, page by page, and the requests that begin a watch: selectors, resourceVersion and
+// limits as kube-apiserver reads them. No I/O.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/call.hpp"
+#include "sim/watch_hub.hpp"
+
+namespace haulout::sim {
+
+class Lists {
+ public:
+  explicit Lists(World& world) : world_(world) {}
+
+  // Answers a list. Calls `reply` exactly once: immediately, or 3 s later if the resourceVersion does not exist yet.
+  void list(const Call& call, const Reply& reply);
+  // Until `when`, lists with resourceVersion=0 return the state at the moment of this call, as from a stale cache.
+  void hold_cache_until(TimePoint when);
+  // Expires the continue tokens of all lists begun so far: the server answers requests for later pages with 410.
+  void expire_continue_tokens() { snapshots_.clear(); }
+
+ private:
+  struct Snapshot {
+    std::uint64_t revision;
+    std::vector<Object> objects;
+  };
+  struct OldCache {
+    TimePoint until{};
+    std::uint64_t revision = 0;
+    // All objects at that revision. Key: plural of the resource.
+    std::map<std::string, std::vector<Object>, std::less<>> objects;
+  };
+
+  http::Response page(const Call& call, const Selection& selection);
+  http::Response from_old_cache(const Call& call, const Selection& selection);
+
+  static constexpr std::size_t most_snapshots = 64;
+  World& world_;
+  Texts items_{Texts::Form::item};
+  // States from which later pages of lists are answered. Key: resource, namespace and revision of the list.
+  std::map<std::string, Snapshot> snapshots_;
+  OldCache old_cache_;
+};
+
+// Reads the options of a watch request. Sets *answer to the head of the stream. If the request is invalid, returns
+// nullopt and sets *answer to the refusal.
+std::optional<WatchRequest> watch_request(const Timing& timing, const Call& call, http::Response* answer);
+
+}  // namespace haulout::sim
