@@ -23,7 +23,7 @@ class RehearsalTest : public ::testing::Test, protected ASnapshot {
     for (const char* name : {"web-a", "web-b", "web-c"}) items.push_back(pod(name, "ReplicaSet", "web", "500m"));
     items.push_back(pod("logs-1", "DaemonSet", "logs", "100m"));
     input.nodes = {"n1"};
-    input.drain = cli::Settings::kubectl_defaults();
+    input.drain = drain::kubectl_defaults();
     input.drain.policy.daemon_set = drain::Treatment::skip;
     input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
   }
