@@ -3,170 +3,124 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <boost/json/basic_parser_impl.hpp>
 #include <limits>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include <utility>
 
 #include "k8s/codec.hpp"
 
 namespace haulout::k8s::codec {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
 // Limit for the nesting of an answer. No object of the API comes near it. It bounds the recursion that a server can
 // cause.
 constexpr std::size_t deepest = 256;
 
-// Returns the position after the closing quote of the string that begins at `begin`, or npos. A quote after an odd
-// number of backslashes is part of the string.
-std::size_t end_of_string(std::string_view text, std::size_t begin) {
-  for (auto at = text.find('"', begin + 1); at != npos; at = text.find('"', at + 1)) {
-    auto before = at;
-    while (text[before - 1] == '\\') --before;
-    if ((at - before) % 2 == 0) return at + 1;
+// Builds a tree from what the parser reads, without the dropped objects and arrays, and counts its values.
+class Builder {
+ public:
+  // The parser asks for these limits. The length of the answer is limited already.
+  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_array_size = max_object_size;
+  static constexpr std::size_t max_key_size = max_object_size;
+  static constexpr std::size_t max_string_size = max_object_size;
+
+  Builder(boost::json::storage_ptr memory, const std::vector<std::string_view>& dropped) : dropped_(dropped) {
+    stack_.reset(std::move(memory));
   }
-  return npos;
-}
+  Json release() { return stack_.release(); }
+  bool is_too_large() const { return values_ > most_values; }
 
-// One bit for each byte of a block of 64 bytes. The lowest bit stands for the first byte.
-using Bits = std::uint64_t;
-constexpr std::size_t block_size = 64;
-
-Bits where(const char* block, char wanted) {
-  Bits bits = 0;
-#ifdef __SSE2__
-  const __m128i all = _mm_set1_epi8(wanted);
-  for (unsigned at = 0; at < block_size; at += 16) {
-    const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
-    bits |= Bits(static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(part, all)))) << at;
+  using Ec = boost::system::error_code;
+  using Text = boost::json::string_view;
+  bool on_document_begin(Ec&) { return true; }
+  bool on_document_end(Ec&) { return true; }
+  bool on_object_begin(Ec& failure) { return begin(failure); }
+  bool on_array_begin(Ec& failure) { return begin(failure); }
+  bool on_object_end(std::size_t members, Ec&) {
+    return end([&] { stack_.push_object(members); });
   }
-#else
-  for (unsigned at = 0; at < block_size; ++at) bits |= Bits(block[at] == wanted) << at;
-#endif
-  return bits;
-}
-
-Bits lowest(Bits bits) {
-  return bits & (~bits + 1);
-}
-
-// Marks the bytes that follow a backslash which is not escaped itself. `carry`: the last backslash of a block escapes
-// the first byte of the next block.
-Bits escaped_bytes(Bits backslashes, bool& carry) {
-  Bits escaped = carry ? 1 : 0;
-  carry = false;
-  for (backslashes &= ~escaped; backslashes != 0;) {
-    const Bits one = lowest(backslashes);
-    carry = one >> (block_size - 1) != 0;
-    escaped |= one << 1;
-    backslashes &= ~(one | one << 1);
+  bool on_array_end(std::size_t items, Ec&) {
+    return end([&] { stack_.push_array(items); });
   }
-  return escaped;
-}
-
-// Marks the bytes from each odd quote up to the next quote: the insides of strings with their opening quotes.
-Bits between_pairs(Bits quotes) {
-  for (unsigned width = 1; width < block_size; width *= 2) quotes ^= quotes << width;
-  return quotes;
-}
-
-// Returns the position after the closing bracket of the object or array that begins at `at`, or npos. Most bytes of a
-// server's answers are skipped here, so it works block by block. A bracket counts unless it is inside a string.
-std::size_t end_of_structure(std::string_view text, std::size_t at) {
-  std::array<char, block_size> tail{};
-  std::size_t depth = 0;
-  bool escape = false;
-  Bits inside = 0;  // all bits are set if the block begins inside a string
-  for (; at < text.size(); at += block_size) {
-    const char* block = text.data() + at;
-    if (text.size() - at < block_size) {
-      text.copy(tail.data(), block_size, at);
-      block = tail.data();
+  bool on_key_part(Text part, std::size_t, Ec&) {
+    key_has_parts_ = true;
+    if (within_dropped_ == 0) stack_.push_chars(part);
+    return true;
+  }
+  bool on_key(Text key, std::size_t, Ec&) {
+    if (within_dropped_ == 0) {
+      // A key comes in parts if it has an escaped character. No key of the API has one.
+      drop_next_ = !key_has_parts_ && std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
+      stack_.push_key(key);
     }
-    const Bits quotes = where(block, '"') & ~escaped_bytes(where(block, '\\'), escape);
-    const Bits strings = between_pairs(quotes) ^ inside;
-    inside = strings >> (block_size - 1) != 0 ? ~Bits(0) : 0;
-    const Bits opening = (where(block, '{') | where(block, '[')) & ~strings;
-    const Bits closing = (where(block, '}') | where(block, ']')) & ~strings;
-    const auto closed = static_cast<std::size_t>(std::popcount(closing));
-    if (closed < depth) {
-      depth += static_cast<std::size_t>(std::popcount(opening)) - closed;
-      continue;
-    }
-    for (Bits brackets = opening | closing; brackets != 0; brackets &= brackets - 1) {
-      const Bits one = lowest(brackets);
-      if ((opening & one) != 0) {
-        ++depth;
-      } else if (--depth == 0) {
-        return at + static_cast<std::size_t>(std::countr_zero(one)) + 1;
-      }
-    }
+    key_has_parts_ = false;
+    return true;
   }
-  return npos;
-}
+  bool on_string_part(Text part, std::size_t, Ec&) {
+    if (within_dropped_ == 0) stack_.push_chars(part);
+    return true;
+  }
+  bool on_string(Text text, std::size_t, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_string(text); });
+  }
+  bool on_number_part(Text, Ec&) { return true; }
+  bool on_int64(std::int64_t number, Text, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_int64(number); });
+  }
+  bool on_uint64(std::uint64_t number, Text, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_uint64(number); });
+  }
+  bool on_double(double number, Text, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_double(number); });
+  }
+  bool on_bool(bool flag, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_bool(flag); });
+  }
+  bool on_null(Ec& failure) {
+    return scalar(failure, [&] { stack_.push_null(); });
+  }
+  bool on_comment_part(Text, Ec&) { return true; }
+  bool on_comment(Text, Ec&) { return true; }
 
-// Counts the values in a text, because each takes more memory than text: 4 MB of text can hold two million numbers,
-// brackets and the like. Counts commas and opening brackets outside strings, since each value but the first comes after
-// one of them.
-std::size_t count_values(std::string_view text) {
-  std::array<char, block_size> tail{};
-  std::size_t values = 1;
-  bool escape = false;
-  Bits inside = 0;  // all bits are set if the block begins inside a string
-  for (std::size_t at = 0; at < text.size(); at += block_size) {
-    const char* block = text.data() + at;
-    if (text.size() - at < block_size) {
-      tail.fill(' ');
-      text.copy(tail.data(), block_size, at);
-      block = tail.data();
+ private:
+  // Counts a value. Ends the parser if there are too many.
+  bool count(Ec& failure) {
+    ++values_;
+    if (is_too_large()) failure = boost::json::error::exception;
+    return !is_too_large();
+  }
+  bool begin(Ec& failure) {
+    if (within_dropped_ > 0 || std::exchange(drop_next_, false)) {
+      ++within_dropped_;
+      return true;
     }
-    const Bits quotes = where(block, '"') & ~escaped_bytes(where(block, '\\'), escape);
-    const Bits strings = between_pairs(quotes) ^ inside;
-    inside = strings >> (block_size - 1) != 0 ? ~Bits(0) : 0;
-    const Bits before = (where(block, ',') | where(block, '{') | where(block, '[')) & ~strings;
-    values += static_cast<std::size_t>(std::popcount(before));
+    return count(failure);
   }
-  return values;
-}
-
-std::size_t skip_blanks(std::string_view text, std::size_t at) {
-  while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) ++at;
-  return at;
-}
-
-// Returns the position of the object or array that belongs to the key which ends at `at`; npos if there is none.
-std::size_t structure_after_key(std::string_view text, std::size_t at) {
-  at = skip_blanks(text, at);
-  if (at == text.size() || text[at] != ':') return npos;
-  at = skip_blanks(text, at + 1);
-  return at < text.size() && (text[at] == '{' || text[at] == '[') ? at : npos;
-}
-
-// Replaces the dropped objects and arrays by null, several times faster than a parser reads over them. Recognises only
-// strings and brackets, so it does not notice errors inside the dropped parts. All other text stays as it is.
-std::string without_dropped(std::string_view text, const std::vector<std::string_view>& dropped) {
-  std::string out;
-  out.reserve(text.size());
-  std::size_t copied = 0;
-  std::size_t at = 0;
-  while ((at = text.find('"', at)) != npos) {
-    const auto begin = at + 1;
-    at = end_of_string(text, at);
-    if (at == npos) break;
-    const auto structure = structure_after_key(text, at);
-    if (structure == npos) continue;
-    const auto key = text.substr(begin, at - 1 - begin);
-    if (std::find(dropped.begin(), dropped.end(), key) == dropped.end()) continue;
-    const auto end = end_of_structure(text, structure);
-    if (end == npos) break;
-    out.append(text, copied, structure - copied).append("null");
-    copied = at = end;
+  template <class Push>
+  bool end(Push push) {
+    if (within_dropped_ == 0) {
+      push();
+    } else if (--within_dropped_ == 0) {
+      stack_.push_null();
+    }
+    return true;
   }
-  return out.append(text, copied);
-}
+  template <class Push>
+  bool scalar(Ec& failure, Push push) {
+    if (within_dropped_ > 0) return true;
+    drop_next_ = false;
+    push();
+    return count(failure);
+  }
+
+  const std::vector<std::string_view>& dropped_;
+  boost::json::value_stack stack_;
+  std::size_t values_ = 0;
+  std::size_t within_dropped_ = 0;  // depth below the dropped object or array; 0 outside
+  bool drop_next_ = false;          // the key of the next value is one of the dropped keys
+  bool key_has_parts_ = false;
+};
 
 std::string beginning(std::string_view text) {
   constexpr std::size_t shown = 60;
@@ -189,20 +143,14 @@ Error decode_error(std::string message) {
 
 Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped) {
   if (text.empty()) return decode_error("the answer is empty where JSON was expected");
-  std::string kept;
-  if (!dropped.empty()) {
-    kept = without_dropped(text, dropped);
-    text = kept;
-  }
-  // Each value takes at least one byte, so shorter texts cannot exceed the limit.
-  if (text.size() > most_values && count_values(text) > most_values)
-    return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   auto memory = std::make_unique<boost::json::monotonic_resource>(text.size());
-  boost::json::parser parser({}, {.max_depth = deepest});
-  parser.reset(memory.get());
+  boost::json::basic_parser<Builder> parser({.max_depth = deepest}, memory.get(), dropped);
   boost::system::error_code failure;
-  parser.write(text.data(), text.size(), failure);
-  if (!failure) return Document(std::move(memory), parser.release());
+  const std::size_t read = parser.write_some(false, text.data(), text.size(), failure);
+  if (!failure && read < text.size()) failure = boost::json::error::extra_data;
+  if (!failure) return Document(std::move(memory), parser.handler().release());
+  if (parser.handler().is_too_large())
+    return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   if (failure == boost::json::error::incomplete)
     return decode_error("the answer was cut short: it ends in the middle of JSON");
   if (failure == boost::json::error::too_deep)

@@ -41,8 +41,8 @@ class Document {
 inline constexpr std::size_t most_values = 300'000;
 
 // Fails with Errc::protocol if there are more than most_values values, otherwise with Errc::decode. Objects and arrays
-// under one of the `dropped` keys, at any depth, are skipped and read as null. They are most of the bytes of a Pod, and
-// no decoder reads them. Scalars under such a key (for example a label named "containers") stay.
+// under one of the `dropped` keys, at any depth, are checked, but read as null and not counted. They are most of the
+// bytes of a Pod, and no decoder reads them. Scalars under such a key (for example a label named "containers") stay.
 Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
 
 // Describes the type of a value for messages: "an array", "a number" …
