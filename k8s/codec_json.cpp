@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
-#include "k8s/codec.hpp"
+#include "base/utf8.hpp"
 
 namespace haulout::k8s::codec {
 namespace {
@@ -25,7 +28,7 @@ class Builder {
   static constexpr std::size_t max_key_size = max_object_size;
   static constexpr std::size_t max_string_size = max_object_size;
 
-  Builder(boost::json::storage_ptr memory, const std::vector<std::string_view>& dropped) : dropped_(dropped) {
+  Builder(boost::json::storage_ptr memory, std::span<const std::string_view> dropped) : dropped_(dropped) {
     stack_.reset(std::move(memory));
   }
   Json release() { return stack_.release(); }
@@ -114,7 +117,7 @@ class Builder {
     return count(failure);
   }
 
-  const std::vector<std::string_view>& dropped_;
+  std::span<const std::string_view> dropped_;
   boost::json::value_stack stack_;
   std::size_t values_ = 0;
   std::size_t within_dropped_ = 0;  // depth below the dropped object or array; 0 outside
@@ -135,20 +138,42 @@ const Json& nothing() {
   return null_value;
 }
 
+// Requests are small and are written with nlohmann_json.
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace
+
+// The memory outlives the tree, since it is declared first.
+struct Document::Tree {
+  Tree(std::unique_ptr<boost::json::monotonic_resource> its_memory, Json its_root)
+      : memory(std::move(its_memory)), root(std::move(its_root)) {}
+  std::unique_ptr<boost::json::monotonic_resource> memory;
+  Json root;
+};
+
+Document::Document(std::unique_ptr<Tree> tree) : tree_(std::move(tree)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+const Json& Document::operator*() const {
+  return tree_->root;
+}
 
 Error decode_error(std::string message) {
   return Error(Errc::decode, std::move(message));
 }
 
-Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped) {
+Result<Document> parse(std::string_view text, std::span<const std::string_view> dropped) {
   if (text.empty()) return decode_error("the answer is empty where JSON was expected");
   auto memory = std::make_unique<boost::json::monotonic_resource>(text.size());
   boost::json::basic_parser<Builder> parser({.max_depth = deepest}, memory.get(), dropped);
   boost::system::error_code failure;
   const std::size_t read = parser.write_some(false, text.data(), text.size(), failure);
   if (!failure && read < text.size()) failure = boost::json::error::extra_data;
-  if (!failure) return Document(std::move(memory), parser.handler().release());
+  if (!failure) return Document(std::make_unique<Document::Tree>(std::move(memory), parser.handler().release()));
   if (parser.handler().is_too_large())
     return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   if (failure == boost::json::error::incomplete)
@@ -245,16 +270,23 @@ std::map<std::string, std::string> Object::strings(std::string_view key) const {
 std::map<std::string, std::string> Object::strings(std::string_view key, Room room) const {
   std::map<std::string, std::string> out;
   Room favoured = room;
-  members(key, [&](std::string_view name, const Json& value) {
-    const auto* text = value.if_string();
-    if (text == nullptr) return wrong(key, value, "made of strings");
+  const Json* found = find(key);
+  if (found == nullptr) return out;
+  if (!found->is_object()) return wrong(key, *found, "an object"), out;
+  for (const auto& member : found->get_object()) {
+    const std::string_view name(member.key().data(), member.key().size());
+    const auto* text = member.value().if_string();
+    if (text == nullptr) {
+      wrong(key, member.value(), "made of strings");
+      continue;
+    }
     Room& its = !room.favoured.empty() && name.starts_with(room.favoured) ? favoured : room;
     const std::size_t bytes = name.size() + text->size();
-    if (its.entries == 0 || its.bytes < bytes) return;
+    if (its.entries == 0 || its.bytes < bytes) continue;
     --its.entries;
     its.bytes -= bytes;
     out.emplace(name, std::string_view(text->data(), text->size()));
-  });
+  }
   return out;
 }
 
@@ -284,6 +316,24 @@ const Json* Object::array(std::string_view key) const {
   return nullptr;
 }
 
+void Object::each(std::string_view key, const std::function<void(const Object&)>& visit) const {
+  const Json* list = array(key);
+  if (list == nullptr) return;
+  for (const Json& item : list->get_array()) visit(Object(item, key, *problem_));
+}
+
+void Object::members(std::string_view key,
+                     const std::function<void(std::string_view, std::optional<std::string_view>)>& visit) const {
+  const Json* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_object()) return wrong(key, *found, "an object");
+  for (const auto& member : found->get_object()) {
+    const auto* text = member.value().if_string();
+    visit(std::string_view(member.key().data(), member.key().size()),
+          text == nullptr ? std::nullopt : std::optional(std::string_view(text->data(), text->size())));
+  }
+}
+
 Result<> check_kind(const Json& json, std::string_view kind) {
   const auto* object = json.if_object();
   if (object == nullptr) return decode_error(fmt::format("asked for a {}, got {}", kind, describe(json)));
@@ -295,4 +345,202 @@ Result<> check_kind(const Json& json, std::string_view kind) {
   return decode_error(fmt::format("asked for a {}, got a {}", kind, name->c_str()));
 }
 
+Result<> check_kind_if_any(const Json& json, std::string_view kind) {
+  if (json.is_object() && !json.get_object().contains("kind")) return {};
+  return check_kind(json, kind);
+}
+
+Result<ListHead> read_list(const Json& list, std::string_view kind, const std::function<Result<>(const Json&)>& visit) {
+  if (auto checked = check_kind(list, kind); !checked) return std::move(checked).error();
+  Problem problem;
+  const Object metadata = Object(list, kind, problem).object("metadata");
+  ListHead head{metadata.string("resourceVersion"), metadata.string("continue")};
+  if (head.resource_version.empty()) problem.note("metadata.resourceVersion is missing");
+  const Json* items = list.get_object().if_contains("items");
+  if (items == nullptr) problem.note("items are missing");
+  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items are no array");
+  if (!problem.text.empty()) return decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  if (items->is_null()) return head;
+  for (const Json& item : items->get_array())
+    if (auto visited = visit(item); !visited) return std::move(visited).error();
+  return head;
+}
+
+// Most strings in requests are names or UIDs, which need no escaping and no library.
+std::string quoted(std::string_view text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+  return plain ? fmt::format("\"{}\"", text) : dump(text);
+}
+
+Writer& Writer::raw(std::string_view key, std::string_view json) {
+  members_ += fmt::format("{}{}:{}", members_.empty() ? "" : ",", quoted(key), json);
+  return *this;
+}
+
+Writer& Writer::text(std::string_view key, std::string_view value) {
+  return raw(key, quoted(value));
+}
+
+Writer& Writer::text_if_any(std::string_view key, std::string_view value) {
+  return value.empty() ? *this : text(key, value);
+}
+
+Writer& Writer::texts_if_any(std::string_view key, const std::map<std::string, std::string>& values) {
+  if (values.empty()) return *this;
+  Writer out;
+  for (const auto& [name, value] : values) out.text(name, value);
+  return object(key, out);
+}
+
+std::string cut(const std::string& text, std::size_t limit) {
+  auto sent = nlohmann::ordered_json::parse(dump(text)).get<std::string>();
+  if (sent.size() <= limit) return sent;
+  while (limit > 0 && continues_character(sent[limit])) --limit;
+  sent.resize(limit);
+  return sent;
+}
+
 }  // namespace haulout::k8s::codec
+
+namespace haulout::k8s {
+namespace {
+
+using std::chrono::microseconds;
+
+// Reads numbers of fixed width and single characters from the front of a text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+
+  int number(std::size_t digits) {
+    if (rest_.size() < digits) return fail();
+    int value = 0;
+    for (std::size_t i = 0; i < digits; ++i) {
+      if (!digit(rest_[i])) return fail();
+      value = value * 10 + (rest_[i] - '0');
+    }
+    rest_.remove_prefix(digits);
+    return value;
+  }
+  void expect(std::string_view any_of) {
+    if (!next_is(any_of)) {
+      fail();
+    } else {
+      rest_.remove_prefix(1);
+    }
+  }
+  bool next_is(std::string_view any_of) const {
+    return !rest_.empty() && any_of.find(rest_.front()) != std::string_view::npos;
+  }
+  char take() {
+    const char c = rest_.empty() ? '\0' : rest_.front();
+    if (!rest_.empty()) rest_.remove_prefix(1);
+    return c;
+  }
+  // Reads the digits after the point. Digits finer than a microsecond are cut off.
+  microseconds fraction() {
+    if (rest_.empty() || !digit(rest_.front())) fail();
+    microseconds::rep value = 0;
+    microseconds::rep unit = 100'000;
+    for (; !rest_.empty() && digit(rest_.front()); rest_.remove_prefix(1), unit /= 10) {
+      value += unit * (rest_.front() - '0');
+    }
+    return microseconds(value);
+  }
+  bool ended_well() const { return good_ && rest_.empty(); }
+
+ private:
+  static bool digit(char c) { return c >= '0' && c <= '9'; }
+  int fail() {
+    good_ = false;
+    return 0;
+  }
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+std::chrono::minutes scan_zone(Scanner& scanner) {
+  const char sign = scanner.take();
+  if (sign == 'Z' || sign == 'z') return std::chrono::minutes(0);
+  const int hours = scanner.number(2);
+  scanner.expect(":");
+  const int minutes = scanner.number(2);
+  const std::chrono::minutes offset(hours * 60 + minutes);
+  return sign == '-' ? -offset : offset;
+}
+
+struct Civil {
+  int year;
+  unsigned month, day;
+  std::int64_t hour, minute, second, micros;
+};
+
+Civil civil(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const auto of_day = (time - day).count();
+  return {static_cast<int>(date.year()),
+          static_cast<unsigned>(date.month()),
+          static_cast<unsigned>(date.day()),
+          of_day / 3'600'000'000,
+          of_day / 60'000'000 % 60,
+          of_day / 1'000'000 % 60,
+          of_day % 1'000'000};
+}
+
+std::optional<WallTime> scan_time(std::string_view text) {
+  Scanner scanner(text);
+  const int year = scanner.number(4);
+  scanner.expect("-");
+  const auto month = static_cast<unsigned>(scanner.number(2));
+  scanner.expect("-");
+  const auto day = static_cast<unsigned>(scanner.number(2));
+  scanner.expect("Tt");
+  const int hour = scanner.number(2);
+  scanner.expect(":");
+  const int minute = scanner.number(2);
+  scanner.expect(":");
+  const int second = scanner.number(2);
+  microseconds fraction(0);
+  if (scanner.next_is(".")) {
+    scanner.take();
+    fraction = scanner.fraction();
+  }
+  if (!scanner.next_is("Zz+-")) return std::nullopt;
+  const auto zone = scan_zone(scanner);
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  // Second 60 is a leap second: it is read as the first second of the next minute.
+  if (!scanner.ended_well() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  const WallTime time = WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
+                        std::chrono::minutes(minute) + std::chrono::seconds(second) + fraction - zone;
+  // The offset of the zone can lead out of the years that RFC 3339 can write.
+  const auto written = civil(time).year;
+  if (written < 0 || written > 9999) return std::nullopt;
+  return time;
+}
+
+// A Duration can hold the difference of any two times in this range.
+constexpr WallTime earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
+constexpr WallTime latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
+
+}  // namespace
+
+Result<WallTime> parse_time(std::string_view text) {
+  const auto time = scan_time(text);
+  if (!time) return Error(Errc::decode, fmt::format("'{}' is not a time in RFC 3339", text));
+  return std::clamp(*time, earliest, latest);
+}
+
+std::string format_time(WallTime time) {
+  const auto c = civil(time);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", c.year, c.month, c.day, c.hour, c.minute, c.second);
+}
+
+std::string format_micro_time(WallTime time) {
+  const auto c = civil(time);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", c.year, c.month, c.day, c.hour, c.minute, c.second,
+                     c.micros);
+}
+
+}  // namespace haulout::k8s

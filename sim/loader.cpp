@@ -4,7 +4,6 @@
 
 #include <tuple>
 
-#include "k8s/text_place.hpp"
 #include "k8s/yaml_codec.hpp"
 #include "sim/shapes.hpp"
 

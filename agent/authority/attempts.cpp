@@ -12,12 +12,12 @@ constexpr k8s::WriteOptions dry_run{.dry_run = k8s::DryRun::server};
 constexpr std::string_view nobody = "haulout-probe";
 constexpr std::string_view nobodys_uid = "00000000-0000-0000-0000-000000000000";
 
-http::Request list_one(k8s::Resource resource, std::string ns, std::string field_selector = {}) {
+http::Request list_one(const k8s::Api& api, std::string ns, std::string field_selector = {}) {
   k8s::ListOptions options;
   options.limit = 1;
   options.ns = std::move(ns);
   options.field_selector = std::move(field_selector);
-  return k8s::list(resource, options);
+  return k8s::list(api, options);
 }
 
 http::Request eviction(const std::string& ns, std::string_view pod, std::optional<std::int64_t> grace) {
@@ -25,7 +25,7 @@ http::Request eviction(const std::string& ns, std::string_view pod, std::optiona
 }
 
 http::Request label(const std::string& node, std::string_view key) {
-  return k8s::patch_node(node, R"({"metadata":{"labels":{")" + std::string(key) + R"(":"true"}}})", dry_run);
+  return k8s::patch<k8s::Node>({}, node, R"({"metadata":{"labels":{")" + std::string(key) + R"(":"true"}}})", dry_run);
 }
 
 k8s::NodeEvent event(const AttemptContext& context) {
@@ -44,11 +44,13 @@ k8s::NodeEvent event(const AttemptContext& context) {
 
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
   // If a proxy drops the `dryRun` parameter, these requests still do no harm.
-  return {{"list the pods on the own Node", list_one(k8s::Resource::pods, {}, "spec.nodeName=" + context.node.name)},
-          {"cordon and mark the own Node",
-           k8s::patch_node(context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})", dry_run)},
-          // If the credential may evict, the server answers that there is no such pod.
-          {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
+  return {
+      {"list the pods on the own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
+      {"cordon and mark the own Node",
+       k8s::patch<k8s::Node>({}, context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})",
+                             dry_run)},
+      // If the credential may evict, the server answers that there is no such pod.
+      {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
 }
 
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
@@ -64,36 +66,36 @@ std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) 
       {"how the ServiceAccount by itself evicts pods", eviction(context.pod_ns, nobody, 30)},
       {"which pods the ServiceAccount by itself evicts", eviction(context.pod_ns, context.pod_name, std::nullopt)},
       {"Leases in another node's name",
-       k8s::create_lease(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
+       k8s::create(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
 }
 
 std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   const auto own_slot = slot_lease(context.ns, {std::string(nobody)}, 0, context.node, context.now);
   const bool leases = context.slots == SlotsChoice::lease;
   return {
-      {&Rights::other_nodes, list_one(k8s::Resource::nodes, {}), false,
+      {&Rights::other_nodes, list_one(k8s::Kind<k8s::Node>::api, {}), false,
        leases ? "other Nodes are out of reach: Leases cannot be turns (slots lease), since nobody knows how many nodes "
                 "are out"
               : "other Nodes are out of reach: updates that went wrong on them are not noticed"},
-      {&Rights::leases, list_one(k8s::Resource::leases, context.ns), false,
+      {&Rights::leases, list_one(k8s::Kind<k8s::Lease>::api, context.ns), false,
        "Leases are out of reach: they cannot be turns (slots lease); a FleetLock server can"},
-      {&Rights::leases, k8s::create_lease(own_slot, dry_run), false,
+      {&Rights::leases, k8s::create(own_slot, dry_run), false,
        "Leases cannot be created: they cannot be turns (slots lease); a FleetLock server can"},
-      {&Rights::budgets, list_one(k8s::Resource::pod_disruption_budgets, {}), false,
+      {&Rights::budgets, list_one(k8s::Kind<k8s::PodDisruptionBudget>::api, {}), false,
        "PodDisruptionBudgets are out of reach: evictions go out one at a time per namespace, and are tried again by "
        "the "
        "clock instead of when a budget opens"},
-      {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody).value(), true,
+      {&Rights::daemon_sets, k8s::get<k8s::DaemonSet>(context.pod_ns, nobody).value(), true,
        "DaemonSets are out of reach: a pod whose DaemonSet has gone is left alone"},
-      {&Rights::volumes, list_one(k8s::Resource::volume_attachments, {}), false,
+      {&Rights::volumes, list_one(k8s::Kind<k8s::VolumeAttachment>::api, {}), false,
        "VolumeAttachments are out of reach: a node is ready although volumes may still be attached to it, and "
        "--serialize-volumes has no effect"},
-      {&Rights::volumes, k8s::get_persistent_volume(nobody).value(), true,
+      {&Rights::volumes, k8s::get<k8s::PersistentVolume>(nobody).value(), true,
        "PersistentVolumes are out of reach: a node is ready although volumes may still be attached to it, and "
        "--serialize-volumes has no effect"},
-      {&Rights::config_maps, k8s::get_config_map(context.ns, "haulout"), true,
+      {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
        "ConfigMaps are out of reach: a pause of the pool or the cluster is not seen; pause Nodes by their annotation"},
-      {&Rights::events, k8s::create_event(event(context), dry_run), false, "Events cannot be written"},
+      {&Rights::events, k8s::create(event(context), dry_run), false, "Events cannot be written"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
        false, "the status of the Node cannot be written: it gets no condition HauloutMaintenance"},
   };

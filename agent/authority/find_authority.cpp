@@ -169,7 +169,7 @@ Error Search::nothing_holds() const {
 
 Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
   const std::string& name = found_.node.name;
-  CO_TRY(const Answer answer, co_await ask(as, k8s::get_node(name)));
+  CO_TRY(const Answer answer, co_await ask(as, k8s::get<k8s::Node>(name)));
   const auto& refusal = answer.refusal;
   if (refusal && k8s::is_gone(*refusal))
     co_return Error(Errc::unavailable, fmt::format("the cluster has no Node {}: correct node-name, or wait until the "

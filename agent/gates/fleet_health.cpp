@@ -89,12 +89,11 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
 asio::awaitable<void> FleetHealth::changed() {
   k8s::ReflectorOptions options;
   options.label_selector = selector_;
-  co_await until_differs<k8s::Node>(client_, rng_, respite_, k8s::Resource::nodes, options,
-                                    [this](const k8s::Reflector<k8s::Node>& view) {
-                                      std::set<std::string> degraded;
-                                      for (const auto& [uid, node] : view.objects()) degraded.insert(uid);
-                                      return degraded != seen_;
-                                    });
+  co_await until_differs<k8s::Node>(client_, rng_, respite_, options, [this](const k8s::Reflector<k8s::Node>& view) {
+    std::set<std::string> degraded;
+    for (const auto& [uid, node] : view.objects()) degraded.insert(uid);
+    return degraded != seen_;
+  });
 }
 
 }  // namespace haulout::agent

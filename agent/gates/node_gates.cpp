@@ -4,7 +4,7 @@
 #include "agent/gates/gate.hpp"
 #include "agent/gates/waiting.hpp"
 #include "base/scope_exit.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

@@ -6,7 +6,7 @@
 #include "agent/node/node_status.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 

@@ -5,7 +5,7 @@
 #include "agent/node/node_labels.hpp"
 #include "agent/node/node_status.hpp"
 #include "agent/node/own_node.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -8,7 +8,7 @@
 #include "agent/node/node_status.hpp"
 #include "agent/node/pool_member.hpp"
 #include "base/text.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -15,14 +15,15 @@ Task<> ExplainJob::act(std::string node) {
   facts.fleet = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline());
   // Listed before the pods. A pod that arrives in between is then in the list of pods, so that its volumes do not look
   // unused.
-  auto attachments = co_await tools_.client.list_volume_attachments(
-      [node](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node; }, deadline());
+  auto attachments = co_await tools_.client.list<k8s::VolumeAttachment>(
+      {.limit = k8s::usual_page}, deadline(), k8s::longest_page,
+      [node](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node; });
   auto pods = co_await tools_.client.list_pods_on(node, deadline());
   if (pods)
     facts.pods = std::move(pods->items);
   else
     facts.pods_problem = printable(pods.error().message());
-  auto budgets = co_await tools_.client.list_pdbs(deadline());
+  auto budgets = co_await tools_.client.list<k8s::PodDisruptionBudget>({.limit = k8s::usual_page}, deadline());
   if (budgets)
     facts.budgets = std::move(budgets->items);
   else
@@ -58,7 +59,7 @@ asio::awaitable<drain::DaemonSetStates> ExplainJob::look_up_daemon_sets(std::vec
   drain::DaemonSetStates states;
   for (const k8s::Pod& pod : pods) {
     if (!drain::can_look_up_daemon_set(pod) || states.contains(pod.controller->uid)) continue;
-    const auto found = co_await tools_.client.get_daemon_set(pod.ns, pod.controller->name, deadline());
+    const auto found = co_await tools_.client.get<k8s::DaemonSet>(pod.ns, pod.controller->name, deadline());
     drain::DaemonSetState state = drain::DaemonSetState::unknown;
     if (found)
       state = found->uid == pod.controller->uid ? drain::DaemonSetState::exists : drain::DaemonSetState::gone;

@@ -11,7 +11,7 @@
 #include "drain/node_diagnoses.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/codec.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::cli {
 namespace {

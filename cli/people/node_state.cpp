@@ -2,7 +2,7 @@
 
 #include "agent/node/node_status.hpp"
 #include "cli/people/change.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::cli {
 

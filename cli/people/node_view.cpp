@@ -9,7 +9,7 @@
 #include "cli/people/node_state.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::cli {
 namespace {
