@@ -9,7 +9,7 @@
 #include "drain/reasons.hpp"
 #include "drain/text.hpp"
 #include "k8s/codec.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::drain {
 

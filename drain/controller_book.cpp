@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::drain {
 

@@ -5,7 +5,7 @@
 #include "drain/drain_impl.hpp"
 #include "drain/reasons.hpp"
 #include "drain/text.hpp"
-#include "k8s/resource_version.hpp"
+#include "k8s/objects.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {

@@ -113,7 +113,7 @@ Task<> Drain::Impl::request_removal(std::string uid, std::string ns, std::string
   options.grace_seconds = options_.grace_seconds;
   options.write.dry_run = wire_dry_run();
   const TimePoint limit = within(evict_timeout);
-  if (options_.delete_instead_of_evict) co_return co_await client_.delete_pod(ns, name, options, limit);
+  if (options_.delete_instead_of_evict) co_return co_await client_.remove<k8s::Pod>(ns, name, options, limit);
   co_return co_await client_.evict(ns, name, options, limit);
 }
 

@@ -201,7 +201,7 @@ asio::awaitable<void> Drain::Impl::follow_pods() {
   options.page_size = options_.page_size;
   options.gather_until = [this] { return gathered_at(pipeline_->patience()); };
   pods_view_ = std::make_unique<k8s::Reflector<k8s::Pod>>(
-      client_, rng_, k8s::Resource::pods, options,
+      client_, rng_, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
         const auto asked = pods_view_->list_asked();
         if (!pod && asked)
@@ -230,7 +230,7 @@ asio::awaitable<void> Drain::Impl::follow_budgets() {
   options.page_size = options_.page_size;
   options.gather_until = [this] { return gathered_at(pipeline_->patience()); };
   budgets_view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
-      client_, rng_, k8s::Resource::pod_disruption_budgets, options,
+      client_, rng_, options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
         pipeline_->budget_changed(uid, budget, now());
       },
@@ -245,7 +245,7 @@ asio::awaitable<void> Drain::Impl::follow_node() {
   k8s::ReflectorOptions options;
   options.field_selector = "metadata.name=" + node_name_;
   node_view_ = std::make_unique<k8s::Reflector<k8s::Node>>(
-      client_, rng_, k8s::Resource::nodes, options,
+      client_, rng_, options,
       [this](const std::string& uid, const k8s::Node* node) {
         ++node_news_;
         if (node || uid == node_.uid) see_node(node);

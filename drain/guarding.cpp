@@ -38,7 +38,8 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   if (known == scalable_.end()) {
     auto found = co_await insist<std::map<std::string, std::string>>(
         fmt::format("the resources of {} could not be read", owner.api_version),
-        [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout, until);
+        [&](TimePoint limit) { return k8s::scalable_resources(client_, owner.api_version, limit); }, request_timeout,
+        until);
     if (!found && may_heal(found.error())) co_return std::move(found).error();
     // The server answers 404, without more detail, for an API that it does not serve. Whatever replaced these pods
     // cannot do so now, so they count as pods of a controller without a Scale.
@@ -53,7 +54,7 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   const std::string plural = resource->second;
   auto scale = co_await insist<k8s::Workload>(
       fmt::format("the scale of {} {}/{} could not be read", owner.kind, ns, owner.name),
-      [&](TimePoint limit) { return client_.get_scale(owner.api_version, plural, ns, owner.name, limit); },
+      [&](TimePoint limit) { return k8s::get_scale(client_, owner.api_version, plural, ns, owner.name, limit); },
       request_timeout, until);
   if (scale && scale->uid == owner.uid) co_return controller_of(owner, ns, *std::move(scale));
   if (scale || k8s::is_gone(scale.error())) co_return gone_controller(owner, ns);
@@ -75,7 +76,7 @@ Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint unt
     last = owner;
     return insist<k8s::Workload>(
         fmt::format("{} {}/{} could not be read", owner.kind, ns, owner.name),
-        [this, owner, ns](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); },
+        [this, owner, ns](TimePoint limit) { return k8s::get_workload(client_, owner.kind, ns, owner.name, limit); },
         request_timeout, until);
   });
   if (!top) {
@@ -139,7 +140,7 @@ asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
     options.limit = options_.page_size;
     const std::string what = "the pods of namespace " + ns + " could not be listed";
     auto pods = co_await insist<k8s::List<k8s::Pod>>(
-        what, [&](TimePoint limit) { return client_.list<k8s::Pod>(k8s::Resource::pods, options, limit); });
+        what, [&](TimePoint limit) { return client_.list<k8s::Pod>(options, limit); });
     if (!pods && k8s::is_forbidden(pods.error())) {
       k8s::ResourceAttributes right;
       right.verb = "list";
@@ -210,7 +211,7 @@ asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
   options.gather_until = [this] { return gathered_at(namespaces_patience); };
   auto& view = namespace_views_[ns];
   view = std::make_unique<k8s::Reflector<k8s::Pod>>(
-      client_, rng_, k8s::Resource::pods, options,
+      client_, rng_, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
         controllers_.pod_changed(uid, pod, now(), client_.server_now());
       },

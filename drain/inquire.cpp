@@ -44,14 +44,14 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_members(std::string b
   options.ns = budget->second.ns;
   options.label_selector = to_string(*budget->second.selector);
   options.limit = options_.page_size;
-  auto pods = co_await client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline_);
+  auto pods = co_await client_.list<k8s::Pod>(std::move(options), deadline_);
   if (!pods) co_return pods.error();
   inquiries_.known().members[budget_uid] = std::move(pods->items);
   co_return std::nullopt;
 }
 
 asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_namespace(std::string name) {
-  auto ns = co_await client_.get_namespace(name, within(request_timeout));
+  auto ns = co_await client_.get<k8s::Namespace>(name, within(request_timeout));
   if (!ns) co_return unless_gone(ns.error());
   inquiries_.known().namespaces[name] = fmt::format("{}", fmt::join(ns->conditions, "; "));
   co_return std::nullopt;
@@ -59,7 +59,8 @@ asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_namespace(std::string
 
 asio::awaitable<std::optional<Error>> Drain::Impl::ask_for_service(std::string key) {
   const std::size_t slash = key.find('/');
-  auto service = co_await client_.get_service(key.substr(0, slash), key.substr(slash + 1), within(request_timeout));
+  auto service =
+      co_await client_.get<k8s::Service>(key.substr(0, slash), key.substr(slash + 1), within(request_timeout));
   if (!service && !k8s::is_gone(service.error())) co_return service.error();
   inquiries_.known().services[key] = service ? std::optional(*std::move(service)) : std::nullopt;
   co_return std::nullopt;

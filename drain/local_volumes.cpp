@@ -22,10 +22,10 @@ std::string hostname_of(const k8s::Node& node) {
 Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod pod, std::string hostname,
                                                  std::function<TimePoint()> deadline) {
   for (const std::string& name : pod.claims) {
-    const auto claim = co_await client.get_persistent_volume_claim(pod.ns, name, deadline());
+    const auto claim = co_await client.get<k8s::PersistentVolumeClaim>(pod.ns, name, deadline());
     if (!claim && !k8s::is_gone(claim.error())) co_return claim.error();
     if (!claim || claim->volume_name.empty()) continue;
-    const auto volume = co_await client.get_persistent_volume(claim->volume_name, deadline());
+    const auto volume = co_await client.get<k8s::PersistentVolume>(claim->volume_name, deadline());
     if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
     if (!volume || volume->hostnames.empty()) continue;
     if (std::any_of(volume->hostnames.begin(), volume->hostnames.end(),

@@ -4,8 +4,7 @@
 
 #include "drain/pipeline.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/grace.hpp"
-#include "k8s/resource_version.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::drain {
 

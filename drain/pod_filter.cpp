@@ -5,7 +5,7 @@
 #include "base/duration.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/codec.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::drain {
 

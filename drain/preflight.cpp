@@ -35,8 +35,8 @@ asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pod
     if (!can_look_up_daemon_set(pod) || !asked.insert(pod.controller->uid).second) continue;
     auto found = co_await insist<k8s::DaemonSet>(
         fmt::format("DaemonSet {}/{} could not be read", pod.ns, pod.controller->name),
-        [&](TimePoint until) { return client_.get_daemon_set(pod.ns, pod.controller->name, until); }, request_timeout,
-        limit);
+        [&](TimePoint until) { return client_.get<k8s::DaemonSet>(pod.ns, pod.controller->name, until); },
+        request_timeout, limit);
     DaemonSetState state = DaemonSetState::unknown;
     if (found) {
       state = found->uid == pod.controller->uid ? DaemonSetState::exists : DaemonSetState::gone;
@@ -98,7 +98,8 @@ asio::awaitable<bool> Drain::Impl::review_permissions() {
 asio::awaitable<void> Drain::Impl::list_budgets() {
   if (options_.delete_instead_of_evict) co_return;
   auto budgets = co_await insist<k8s::List<k8s::PodDisruptionBudget>>(
-      "PodDisruptionBudgets could not be listed", [this](TimePoint limit) { return client_.list_pdbs(limit); },
+      "PodDisruptionBudgets could not be listed",
+      [this](TimePoint limit) { return client_.list<k8s::PodDisruptionBudget>({.limit = k8s::usual_page}, limit); },
       std::nullopt, now() + budgets_patience);
   if (budgets) {
     learn_budgets(budgets->items);

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::drain {
 

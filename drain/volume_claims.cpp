@@ -20,15 +20,15 @@ bool is_final(const Error& error) {
 // Returns the volume's claim as "namespace/name". Empty: no claim has the volume, or the PersistentVolume does not
 // exist.
 Task<std::string> Drain::Impl::claim_of(std::string name, TimePoint limit) {
-  const auto volume = co_await client_.get_persistent_volume(name, std::min(limit, within(request_timeout)));
+  const auto volume = co_await client_.get<k8s::PersistentVolume>(name, std::min(limit, within(request_timeout)));
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
   volumes_resolved_ = true;
   // A claimRef that a person has written may lack the name or the namespace.
   if (!volume || volume->claim_name.empty() || volume->claim_ns.empty()) co_return std::string();
   std::string key = volume->claim_ns + "/" + volume->claim_name;
   if (!may_be_of_an_earlier_claim(*volume)) co_return key;
-  const auto claim = co_await client_.get_persistent_volume_claim(volume->claim_ns, volume->claim_name,
-                                                                  std::min(limit, within(request_timeout)));
+  const auto claim = co_await client_.get<k8s::PersistentVolumeClaim>(volume->claim_ns, volume->claim_name,
+                                                                      std::min(limit, within(request_timeout)));
   if (claim) co_return is_volume_of(*volume, *claim) ? key : std::string();
   // The claim was deleted with its pod or its namespace, or the drain may not read it. Then the claimRef decides, and
   // the drain waits for the volume.
@@ -97,7 +97,7 @@ asio::awaitable<void> Drain::Impl::ask_node_for_volumes() {
   Backoff backoff(volumes_patience);
   while (volumes_.asks_for_node(now())) {
     const TimePoint asked = now();
-    const auto node = co_await client_.get_node_volumes(node_name_, within(request_timeout));
+    const auto node = co_await client_.get<k8s::NodeVolumes>(node_name_, within(request_timeout));
     if (!node) {
       if (!cut_off(node.error())) volumes_trouble_ = node.error();
       changed_->notify();

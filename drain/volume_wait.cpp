@@ -47,8 +47,9 @@ asio::awaitable<bool> Drain::Impl::list_volumes() {
   const bool can_be_seen = requires_volumes() || listed_volumes_;
   const std::string what = "the volumes of node " + node_name_ + " could not be listed";
   auto listed = co_await insist<k8s::List<k8s::VolumeAttachment>>(what, [this](TimePoint limit) {
-    return client_.list_volume_attachments(
-        [this](const k8s::VolumeAttachment& attachment) { return concerns(attachment); }, limit);
+    return client_.list<k8s::VolumeAttachment>(
+        {.limit = k8s::usual_page}, limit, k8s::longest_page,
+        [this](const k8s::VolumeAttachment& attachment) { return concerns(attachment); });
   });
   if (!listed && (can_be_seen || !k8s::is_forbidden(listed.error()))) co_return give_up(listed.error(), what);
   if (!listed) {
@@ -104,7 +105,7 @@ asio::awaitable<void> Drain::Impl::follow_volumes() {
   k8s::ReflectorOptions options;
   options.page_size = options_.page_size;
   volumes_view_ = std::make_unique<k8s::Reflector<k8s::VolumeAttachment>>(
-      client_, rng_, k8s::Resource::volume_attachments, options,
+      client_, rng_, options,
       [this](const std::string& uid, const k8s::VolumeAttachment* attachment) {
         volumes_.attachment_changed(uid, attachment, now(), clock_.wall_now());
       },
@@ -139,8 +140,9 @@ asio::awaitable<void> Drain::Impl::doubt_volumes() {
 
 Task<> Drain::Impl::volumes_listed() {
   const TimePoint asked = now();
-  auto listed = co_await client_.list_volume_attachments(
-      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; }, deadline_);
+  auto listed = co_await client_.list<k8s::VolumeAttachment>(
+      {.limit = k8s::usual_page}, deadline_, k8s::longest_page,
+      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_name_; });
   if (!listed) {
     if (!cut_off(listed.error())) volumes_trouble_ = listed.error();
     co_return std::move(listed).error();

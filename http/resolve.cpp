@@ -1,18 +1,21 @@
 #include "http/resolve.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <csignal>
+#include <cstring>
 #include <thread>
 
 #include "http/cancelled.hpp"
@@ -23,7 +26,7 @@ namespace {
 
 constexpr std::size_t most_addresses = 16;
 
-// The helper thread sends this in one message.
+// The helper thread sends this in one message. It stays in the socket, so that every caller can read it.
 struct Answer {
   int failure = 0;  // 0 or EAI_…
   std::uint32_t count = 0;
@@ -35,43 +38,68 @@ struct Answer {
   std::array<Address, most_addresses> addresses;
 };
 
-void add(Answer& answer, const addrinfo& found) {
-  Answer::Address address;
-  if (found.ai_family == AF_INET) {
-    sockaddr_in v4{};
-    std::memcpy(&v4, found.ai_addr, sizeof v4);
-    std::memcpy(address.bytes.data(), &v4.sin_addr, sizeof v4.sin_addr);
-  } else if (found.ai_family == AF_INET6) {
-    sockaddr_in6 v6{};
-    std::memcpy(&v6, found.ai_addr, sizeof v6);
-    address.version = 6;
-    address.scope = v6.sin6_scope_id;
-    std::memcpy(address.bytes.data(), &v6.sin6_addr, sizeof v6.sin6_addr);
-  } else {
-    return;
+Answer message_of(const HostAddresses& found) {
+  Answer answer;
+  answer.failure = found.failure;
+  for (const asio::ip::address& one : found.addresses) {
+    if (answer.count == most_addresses) break;
+    Answer::Address& address = answer.addresses[answer.count++];
+    if (one.is_v6()) {
+      address.version = 6;
+      address.scope = static_cast<std::uint32_t>(one.to_v6().scope_id());
+      address.bytes = one.to_v6().to_bytes();
+    } else {
+      const auto bytes = one.to_v4().to_bytes();
+      std::copy(bytes.begin(), bytes.end(), address.bytes.begin());
+    }
   }
-  answer.addresses[answer.count++] = address;
+  return answer;
 }
 
-void look_up(const std::string& host, int reply_to) {
+std::vector<asio::ip::address> addresses_in(const Answer& answer) {
+  std::vector<asio::ip::address> out;
+  for (std::uint32_t i = 0; i < answer.count; ++i) {
+    const Answer::Address& one = answer.addresses.at(i);
+    if (one.version == 6) {
+      out.emplace_back(asio::ip::address_v6(one.bytes, one.scope));
+    } else {
+      asio::ip::address_v4::bytes_type bytes{};
+      std::copy_n(one.bytes.begin(), bytes.size(), bytes.begin());
+      out.emplace_back(asio::ip::address_v4(bytes));
+    }
+  }
+  return out;
+}
+
+HostAddresses ask_system(const std::string& host) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
   addrinfo* found = nullptr;
-  Answer answer;
-  answer.failure = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (answer.failure == 0) {
-    for (const addrinfo* one = found; one != nullptr && answer.count < most_addresses; one = one->ai_next)
-      add(answer, *one);
-    ::freeaddrinfo(found);
+  HostAddresses out;
+  out.failure = ::getaddrinfo(host.c_str(), nullptr, &hints, &found);
+  if (out.failure != 0) return out;
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    if (one->ai_family == AF_INET) {
+      sockaddr_in v4{};
+      std::memcpy(&v4, one->ai_addr, sizeof v4);
+      out.addresses.emplace_back(asio::ip::address_v4(ntohl(v4.sin_addr.s_addr)));
+    } else if (one->ai_family == AF_INET6) {
+      sockaddr_in6 v6{};
+      std::memcpy(&v6, one->ai_addr, sizeof v6);
+      asio::ip::address_v6::bytes_type bytes{};
+      std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
+      out.addresses.emplace_back(asio::ip::address_v6(bytes, v6.sin6_scope_id));
+    }
   }
-  // The caller may have been cancelled. A failed send is then harmless.
-  ::send(reply_to, &answer, sizeof answer, MSG_NOSIGNAL);
-  ::close(reply_to);
+  ::freeaddrinfo(found);
+  return out;
 }
 
-bool start_helper(std::string host, int reply_to) {
+// Starts a thread that runs `work`. False if the system starts no more threads.
+template <class Work>
+bool start_helper(Work work) {
   // The helper thread blocks all signals, so that they reach the thread that waits for them.
   sigset_t all;
   sigset_t before;
@@ -79,7 +107,7 @@ bool start_helper(std::string host, int reply_to) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   bool started = true;
   try {
-    std::thread(look_up, std::move(host), reply_to).detach();
+    std::thread(std::move(work)).detach();
   } catch (const std::system_error&) {
     started = false;
   }
@@ -87,11 +115,30 @@ bool start_helper(std::string host, int reply_to) {
   return started;
 }
 
-asio::ip::address address_of(const Answer::Address& found) {
-  if (found.version == 6) return asio::ip::address_v6(found.bytes, found.scope);
-  asio::ip::address_v4::bytes_type bytes{};
-  std::copy_n(found.bytes.begin(), bytes.size(), bytes.begin());
-  return asio::ip::address_v4(bytes);
+std::string reason(int failure) {
+  return std::generic_category().message(failure);
+}
+
+bool is_readable(const Descriptor& fd) {
+  pollfd one{fd.get(), POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
+
+// Waits on a descriptor of its own, because several callers may wait for the same file at a time.
+Task<> readable(const Descriptor& fd) {
+  const int copy = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0);
+  if (copy < 0) co_return Error(Errc::dns, reason(errno));
+  asio::posix::stream_descriptor own(co_await asio::this_coro::executor, copy);
+  auto [failure] =
+      co_await own.async_wait(asio::posix::stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
+  unwind_if_cancelled(failure);
+  if (failure) co_return Error(Errc::dns, failure.message());
+  co_return Result<>();
+}
+
+void give_back(const Descriptor& place) {
+  // The pipe has room for all its bytes, so that this cannot fail.
+  static_cast<void>(!::write(place.get(), "", 1));
 }
 
 Error no_address(const std::string& host, int failure) {
@@ -109,30 +156,66 @@ Error no_helper(const std::string& host, std::string_view why) {
 
 }  // namespace
 
+LookUps::LookUps(std::size_t most, LookUp look_up) : look_up_(std::move(look_up)) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;  // then addresses_of() fails
+  places_ = std::make_shared<const Places>(Descriptor(ends[0]), Descriptor(ends[1]));
+  for (std::size_t i = 0; i < most; ++i) give_back(places_->give_back_to);
+}
+
+// Callers that still wait for these answers have descriptors of their own. A later caller asks again.
+void LookUps::forget_answered() {
+  std::erase_if(running_, [](const auto& one) { return is_readable(one.second); });
+}
+
+Result<> LookUps::start(const std::string& host) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return no_helper(host, reason(errno));
+  Descriptor ours(ends[0]);
+  const auto theirs = std::make_shared<const Descriptor>(ends[1]);
+  const bool started = start_helper([host, look_up = look_up_, places = places_, theirs] {
+    const Answer answer = message_of(look_up(host));
+    give_back(places->give_back_to);
+    // All callers may have been cancelled. A failed send is then harmless.
+    ::send(theirs->get(), &answer, sizeof answer, MSG_NOSIGNAL);
+  });
+  if (!started) return no_helper(host, "no thread can be started");
+  running_.insert_or_assign(host, std::move(ours));
+  return {};
+}
+
+Task<std::vector<asio::ip::address>> LookUps::addresses_of(std::string host) {
+  if (!places_) co_return no_helper(host, "no pipe can be opened");
+  for (;;) {
+    forget_answered();
+    if (running_.contains(host)) break;
+    char place = 0;
+    if (::read(places_->take_from.get(), &place, 1) == 1) {
+      if (auto started = start(host); !started) {
+        give_back(places_->give_back_to);
+        co_return std::move(started).error();
+      }
+      break;
+    }
+    CO_CHECK(co_await readable(places_->take_from));
+  }
+  const Descriptor socket(::fcntl(running_.at(host).get(), F_DUPFD_CLOEXEC, 0));
+  CO_CHECK(co_await readable(socket));
+  Answer answer;
+  const ssize_t bytes = ::recv(socket.get(), &answer, sizeof answer, MSG_PEEK | MSG_DONTWAIT);
+  if (bytes != sizeof answer) co_return no_helper(host, bytes < 0 ? reason(errno) : "its helper has ended");
+  if (answer.failure != 0) co_return no_address(host, answer.failure);
+  auto addresses = addresses_in(answer);
+  if (addresses.empty()) co_return no_address(host, EAI_NODATA);
+  co_return addresses;
+}
+
 Task<std::vector<asio::ip::address>> resolve(std::string host) {
   boost::system::error_code not_literal;
   const auto literal = asio::ip::make_address(host, not_literal);
   if (!not_literal) co_return std::vector<asio::ip::address>{literal};
-
-  std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
-    co_return no_helper(host, boost::system::error_code(errno, boost::system::system_category()).message());
-  asio::posix::stream_descriptor ours(co_await asio::this_coro::executor, ends[0]);
-  if (!start_helper(host, ends[1])) {
-    ::close(ends[1]);
-    co_return no_helper(host, "no thread can be started");
-  }
-  Answer answer;
-  auto [failure, bytes] =
-      co_await ours.async_read_some(asio::buffer(&answer, sizeof answer), asio::as_tuple(asio::use_awaitable));
-  unwind_if_cancelled(failure);
-  if (failure || bytes != sizeof answer) co_return no_helper(host, failure.message());
-  if (answer.failure != 0) co_return no_address(host, answer.failure);
-  std::vector<asio::ip::address> addresses;
-  addresses.reserve(answer.count);
-  for (std::size_t i = 0; i < answer.count; ++i) addresses.push_back(address_of(answer.addresses.at(i)));
-  if (addresses.empty()) co_return no_address(host, EAI_NODATA);
-  co_return addresses;
+  static LookUps look_ups(most_look_ups, ask_system);
+  co_return co_await look_ups.addresses_of(std::move(host));
 }
 
 }  // namespace haulout::http

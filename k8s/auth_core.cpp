@@ -9,7 +9,7 @@
 #include "base/scope_exit.hpp"
 #include "http/base64.hpp"
 #include "k8s/codec.hpp"
-#include "k8s/file_credentials.hpp"
+#include "k8s/credential_file.hpp"
 
 namespace haulout::k8s {
 namespace asio = boost::asio;

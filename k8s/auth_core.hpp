@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "http/transport.hpp"
-#include "k8s/codec_exec_credential.hpp"
 #include "k8s/credentials.hpp"
+#include "k8s/exec_plugin.hpp"
 
 namespace haulout::k8s {
 

@@ -1,7 +1,7 @@
 #include "k8s/auth_transport.hpp"
 
 #include "k8s/auth_core.hpp"
-#include "k8s/file_credentials.hpp"
+#include "k8s/credential_file.hpp"
 #include "k8s/list_budget.hpp"
 
 namespace haulout::k8s {

@@ -4,7 +4,9 @@
 // requested. Cancellable; the client must outlive its calls. Borrows the transport and the clock; owns nothing.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,70 +29,89 @@ struct ClientOptions {
   std::size_t most_memory = 0;
 };
 
+// Keeps the API server's time, as far as its answers show it.
+class ServerTime {
+ public:
+  explicit ServerTime(Clock& clock) : clock_(clock) {}
+  // Takes the Date of a successful answer.
+  void learn(const http::Headers& headers);
+  WallTime now() const;
+
+ private:
+  Clock& clock_;
+  std::string last_date_;
+  // Local steady time of an answer, and the server's wall time at that moment.
+  std::optional<std::pair<TimePoint, WallTime>> seen_;
+};
+
+// Checks that a server's answer is about the requested objects. A proxy that ignores selectors must not make pods of
+// other nodes look like pods of this node. Errc::decode if the selector does not select the object. Checks only a
+// selector that is exactly `metadata.name=…`, or `spec.nodeName=…` of a Pod. Pure.
+Result<> check_selected(std::string_view field_selector, std::string_view kind, const std::string& name,
+                        const std::string* node_name);
+template <class T>
+Result<> check_selected(std::string_view field_selector, const T& object) {
+  const std::string* node_name = nullptr;
+  if constexpr (requires { object.node_name; }) node_name = &object.node_name;
+  return check_selected(field_selector, Kind<T>::name, object.name, node_name);
+}
+
 class Client {
  public:
   Client(http::Transport& transport, Clock& clock, ClientOptions options = {})
-      : transport_(transport), clock_(clock), options_(options) {}
+      : transport_(transport), clock_(clock), options_(options), server_time_(clock) {}
 
-  Task<Node> get_node(std::string name, TimePoint deadline);
+  // Gets an object of any kind that has a Kind<T>. A name that another object supplies may be empty: Errc::decode.
+  template <class T>
+  Task<T> get(std::string ns, std::string name, TimePoint deadline);
+  // The same for kinds without namespace.
+  template <class T>
+  Task<T> get(std::string name, TimePoint deadline) {
+    static_assert(Kind<T>::api.scope == Scope::cluster);
+    return get<T>({}, std::move(name), deadline);
+  }
+  // Lists all pages of a collection, in the most recent state. `options.limit` is the page size: `usual_page` is that
+  // of the client, 0 disables paging. `page_timeout` limits each page; the number of pages is not limited. If `wanted`
+  // is set, only objects for which it returns true are kept, page by page.
+  template <class T>
+  Task<List<T>> list(ListOptions options, TimePoint deadline, Duration page_timeout = longest_page,
+                     std::function<bool(const T&)> wanted = {});
+  // Fails with is_already_exists() if the name is in use. An earlier attempt of this client whose answer was lost may
+  // have created the object.
+  template <class T>
+  Task<T> create(T object, TimePoint deadline);
+  template <class T>
+  Task<T> patch(std::string ns, std::string name, std::string merge_patch, TimePoint deadline,
+                DryRun dry_run = DryRun::none);
+  // Deletes the object with this UID. A Lease is deleted only if it is still in the state that was read; otherwise this
+  // fails with is_conflict().
+  template <class T>
+  Task<> remove(std::string ns, std::string name, DeleteOptions options, TimePoint deadline);
+
+  Task<Node> get_node(std::string name, TimePoint deadline) { return get<Node>(std::move(name), deadline); }
+  // Fails with Errc::decode if a Node has not the labels, unless its labels may have been cut.
   Task<List<Node>> list_nodes(std::string label_selector, TimePoint deadline);
-  Task<Node> patch_node(std::string name, std::string merge_patch, DryRun dry_run, TimePoint deadline);
-  // Returns the most recent state, from all namespaces. The node name must not be empty: that selector would match
-  // every unscheduled pod.
+  Task<Node> patch_node(std::string name, std::string merge_patch, DryRun dry_run, TimePoint deadline) {
+    return patch<Node>({}, std::move(name), std::move(merge_patch), deadline, dry_run);
+  }
+  Task<Node> patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline);
+  // Lists the pods of all namespaces. The node name must not be empty: that selector would match every unscheduled pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
-  Task<List<PodDisruptionBudget>> list_pdbs(TimePoint deadline);
-  // The API can select VolumeAttachments by name only, so the server sends those of all nodes. The client drops those
-  // for which `wanted` returns false, page by page.
-  Task<List<VolumeAttachment>> list_volume_attachments(std::function<bool(const VolumeAttachment&)> wanted,
-                                                       TimePoint deadline);
-  Task<NodeVolumes> get_node_volumes(std::string node, TimePoint deadline);
-  Task<PersistentVolume> get_persistent_volume(std::string name, TimePoint deadline);
-  Task<PersistentVolumeClaim> get_persistent_volume_claim(std::string ns, std::string name, TimePoint deadline);
-  Task<Namespace> get_namespace(std::string name, TimePoint deadline);
-  Task<Service> get_service(std::string ns, std::string name, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
-  Task<> delete_pod(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
-  Task<DaemonSet> get_daemon_set(std::string ns, std::string name, TimePoint deadline);
-  // Gets a Deployment, ReplicaSet or StatefulSet (apps/v1). `kind` selects which.
-  Task<Workload> get_workload(std::string kind, std::string ns, std::string name, TimePoint deadline);
-  Task<Workload> get_scale(std::string api_version, std::string resource, std::string ns, std::string name,
-                           TimePoint deadline);
-  // Returns the resources of a group and version that have a scale subresource: kind → plural name.
-  Task<std::map<std::string, std::string>> scalable_resources(std::string api_version, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
   // Returns the identity under which the server sees this client. Needs no permission.
   Task<Self> review_self(TimePoint deadline);
-  Task<Node> patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline);
-
-  // Returns the most recent state.
-  Task<List<Lease>> list_leases(std::string ns, std::string label_selector, TimePoint deadline);
-  Task<Lease> get_lease(std::string ns, std::string name, TimePoint deadline);
-  // Fails with is_already_exists() if the name is in use. An earlier attempt of this client whose answer was lost may
-  // have created the Lease.
-  Task<Lease> create_lease(Lease lease, TimePoint deadline);
-  Task<Lease> patch_lease(std::string ns, std::string name, std::string merge_patch, TimePoint deadline);
-  // Deletes the Lease only if it is still in the state that was read; otherwise fails with is_conflict().
-  Task<> delete_lease(std::string ns, std::string name, std::string uid, std::string resource_version,
-                      TimePoint deadline);
-  Task<ConfigMap> get_config_map(std::string ns, std::string name, TimePoint deadline);
-  // Fails with is_already_exists() as create_lease() does.
-  Task<ConfigMap> create_config_map(ConfigMap config_map, TimePoint deadline);
-  Task<ConfigMap> patch_config_map(std::string ns, std::string name, std::string merge_patch, TimePoint deadline);
   Task<> create_event(NodeEvent event, TimePoint deadline);
   // Fails with is_not_found() if the Event has expired (one hour after its last write).
   Task<> repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed, TimePoint deadline);
 
-  // Lists all pages of a collection of Pod, Node, PodDisruptionBudget, VolumeAttachment, Lease or ConfigMap, in the
-  // most recent state. `options.limit` is the page size. `page_timeout` limits each page; the number of pages is not
-  // limited. If `wanted` is set, only objects for which it returns true are kept.
-  template <class T>
-  Task<List<T>> list(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout = longest_page,
-                     std::function<bool(const T&)> wanted = {});
+  // Sends a request. Errc::status if the server answers with a failure.
+  Task<http::Response> send(http::Request request, TimePoint deadline);
 
   // Current time by the API server's clock: the Date of its last successful answer plus the time elapsed since then. So
   // neither a jump of the local clock nor a proxy's error page changes it. At best accurate to a second. Before the
   // first successful answer it is the local time.
-  WallTime server_now() const;
+  WallTime server_now() const { return server_time_.now(); }
 
   // True if the server has answered any request successfully: it is reachable and accepts the credentials.
   bool has_succeeded() const { return has_succeeded_; }
@@ -98,24 +119,107 @@ class Client {
   http::Transport& transport() { return transport_; }
   Clock& clock() { return clock_; }
   // Describes which limit a collection exceeds; nothing if it exceeds none.
-  std::optional<std::string> excess_of(Resource resource, const ListSize& size) const {
-    return excess(budget_of(resource), size, options_.most_memory);
+  std::optional<std::string> excess_of(const ListBudget& budget, const ListSize& size) const {
+    return excess(budget, size, options_.most_memory);
   }
 
  private:
-  Task<http::Response> send(http::Request request, TimePoint deadline);
-  void see_date(const http::Headers& headers);
-  template <class T>
-  Task<List<T>> list_pages(Resource resource, ListOptions options, TimePoint deadline, Duration page_timeout,
-                           std::function<bool(const T&)> wanted);
+  // Reads the pages of a collection, and starts again if the server has lost the place: `begin` is called before the
+  // first page of each start, and `take` with each page. It returns the continue token.
+  struct Reading {
+    std::function<void()> begin;
+    std::function<Result<std::string>(const http::Response& page)> take;
+  };
+  Task<> read_all(const Api& api, ListOptions options, TimePoint deadline, Duration page_timeout, Reading reading);
+  Task<> read_pages(const Api& api, ListOptions options, TimePoint deadline, Duration page_timeout, Reading& reading);
 
   http::Transport& transport_;
   Clock& clock_;
   ClientOptions options_;
   bool has_succeeded_ = false;
-  std::string last_date_;
-  // Local steady time of an answer, and the server's wall time at that moment.
-  std::optional<std::pair<TimePoint, WallTime>> server_clock_;
+  ServerTime server_time_;
 };
+
+// Gets a Deployment, ReplicaSet or StatefulSet (apps/v1). `kind` selects which.
+Task<Workload> get_workload(Client& client, std::string kind, std::string ns, std::string name, TimePoint deadline);
+Task<Workload> get_scale(Client& client, std::string api_version, std::string resource, std::string ns,
+                         std::string name, TimePoint deadline);
+// Returns the resources of a group and version that have a scale subresource: kind → plural name.
+Task<std::map<std::string, std::string>> scalable_resources(Client& client, std::string api_version,
+                                                            TimePoint deadline);
+
+// Fails with Errc::decode if the answer to a request for one Node is about another Node.
+Result<Node> only_named(std::string_view name, Result<Node> answer);
+template <class T>
+Result<T> only_named(std::string_view, Result<T> answer) {
+  return answer;
+}
+// The error about a collection that exceeds `limit`. `part` says what most of it is, `page` is the last page.
+Error too_much(const Api& api, const std::string& ns, const std::string& limit, const std::string& part,
+               std::string_view page);
+
+template <class T>
+Task<T> Client::get(std::string ns, std::string name, TimePoint deadline) {
+  CO_TRY(auto request, Result<http::Request>(k8s::get<T>(ns, name)));
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return only_named(name, decode<T>(response.body));
+}
+
+template <class T>
+Task<List<T>> Client::list(ListOptions options, TimePoint deadline, Duration page_timeout,
+                           std::function<bool(const T&)> wanted) {
+  List<T> all;
+  ListSize size;
+  Reading reading;
+  reading.begin = [&] {
+    all = {};
+    size = {};
+  };
+  reading.take = [&](const http::Response& response) -> Result<std::string> {
+    auto page = decode_list<T>(response.body);
+    if (!page) return std::move(page).error();
+    size.read += response.body.size();
+    for (const T& object : page->items)
+      if (auto checked = check_selected(options.field_selector, object); !checked) return std::move(checked).error();
+    if (wanted) std::erase_if(page->items, [&](const T& object) { return !wanted(object); });
+    for (const T& object : page->items) {
+      size.kept += text_in(object);
+      size.memory += memory_of(object);
+    }
+    // All pages have the same resourceVersion. If they had not, a watch from that of the first page, the oldest, would
+    // still miss nothing.
+    if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page->meta.resource_version);
+    std::move(page->items.begin(), page->items.end(), std::back_inserter(all.items));
+    size.items = all.items.size();
+    if (const auto limit = excess_of(Kind<T>::budget, size)) {
+      std::string part;
+      if constexpr (requires { Kind<T>::largest_part(all.items); }) part = Kind<T>::largest_part(all.items);
+      return too_much(Kind<T>::api, options.ns, *limit, part, response.body);
+    }
+    return std::move(page->meta.continue_token);
+  };
+  CO_CHECK(co_await read_all(Kind<T>::api, options, deadline, page_timeout, std::move(reading)));
+  co_return all;
+}
+
+template <class T>
+Task<T> Client::create(T object, TimePoint deadline) {
+  auto request = k8s::create(object, {DryRun::none, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return decode<T>(response.body);
+}
+
+template <class T>
+Task<T> Client::patch(std::string ns, std::string name, std::string merge_patch, TimePoint deadline, DryRun dry_run) {
+  auto request = k8s::patch<T>(ns, name, std::move(merge_patch), {dry_run, options_.validation});
+  CO_TRY(const auto response, co_await send(std::move(request), deadline));
+  co_return only_named(name, decode<T>(response.body));
+}
+
+template <class T>
+Task<> Client::remove(std::string ns, std::string name, DeleteOptions options, TimePoint deadline) {
+  CO_TRY(const auto response, co_await send(k8s::remove<T>(ns, name, options), deadline));
+  co_return decode_write_answer(response.body, Kind<T>::name);
+}
 
 }  // namespace haulout::k8s

@@ -1,9 +1,6 @@
 #include "k8s/codec.hpp"
 
-#include <fmt/format.h>
-
-#include "k8s/codec_json.hpp"
-#include "k8s/codec_objects.hpp"
+#include <boost/json.hpp>
 
 namespace haulout::k8s {
 namespace {
@@ -12,89 +9,9 @@ using codec::Json;
 using codec::Object;
 using codec::Problem;
 
-template <class T>
-std::string display_name(const T& object) {
-  if constexpr (requires { object.ns; }) {
-    return object.ns + "/" + object.name;
-  } else {
-    return object.name;
-  }
-}
-
-// The API server accepts no such name, because in a URL it would denote another path.
-bool is_path(std::string_view name) {
-  return name == "." || name == ".." || name.find('/') != std::string_view::npos;
-}
-
-// Checks the fields that every object of a server has. A resourceVersion is required only if the type has the field.
-template <class T>
-void check_identity(const T& object, Problem& problem) {
-  if (object.name.empty()) return problem.note("metadata.name is missing");
-  if (object.uid.empty()) return problem.note("metadata.uid is missing");
-  if constexpr (requires { object.resource_version; }) {
-    if (object.resource_version.empty()) return problem.note("metadata.resourceVersion is missing");
-  }
-  if constexpr (requires { object.ns; }) {
-    if (object.ns.empty()) return problem.note("metadata.namespace is missing");
-    if (is_path(object.ns)) return problem.note("metadata.namespace is not a valid name");
-  }
-  if (is_path(object.name)) problem.note("metadata.name is not a valid name");
-}
-
-// Items of a list have no `kind`. If an object has one, it must be the expected kind.
-template <class T>
-Result<T> decode_object(const Json& json) {
-  constexpr auto kind = codec::kind_of<T>;
-  if (!json.is_object() || json.get_object().contains("kind")) {
-    const auto checked = codec::check_kind(json, kind);
-    if (!checked) return checked.error();
-  }
-  T object;
-  Problem problem;
-  codec::read(Object(json, kind, problem), object);
-  check_identity(object, problem);
-  if (problem.text.empty()) return object;
-  return codec::decode_error(fmt::format("{} {} is invalid: {}", kind, display_name(object), problem.text));
-}
-
-template <class T>
-Result<T> decode_one(std::string_view text) {
-  auto json = codec::parse(text, codec::dropped_keys<T>());
-  if (!json) return std::move(json).error();
-  const auto checked = codec::check_kind(**json, codec::kind_of<T>);
-  if (!checked) return checked.error();
-  return decode_object<T>(**json);
-}
-
-template <class T>
-Result<List<T>> decode_list(std::string_view text) {
-  auto json = codec::parse(text, codec::dropped_keys<T>());
-  if (!json) return std::move(json).error();
-  const auto kind = std::string(codec::kind_of<T>) + "List";
-  const auto checked = codec::check_kind(**json, kind);
-  if (!checked) return checked.error();
-
-  Problem problem;
-  const Object metadata = Object(**json, kind, problem).object("metadata");
-  List<T> list;
-  list.meta.resource_version = metadata.string("resourceVersion");
-  list.meta.continue_token = metadata.string("continue");
-  if (list.meta.resource_version.empty()) problem.note("metadata.resourceVersion is missing");
-  // A missing `items` is an error, not an empty list: for an empty list Go writes [] or null.
-  const Json* items = (*json)->get_object().if_contains("items");
-  if (items == nullptr) problem.note("items are missing");
-  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items is not an array");
-  if (!problem.text.empty()) return codec::decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
-
-  if (items->is_null()) return list;
-  list.items.reserve(items->get_array().size());
-  for (const Json& item : items->get_array()) {
-    auto object = decode_object<T>(item);
-    if (!object) return std::move(object).error();
-    list.items.push_back(*std::move(object));
-  }
-  return list;
-}
+// Keys of all objects and arrays that are not part of the identity of an object, for any kind.
+constexpr std::array<std::string_view, 9> keys_beside_identity = {
+    "managedFields", "labels", "annotations", "ownerReferences", "finalizers", "spec", "status", "data", "binaryData"};
 
 std::optional<WatchEventType> event_type(const std::string& text) {
   if (text == "ADDED") return WatchEventType::added;
@@ -105,62 +22,26 @@ std::optional<WatchEventType> event_type(const std::string& text) {
   return std::nullopt;
 }
 
-}  // namespace
+// Approximate size of a value as JSON, in bytes.
+std::size_t size_of(const Json& json) {
+  constexpr std::size_t around = 4;  // quotes, colon or comma, bracket
+  std::size_t bytes = around;
+  if (const auto* text = json.if_string()) bytes += text->size();
+  if (const auto* list = json.if_array())
+    for (const Json& item : *list) bytes += size_of(item);
+  if (const auto* object = json.if_object())
+    for (const auto& member : *object) bytes += around + member.key().size() + size_of(member.value());
+  return bytes;
+}
 
-Result<Pod> decode_pod(std::string_view json) {
-  return decode_one<Pod>(json);
+std::string name_of(const Json& json) {
+  codec::Problem problem;
+  const auto metadata = codec::Object(json, "object", problem).object("metadata");
+  const std::string ns = metadata.string("namespace");
+  return ns.empty() ? metadata.string("name") : ns + "/" + metadata.string("name");
 }
-Result<Node> decode_node(std::string_view json) {
-  return decode_one<Node>(json);
-}
-Result<PodDisruptionBudget> decode_pdb(std::string_view json) {
-  return decode_one<PodDisruptionBudget>(json);
-}
-Result<DaemonSet> decode_daemon_set(std::string_view json) {
-  return decode_one<DaemonSet>(json);
-}
-Result<NodeVolumes> decode_node_volumes(std::string_view json) {
-  return decode_one<NodeVolumes>(json);
-}
-Result<VolumeAttachment> decode_volume_attachment(std::string_view json) {
-  return decode_one<VolumeAttachment>(json);
-}
-Result<PersistentVolume> decode_persistent_volume(std::string_view json) {
-  return decode_one<PersistentVolume>(json);
-}
-Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view json) {
-  return decode_one<PersistentVolumeClaim>(json);
-}
-Result<Namespace> decode_namespace(std::string_view json) {
-  return decode_one<Namespace>(json);
-}
-Result<Service> decode_service(std::string_view json) {
-  return decode_one<Service>(json);
-}
-Result<Lease> decode_lease(std::string_view json) {
-  return decode_one<Lease>(json);
-}
-Result<ConfigMap> decode_config_map(std::string_view json) {
-  return decode_one<ConfigMap>(json);
-}
-Result<List<Pod>> decode_pod_list(std::string_view json) {
-  return decode_list<Pod>(json);
-}
-Result<List<Node>> decode_node_list(std::string_view json) {
-  return decode_list<Node>(json);
-}
-Result<List<PodDisruptionBudget>> decode_pdb_list(std::string_view json) {
-  return decode_list<PodDisruptionBudget>(json);
-}
-Result<List<VolumeAttachment>> decode_volume_attachment_list(std::string_view json) {
-  return decode_list<VolumeAttachment>(json);
-}
-Result<List<Lease>> decode_lease_list(std::string_view json) {
-  return decode_list<Lease>(json);
-}
-Result<List<ConfigMap>> decode_config_map_list(std::string_view json) {
-  return decode_list<ConfigMap>(json);
-}
+
+}  // namespace
 
 Result<AccessReview> decode_access_review(std::string_view text) {
   constexpr std::string_view kind = "SelfSubjectAccessReview";
@@ -203,7 +84,7 @@ Result<Self> decode_self_review(std::string_view text) {
 }
 
 Result<> decode_write_answer(std::string_view text, std::string_view kind) {
-  const auto json = codec::parse(text, codec::dropped_keys<Pod>());
+  const auto json = codec::parse(text, Kind<Pod>::dropped);
   if (!json) return json.error();
   if (codec::check_kind(**json, kind)) return {};
   const auto checked = codec::check_kind(**json, "Status");
@@ -215,47 +96,52 @@ Result<> decode_write_answer(std::string_view text, std::string_view kind) {
       fmt::format("the status of the server's Status object is '{}', expected Success or Failure", status));
 }
 
-template <class T>
-Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
+std::string longest_object(std::string_view list) {
+  const auto json = codec::parse(list);
+  if (!json || !(*json)->is_object()) return {};
+  const Json* items = (*json)->get_object().if_contains("items");
+  if (items == nullptr || !items->is_array()) return {};
+  const Json* longest = nullptr;
+  std::size_t most = 0;
+  for (const Json& item : items->get_array()) {
+    const std::size_t size = size_of(item);
+    if (size <= most) continue;
+    most = size;
+    longest = &item;
+  }
+  if (longest == nullptr) return {};
+  constexpr double kilobyte = 1024;
+  const double size = static_cast<double>(most) / kilobyte;
+  return fmt::format("{} ({:.0f} kB)", name_of(*longest), size);
+}
+
+Result<codec::RawEvent> codec::read_event(std::string_view line, std::span<const std::string_view> dropped) {
   // Relies on how the API server begins such a line. Of a deleted object only its identity is needed, so everything
   // else is skipped.
   const bool deleted = line.starts_with(R"({"type":"DELETED",)");
-  const auto json = codec::parse(line, deleted ? codec::keys_beside_identity() : codec::dropped_keys<T>());
-  if (!json) return json.error();
-  if (!(*json)->is_object()) return codec::decode_error("expected a watch event, got " + codec::describe(**json));
+  auto json = parse(line, deleted ? std::span<const std::string_view>(keys_beside_identity) : dropped);
+  if (!json) return std::move(json).error();
+  if (!(*json)->is_object()) return decode_error("expected a watch event, got " + describe(**json));
+  RawEvent out{*std::move(json)};
   Problem problem;
-  const Object event(**json, "event", problem);
+  const Object event(*out.document, "event", problem);
   const auto name = event.string("type");
   const auto type = event_type(name);
   const Json* object = event.find("object");
   if (!type || object == nullptr) {
-    return codec::decode_error(
-        fmt::format("expected a watch event, got type '{}'{}", name, object ? "" : " without object"));
+    return decode_error(fmt::format("expected a watch event, got type '{}'{}", name, object ? "" : " without object"));
   }
-  WatchEvent<T> out;
   out.type = *type;
   if (*type == WatchEventType::error) {
-    out.error = codec::error_of(*object);
-    return out;
-  }
-  if (*type == WatchEventType::bookmark) {
+    out.error = error_of(*object);
+  } else if (*type == WatchEventType::bookmark) {
     out.resource_version = Object(*object, "bookmark", problem).object("metadata").string("resourceVersion");
     if (out.resource_version.empty()) problem.note("a bookmark without resourceVersion");
-    if (!problem.text.empty()) return codec::decode_error(problem.text);
-    return out;
+    if (!problem.text.empty()) return decode_error(problem.text);
+  } else {
+    out.object = object;
   }
-  auto decoded = decode_object<T>(*object);
-  if (!decoded) return std::move(decoded).error();
-  out.object = *std::move(decoded);
-  out.resource_version = out.object.resource_version;
   return out;
 }
-
-template Result<WatchEvent<Pod>> decode_watch_event<Pod>(std::string_view);
-template Result<WatchEvent<Node>> decode_watch_event<Node>(std::string_view);
-template Result<WatchEvent<PodDisruptionBudget>> decode_watch_event<PodDisruptionBudget>(std::string_view);
-template Result<WatchEvent<VolumeAttachment>> decode_watch_event<VolumeAttachment>(std::string_view);
-template Result<WatchEvent<Lease>> decode_watch_event<Lease>(std::string_view);
-template Result<WatchEvent<ConfigMap>> decode_watch_event<ConfigMap>(std::string_view);
 
 }  // namespace haulout::k8s

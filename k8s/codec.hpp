@@ -1,44 +1,39 @@
-// Converts JSON to objects and back. In this folder only the codec files, status.cpp and kubeconfig.cpp use a JSON
-// library.
+// Decodes the answers of the API server: one object, a list, an event of a watch. In this folder only the codec files,
+// status.cpp, exec_plugin.cpp and kubeconfig.cpp use a JSON library.
 //
 // Every decoder checks its input. It returns Errc::decode with an explanation, never an empty object, if the body is
 // not JSON, is cut short, has another kind, or lacks a name or UID. A body with too many values is Errc::protocol
 // (codec_json.hpp). Unknown fields are ignored. Pure.
 #pragma once
 
-#include <map>
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "k8s/objects.hpp"
 #include "retry/task.hpp"
 
 namespace haulout::k8s {
 
-Result<Pod> decode_pod(std::string_view json);
-Result<Node> decode_node(std::string_view json);
-Result<PodDisruptionBudget> decode_pdb(std::string_view json);
-Result<DaemonSet> decode_daemon_set(std::string_view json);
-// Decodes a Deployment, a ReplicaSet, a StatefulSet or a Scale. `kind` selects which.
-Result<Workload> decode_workload(std::string_view json, std::string_view kind);
-// Decodes an APIResourceList. Returns the resources that have a scale subresource: kind → plural name.
-Result<std::map<std::string, std::string>> decode_scalable(std::string_view json);
-// Decodes the volumes in the status of a Node.
-Result<NodeVolumes> decode_node_volumes(std::string_view json);
-Result<VolumeAttachment> decode_volume_attachment(std::string_view json);
-Result<PersistentVolume> decode_persistent_volume(std::string_view json);
-Result<PersistentVolumeClaim> decode_persistent_volume_claim(std::string_view json);
-Result<Namespace> decode_namespace(std::string_view json);
-Result<Service> decode_service(std::string_view json);
-Result<Lease> decode_lease(std::string_view json);
-Result<ConfigMap> decode_config_map(std::string_view json);
-Result<List<Pod>> decode_pod_list(std::string_view json);
-Result<List<Node>> decode_node_list(std::string_view json);
-Result<List<PodDisruptionBudget>> decode_pdb_list(std::string_view json);
-Result<List<VolumeAttachment>> decode_volume_attachment_list(std::string_view json);
-Result<List<Lease>> decode_lease_list(std::string_view json);
-Result<List<ConfigMap>> decode_config_map_list(std::string_view json);
+// Decodes an object of a kind for which there is a Kind<T>.
+template <class T>
+Result<T> decode(std::string_view json);
+template <class T>
+Result<List<T>> decode_list(std::string_view json);
+
+// Type of a watch event.
+enum class WatchEventType { added, modified, deleted, bookmark, error };
+// One line of a watch stream. A bookmark has only `resource_version`.
+template <class T>
+struct WatchEvent {
+  WatchEventType type = WatchEventType::bookmark;
+  T object;                      // for added and modified; for deleted only its identity is certain
+  std::string resource_version;  // for every type except error
+  Error error;                   // for type error: the Status that the server sent
+};
+template <class T>
+Result<WatchEvent<T>> decode_watch_event(std::string_view line);
 
 struct AccessReview {
   bool allowed = false;
@@ -51,22 +46,100 @@ Result<Self> decode_self_review(std::string_view json);
 // deletions) or an object of the given kind.
 Result<> decode_write_answer(std::string_view json, std::string_view kind = "Pod");
 
-// One line of a watch stream. A bookmark has only `resource_version`.
-template <class T>
-struct WatchEvent {
-  WatchEventType type = WatchEventType::bookmark;
-  T object;                      // for added and modified; for deleted only its identity is certain
-  std::string resource_version;  // for every type except error
-  Error error;                   // for type error: the Status that the server sent
-};
-template <class T>
-Result<WatchEvent<T>> decode_watch_event(
-    std::string_view line);  // instantiated for Pod, Node, PodDisruptionBudget, VolumeAttachment, Lease and ConfigMap
+// Returns the longest object of a list, for messages: "haulout/haulout-default-7 (1229 kB)". The namespace is left out
+// if the object has none. Empty if the list has no objects or cannot be parsed. Parses the whole list once more.
+std::string longest_object(std::string_view list);
 
-// RFC 3339, with or without fraction. Times are clamped to 1900 … 2190, so that a Duration can hold the difference of
-// any two. format_time writes whole seconds, format_micro_time six digits after the point.
-Result<WallTime> parse_time(std::string_view text);
-std::string format_time(WallTime time);
-std::string format_micro_time(WallTime time);
+namespace codec {
+
+// The API server accepts no such name, because in a URL it would denote another path.
+inline bool is_path(std::string_view name) {
+  return name == "." || name == ".." || name.find('/') != std::string_view::npos;
+}
+
+// Checks the fields that every object of a server has. A resourceVersion is required only if the type has the field.
+template <class T>
+void check_identity(const T& object, Problem& problem) {
+  if (object.name.empty()) return problem.note("metadata.name is missing");
+  if (object.uid.empty()) return problem.note("metadata.uid is missing");
+  if constexpr (requires { object.resource_version; }) {
+    if (object.resource_version.empty()) return problem.note("metadata.resourceVersion is missing");
+  }
+  if constexpr (requires { object.ns; }) {
+    if (object.ns.empty()) return problem.note("metadata.namespace is missing");
+    if (is_path(object.ns)) return problem.note("metadata.namespace is not a valid name");
+  }
+  if (is_path(object.name)) problem.note("metadata.name is not a valid name");
+}
+
+template <class T>
+std::string display_name(const T& object) {
+  if constexpr (requires { object.ns; }) {
+    return object.ns + "/" + object.name;
+  } else {
+    return object.name;
+  }
+}
+
+// Items of a list have no `kind`. If an object has one, it must be the expected kind.
+template <class T>
+Result<T> decode_object(const Json& json) {
+  if (auto checked = check_kind_if_any(json, Kind<T>::name); !checked) return std::move(checked).error();
+  T object;
+  Problem problem;
+  Kind<T>::read(Object(json, Kind<T>::name, problem), object);
+  check_identity(object, problem);
+  if (problem.text.empty()) return object;
+  return decode_error(fmt::format("{} {} is invalid: {}", Kind<T>::name, display_name(object), problem.text));
+}
+
+// An event of a watch whose object is still JSON. `object` is set for added, modified and deleted.
+struct RawEvent {
+  Document document;
+  WatchEventType type = WatchEventType::bookmark;
+  const Json* object = nullptr;
+  std::string resource_version{};  // of a bookmark
+  Error error{};
+};
+Result<RawEvent> read_event(std::string_view line, std::span<const std::string_view> dropped);
+
+}  // namespace codec
+
+template <class T>
+Result<T> decode(std::string_view json) {
+  auto document = codec::parse(json, Kind<T>::dropped);
+  if (!document) return std::move(document).error();
+  if (auto checked = codec::check_kind(**document, Kind<T>::name); !checked) return std::move(checked).error();
+  return codec::decode_object<T>(**document);
+}
+
+template <class T>
+Result<List<T>> decode_list(std::string_view json) {
+  auto document = codec::parse(json, Kind<T>::dropped);
+  if (!document) return std::move(document).error();
+  List<T> list;
+  auto head = codec::read_list(**document, std::string(Kind<T>::name) + "List", [&](const codec::Json& item) {
+    auto object = codec::decode_object<T>(item);
+    if (!object) return Result<>(std::move(object).error());
+    list.items.push_back(*std::move(object));
+    return Result<>();
+  });
+  if (!head) return std::move(head).error();
+  list.meta = {std::move(head->resource_version), std::move(head->continue_token)};
+  return list;
+}
+
+template <class T>
+Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
+  auto event = codec::read_event(line, Kind<T>::dropped);
+  if (!event) return std::move(event).error();
+  WatchEvent<T> out{event->type, {}, std::move(event->resource_version), std::move(event->error)};
+  if (event->object == nullptr) return out;
+  auto decoded = codec::decode_object<T>(*event->object);
+  if (!decoded) return std::move(decoded).error();
+  out.object = *std::move(decoded);
+  out.resource_version = out.object.resource_version;
+  return out;
+}
 
 }  // namespace haulout::k8s

@@ -3,170 +3,127 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <boost/json.hpp>
+#include <boost/json/basic_parser_impl.hpp>
 #include <limits>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
-#include "k8s/codec.hpp"
+#include "base/utf8.hpp"
 
 namespace haulout::k8s::codec {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
 // Limit for the nesting of an answer. No object of the API comes near it. It bounds the recursion that a server can
 // cause.
 constexpr std::size_t deepest = 256;
 
-// Returns the position after the closing quote of the string that begins at `begin`, or npos. A quote after an odd
-// number of backslashes is part of the string.
-std::size_t end_of_string(std::string_view text, std::size_t begin) {
-  for (auto at = text.find('"', begin + 1); at != npos; at = text.find('"', at + 1)) {
-    auto before = at;
-    while (text[before - 1] == '\\') --before;
-    if ((at - before) % 2 == 0) return at + 1;
+// Builds a tree from what the parser reads, without the dropped objects and arrays, and counts its values.
+class Builder {
+ public:
+  // The parser asks for these limits. The length of the answer is limited already.
+  static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t max_array_size = max_object_size;
+  static constexpr std::size_t max_key_size = max_object_size;
+  static constexpr std::size_t max_string_size = max_object_size;
+
+  Builder(boost::json::storage_ptr memory, std::span<const std::string_view> dropped) : dropped_(dropped) {
+    stack_.reset(std::move(memory));
   }
-  return npos;
-}
+  Json release() { return stack_.release(); }
+  bool is_too_large() const { return values_ > most_values; }
 
-// One bit for each byte of a block of 64 bytes. The lowest bit stands for the first byte.
-using Bits = std::uint64_t;
-constexpr std::size_t block_size = 64;
-
-Bits where(const char* block, char wanted) {
-  Bits bits = 0;
-#ifdef __SSE2__
-  const __m128i all = _mm_set1_epi8(wanted);
-  for (unsigned at = 0; at < block_size; at += 16) {
-    const __m128i part = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
-    bits |= Bits(static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(part, all)))) << at;
+  using Ec = boost::system::error_code;
+  using Text = boost::json::string_view;
+  bool on_document_begin(Ec&) { return true; }
+  bool on_document_end(Ec&) { return true; }
+  bool on_object_begin(Ec& failure) { return begin(failure); }
+  bool on_array_begin(Ec& failure) { return begin(failure); }
+  bool on_object_end(std::size_t members, Ec&) {
+    return end([&] { stack_.push_object(members); });
   }
-#else
-  for (unsigned at = 0; at < block_size; ++at) bits |= Bits(block[at] == wanted) << at;
-#endif
-  return bits;
-}
-
-Bits lowest(Bits bits) {
-  return bits & (~bits + 1);
-}
-
-// Marks the bytes that follow a backslash which is not escaped itself. `carry`: the last backslash of a block escapes
-// the first byte of the next block.
-Bits escaped_bytes(Bits backslashes, bool& carry) {
-  Bits escaped = carry ? 1 : 0;
-  carry = false;
-  for (backslashes &= ~escaped; backslashes != 0;) {
-    const Bits one = lowest(backslashes);
-    carry = one >> (block_size - 1) != 0;
-    escaped |= one << 1;
-    backslashes &= ~(one | one << 1);
+  bool on_array_end(std::size_t items, Ec&) {
+    return end([&] { stack_.push_array(items); });
   }
-  return escaped;
-}
-
-// Marks the bytes from each odd quote up to the next quote: the insides of strings with their opening quotes.
-Bits between_pairs(Bits quotes) {
-  for (unsigned width = 1; width < block_size; width *= 2) quotes ^= quotes << width;
-  return quotes;
-}
-
-// Returns the position after the closing bracket of the object or array that begins at `at`, or npos. Most bytes of a
-// server's answers are skipped here, so it works block by block. A bracket counts unless it is inside a string.
-std::size_t end_of_structure(std::string_view text, std::size_t at) {
-  std::array<char, block_size> tail{};
-  std::size_t depth = 0;
-  bool escape = false;
-  Bits inside = 0;  // all bits are set if the block begins inside a string
-  for (; at < text.size(); at += block_size) {
-    const char* block = text.data() + at;
-    if (text.size() - at < block_size) {
-      text.copy(tail.data(), block_size, at);
-      block = tail.data();
+  bool on_key_part(Text part, std::size_t, Ec&) {
+    key_has_parts_ = true;
+    if (within_dropped_ == 0) stack_.push_chars(part);
+    return true;
+  }
+  bool on_key(Text key, std::size_t, Ec&) {
+    if (within_dropped_ == 0) {
+      // A key comes in parts if it has an escaped character. No key of the API has one.
+      drop_next_ = !key_has_parts_ && std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
+      stack_.push_key(key);
     }
-    const Bits quotes = where(block, '"') & ~escaped_bytes(where(block, '\\'), escape);
-    const Bits strings = between_pairs(quotes) ^ inside;
-    inside = strings >> (block_size - 1) != 0 ? ~Bits(0) : 0;
-    const Bits opening = (where(block, '{') | where(block, '[')) & ~strings;
-    const Bits closing = (where(block, '}') | where(block, ']')) & ~strings;
-    const auto closed = static_cast<std::size_t>(std::popcount(closing));
-    if (closed < depth) {
-      depth += static_cast<std::size_t>(std::popcount(opening)) - closed;
-      continue;
-    }
-    for (Bits brackets = opening | closing; brackets != 0; brackets &= brackets - 1) {
-      const Bits one = lowest(brackets);
-      if ((opening & one) != 0) {
-        ++depth;
-      } else if (--depth == 0) {
-        return at + static_cast<std::size_t>(std::countr_zero(one)) + 1;
-      }
-    }
+    key_has_parts_ = false;
+    return true;
   }
-  return npos;
-}
+  bool on_string_part(Text part, std::size_t, Ec&) {
+    if (within_dropped_ == 0) stack_.push_chars(part);
+    return true;
+  }
+  bool on_string(Text text, std::size_t, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_string(text); });
+  }
+  bool on_number_part(Text, Ec&) { return true; }
+  bool on_int64(std::int64_t number, Text, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_int64(number); });
+  }
+  bool on_uint64(std::uint64_t number, Text, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_uint64(number); });
+  }
+  bool on_double(double number, Text, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_double(number); });
+  }
+  bool on_bool(bool flag, Ec& failure) {
+    return scalar(failure, [&] { stack_.push_bool(flag); });
+  }
+  bool on_null(Ec& failure) {
+    return scalar(failure, [&] { stack_.push_null(); });
+  }
+  bool on_comment_part(Text, Ec&) { return true; }
+  bool on_comment(Text, Ec&) { return true; }
 
-// Counts the values in a text, because each takes more memory than text: 4 MB of text can hold two million numbers,
-// brackets and the like. Counts commas and opening brackets outside strings, since each value but the first comes after
-// one of them.
-std::size_t count_values(std::string_view text) {
-  std::array<char, block_size> tail{};
-  std::size_t values = 1;
-  bool escape = false;
-  Bits inside = 0;  // all bits are set if the block begins inside a string
-  for (std::size_t at = 0; at < text.size(); at += block_size) {
-    const char* block = text.data() + at;
-    if (text.size() - at < block_size) {
-      tail.fill(' ');
-      text.copy(tail.data(), block_size, at);
-      block = tail.data();
+ private:
+  // Counts a value. Ends the parser if there are too many.
+  bool count(Ec& failure) {
+    ++values_;
+    if (is_too_large()) failure = boost::json::error::exception;
+    return !is_too_large();
+  }
+  bool begin(Ec& failure) {
+    if (within_dropped_ > 0 || std::exchange(drop_next_, false)) {
+      ++within_dropped_;
+      return true;
     }
-    const Bits quotes = where(block, '"') & ~escaped_bytes(where(block, '\\'), escape);
-    const Bits strings = between_pairs(quotes) ^ inside;
-    inside = strings >> (block_size - 1) != 0 ? ~Bits(0) : 0;
-    const Bits before = (where(block, ',') | where(block, '{') | where(block, '[')) & ~strings;
-    values += static_cast<std::size_t>(std::popcount(before));
+    return count(failure);
   }
-  return values;
-}
-
-std::size_t skip_blanks(std::string_view text, std::size_t at) {
-  while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\r' || text[at] == '\n')) ++at;
-  return at;
-}
-
-// Returns the position of the object or array that belongs to the key which ends at `at`; npos if there is none.
-std::size_t structure_after_key(std::string_view text, std::size_t at) {
-  at = skip_blanks(text, at);
-  if (at == text.size() || text[at] != ':') return npos;
-  at = skip_blanks(text, at + 1);
-  return at < text.size() && (text[at] == '{' || text[at] == '[') ? at : npos;
-}
-
-// Replaces the dropped objects and arrays by null, several times faster than a parser reads over them. Recognises only
-// strings and brackets, so it does not notice errors inside the dropped parts. All other text stays as it is.
-std::string without_dropped(std::string_view text, const std::vector<std::string_view>& dropped) {
-  std::string out;
-  out.reserve(text.size());
-  std::size_t copied = 0;
-  std::size_t at = 0;
-  while ((at = text.find('"', at)) != npos) {
-    const auto begin = at + 1;
-    at = end_of_string(text, at);
-    if (at == npos) break;
-    const auto structure = structure_after_key(text, at);
-    if (structure == npos) continue;
-    const auto key = text.substr(begin, at - 1 - begin);
-    if (std::find(dropped.begin(), dropped.end(), key) == dropped.end()) continue;
-    const auto end = end_of_structure(text, structure);
-    if (end == npos) break;
-    out.append(text, copied, structure - copied).append("null");
-    copied = at = end;
+  template <class Push>
+  bool end(Push push) {
+    if (within_dropped_ == 0) {
+      push();
+    } else if (--within_dropped_ == 0) {
+      stack_.push_null();
+    }
+    return true;
   }
-  return out.append(text, copied);
-}
+  template <class Push>
+  bool scalar(Ec& failure, Push push) {
+    if (within_dropped_ > 0) return true;
+    drop_next_ = false;
+    push();
+    return count(failure);
+  }
+
+  std::span<const std::string_view> dropped_;
+  boost::json::value_stack stack_;
+  std::size_t values_ = 0;
+  std::size_t within_dropped_ = 0;  // depth below the dropped object or array; 0 outside
+  bool drop_next_ = false;          // the key of the next value is one of the dropped keys
+  bool key_has_parts_ = false;
+};
 
 std::string beginning(std::string_view text) {
   constexpr std::size_t shown = 60;
@@ -181,28 +138,44 @@ const Json& nothing() {
   return null_value;
 }
 
+// Requests are small and are written with nlohmann_json.
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace
+
+// The memory outlives the tree, since it is declared first.
+struct Document::Tree {
+  Tree(std::unique_ptr<boost::json::monotonic_resource> its_memory, Json its_root)
+      : memory(std::move(its_memory)), root(std::move(its_root)) {}
+  std::unique_ptr<boost::json::monotonic_resource> memory;
+  Json root;
+};
+
+Document::Document(std::unique_ptr<Tree> tree) : tree_(std::move(tree)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+Document::~Document() = default;
+
+const Json& Document::operator*() const {
+  return tree_->root;
+}
 
 Error decode_error(std::string message) {
   return Error(Errc::decode, std::move(message));
 }
 
-Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped) {
+Result<Document> parse(std::string_view text, std::span<const std::string_view> dropped) {
   if (text.empty()) return decode_error("the answer is empty where JSON was expected");
-  std::string kept;
-  if (!dropped.empty()) {
-    kept = without_dropped(text, dropped);
-    text = kept;
-  }
-  // Each value takes at least one byte, so shorter texts cannot exceed the limit.
-  if (text.size() > most_values && count_values(text) > most_values)
-    return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   auto memory = std::make_unique<boost::json::monotonic_resource>(text.size());
-  boost::json::parser parser({}, {.max_depth = deepest});
-  parser.reset(memory.get());
+  boost::json::basic_parser<Builder> parser({.max_depth = deepest}, memory.get(), dropped);
   boost::system::error_code failure;
-  parser.write(text.data(), text.size(), failure);
-  if (!failure) return Document(std::move(memory), parser.release());
+  const std::size_t read = parser.write_some(false, text.data(), text.size(), failure);
+  if (!failure && read < text.size()) failure = boost::json::error::extra_data;
+  if (!failure) return Document(std::make_unique<Document::Tree>(std::move(memory), parser.handler().release()));
+  if (parser.handler().is_too_large())
+    return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   if (failure == boost::json::error::incomplete)
     return decode_error("the answer is incomplete: it ends in the middle of JSON");
   if (failure == boost::json::error::too_deep)
@@ -297,16 +270,23 @@ std::map<std::string, std::string> Object::strings(std::string_view key) const {
 std::map<std::string, std::string> Object::strings(std::string_view key, Room room) const {
   std::map<std::string, std::string> out;
   Room favoured = room;
-  members(key, [&](std::string_view name, const Json& value) {
-    const auto* text = value.if_string();
-    if (text == nullptr) return wrong(key, value, "made of strings");
+  const Json* found = find(key);
+  if (found == nullptr) return out;
+  if (!found->is_object()) return wrong(key, *found, "an object"), out;
+  for (const auto& member : found->get_object()) {
+    const std::string_view name(member.key().data(), member.key().size());
+    const auto* text = member.value().if_string();
+    if (text == nullptr) {
+      wrong(key, member.value(), "made of strings");
+      continue;
+    }
     Room& its = !room.favoured.empty() && name.starts_with(room.favoured) ? favoured : room;
     const std::size_t bytes = name.size() + text->size();
-    if (its.entries == 0 || its.bytes < bytes) return;
+    if (its.entries == 0 || its.bytes < bytes) continue;
     --its.entries;
     its.bytes -= bytes;
     out.emplace(name, std::string_view(text->data(), text->size()));
-  });
+  }
   return out;
 }
 
@@ -336,6 +316,24 @@ const Json* Object::array(std::string_view key) const {
   return nullptr;
 }
 
+void Object::each(std::string_view key, const std::function<void(const Object&)>& visit) const {
+  const Json* list = array(key);
+  if (list == nullptr) return;
+  for (const Json& item : list->get_array()) visit(Object(item, key, *problem_));
+}
+
+void Object::members(std::string_view key,
+                     const std::function<void(std::string_view, std::optional<std::string_view>)>& visit) const {
+  const Json* found = find(key);
+  if (found == nullptr) return;
+  if (!found->is_object()) return wrong(key, *found, "an object");
+  for (const auto& member : found->get_object()) {
+    const auto* text = member.value().if_string();
+    visit(std::string_view(member.key().data(), member.key().size()),
+          text == nullptr ? std::nullopt : std::optional(std::string_view(text->data(), text->size())));
+  }
+}
+
 Result<> check_kind(const Json& json, std::string_view kind) {
   const auto* object = json.if_object();
   if (object == nullptr) return decode_error(fmt::format("expected a {}, got {}", kind, describe(json)));
@@ -347,4 +345,202 @@ Result<> check_kind(const Json& json, std::string_view kind) {
   return decode_error(fmt::format("expected a {}, got a {}", kind, name->c_str()));
 }
 
+Result<> check_kind_if_any(const Json& json, std::string_view kind) {
+  if (json.is_object() && !json.get_object().contains("kind")) return {};
+  return check_kind(json, kind);
+}
+
+Result<ListHead> read_list(const Json& list, std::string_view kind, const std::function<Result<>(const Json&)>& visit) {
+  if (auto checked = check_kind(list, kind); !checked) return std::move(checked).error();
+  Problem problem;
+  const Object metadata = Object(list, kind, problem).object("metadata");
+  ListHead head{metadata.string("resourceVersion"), metadata.string("continue")};
+  if (head.resource_version.empty()) problem.note("metadata.resourceVersion is missing");
+  const Json* items = list.get_object().if_contains("items");
+  if (items == nullptr) problem.note("items are missing");
+  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items is not an array");
+  if (!problem.text.empty()) return decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
+  if (items->is_null()) return head;
+  for (const Json& item : items->get_array())
+    if (auto visited = visit(item); !visited) return std::move(visited).error();
+  return head;
+}
+
+// Most strings in requests are names or UIDs, which need no escaping and no library.
+std::string quoted(std::string_view text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+  return plain ? fmt::format("\"{}\"", text) : dump(text);
+}
+
+Writer& Writer::raw(std::string_view key, std::string_view json) {
+  members_ += fmt::format("{}{}:{}", members_.empty() ? "" : ",", quoted(key), json);
+  return *this;
+}
+
+Writer& Writer::text(std::string_view key, std::string_view value) {
+  return raw(key, quoted(value));
+}
+
+Writer& Writer::text_if_any(std::string_view key, std::string_view value) {
+  return value.empty() ? *this : text(key, value);
+}
+
+Writer& Writer::texts_if_any(std::string_view key, const std::map<std::string, std::string>& values) {
+  if (values.empty()) return *this;
+  Writer out;
+  for (const auto& [name, value] : values) out.text(name, value);
+  return object(key, out);
+}
+
+std::string cut(const std::string& text, std::size_t limit) {
+  auto sent = nlohmann::ordered_json::parse(dump(text)).get<std::string>();
+  if (sent.size() <= limit) return sent;
+  while (limit > 0 && continues_character(sent[limit])) --limit;
+  sent.resize(limit);
+  return sent;
+}
+
 }  // namespace haulout::k8s::codec
+
+namespace haulout::k8s {
+namespace {
+
+using std::chrono::microseconds;
+
+// Reads numbers of fixed width and single characters from the front of a text.
+class Scanner {
+ public:
+  explicit Scanner(std::string_view text) : rest_(text) {}
+
+  int number(std::size_t digits) {
+    if (rest_.size() < digits) return fail();
+    int value = 0;
+    for (std::size_t i = 0; i < digits; ++i) {
+      if (!digit(rest_[i])) return fail();
+      value = value * 10 + (rest_[i] - '0');
+    }
+    rest_.remove_prefix(digits);
+    return value;
+  }
+  void expect(std::string_view any_of) {
+    if (!next_is(any_of)) {
+      fail();
+    } else {
+      rest_.remove_prefix(1);
+    }
+  }
+  bool next_is(std::string_view any_of) const {
+    return !rest_.empty() && any_of.find(rest_.front()) != std::string_view::npos;
+  }
+  char take() {
+    const char c = rest_.empty() ? '\0' : rest_.front();
+    if (!rest_.empty()) rest_.remove_prefix(1);
+    return c;
+  }
+  // Reads the digits after the point. Digits finer than a microsecond are cut off.
+  microseconds fraction() {
+    if (rest_.empty() || !digit(rest_.front())) fail();
+    microseconds::rep value = 0;
+    microseconds::rep unit = 100'000;
+    for (; !rest_.empty() && digit(rest_.front()); rest_.remove_prefix(1), unit /= 10) {
+      value += unit * (rest_.front() - '0');
+    }
+    return microseconds(value);
+  }
+  bool ended_well() const { return good_ && rest_.empty(); }
+
+ private:
+  static bool digit(char c) { return c >= '0' && c <= '9'; }
+  int fail() {
+    good_ = false;
+    return 0;
+  }
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+std::chrono::minutes scan_zone(Scanner& scanner) {
+  const char sign = scanner.take();
+  if (sign == 'Z' || sign == 'z') return std::chrono::minutes(0);
+  const int hours = scanner.number(2);
+  scanner.expect(":");
+  const int minutes = scanner.number(2);
+  const std::chrono::minutes offset(hours * 60 + minutes);
+  return sign == '-' ? -offset : offset;
+}
+
+struct Civil {
+  int year;
+  unsigned month, day;
+  std::int64_t hour, minute, second, micros;
+};
+
+Civil civil(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const auto of_day = (time - day).count();
+  return {static_cast<int>(date.year()),
+          static_cast<unsigned>(date.month()),
+          static_cast<unsigned>(date.day()),
+          of_day / 3'600'000'000,
+          of_day / 60'000'000 % 60,
+          of_day / 1'000'000 % 60,
+          of_day % 1'000'000};
+}
+
+std::optional<WallTime> scan_time(std::string_view text) {
+  Scanner scanner(text);
+  const int year = scanner.number(4);
+  scanner.expect("-");
+  const auto month = static_cast<unsigned>(scanner.number(2));
+  scanner.expect("-");
+  const auto day = static_cast<unsigned>(scanner.number(2));
+  scanner.expect("Tt");
+  const int hour = scanner.number(2);
+  scanner.expect(":");
+  const int minute = scanner.number(2);
+  scanner.expect(":");
+  const int second = scanner.number(2);
+  microseconds fraction(0);
+  if (scanner.next_is(".")) {
+    scanner.take();
+    fraction = scanner.fraction();
+  }
+  if (!scanner.next_is("Zz+-")) return std::nullopt;
+  const auto zone = scan_zone(scanner);
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  // Second 60 is a leap second: it is read as the first second of the next minute.
+  if (!scanner.ended_well() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
+  const WallTime time = WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
+                        std::chrono::minutes(minute) + std::chrono::seconds(second) + fraction - zone;
+  // The offset of the zone can lead out of the years that RFC 3339 can write.
+  const auto written = civil(time).year;
+  if (written < 0 || written > 9999) return std::nullopt;
+  return time;
+}
+
+// A Duration can hold the difference of any two times in this range.
+constexpr WallTime earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
+constexpr WallTime latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
+
+}  // namespace
+
+Result<WallTime> parse_time(std::string_view text) {
+  const auto time = scan_time(text);
+  if (!time) return Error(Errc::decode, fmt::format("'{}' is not a time in RFC 3339", text));
+  return std::clamp(*time, earliest, latest);
+}
+
+std::string format_time(WallTime time) {
+  const auto c = civil(time);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", c.year, c.month, c.day, c.hour, c.minute, c.second);
+}
+
+std::string format_micro_time(WallTime time) {
+  const auto c = civil(time);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", c.year, c.month, c.day, c.hour, c.minute, c.second,
+                     c.micros);
+}
+
+}  // namespace haulout::k8s

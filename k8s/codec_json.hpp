@@ -1,11 +1,14 @@
-// For the codec files only: parses text into a JSON tree, and reads trees with checks of the types of fields. Pure.
+// The one reader and the one writer of JSON of this folder: parses text into a tree, reads trees with checks of the
+// types of fields, and writes the bodies of requests. For the decoders and encoders of this folder only. Pure.
 #pragma once
 
-#include <boost/json.hpp>
+#include <boost/json/fwd.hpp>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,24 +19,22 @@
 namespace haulout::k8s::codec {
 
 // Boost.JSON reads the server's answers several times faster than nlohmann_json, with a fraction of the allocations.
-// Requests are small and are written with nlohmann_json.
 using Json = boost::json::value;
 
 // Owns a JSON tree and the memory in which it lives; that memory is freed as a whole. Dereferences to the root of the
 // tree.
 class Document {
  public:
-  Document(std::unique_ptr<boost::json::monotonic_resource> memory, Json root)
-      : memory_(std::move(memory)), root_(std::move(root)) {}
-  Document(Document&&) = default;
-  // Assignment would free the memory of the old tree before the tree itself.
-  Document& operator=(Document&&) = delete;
-  const Json& operator*() const { return root_; }
-  const Json* operator->() const { return &root_; }
+  struct Tree;
+  explicit Document(std::unique_ptr<Tree> tree);
+  Document(Document&&) noexcept;
+  Document& operator=(Document&&) noexcept;
+  ~Document();
+  const Json& operator*() const;
+  const Json* operator->() const { return &**this; }
 
  private:
-  std::unique_ptr<boost::json::monotonic_resource> memory_;
-  Json root_;
+  std::unique_ptr<Tree> tree_;
 };
 
 // Limit for the number of values in one answer. No object of the API comes near it, and a list that exceeds it is read
@@ -41,9 +42,9 @@ class Document {
 inline constexpr std::size_t most_values = 300'000;
 
 // Fails with Errc::protocol if there are more than most_values values, otherwise with Errc::decode. Objects and arrays
-// under one of the `dropped` keys, at any depth, are skipped and read as null. They are most of the bytes of a Pod, and
-// no decoder reads them. Scalars under such a key (for example a label named "containers") stay.
-Result<Document> parse(std::string_view text, const std::vector<std::string_view>& dropped = {});
+// under one of the `dropped` keys, at any depth, are checked, but read as null and not counted. They are most of the
+// bytes of a Pod, and no decoder reads them. Scalars under such a key (for example a label named "containers") stay.
+Result<Document> parse(std::string_view text, std::span<const std::string_view> dropped = {});
 
 // Describes the type of a value for messages: "an array", "a number" …
 std::string describe(const Json& json);
@@ -88,21 +89,10 @@ class Object {
   const Json* find(std::string_view key) const;
 
   // Calls visit(Object) for each member of an array of objects.
-  template <class Visit>
-  void each(std::string_view key, Visit visit) const {
-    const Json* list = array(key);
-    if (list == nullptr) return;
-    for (const Json& item : list->get_array()) visit(Object(item, key, *problem_));
-  }
-  // Calls visit(string_view key, Json) for each member of an object.
-  template <class Visit>
-  void members(std::string_view key, Visit visit) const {
-    const Json* found = find(key);
-    if (found == nullptr) return;
-    if (!found->is_object()) return wrong(key, *found, "an object");
-    for (const auto& member : found->get_object())
-      visit(std::string_view(member.key().data(), member.key().size()), member.value());
-  }
+  void each(std::string_view key, const std::function<void(const Object&)>& visit) const;
+  // Calls visit(key, text) for each member of an object. The text is unset if the value is no string.
+  void members(std::string_view key,
+               const std::function<void(std::string_view, std::optional<std::string_view>)>& visit) const;
 
  private:
   const Json* array(std::string_view key) const;
@@ -116,7 +106,47 @@ class Object {
 Error decode_error(std::string message);
 // Fails with "asked for a PodList, got …" unless the object has this kind.
 Result<> check_kind(const Json& json, std::string_view kind);
+// As check_kind(), but an object without `kind` passes: the items of a list have none.
+Result<> check_kind_if_any(const Json& json, std::string_view kind);
 // Converts a Status object to an Error.
 Error error_of(const Json& status);
+// Calls visit(item) for each item of a list, until one fails. Returns resourceVersion and continue token. Fails if the
+// resourceVersion or the field `items` is missing: for an empty list Go writes [] or null.
+struct ListHead {
+  std::string resource_version;
+  std::string continue_token;
+};
+Result<ListHead> read_list(const Json& list, std::string_view kind, const std::function<Result<>(const Json&)>& visit);
+
+// Writes one JSON object, with its members in the order in which they are added. Bytes that are not UTF-8 are replaced:
+// names come from the server or the command line.
+class Writer {
+ public:
+  Writer& text(std::string_view key, std::string_view value);
+  Writer& text_if_any(std::string_view key, std::string_view value);
+  Writer& texts_if_any(std::string_view key, const std::map<std::string, std::string>& values);
+  Writer& object(std::string_view key, const Writer& value) { return raw(key, value.str()); }
+  // `json` is written as it is.
+  Writer& raw(std::string_view key, std::string_view json);
+  std::string str() const { return "{" + members_ + "}"; }
+
+ private:
+  std::string members_;
+};
+
+// Returns the text as a JSON string, in quotes.
+std::string quoted(std::string_view text);
+// Cuts a text to at most `limit` bytes without cutting a character. The bytes are counted as they are sent.
+std::string cut(const std::string& text, std::size_t limit);
 
 }  // namespace haulout::k8s::codec
+
+namespace haulout::k8s {
+
+// RFC 3339, with or without fraction. Times are clamped to 1900 … 2190, so that a Duration can hold the difference of
+// any two. format_time writes whole seconds, format_micro_time six digits after the point.
+Result<WallTime> parse_time(std::string_view text);
+std::string format_time(WallTime time);
+std::string format_micro_time(WallTime time);
+
+}  // namespace haulout::k8s

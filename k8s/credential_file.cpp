@@ -11,6 +11,7 @@
 #include "base/descriptor.hpp"
 
 namespace haulout::k8s {
+
 namespace {
 
 constexpr std::size_t size_limit = std::size_t{16} << 20;
@@ -45,6 +46,81 @@ Result<std::string> read_credential_file(const std::string& what, const std::str
 bool is_missing(const std::string& path) {
   struct stat info{};
   return ::stat(path.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+namespace {
+
+Result<std::string> read_of(const Connection& connection, const char* what, const std::string& file) {
+  auto content = read_credential_file(what, file);
+  if (!content) return std::move(content).error().with_context(connection.origin);
+  return content;
+}
+
+Result<std::string> load(const Connection& connection, const char* what, const Material& material) {
+  if (material.file.empty()) return material.data;
+  auto content = read_of(connection, what, material.file);
+  if (content && content->empty())
+    return Error(Errc::unavailable, fmt::format("{}: {} {} is empty", connection.origin, what, material.file));
+  if (!content && !material.data.empty()) return material.data;
+  return content;
+}
+
+std::string describe(const char* what, const Material& material) {
+  return fmt::format("{} {}", what, material.file.empty() ? "from its data" : material.file);
+}
+
+}  // namespace
+
+bool token_is_in_file(const Connection& connection) {
+  return !connection.token.file.empty();
+}
+
+bool tls_is_in_files(const Connection& connection) {
+  return !(connection.ca.file.empty() && connection.client_cert.file.empty() && connection.client_key.file.empty());
+}
+
+Result<std::string> load_token(const Connection& connection) {
+  auto token = load(connection, "token file", connection.token);
+  if (!token || connection.token.file.empty()) return token;
+  constexpr std::string_view space = " \t\r\n";
+  const std::size_t last = token->find_last_not_of(space);
+  token->erase(last == std::string::npos ? 0 : last + 1);
+  token->erase(0, token->find_first_not_of(space));
+  for (const char c : *token) {
+    // Such a character could end the header and begin another.
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      return Error(Errc::unavailable, fmt::format("{}: token file {} contains a control character; expected one line",
+                                                  connection.origin, connection.token.file));
+  }
+  if (token->empty())
+    return Error(Errc::unavailable,
+                 fmt::format("{}: token file {} is empty", connection.origin, connection.token.file));
+  return token;
+}
+
+Result<http::TlsOptions> load_tls(const Connection& connection) {
+  http::TlsOptions tls;
+  tls.server_name = connection.tls_server_name;
+  tls.verify = connection.verify;
+  if (connection.endpoint.kind != http::Endpoint::Kind::tls) return tls;
+  auto ca = load(connection, "certificate authority", connection.ca);
+  if (!ca) return std::move(ca).error();
+  auto certificate = load(connection, "client certificate", connection.client_cert);
+  if (!certificate) return std::move(certificate).error();
+  auto key = load(connection, "client key", connection.client_key);
+  if (!key) return std::move(key).error();
+  tls.ca_pem = std::move(*ca);
+  tls.client_cert_pem = std::move(*certificate);
+  tls.client_key_pem = std::move(*key);
+  return tls;
+}
+
+std::string describe_tls(const Connection& connection) {
+  std::string out;
+  if (!connection.client_cert.empty())
+    out = describe("client certificate", connection.client_cert) + " with " + describe("key", connection.client_key);
+  if (!connection.ca.empty()) out += (out.empty() ? "" : ", ") + describe("CA", connection.ca);
+  return out.empty() ? "TLS settings" : out;
 }
 
 }  // namespace haulout::k8s

@@ -7,12 +7,27 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
 
-#include "k8s/codec_exec_credential.hpp"
 #include "k8s/credentials.hpp"
+#include "retry/clock.hpp"
 
 namespace haulout::k8s {
+
+struct ExecCredential {
+  std::string token;
+  std::string client_cert_pem;
+  std::string client_key_pem;
+  std::optional<WallTime> expiration;
+};
+
+// The two messages of the plugin protocol (client.authentication.k8s.io v1 and v1beta1). Pure. The errors quote nothing
+// of the plugin's output.
+// encode_exec_info() returns the value of the environment variable KUBERNETES_EXEC_INFO.
+std::string encode_exec_info(const ExecPlugin& plugin, bool interactive, const std::string& ca_pem);
+Result<ExecCredential> decode_exec_credential(std::string_view output, const std::string& api_version);
 
 // Callbacks for a plugin that may interact with a person. Each may be empty.
 struct PluginStage {

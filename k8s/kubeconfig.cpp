@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "http/base64.hpp"
-#include "k8s/text_place.hpp"
 #include "k8s/yaml_codec.hpp"
 
 namespace haulout::k8s {

@@ -1,28 +1,22 @@
 // Limits for the size of a collection that is read. Others can fill what an agent lists: a stolen node writes Leases
 // and its own Node, a tenant creates pods and budgets. None of them may fill the agent's memory. So there are three
 // limits. Each answer is limited in bytes; a page that is longer, or has more JSON values than codec_json.hpp allows,
-// is requested again in smaller pages. The kept part of each object is limited (codec_objects.cpp). The whole
-// collection is limited here. Pure.
+// is requested again in smaller pages. The kept part of each object is limited (Kind<T>::read). The whole
+// collection is limited by Kind<T>::budget. The limits are far above what a cluster of 5,000 nodes has. Pure.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <optional>
 #include <string>
 
-#include "k8s/objects.hpp"
-#include "k8s/requests.hpp"
+#include "k8s/kind.hpp"
 
 namespace haulout::k8s {
 
 // Limit for any answer of the API server and any watch event, in bytes. The server accepts no object beyond 3 MB, and
 // etcd stores none beyond 1.5 MB.
 inline constexpr std::size_t longest_answer = std::size_t{4} * 1024 * 1024;
-
-// Limits for the labels of a Node that are kept: their number and their bytes. Labels with Haulout's prefix have
-// separate limits of the same size.
-inline constexpr std::size_t most_labels = 1000;
-inline constexpr std::size_t longest_labels = std::size_t{64} * 1024;
-// True if some labels of the Node may not have been kept.
-bool labels_may_be_cut(const Node& node);
 
 // Limit for each collection that an agent lists or watches, in bytes. Its container has 128 MiB
 // (packaging/kustomize/base). 5,000 Nodes with 30 labels each take 25 MB.
@@ -35,25 +29,22 @@ struct ListSize {
   std::size_t memory = 0;  // approximate memory of the decoded objects, in bytes
 };
 
-struct ListBudget {
-  std::size_t items = 0;
-  std::size_t read = 0;  // 0 sets no limit, since most of the bytes are not kept
-  std::size_t kept = 0;  // limit for ListSize::kept: this plus `kept_each` for each object
-  std::size_t kept_each = 0;
-};
-
-// The limits are far above what a cluster of 5,000 nodes has.
-ListBudget budget_of(Resource resource);
 // Describes the limit that is exceeded: "10000 objects", "32 MB". Returns nothing if none is. A `most_memory` of 0 sets
 // no limit for the memory.
-std::optional<std::string> excess(const ListBudget& budget, const ListSize& size, std::size_t most_memory);
+inline std::optional<std::string> excess(const ListBudget& budget, const ListSize& size, std::size_t most_memory) {
+  if (size.items > budget.items) return fmt::format("{} objects", budget.items);
+  if (budget.read != 0 && size.read > budget.read) return fmt::format("{} MB", budget.read / megabytes(1));
+  const std::size_t room = budget.kept + size.items * budget.kept_each;
+  if (size.kept > room) return fmt::format("{} MB of names, labels and the like", room / megabytes(1));
+  if (most_memory != 0 && size.memory > most_memory) return fmt::format("{} MB of memory", most_memory / megabytes(1));
+  return std::nullopt;
+}
 
-std::size_t text_in(const Pod& pod);
-std::size_t text_in(const Node& node);
-std::size_t text_in(const PodDisruptionBudget& budget);
-std::size_t text_in(const VolumeAttachment& attachment);
-std::size_t text_in(const Lease& lease);
-std::size_t text_in(const ConfigMap& config_map);
+// Bytes of text that are kept of an object.
+template <class T>
+std::size_t text_in(const T& object) {
+  return Kind<T>::text_in(object);
+}
 
 // Approximate memory of an object in bytes. For a million labels without values, the map entries take most of it.
 template <class T>

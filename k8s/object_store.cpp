@@ -2,7 +2,6 @@
 
 #include "k8s/list_budget.hpp"
 #include "k8s/objects.hpp"
-#include "k8s/resource_version.hpp"
 
 namespace haulout::k8s {
 namespace {

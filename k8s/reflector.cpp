@@ -5,7 +5,6 @@
 
 #include "base/scope_exit.hpp"
 #include "k8s/list_budget.hpp"
-#include "k8s/selected.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::k8s {
@@ -45,11 +44,9 @@ bool blank(std::string_view line) {
 }  // namespace
 
 template <class T>
-Reflector<T>::Reflector(Client& client, Rng& rng, Resource resource, ReflectorOptions options, OnChange on_change,
-                        OnBatch on_batch)
+Reflector<T>::Reflector(Client& client, Rng& rng, ReflectorOptions options, OnChange on_change, OnBatch on_batch)
     : client_(client),
       rng_(rng),
-      resource_(resource),
       options_(std::move(options)),
       store_(std::move(on_change)),
       on_batch_(std::move(on_batch)) {}
@@ -96,7 +93,7 @@ Task<List<T>> Reflector<T>::list() {
   list_options.field_selector = options_.field_selector;
   list_options.label_selector = options_.label_selector;
   list_options.limit = options_.page_size;
-  return client_.list<T>(resource_, std::move(list_options), TimePoint::max(), options_.page_timeout, store_.wanted());
+  return client_.list<T>(std::move(list_options), TimePoint::max(), options_.page_timeout, store_.wanted());
 }
 
 template <class T>
@@ -167,7 +164,7 @@ asio::awaitable<WatchEnd> Reflector<T>::watch_once() {
   const auto timeout = std::chrono::floor<seconds>(rng_.between(longest - longest / 5, longest));
   const WatchOptions watch_options{options_.field_selector, resource_version_, std::max(timeout, seconds(1)),
                                    options_.label_selector, options_.ns};
-  auto request = watch(resource_, watch_options);
+  auto request = watch<T>(watch_options);
   auto stream = co_await client_.transport().open(std::move(request), now() + options_.head_timeout);
   if (!stream) co_return WatchEnd{false, {}, std::move(stream).error(), false};
   auto refusal = co_await refusal_of(**stream, client_.clock());
@@ -262,7 +259,7 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
   resource_version_ = std::move(event->resource_version);
   // This error leads to a list. That list is too long as well, and its error message says which objects are the cause.
   const ListSize size{store_.objects().size(), 0, 0, store_.memory()};
-  if (const auto limit = client_.excess_of(resource_, size))
+  if (const auto limit = client_.excess_of(Kind<T>::budget, size))
     return Error(Errc::decode, fmt::format("the watch reports more objects than the limit of {}", *limit));
   return {};
 }

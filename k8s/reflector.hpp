@@ -64,8 +64,7 @@ class Reflector {
   // Called after each batch of changes and after each change of health.
   using OnBatch = std::function<void()>;
 
-  Reflector(Client& client, Rng& rng, Resource resource, ReflectorOptions options, OnChange on_change,
-            OnBatch on_batch);
+  Reflector(Client& client, Rng& rng, ReflectorOptions options, OnChange on_change, OnBatch on_batch);
 
   // Keeps only objects for which `wanted` returns true and passes only those to `on_change`. It is for collections from
   // which the server cannot select.
@@ -115,7 +114,6 @@ class Reflector {
 
   Client& client_;
   Rng& rng_;
-  Resource resource_;
   ReflectorOptions options_;
   ObjectStore<T> store_;
   OnBatch on_batch_;

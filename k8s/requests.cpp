@@ -6,18 +6,15 @@
 #include <cstdlib>
 #include <initializer_list>
 
-#include "k8s/codec_requests.hpp"
-
 namespace haulout::k8s {
 namespace {
 
-constexpr std::string_view in_namespace = "/api/v1/namespaces/";
-
 // Terminates the program if the value is empty. Without it, a path would name a collection, a selector would select
 // every unscheduled pod, and an eviction would affect any pod of that name.
-std::string_view required(std::string_view value, const char* what) {
+std::string_view required(std::string_view value, std::string_view what) {
   if (!value.empty()) return value;
-  std::fprintf(stderr, "bug: a Kubernetes request was built with an empty %s\n", what);
+  std::fprintf(stderr, "bug: a Kubernetes request was built with an empty %.*s\n", static_cast<int>(what.size()),
+               what.data());
   std::abort();
 }
 
@@ -45,38 +42,25 @@ class Query {
   bool first_ = true;
 };
 
-std::string node_path(std::string_view name) {
-  return "/api/v1/nodes/" + percent_encode(required(name, "Node name"));
-}
-
-std::string pod_path(std::string_view ns, std::string_view pod) {
-  return fmt::format("/api/v1/namespaces/{}/pods/{}", percent_encode(required(ns, "namespace")),
-                     percent_encode(required(pod, "Pod name")));
-}
-
 // Returns "/namespaces/NS", or an empty string for all namespaces.
 std::string scope(std::string_view ns) {
   return ns.empty() ? std::string() : "/namespaces/" + percent_encode(ns);
 }
 
-std::string collection_path(Resource resource, std::string_view ns) {
-  switch (resource) {
-    case Resource::pods: return "/api/v1" + scope(ns) + "/pods";
-    case Resource::nodes: return "/api/v1/nodes";
-    case Resource::pod_disruption_budgets: return "/apis/policy/v1" + scope(ns) + "/poddisruptionbudgets";
-    case Resource::volume_attachments: return "/apis/storage.k8s.io/v1/volumeattachments";
-    case Resource::leases: return "/apis/coordination.k8s.io/v1" + scope(required(ns, "namespace")) + "/leases";
-    case Resource::config_maps: return "/api/v1" + scope(required(ns, "namespace")) + "/configmaps";
-  }
-  std::abort();
+// Returns "/api/v1" or "/apis/policy/v1".
+std::string group_of(const Api& api) {
+  const bool core = api.group_version.find('/') == std::string_view::npos;
+  return fmt::format("/{}/{}", core ? "api" : "apis", api.group_version);
 }
 
-std::string object_path(Resource resource, std::string_view ns, std::string_view name, const char* what) {
-  return collection_path(resource, ns) + "/" + percent_encode(required(name, what));
+std::string collection_path(const Api& api, std::string_view ns) {
+  if (api.scope == Scope::one_namespace) required(ns, "namespace");
+  return fmt::format("{}{}/{}", group_of(api), api.scope == Scope::cluster ? "" : scope(ns), api.plural);
 }
 
-std::string events_path(std::string_view ns) {
-  return "/apis/events.k8s.io/v1" + scope(required(ns, "namespace")) + "/events";
+std::string object_path(const Api& api, std::string_view ns, std::string_view name) {
+  if (api.scope != Scope::cluster) required(ns, "namespace");
+  return collection_path(api, ns) + "/" + percent_encode(required(name, fmt::format("{} name", api.kind)));
 }
 
 // A segment of a path whose value comes from an object of the server, and the text before it.
@@ -114,12 +98,6 @@ http::Request request(std::string method, std::string target) {
   return out;
 }
 
-Result<http::Request> get_at(std::initializer_list<Segment> segments) {
-  auto path = path_of(segments);
-  if (!path) return std::move(path).error();
-  return request("GET", *std::move(path));
-}
-
 http::Request with_body(http::Request out, std::string_view type, std::string body) {
   out.headers.set("Content-Type", type);
   out.body = std::move(body);
@@ -133,7 +111,7 @@ Query& add_write_options(Query& query, const WriteOptions& options) {
 
 // An unguarded patch that is sent twice could undo a change that was made in between. So it is marked as not
 // repeatable, and the caller reads before it repeats.
-http::Request patch(std::string path, std::string_view type, std::string body, const WriteOptions& options) {
+http::Request patch_at(std::string path, std::string_view type, std::string body, const WriteOptions& options) {
   Query query(std::move(path));
   query.add("fieldManager", field_manager);
   auto out = request("PATCH", add_write_options(query, options).target());
@@ -141,11 +119,22 @@ http::Request patch(std::string path, std::string_view type, std::string body, c
   return with_body(std::move(out), type, std::move(body));
 }
 
-// Each object has a unique name. So a second POST finds the object of the first one and changes nothing.
-http::Request create(std::string path, std::string body, const WriteOptions& options) {
-  Query query(std::move(path));
-  query.add("fieldManager", field_manager);
-  return with_body(request("POST", add_write_options(query, options).target()), "application/json", std::move(body));
+// The API server takes the dry run of an eviction from the query. It reads the query of a DELETE only if the request
+// has no body, so the body of a DELETE must contain `dryRun`.
+std::string encode_delete_options(const DeleteOptions& options, DryRun dry_run) {
+  const std::string_view dry = dry_run == DryRun::server ? R"("dryRun":["All"],)" : "";
+  const auto grace = options.grace_seconds ? fmt::format(R"("gracePeriodSeconds":{},)", *options.grace_seconds) : "";
+  const auto version = options.resource_version.empty()
+                           ? std::string()
+                           : fmt::format(R"(,"resourceVersion":{})", codec::quoted(options.resource_version));
+  return fmt::format(R"({{"apiVersion":"v1","kind":"DeleteOptions",{}{}"preconditions":{{"uid":{}{}}}}})", dry, grace,
+                     codec::quoted(options.uid), version);
+}
+
+std::string encode_eviction(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
+  return fmt::format(
+      R"({{"apiVersion":"policy/v1","kind":"Eviction","metadata":{{"name":{},"namespace":{}}},"deleteOptions":{}}})",
+      codec::quoted(pod), codec::quoted(ns), encode_delete_options(options, DryRun::none));
 }
 
 }  // namespace
@@ -164,32 +153,24 @@ std::string percent_encode(std::string_view text) {
   return out;
 }
 
-http::Request get_node(std::string_view name) {
-  return request("GET", node_path(name));
+http::Request get(const Api& api, std::string_view ns, std::string_view name) {
+  return request("GET", object_path(api, ns, name));
 }
 
-Result<http::Request> get_persistent_volume(std::string_view name) {
-  return get_at({{"/api/v1/persistentvolumes/", name, "PersistentVolume"}});
-}
-
-Result<http::Request> get_persistent_volume_claim(std::string_view ns, std::string_view name) {
-  return get_at({{in_namespace, ns, "namespace"}, {"/persistentvolumeclaims/", name, "PersistentVolumeClaim"}});
-}
-
-Result<http::Request> get_namespace(std::string_view name) {
-  return get_at({{in_namespace, name, "namespace"}});
-}
-
-Result<http::Request> get_service(std::string_view ns, std::string_view name) {
-  return get_at({{in_namespace, ns, "namespace"}, {"/services/", name, "Service"}});
-}
-
-Result<http::Request> get_daemon_set(std::string_view ns, std::string_view name) {
-  return get_workload("daemonsets", ns, name);
+Result<http::Request> get_of_object(const Api& api, std::string_view ns, std::string_view name) {
+  const std::string group = group_of(api), collection = fmt::format("/{}/", api.plural), all = group + collection;
+  auto path = api.scope == Scope::cluster
+                  ? path_of({{all, name, api.kind}})
+                  : path_of({{group + "/namespaces/", ns, "namespace"}, {collection, name, api.kind}});
+  if (!path) return std::move(path).error();
+  return request("GET", *std::move(path));
 }
 
 Result<http::Request> get_workload(std::string_view resource, std::string_view ns, std::string_view name) {
-  return get_at({{"/apis/apps/v1/namespaces/", ns, "namespace"}, {"/", resource, "resource"}, {"/", name, "workload"}});
+  auto path =
+      path_of({{"/apis/apps/v1/namespaces/", ns, "namespace"}, {"/", resource, "resource"}, {"/", name, "workload"}});
+  if (!path) return std::move(path).error();
+  return request("GET", *std::move(path));
 }
 
 Result<http::Request> get_scale(std::string_view api_version, std::string_view resource, std::string_view ns,
@@ -207,8 +188,8 @@ Result<http::Request> discover(std::string_view api_version) {
   return request("GET", *std::move(path));
 }
 
-http::Request list(Resource resource, const ListOptions& options) {
-  Query query(collection_path(resource, options.ns));
+http::Request list(const Api& api, const ListOptions& options) {
+  Query query(collection_path(api, options.ns));
   query.add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))
       .add_if(!options.label_selector.empty(), "labelSelector", options.label_selector)
       .add_if(options.limit > 0, "limit", std::to_string(options.limit))
@@ -216,8 +197,8 @@ http::Request list(Resource resource, const ListOptions& options) {
   return request("GET", query.target());
 }
 
-http::Request watch(Resource resource, const WatchOptions& options) {
-  Query query(collection_path(resource, options.ns));
+http::Request watch(const Api& api, const WatchOptions& options) {
+  Query query(collection_path(api, options.ns));
   query.add("watch", "1")
       .add_if(!options.field_selector.empty(), "fieldSelector", valued(options.field_selector))
       .add_if(!options.label_selector.empty(), "labelSelector", options.label_selector)
@@ -227,88 +208,69 @@ http::Request watch(Resource resource, const WatchOptions& options) {
   return request("GET", query.target());
 }
 
-http::Request patch_node(std::string_view name, std::string merge_patch, const WriteOptions& options) {
-  return patch(node_path(name), "application/merge-patch+json", std::move(merge_patch), options);
+// Each object has a unique name. So a second POST finds the object of the first one and changes nothing.
+http::Request create(const Api& api, std::string_view ns, std::string_view name, std::string body,
+                     const WriteOptions& options) {
+  required(name, fmt::format("{} name", api.kind));
+  Query query(collection_path(api, ns));
+  query.add("fieldManager", field_manager);
+  return with_body(request("POST", add_write_options(query, options).target()), "application/json", std::move(body));
+}
+
+http::Request patch(const Api& api, std::string_view ns, std::string_view name, std::string merge_patch,
+                    const WriteOptions& options) {
+  return patch_at(object_path(api, ns, name), "application/merge-patch+json", std::move(merge_patch), options);
+}
+
+http::Request remove(const Api& api, std::string_view ns, std::string_view name, const DeleteOptions& options) {
+  required(options.uid, fmt::format("UID of a {} to delete", api.kind));
+  if (api.delete_as_read)
+    required(options.resource_version, fmt::format("resourceVersion of a {} to delete", api.kind));
+  return with_body(request("DELETE", object_path(api, ns, name)), "application/json",
+                   encode_delete_options(options, options.write.dry_run));
 }
 
 http::Request patch_node_status(std::string_view name, std::string strategic_merge_patch, const WriteOptions& options) {
-  return patch(node_path(name) + "/status", "application/strategic-merge-patch+json", std::move(strategic_merge_patch),
-               options);
+  return patch_at(object_path(Kind<Node>::api, {}, name) + "/status", "application/strategic-merge-patch+json",
+                  std::move(strategic_merge_patch), options);
 }
 
 // The UID precondition makes the request repeatable: a second one finds the same pod terminating, or finds another pod
 // and fails.
 http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
   required(options.uid, "UID of a pod to evict");
-  Query query(pod_path(ns, pod) + "/eviction");
+  Query query(object_path(Kind<Pod>::api, ns, pod) + "/eviction");
   return with_body(request("POST", add_write_options(query, options.write).target()), "application/json",
                    encode_eviction(ns, pod, options));
 }
 
-http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options) {
-  required(options.uid, "UID of a pod to delete");
-  return with_body(request("DELETE", pod_path(ns, pod)), "application/json",
-                   encode_delete_options(options, options.write.dry_run));
-}
-
 http::Request create_access_review(const ResourceAttributes& attributes) {
   required(attributes.verb, "verb of an access review");
+  codec::Writer asked;
+  asked.text("verb", attributes.verb)
+      .text_if_any("group", attributes.group)
+      .text_if_any("resource", attributes.resource)
+      .text_if_any("subresource", attributes.subresource)
+      .text_if_any("namespace", attributes.ns)
+      .text_if_any("name", attributes.name);
   return with_body(request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), "application/json",
-                   encode_access_review(attributes));
+                   codec::Writer()
+                       .text("apiVersion", "authorization.k8s.io/v1")
+                       .text("kind", "SelfSubjectAccessReview")
+                       .object("spec", codec::Writer().object("resourceAttributes", asked))
+                       .str());
 }
 
 http::Request create_self_review() {
-  return with_body(request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews"), "application/json",
-                   encode_self_review());
-}
-
-http::Request get_lease(std::string_view ns, std::string_view name) {
-  return request("GET", object_path(Resource::leases, ns, name, "Lease name"));
-}
-
-http::Request create_lease(const Lease& lease, const WriteOptions& options) {
-  required(lease.name, "Lease name");
-  return create(collection_path(Resource::leases, lease.ns), encode_lease(lease), options);
-}
-
-http::Request patch_lease(std::string_view ns, std::string_view name, std::string merge_patch,
-                          const WriteOptions& options) {
-  return patch(object_path(Resource::leases, ns, name, "Lease name"), "application/merge-patch+json",
-               std::move(merge_patch), options);
-}
-
-http::Request delete_lease(std::string_view ns, std::string_view name, const DeleteOptions& options) {
-  required(options.uid, "UID of a Lease to delete");
-  required(options.resource_version, "resourceVersion of a Lease to delete");
-  return with_body(request("DELETE", object_path(Resource::leases, ns, name, "Lease name")), "application/json",
-                   encode_delete_options(options, options.write.dry_run));
-}
-
-http::Request get_config_map(std::string_view ns, std::string_view name) {
-  return request("GET", object_path(Resource::config_maps, ns, name, "ConfigMap name"));
-}
-
-http::Request create_config_map(const ConfigMap& config_map, const WriteOptions& options) {
-  required(config_map.name, "ConfigMap name");
-  return create(collection_path(Resource::config_maps, config_map.ns), encode_config_map(config_map), options);
-}
-
-http::Request patch_config_map(std::string_view ns, std::string_view name, std::string merge_patch,
-                               const WriteOptions& options) {
-  return patch(object_path(Resource::config_maps, ns, name, "ConfigMap name"), "application/merge-patch+json",
-               std::move(merge_patch), options);
-}
-
-http::Request create_event(const NodeEvent& event, const WriteOptions& options) {
-  required(event.name, "Event name");
-  return create(events_path(event.ns), encode_event(event), options);
+  return with_body(
+      request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews"), "application/json",
+      codec::Writer().text("apiVersion", "authentication.k8s.io/v1").text("kind", "SelfSubjectReview").str());
 }
 
 // Repeatable, because the count is absolute, not an increment.
 http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
                            const WriteOptions& options) {
-  auto out = patch(events_path(ns) + "/" + percent_encode(required(name, "Event name")), "application/merge-patch+json",
-                   encode_event_series(count, last_observed), options);
+  auto out = patch<NodeEvent>(ns, name, Kind<NodeEvent>::encode_series(count, last_observed), options);
   out.repeatable = true;
   return out;
 }

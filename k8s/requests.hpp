@@ -23,11 +23,14 @@ struct WriteOptions {
   FieldValidation validation = FieldValidation::warn;
 };
 
+// As the limit of Client::list(): the page size of the client.
+inline constexpr std::uint32_t usual_page = 0xffff'ffff;
+
 struct ListOptions {
-  std::string field_selector;
-  std::string label_selector;
+  std::string field_selector{};
+  std::string label_selector{};
   std::uint32_t limit = 0;  // 0 disables paging
-  std::string continue_token;
+  std::string continue_token{};
   std::string ns{};  // empty: all namespaces
   // No resourceVersion is ever sent with a list: every list must return the most recent state.
 };
@@ -40,33 +43,67 @@ struct WatchOptions {
   std::string ns{};  // empty: all namespaces
 };
 
-// Leases and ConfigMaps are listed in one namespace only, never in all.
-enum class Resource { pods, nodes, pod_disruption_budgets, volume_attachments, leases, config_maps };
-
 std::string percent_encode(std::string_view text);
-
-http::Request get_node(std::string_view name);
-http::Request list(Resource resource, const ListOptions& options);
-http::Request watch(Resource resource, const WatchOptions& options);
-// The body is a JSON merge patch.
-http::Request patch_node(std::string_view name, std::string merge_patch, const WriteOptions& options);
-// The body is a strategic merge patch: conditions are merged by type, {"$patch":"delete","type":…} removes one. Labels
-// and annotations in the patch are applied, too. A spec in it is ignored.
-http::Request patch_node_status(std::string_view name, std::string strategic_merge_patch, const WriteOptions& options);
 
 struct DeleteOptions {
   std::string uid;                            // precondition; always set (P2 in docs/reliability.md)
   std::optional<std::int64_t> grace_seconds;  // unset: the pod's own grace period
   WriteOptions write;
-  std::string resource_version{};  // another precondition, unless empty
+  std::string resource_version{};  // another precondition, unless empty; a Lease needs it
 };
+
+// Requests for the objects of any kind. `ns` is empty for kinds of the cluster.
+http::Request get(const Api& api, std::string_view ns, std::string_view name);
+Result<http::Request> get_of_object(const Api& api, std::string_view ns, std::string_view name);
+http::Request list(const Api& api, const ListOptions& options);
+http::Request watch(const Api& api, const WatchOptions& options);
+http::Request create(const Api& api, std::string_view ns, std::string_view name, std::string body,
+                     const WriteOptions& options);
+// The body is a JSON merge patch. PUT is not used, because it would create an object that has been deleted.
+http::Request patch(const Api& api, std::string_view ns, std::string_view name, std::string merge_patch,
+                    const WriteOptions& options);
+// Deletes the object only if it has the UID.
+http::Request remove(const Api& api, std::string_view ns, std::string_view name, const DeleteOptions& options);
+
+// The same with the kind as a type. Its get() is a Result if the names of the kind come from other objects.
+template <class T>
+auto get(std::string_view ns, std::string_view name) {
+  if constexpr (Kind<T>::api.names == Names::ours) {
+    return get(Kind<T>::api, ns, name);
+  } else {
+    return get_of_object(Kind<T>::api, ns, name);
+  }
+}
+template <class T>
+auto get(std::string_view name) {
+  static_assert(Kind<T>::api.scope == Scope::cluster);
+  return get<T>({}, name);
+}
+template <class T>
+http::Request list(const ListOptions& options) {
+  return list(Kind<T>::api, options);
+}
+template <class T>
+http::Request watch(const WatchOptions& options) {
+  return watch(Kind<T>::api, options);
+}
+template <class T>
+http::Request create(const T& object, const WriteOptions& options) {
+  return create(Kind<T>::api, object.ns, object.name, Kind<T>::encode(object), options);
+}
+template <class T>
+http::Request patch(std::string_view ns, std::string_view name, std::string merge_patch, const WriteOptions& options) {
+  return patch(Kind<T>::api, ns, name, std::move(merge_patch), options);
+}
+template <class T>
+http::Request remove(std::string_view ns, std::string_view name, const DeleteOptions& options) {
+  return remove(Kind<T>::api, ns, name, options);
+}
+
+// The body is a strategic merge patch: conditions are merged by type, {"$patch":"delete","type":…} removes one. Labels
+// and annotations in the patch are applied, too. A spec in it is ignored.
+http::Request patch_node_status(std::string_view name, std::string strategic_merge_patch, const WriteOptions& options);
 http::Request evict(std::string_view ns, std::string_view pod, const DeleteOptions& options);
-http::Request delete_pod(std::string_view ns, std::string_view pod, const DeleteOptions& options);
-Result<http::Request> get_persistent_volume(std::string_view name);
-Result<http::Request> get_persistent_volume_claim(std::string_view ns, std::string_view name);
-Result<http::Request> get_namespace(std::string_view name);
-Result<http::Request> get_service(std::string_view ns, std::string_view name);
-Result<http::Request> get_daemon_set(std::string_view ns, std::string_view name);
 // `resource` is "deployments", "replicasets" or "statefulsets".
 Result<http::Request> get_workload(std::string_view resource, std::string_view ns, std::string_view name);
 // For any resource that has a scale subresource: "apps.kruise.io/v1alpha1", "clonesets".
@@ -74,28 +111,14 @@ Result<http::Request> get_scale(std::string_view api_version, std::string_view r
                                 std::string_view name);
 // Gets the list of the resources of "apps/v1", "v1", …
 Result<http::Request> discover(std::string_view api_version);
+// Records that an Event happened again. `count` is the total number so far, at least 2.
+http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
+                           const WriteOptions& options);
 
 struct ResourceAttributes {
   std::string verb, group, resource, subresource, ns, name;
 };
 http::Request create_access_review(const ResourceAttributes& attributes);
 http::Request create_self_review();
-
-http::Request get_lease(std::string_view ns, std::string_view name);
-http::Request create_lease(const Lease& lease, const WriteOptions& options);
-// The body is a JSON merge patch. PUT is not used, because it would create a Lease that has been deleted.
-http::Request patch_lease(std::string_view ns, std::string_view name, std::string merge_patch,
-                          const WriteOptions& options);
-// Deletes the Lease only in the state that was read: both UID and resourceVersion must be set.
-http::Request delete_lease(std::string_view ns, std::string_view name, const DeleteOptions& options);
-http::Request get_config_map(std::string_view ns, std::string_view name);
-http::Request create_config_map(const ConfigMap& config_map, const WriteOptions& options);
-// The body is a JSON merge patch.
-http::Request patch_config_map(std::string_view ns, std::string_view name, std::string merge_patch,
-                               const WriteOptions& options);
-http::Request create_event(const NodeEvent& event, const WriteOptions& options);
-// Records that an Event happened again. `count` is the total number so far, at least 2.
-http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
-                           const WriteOptions& options);
 
 }  // namespace haulout::k8s

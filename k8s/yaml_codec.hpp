@@ -7,6 +7,9 @@
 // cannot represent them). Pure. Large JSON should go to a JSON parser first: this one is about ten times slower.
 #pragma once
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,5 +40,14 @@ Result<std::vector<std::string>> yaml_documents_to_json(std::string_view text);
 // Returns the only document that is not empty, or nullptr for an empty text. A second document is an error. Aliases are
 // not limited here: a caller that walks the tree must limit the walk.
 Result<YamlPtr> yaml_to_tree(std::string_view text);
+
+// For messages that must not quote the text. Returns "line 3, column 5". Both count from 1, and so does `byte`, the
+// position at which nlohmann's parser stopped.
+inline std::string place_of(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return fmt::format("line {}, column {}", std::count(before.begin(), before.end(), '\n') + 1,
+                     before.size() - line_start + 1);
+}
 
 }  // namespace haulout::k8s

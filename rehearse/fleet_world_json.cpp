@@ -6,7 +6,7 @@
 #include "agent/node/state.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
-#include "k8s/grace.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::rehearse {
 namespace {
@@ -21,7 +21,7 @@ bool has(const Json& node, std::string_view annotation) {
 
 // True if an agent, not a person, has cordoned the node. A mark on a schedulable node does not count.
 bool cordoned_by_agent(const Json& node) {
-  const auto decoded = k8s::decode_node(node.dump());
+  const auto decoded = k8s::decode<k8s::Node>(node.dump());
   if (!decoded || drain::cordon_owner(*decoded) != drain::CordonOwner::haulout) return false;
   const auto mark = drain::mark_of(*decoded);
   return mark && mark->by == agent::cordoned_by;

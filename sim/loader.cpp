@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "k8s/codec.hpp"
-#include "k8s/text_place.hpp"
 #include "k8s/yaml_codec.hpp"
 
 namespace haulout::sim {

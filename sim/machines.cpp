@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "k8s/codec.hpp"
-#include "k8s/grace.hpp"
+#include "k8s/objects.hpp"
 #include "sim/pod_lifecycle.hpp"
 #include "sim/volumes.hpp"
 

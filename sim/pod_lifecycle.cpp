@@ -1,7 +1,7 @@
 #include "sim/pod_lifecycle.hpp"
 
 #include "k8s/codec.hpp"
-#include "k8s/grace.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::sim {
 namespace {

@@ -124,12 +124,12 @@ constexpr k8s::WriteOptions dry_run{.dry_run = k8s::DryRun::server};
 constexpr std::string_view nobody = "haulout-probe";
 constexpr std::string_view nobodys_uid = "00000000-0000-0000-0000-000000000000";
 
-http::Request list_one(k8s::Resource resource, std::string ns, std::string field_selector = {}) {
+http::Request list_one(const k8s::Api& api, std::string ns, std::string field_selector = {}) {
   k8s::ListOptions options;
   options.limit = 1;
   options.ns = std::move(ns);
   options.field_selector = std::move(field_selector);
-  return k8s::list(resource, options);
+  return k8s::list(api, options);
 }
 
 http::Request eviction(const std::string& ns, std::string_view pod, std::optional<std::int64_t> grace) {
@@ -137,7 +137,7 @@ http::Request eviction(const std::string& ns, std::string_view pod, std::optiona
 }
 
 http::Request label(const std::string& node, std::string_view key) {
-  return k8s::patch_node(node, R"({"metadata":{"labels":{")" + std::string(key) + R"(":"true"}}})", dry_run);
+  return k8s::patch<k8s::Node>({}, node, R"({"metadata":{"labels":{")" + std::string(key) + R"(":"true"}}})", dry_run);
 }
 
 k8s::NodeEvent event(const AttemptContext& context) {
@@ -156,11 +156,13 @@ k8s::NodeEvent event(const AttemptContext& context) {
 // Node.
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
   // If a proxy drops the `dryRun` parameter, these requests still do no harm.
-  return {{"list the pods on the own Node", list_one(k8s::Resource::pods, {}, "spec.nodeName=" + context.node.name)},
-          {"cordon and mark the own Node",
-           k8s::patch_node(context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})", dry_run)},
-          // If the credential may evict, the server answers that there is no such pod.
-          {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
+  return {
+      {"list the pods on the own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
+      {"cordon and mark the own Node",
+       k8s::patch<k8s::Node>({}, context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})",
+                             dry_run)},
+      // If the credential may evict, the server answers that there is no such pod.
+      {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
 }
 
 // Requests that the API server must refuse if it restricts a node's identity to its own Node.
@@ -179,37 +181,37 @@ std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) 
       {"how the ServiceAccount by itself evicts pods", eviction(context.pod_ns, nobody, 30)},
       {"which pods the ServiceAccount by itself evicts", eviction(context.pod_ns, context.pod_name, std::nullopt)},
       {"Leases in another node's name",
-       k8s::create_lease(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
+       k8s::create(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
 }
 
 std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   const auto own_slot = slot_lease(context.ns, {std::string(nobody)}, 0, context.node, context.now);
   const bool leases = context.slots == SlotsChoice::lease;
   return {
-      {&Rights::other_nodes, list_one(k8s::Resource::nodes, {}), false,
+      {&Rights::other_nodes, list_one(k8s::Kind<k8s::Node>::api, {}), false,
        leases ? "the credential may not list Nodes, so slots lease does not work: the agent cannot count unavailable "
                 "nodes. Grant verb list on nodes, or set slots to fleetlock"
               : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes"},
-      {&Rights::leases, list_one(k8s::Resource::leases, context.ns), false,
+      {&Rights::leases, list_one(k8s::Kind<k8s::Lease>::api, context.ns), false,
        "the credential may not list Leases, so slots lease does not work; set slots to fleetlock"},
-      {&Rights::leases, k8s::create_lease(own_slot, dry_run), false,
+      {&Rights::leases, k8s::create(own_slot, dry_run), false,
        "the credential may not create Leases, so slots lease does not work; set slots to fleetlock"},
-      {&Rights::budgets, list_one(k8s::Resource::pod_disruption_budgets, {}), false,
+      {&Rights::budgets, list_one(k8s::Kind<k8s::PodDisruptionBudget>::api, {}), false,
        "the credential may not list PodDisruptionBudgets: the agent sends one eviction at a time per namespace, and "
        "retries periodically instead of when a budget changes"},
-      {&Rights::daemon_sets, k8s::get_daemon_set(context.pod_ns, nobody).value(), true,
+      {&Rights::daemon_sets, k8s::get<k8s::DaemonSet>(context.pod_ns, nobody).value(), true,
        "the credential may not get DaemonSets: pods whose DaemonSet was deleted stay on the node. Grant verb get on "
        "daemonsets (API group \"apps\")"},
-      {&Rights::volumes, list_one(k8s::Resource::volume_attachments, {}), false,
+      {&Rights::volumes, list_one(k8s::Kind<k8s::VolumeAttachment>::api, {}), false,
        "the credential may not list VolumeAttachments: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
-      {&Rights::volumes, k8s::get_persistent_volume(nobody).value(), true,
+      {&Rights::volumes, k8s::get<k8s::PersistentVolume>(nobody).value(), true,
        "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
-      {&Rights::config_maps, k8s::get_config_map(context.ns, "haulout"), true,
+      {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
        "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause single "
        "Nodes by their annotation"},
-      {&Rights::events, k8s::create_event(event(context), dry_run), false, "the credential may not create Events"},
+      {&Rights::events, k8s::create(event(context), dry_run), false, "the credential may not create Events"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
        false, "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance"},
   };
@@ -373,7 +375,7 @@ Error Search::nothing_holds() const {
 
 Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
   const std::string& name = found_.node.name;
-  CO_TRY(const Answer answer, co_await ask(as, k8s::get_node(name)));
+  CO_TRY(const Answer answer, co_await ask(as, k8s::get<k8s::Node>(name)));
   const auto& refusal = answer.refusal;
   if (refusal && k8s::is_gone(*refusal))
     co_return Error(Errc::unavailable, fmt::format("the cluster has no Node {}: correct node-name, or wait until the "

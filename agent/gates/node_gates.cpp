@@ -6,7 +6,7 @@
 #include "base/scope_exit.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -28,8 +28,7 @@ Task<std::vector<k8s::Pod>> BlockingPods::list(std::string selector, TimePoint d
   options.field_selector = on_node(node_);
   options.label_selector = std::move(selector);
   options.limit = page;
-  CO_TRY(auto pods, co_await respite_.ask(
-                        [&] { return client_.list<k8s::Pod>(k8s::Resource::pods, std::move(options), deadline); }));
+  CO_TRY(auto pods, co_await respite_.ask([&] { return client_.list<k8s::Pod>(std::move(options), deadline); }));
   co_return std::move(pods.items);
 }
 
@@ -80,7 +79,7 @@ asio::awaitable<void> BlockingPods::changed(std::size_t selector) {
   k8s::ReflectorOptions options;
   options.field_selector = on_node(node_);
   options.label_selector = selectors_[selector];
-  co_await until_differs<k8s::Pod>(client_, rng_, respite_, k8s::Resource::pods, options,
+  co_await until_differs<k8s::Pod>(client_, rng_, respite_, options,
                                    [this, selector](const k8s::Reflector<k8s::Pod>& view) {
                                      std::set<std::string> matching;
                                      for (const auto& [uid, pod] : view.objects())
@@ -164,12 +163,11 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
 asio::awaitable<void> FleetHealth::changed() {
   k8s::ReflectorOptions options;
   options.label_selector = selector_;
-  co_await until_differs<k8s::Node>(client_, rng_, respite_, k8s::Resource::nodes, options,
-                                    [this](const k8s::Reflector<k8s::Node>& view) {
-                                      std::set<std::string> degraded;
-                                      for (const auto& [uid, node] : view.objects()) degraded.insert(uid);
-                                      return degraded != seen_;
-                                    });
+  co_await until_differs<k8s::Node>(client_, rng_, respite_, options, [this](const k8s::Reflector<k8s::Node>& view) {
+    std::set<std::string> degraded;
+    for (const auto& [uid, node] : view.objects()) degraded.insert(uid);
+    return degraded != seen_;
+  });
 }
 
 namespace {

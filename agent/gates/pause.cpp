@@ -99,7 +99,7 @@ PauseSource::Texts PauseSource::texts_in(const std::map<std::string, std::string
 }
 
 Task<PauseSource::Texts> PauseSource::get(TimePoint deadline) {
-  auto map = co_await client_.get_config_map(ns_, std::string(pause_config_map), deadline);
+  auto map = co_await client_.get<k8s::ConfigMap>(ns_, std::string(pause_config_map), deadline);
   // A missing ConfigMap means that there is no pause.
   if (!map && k8s::is_gone(map.error())) co_return Texts{};
   if (!map) co_return std::move(map).error();
@@ -173,7 +173,7 @@ asio::awaitable<void> PauseSource::changed() {
   options.field_selector = "metadata.name=" + std::string(pause_config_map);
   const ScopeExit forget([this] { view_.reset(); });
   co_await until_differs<k8s::ConfigMap>(
-      client_, rng_, respite_, k8s::Resource::config_maps, options, [this](const k8s::Reflector<k8s::ConfigMap>& view) {
+      client_, rng_, respite_, options, [this](const k8s::Reflector<k8s::ConfigMap>& view) {
         const auto& all = view.objects();
         const Texts texts = all.empty() ? Texts{} : texts_in(all.begin()->second.data);
         view_ = view.health().connected ? std::optional(texts) : std::nullopt;

@@ -88,14 +88,14 @@ inline boost::asio::awaitable<void> wait_until_true(Clock& clock, Notifier& move
 // watch only when `respite` allows it, and records there an error that has a Retry-After. Never fails. Cancellable.
 // Borrows client, rng and respite.
 template <class T>
-boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, Respite& respite, k8s::Resource resource,
+boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, Respite& respite,
                                            k8s::ReflectorOptions options,
                                            std::function<bool(const k8s::Reflector<T>&)> differs) {
   Notifier moved(co_await boost::asio::this_coro::executor);
   bool refused = false;
   co_await client.clock().sleep_until(respite.over());
   k8s::Reflector<T> view(
-      client, rng, resource, std::move(options), [](const std::string&, const T*) {},
+      client, rng, std::move(options), [](const std::string&, const T*) {},
       [&] {
         if (view.health().error) respite.watch_failed(*view.health().error);
         moved.notify();

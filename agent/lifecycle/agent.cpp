@@ -6,8 +6,7 @@
 #include "agent/lifecycle/agent_impl.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
-#include "k8s/resource_version.hpp"
+#include "k8s/objects.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -208,7 +207,7 @@ asio::awaitable<void> Agent::Impl::follow_node() {
   options.field_selector = "metadata.name=" + options_.node;
   for (;;) {
     k8s::Reflector<k8s::Node> view(
-        client_, rng_, k8s::Resource::nodes, options,
+        client_, rng_, options,
         [this, &view](const std::string& uid, const k8s::Node* node) {
           if (node) see_node(*node, view.list_asked());
           if (!node && uid == node_.uid) begin_anew();

@@ -3,7 +3,7 @@
 #include "agent/lifecycle/agent_impl.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;

@@ -179,7 +179,7 @@ asio::awaitable<void> Agent::Impl::follow_pods() {
   options.field_selector = "spec.nodeName=" + options_.node;
   for (;;) {
     k8s::Reflector<k8s::Pod> view(
-        client_, rng_, k8s::Resource::pods, options,
+        client_, rng_, options,
         [this](const std::string&, const k8s::Pod* pod) {
           if (pod && must_leave(*pod)) decide(Event::emptiness_lost);
         },

@@ -7,7 +7,7 @@
 #include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 

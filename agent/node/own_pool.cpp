@@ -3,7 +3,7 @@
 #include <set>
 
 #include "agent/node/node_status.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 

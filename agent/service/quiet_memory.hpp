@@ -1,7 +1,7 @@
 // Returns the memory of rare work to the system when the agent has become idle.
 //
-// The start, a drain and a reboot use code and memory that an idle agent never uses again. That is two thirds of the
-// memory of the process. Borrows the clock.
+// The start, a drain and a reboot need heap that an idle agent never needs again. The allocator keeps freed heap for
+// the process, so it would stay in memory for weeks. Borrows the clock.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 
 namespace haulout::agent {
 
-// Returns free heap to the system, and drops the unmodified pages of programs and libraries from this process. The
-// kernel loads a dropped page from the page cache when it is needed again. Takes about a millisecond.
+// Returns free heap to the system. Takes less than a millisecond. The pages of the program itself are left to the
+// kernel, which drops them by itself when it needs the memory.
 void give_memory_back();
 
 class QuietMemory {

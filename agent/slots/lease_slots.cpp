@@ -10,7 +10,7 @@
 #include "agent/node/own_pool.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 #include "k8s/reflector.hpp"
 #include "k8s/status.hpp"
 #include "retry/task_group.hpp"
@@ -104,7 +104,9 @@ void LeaseSlots::remember(const std::string& slot) {
 }
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
-  CO_TRY(auto leases, co_await client_.list_leases(options_.ns, std::string(pool_label), deadline));
+  CO_TRY(auto leases,
+         co_await client_.list<k8s::Lease>(
+             {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
   // Keeps only Leases that the watch in changed() shows, too.
   auto own = all_of(leases.items, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
@@ -114,7 +116,7 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   const std::vector<k8s::Lease> unlisted = unlisted_;
   std::vector<k8s::Lease> still_unlisted;
   for (const k8s::Lease& before : unlisted) {
-    auto lease = co_await client_.get_lease(before.ns, before.name, deadline);
+    auto lease = co_await client_.get<k8s::Lease>(before.ns, before.name, deadline);
     if (!lease && k8s::is_gone(lease.error())) continue;
     if (!lease) co_return std::move(lease).error();
     if (is_unlisted(*lease)) still_unlisted.push_back(*std::move(lease));
@@ -202,7 +204,7 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
 Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots, TimePoint deadline) {
   for (k8s::Lease& slot : slots) {
     std::string name = slot.name;
-    auto created = co_await client_.create_lease(std::move(slot), deadline);
+    auto created = co_await client_.create<k8s::Lease>(std::move(slot), deadline);
     if (!created && k8s::is_already_exists(created.error())) {
       CO_TRY(std::string why, co_await look_at_taken(std::move(name), deadline));
       co_return why;
@@ -213,7 +215,7 @@ Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots,
 }
 
 Task<std::string> LeaseSlots::look_at_taken(std::string name, TimePoint deadline) {
-  auto lease = co_await client_.get_lease(options_.ns, std::move(name), deadline);
+  auto lease = co_await client_.get<k8s::Lease>(options_.ns, std::move(name), deadline);
   if (!lease && !k8s::is_gone(lease.error())) co_return std::move(lease).error();
   if (!lease || !is_unlisted(*lease)) co_return std::string("another node took it first");
   std::string why = "the slot is held by " + words_of(*lease);
@@ -247,7 +249,9 @@ Task<> LeaseSlots::release(TimePoint deadline) {
 }
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list_left_behind(TimePoint deadline) {
-  CO_TRY(auto leases, co_await client_.list_leases(left_behind_->ns, std::string(pool_label), deadline));
+  CO_TRY(auto leases,
+         co_await client_.list<k8s::Lease>(
+             {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = left_behind_->ns}, deadline));
   co_return std::move(leases.items);
 }
 
@@ -276,7 +280,8 @@ Task<> LeaseSlots::give_back_strays(const std::vector<GroupView>& views, TimePoi
 }
 
 Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
-  auto deleted = co_await client_.delete_lease(lease.ns, lease.name, lease.uid, lease.resource_version, deadline);
+  auto deleted =
+      co_await client_.remove<k8s::Lease>(lease.ns, lease.name, {lease.uid, {}, {}, lease.resource_version}, deadline);
   // A Lease that was changed or deleted meanwhile is no error: the caller lists the Leases again.
   if (!deleted && !k8s::is_conflict(deleted.error()) && !k8s::is_gone(deleted.error()))
     co_return std::move(deleted).error();
@@ -320,8 +325,7 @@ asio::awaitable<void> LeaseSlots::changed() {
   options.ns = options_.ns;
   options.label_selector = selector_of(pool_label, pool_.name);
   k8s::Reflector<k8s::Lease> view(
-      client_, rng_, k8s::Resource::leases, options, [](const std::string&, const k8s::Lease*) {},
-      [&moved] { moved.notify(); });
+      client_, rng_, options, [](const std::string&, const k8s::Lease*) {}, [&moved] { moved.notify(); });
   std::vector<FollowedNode> nodes;
   if (auto out = out_without_slot(refused_, node_.name); out.size() <= most_followed)
     for (OutNode& node : out) nodes.push_back(follow(std::move(node), moved));
@@ -336,8 +340,7 @@ LeaseSlots::FollowedNode LeaseSlots::follow(OutNode node, Notifier& moved) {
   k8s::ReflectorOptions options;
   options.field_selector = "metadata.name=" + node.name;
   auto view = std::make_unique<k8s::Reflector<k8s::Node>>(
-      client_, rng_, k8s::Resource::nodes, options, [](const std::string&, const k8s::Node*) {},
-      [&moved] { moved.notify(); });
+      client_, rng_, options, [](const std::string&, const k8s::Node*) {}, [&moved] { moved.notify(); });
   return {std::move(node), std::move(view)};
 }
 

@@ -9,7 +9,7 @@
 #include "agent/node/node_cordon.hpp"
 #include "agent/node/node_status.hpp"
 #include "base/text.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::agent {
 

@@ -1,7 +1,7 @@
 #include "cli/people/change.hpp"
 
 #include "agent/gates/pause.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
 
@@ -26,13 +26,13 @@ Task<k8s::ConfigMap> write_entry(k8s::Client& client, std::optional<k8s::ConfigM
                                  std::string key, std::optional<std::string> value, TimePoint deadline) {
   if (found) {
     const std::string patch = entry_patch(*found, key, value);
-    co_return co_await client.patch_config_map(ns, std::string(agent::pause_config_map), patch, deadline);
+    co_return co_await client.patch<k8s::ConfigMap>(ns, std::string(agent::pause_config_map), patch, deadline);
   }
   k8s::ConfigMap made;
   made.ns = ns;
   made.name = agent::pause_config_map;
   made.data.emplace(key, *value);
-  co_return co_await client.create_config_map(std::move(made), deadline);
+  co_return co_await client.create<k8s::ConfigMap>(std::move(made), deadline);
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, st
   Backoff backoff(conflict_backoff);
   for (;;) {
     std::optional<k8s::ConfigMap> map;
-    auto read = co_await client.get_config_map(ns, std::string(agent::pause_config_map), deadline);
+    auto read = co_await client.get<k8s::ConfigMap>(ns, std::string(agent::pause_config_map), deadline);
     if (read)
       map = *std::move(read);
     else if (!k8s::is_gone(read.error()))

@@ -36,7 +36,7 @@ asio::awaitable<void> Questions::ask_for_namespaces() {
   std::set<std::string> names;
   for (const k8s::Pod& pod : leaving_) names.insert(pod.ns);
   for (const std::string& name : names) {
-    auto ns = co_await client_.get_namespace(name, deadline_());
+    auto ns = co_await client_.get<k8s::Namespace>(name, deadline_());
     if (!ns && !k8s::is_gone(ns.error())) {
       not_known("whether the namespaces of its pods are being deleted", ns.error());
       co_return;
@@ -47,12 +47,13 @@ asio::awaitable<void> Questions::ask_for_namespaces() {
 
 // The claim that is bound to the PersistentVolume `name`, as "namespace/name". Empty if there is none.
 Task<std::string> Questions::claim_of(std::string name) {
-  const auto volume = co_await client_.get_persistent_volume(name, deadline_());
+  const auto volume = co_await client_.get<k8s::PersistentVolume>(name, deadline_());
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
   if (!volume || volume->claim_name.empty()) co_return std::string();
   const std::string key = volume->claim_ns + "/" + volume->claim_name;
   if (!drain::may_be_of_an_earlier_claim(*volume)) co_return key;
-  const auto claim = co_await client_.get_persistent_volume_claim(volume->claim_ns, volume->claim_name, deadline_());
+  const auto claim =
+      co_await client_.get<k8s::PersistentVolumeClaim>(volume->claim_ns, volume->claim_name, deadline_());
   co_return claim && !drain::is_volume_of(*volume, *claim) ? std::string() : key;
 }
 
@@ -64,7 +65,7 @@ asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAtt
   std::erase_if(attachments->items,
                 [](const k8s::VolumeAttachment& attachment) { return attachment.persistent_volume.empty(); });
   if (attachments->items.empty()) co_return;
-  const auto node = co_await client_.get_node_volumes(facts_.node.name, deadline_());
+  const auto node = co_await client_.get<k8s::NodeVolumes>(facts_.node.name, deadline_());
   if (!node) co_return not_known(what, node.error());
   for (const std::string& volume : node->held) asked_.held.insert(k8s::attachment_name(volume, facts_.node.name));
   for (k8s::VolumeAttachment& attachment : attachments->items) {
@@ -94,7 +95,7 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
 Task<std::optional<drain::Controller>> Questions::controller_of(k8s::Pod pod) {
   auto top =
       co_await drain::top_controller(*pod.controller, pod.ns, [this, ns = pod.ns](const k8s::OwnerReference& owner) {
-        return client_.get_workload(owner.kind, ns, owner.name, deadline_());
+        return k8s::get_workload(client_, owner.kind, ns, owner.name, deadline_());
       });
   if (!top) co_return std::move(top).error();
   co_return std::move(top->controller);
@@ -120,14 +121,15 @@ Task<> ExplainJob::act(std::string node) {
   facts.fleet = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline());
   // Listed before the pods. A pod that arrives in between is then in the list of pods, so that its volumes do not look
   // unused.
-  auto attachments = co_await tools_.client.list_volume_attachments(
-      [node](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node; }, deadline());
+  auto attachments = co_await tools_.client.list<k8s::VolumeAttachment>(
+      {.limit = k8s::usual_page}, deadline(), k8s::longest_page,
+      [node](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node; });
   auto pods = co_await tools_.client.list_pods_on(node, deadline());
   if (pods)
     facts.pods = std::move(pods->items);
   else
     facts.pods_problem = printable(pods.error().message());
-  auto budgets = co_await tools_.client.list_pdbs(deadline());
+  auto budgets = co_await tools_.client.list<k8s::PodDisruptionBudget>({.limit = k8s::usual_page}, deadline());
   if (budgets)
     facts.budgets = std::move(budgets->items);
   else
@@ -163,7 +165,7 @@ asio::awaitable<drain::DaemonSetStates> ExplainJob::look_up_daemon_sets(std::vec
   drain::DaemonSetStates states;
   for (const k8s::Pod& pod : pods) {
     if (!drain::can_look_up_daemon_set(pod) || states.contains(pod.controller->uid)) continue;
-    const auto found = co_await tools_.client.get_daemon_set(pod.ns, pod.controller->name, deadline());
+    const auto found = co_await tools_.client.get<k8s::DaemonSet>(pod.ns, pod.controller->name, deadline());
     drain::DaemonSetState state = drain::DaemonSetState::unknown;
     if (found)
       state = found->uid == pod.controller->uid ? drain::DaemonSetState::exists : drain::DaemonSetState::gone;

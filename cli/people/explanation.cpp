@@ -16,7 +16,7 @@
 #include "drain/replicas.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/codec.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::cli {
 

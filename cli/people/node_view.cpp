@@ -8,7 +8,7 @@
 #include "cli/people/change.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::cli {
 

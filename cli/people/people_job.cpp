@@ -70,12 +70,13 @@ std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const
 boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline) {
   FleetFacts facts;
   // Every Lease with a pool label is a slot.
-  auto turns = co_await client.list_leases(ns, std::string(agent::pool_label), deadline);
+  auto turns = co_await client.list<k8s::Lease>(
+      {.label_selector = std::string(agent::pool_label), .limit = k8s::usual_page, .ns = ns}, deadline);
   if (turns)
     facts.turns = std::move(turns->items);
   else
     facts.turns_problem = printable(turns.error().message());
-  auto map = co_await client.get_config_map(ns, std::string(agent::pause_config_map), deadline);
+  auto map = co_await client.get<k8s::ConfigMap>(ns, std::string(agent::pause_config_map), deadline);
   if (map)
     facts.entries = std::move(map->data);
   else if (!k8s::is_gone(map.error()))

@@ -253,19 +253,18 @@ asio::awaitable<void> StatusJob::watch() {
   k8s::ReflectorOptions of_nodes;
   of_nodes.label_selector = settings_.selector;
   nodes_ = std::make_unique<k8s::Reflector<k8s::Node>>(
-      tools_.client, tools_.rng, k8s::Resource::nodes, of_nodes, [](const std::string&, const k8s::Node*) {}, notify);
+      tools_.client, tools_.rng, of_nodes, [](const std::string&, const k8s::Node*) {}, notify);
   nodes_->seed(*std::move(first));
   k8s::ReflectorOptions of_turns;
   of_turns.ns = settings_.haulout_namespace();
   of_turns.label_selector = agent::pool_label;
   turns_ = std::make_unique<k8s::Reflector<k8s::Lease>>(
-      tools_.client, tools_.rng, k8s::Resource::leases, of_turns, [](const std::string&, const k8s::Lease*) {}, notify);
+      tools_.client, tools_.rng, of_turns, [](const std::string&, const k8s::Lease*) {}, notify);
   k8s::ReflectorOptions of_maps;
   of_maps.ns = settings_.haulout_namespace();
   of_maps.field_selector = fmt::format("metadata.name={}", agent::pause_config_map);
   maps_ = std::make_unique<k8s::Reflector<k8s::ConfigMap>>(
-      tools_.client, tools_.rng, k8s::Resource::config_maps, of_maps, [](const std::string&, const k8s::ConfigMap*) {},
-      notify);
+      tools_.client, tools_.rng, of_maps, [](const std::string&, const k8s::ConfigMap*) {}, notify);
   co_await with_task_group([this](TaskGroup& group) { return watch_in(group); });
   if (nodes_refused_) failed(*nodes_refused_);
 }

@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "cli/people/change.hpp"
 #include "cli/people/node_view.hpp"
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::cli {
@@ -113,8 +113,8 @@ Task<> PauseJob::act(std::string node) {
     co_return Result<>();
   }
   // A failure is ignored: a user who may resume a node need not have the right to read the ConfigMap.
-  const auto map = co_await tools_.client.get_config_map(settings_.haulout_namespace(),
-                                                         std::string(agent::pause_config_map), deadline());
+  const auto map = co_await tools_.client.get<k8s::ConfigMap>(settings_.haulout_namespace(),
+                                                              std::string(agent::pause_config_map), deadline());
   if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, agent::pool_label).value_or(""));
   co_return Result<>();
 }

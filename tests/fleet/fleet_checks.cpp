@@ -321,7 +321,7 @@ void FleetChecks::after_request(Machine& machine, const sim::Call& call, TimePoi
 }
 
 bool FleetChecks::must_leave(const Json& object) const {
-  const auto pod = k8s::decode_pod(object.dump());
+  const auto pod = k8s::decode<k8s::Pod>(object.dump());
   const auto known = pods_.find(sim::uid_of(object));
   const bool had_finished = known != pods_.end() && known->second.had_finished;
   if (had_finished && policy_.finished == drain::Treatment::skip) return false;

@@ -14,7 +14,7 @@ struct Maintenance : GatedFleet {
     way = [this] { return &faults; };
   }
   WallTime heard() const {
-    const auto decoded = k8s::decode_node(node("n1").dump());
+    const auto decoded = k8s::decode<k8s::Node>(node("n1").dump());
     for (const k8s::NodeCondition& condition : decoded->conditions)
       if (condition.last_heartbeat) return *condition.last_heartbeat;
     return {};

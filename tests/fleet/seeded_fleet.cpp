@@ -267,7 +267,7 @@ void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
 // wait.
 bool SeededFleet::something_holds_turns(const std::string& pool) const {
   return std::any_of(machines.begin(), machines.end(), [&](const auto& each) {
-    const auto decoded = k8s::decode_node(node(each->node()).dump());
+    const auto decoded = k8s::decode<k8s::Node>(node(each->node()).dump());
     const bool counts = pool_of(each->node()) == pool || !decoded || !agent::told_pool(*decoded);
     return counts && (!each->powered() || state(each->node()) == "degraded" || unschedulable(each->node()));
   });
@@ -333,7 +333,7 @@ void SeededFleet::look_at_the_end() {
       checks.violated(fmt::format("the end: {} is {} {} at version {}", name, now, reason, each->version()));
     if (unschedulable(name)) checks.violated("the end: " + name + " is cordoned");
     if (each->shows_ready()) checks.violated("the end: " + name + " shows ready");
-    const auto decoded = k8s::decode_node(node(name).dump());
+    const auto decoded = k8s::decode<k8s::Node>(node(name).dump());
     if (!decoded || drain::mark_of(*decoded)) checks.violated("the end: " + name + " carries the mark of a cordon");
   }
   for (const Json& lease : cluster.all("leases"))

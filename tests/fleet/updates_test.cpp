@@ -1,5 +1,5 @@
 // A fleet updates itself.
-#include "k8s/entries.hpp"
+#include "k8s/objects.hpp"
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {

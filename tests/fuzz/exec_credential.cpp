@@ -1,4 +1,4 @@
-#include "k8s/codec_exec_credential.hpp"
+#include "k8s/exec_plugin.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace haulout::fuzz {

@@ -4,12 +4,12 @@
 namespace haulout::fuzz {
 
 static void one(std::string_view input) {
-  is_whole(k8s::decode_node_volumes(input));
-  is_whole(k8s::decode_volume_attachment(input));
-  is_whole(k8s::decode_persistent_volume(input));
-  is_whole(k8s::decode_persistent_volume_claim(input));
-  is_whole(k8s::decode_namespace(input));
-  are_whole(k8s::decode_volume_attachment_list(input));
+  is_whole(k8s::decode<k8s::NodeVolumes>(input));
+  is_whole(k8s::decode<k8s::VolumeAttachment>(input));
+  is_whole(k8s::decode<k8s::PersistentVolume>(input));
+  is_whole(k8s::decode<k8s::PersistentVolumeClaim>(input));
+  is_whole(k8s::decode<k8s::Namespace>(input));
+  are_whole(k8s::decode_list<k8s::VolumeAttachment>(input));
 }
 
 static const Target target("storage", one);

@@ -32,7 +32,7 @@ NodeEvent event() {
 }
 
 TEST(EventRequests, ACreation) {
-  const auto request = create_event(event(), {DryRun::none, FieldValidation::strict});
+  const auto request = create(event(), {DryRun::none, FieldValidation::strict});
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.target,
             "/apis/events.k8s.io/v1/namespaces/default/events?fieldManager=haulout&fieldValidation=Strict");
@@ -57,7 +57,7 @@ TEST(EventRequests, ARepetitionIsAnAbsoluteCount) {
 std::string sent_note(std::string note) {
   auto one = event();
   one.note = std::move(note);
-  const auto body = create_event(one, {}).body;
+  const auto body = create(one, {}).body;
   const auto begin = body.find(R"("note":")") + 8;
   return body.substr(begin, body.size() - begin - 2);
 }
@@ -79,7 +79,7 @@ TEST(EventRequests, TextsAreCutBetweenCharacters) {
   EXPECT_LE(sent_note(std::string(1024, '\xff')).size(), 1024u);
   auto one = event();
   one.reason = one.action = one.reporting_instance = std::string(129, 'R');
-  const auto body = create_event(one, {}).body;
+  const auto body = create(one, {}).body;
   for (const char* field : {"reason", "action", "reportingInstance"})
     EXPECT_THAT(body, HasSubstr('"' + std::string(field) + R"(":")" + std::string(128, 'R') + '"'));
 }
@@ -87,7 +87,7 @@ TEST(EventRequests, TextsAreCutBetweenCharacters) {
 TEST(EventRequestsDeathTest, AnEventHasAName) {
   auto one = event();
   one.name.clear();
-  EXPECT_DEATH(create_event(one, {}), "Event name");
+  EXPECT_DEATH(create(one, {}), "Event name");
   EXPECT_DEATH(repeat_event("", "n", 2, WallTime(), {}), "namespace");
 }
 
@@ -101,7 +101,7 @@ TEST(NodeStatusRequests, IsAStrategicPatchOfTheSubresource) {
 }
 
 TEST(NodeCodec, BootAndOwnConditions) {
-  const auto node = decode_node(
+  const auto node = decode<Node>(
       R"({"kind":"Node","metadata":{"name":"n1","uid":"nu","resourceVersion":"9"},"status":{"conditions":[)"
       R"({"type":"HauloutMaintenance","status":"True","reason":"Draining","message":"x"},)"
       R"({"type":"MemoryPressure","status":"False","reason":"Enough"},{"type":"Ready","status":"True"}],)"
@@ -175,7 +175,7 @@ TEST_F(AgentVerbsTest, ReadsAConfigMap) {
   transport.answer(json_response(
       200, R"({"kind":"ConfigMap","metadata":{"name":"haulout","namespace":"ops","uid":"cu","resourceVersion":"4"},)"
            R"("data":{"pause":"{\"reason\":\"x\"}"},"binaryData":{"b":"AA=="}})"));
-  const auto map = run(client.get_config_map("ops", "haulout", soon));
+  const auto map = run(client.get<ConfigMap>("ops", "haulout", soon));
   ASSERT_TRUE(map) << map.error().message();
   EXPECT_EQ(map->resource_version, "4");
   EXPECT_THAT(map->data, ElementsAre(Pair("pause", R"({"reason":"x"})")));
@@ -191,7 +191,7 @@ TEST_F(AgentVerbsTest, WritesAConfigMap) {
   made.ns = "ops";
   made.name = "haulout";
   made.data = {{"pause", "{}"}};
-  const auto created = run(client.create_config_map(made, soon));
+  const auto created = run(client.create<ConfigMap>(made, soon));
   ASSERT_TRUE(created) << created.error().message();
   EXPECT_EQ(created->resource_version, "5");
   EXPECT_EQ(asked().method, "POST");
@@ -200,12 +200,12 @@ TEST_F(AgentVerbsTest, WritesAConfigMap) {
                           R"("data":{"pause":"{}"}})");
 
   transport.answer(json_response(200, stored));
-  ASSERT_TRUE(run(client.patch_config_map("ops", "haulout", R"({"data":{"pause":null}})", soon)));
+  ASSERT_TRUE(run(client.patch<ConfigMap>("ops", "haulout", R"({"data":{"pause":null}})", soon)));
   EXPECT_EQ(asked().method, "PATCH");
   EXPECT_THAT(asked().target, ::testing::StartsWith("/api/v1/namespaces/ops/configmaps/haulout?fieldManager=haulout"));
   EXPECT_EQ(asked().headers.find("Content-Type"), "application/merge-patch+json");
   EXPECT_FALSE(asked().repeatable);
-  EXPECT_DEATH(static_cast<void>(create_config_map({}, {})), "ConfigMap name");
+  EXPECT_DEATH(static_cast<void>(create<ConfigMap>({}, {})), "ConfigMap name");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST_F(ClientTest, WhatIsNotWantedIsDroppedPageByPage) {
     asked.push_back(pod.name + std::to_string(transport.requests().size()));
     return pod.name == "b";
   };
-  const auto list = run(client.list<Pod>(Resource::pods, ListOptions(), soon, Duration::max(), is_b));
+  const auto list = run(client.list<Pod>(ListOptions(), soon, Duration::max(), is_b));
   ASSERT_TRUE(list);
   EXPECT_THAT(asked, ElementsAre("a1", "b2", "c3"));
   ASSERT_EQ(list->items.size(), 1u);
@@ -163,7 +163,7 @@ TEST_F(ClientTest, AListThatNeverEndsIsRefused) {
 TEST_F(ClientTest, APageHasItsOwnDeadline) {
   transport.answer(json_response(200, page("a", "t1")), 8s);
   transport.answer(json_response(200, page("b")), 11s);
-  const auto list = run(client.list<Pod>(Resource::pods, {"spec.nodeName=n1", "", 2, ""}, soon, 10s));
+  const auto list = run(client.list<Pod>({"spec.nodeName=n1", "", 2, ""}, soon, 10s));
   ASSERT_FALSE(list);
   EXPECT_EQ(list.error().code(), Errc::timeout);
   EXPECT_EQ(elapsed(), 18s);
@@ -202,12 +202,12 @@ TEST_F(ClientTest, DeletesReadsPatchesAndAsks) {
   transport.answer(json_response(200, fixtures::list("PodDisruptionBudgetList", "1", fixtures::pdb)));
   transport.answer(json_response(404, fixtures::pod_gone));
   transport.answer(json_response(201, R"({"kind":"SelfSubjectAccessReview","status":{"allowed":false}})"));
-  EXPECT_TRUE(run(client.delete_pod("s", "p", {"u1", std::nullopt, {}}, soon)));
+  EXPECT_TRUE(run(client.remove<Pod>("s", "p", {"u1", std::nullopt, {}}, soon)));
   EXPECT_EQ(run(client.get_node("n1", soon))->uid, "nu");
   EXPECT_TRUE(run(client.patch_node("n1", "{}", DryRun::server, soon)));
   EXPECT_EQ(run(client.list_nodes("pool=a", soon))->items.size(), 1u);
-  EXPECT_EQ(run(client.list_pdbs(soon))->items.size(), 1u);
-  EXPECT_TRUE(is_not_found(run(client.get_daemon_set("s", "d", soon)).error()));
+  EXPECT_EQ(run(client.list<PodDisruptionBudget>({.limit = usual_page}, soon))->items.size(), 1u);
+  EXPECT_TRUE(is_not_found(run(client.get<DaemonSet>("s", "d", soon)).error()));
   EXPECT_FALSE(run(client.review_access({"patch", "", "nodes", "", "", "n1"}, soon))->allowed);
   EXPECT_EQ(target(2), "/api/v1/nodes/n1?fieldManager=haulout&dryRun=All&fieldValidation=Strict");
   EXPECT_EQ(target(3), "/api/v1/nodes?labelSelector=pool%3Da&limit=2");

@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::Pair;
 
 TEST(Codec, ReadsANode) {
-  const auto node = decode_node(fixtures::node);
+  const auto node = decode<Node>(fixtures::node);
   ASSERT_TRUE(node) << node.error().message();
   EXPECT_EQ(node->name, "n1");
   EXPECT_EQ(node->uid, "nu");
@@ -48,9 +48,9 @@ TEST(Codec, WhoSetUnschedulable) {
       {"the server never knew who", cordon("before-first-apply", "01:00:00"), ""},
   };
   for (const auto& row : rows) {
-    const auto node = decode_node(R"({"kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"9",)"
-                                  R"("managedFields":[)" +
-                                  row.entries + R"(]},"spec":{"unschedulable":true}})");
+    const auto node = decode<Node>(R"({"kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"9",)"
+                                   R"("managedFields":[)" +
+                                   row.entries + R"(]},"spec":{"unschedulable":true}})");
     ASSERT_TRUE(node) << row.what;
     EXPECT_EQ(node->unschedulable_manager, row.manager) << row.what;
   }

@@ -20,7 +20,7 @@ TEST(Codec, StorageControllersAreKnownByTheirSidecars) {
       {"", false},
   };
   for (const auto& [image, expected] : cases) {
-    const auto pod = decode_pod(
+    const auto pod = decode<Pod>(
         with_status(R"("containerStatuses":[{"image":"registry.example/main:1"},{"image":")" + image + R"("}])"));
     ASSERT_TRUE(pod) << pod.error().message();
     EXPECT_EQ(pod->storage_controller, expected) << image;
@@ -36,7 +36,7 @@ TEST(Codec, WebhookServersAreKnownByTheirPorts) {
       {"", false},
   };
   for (const auto& [ports, expected] : cases) {
-    const auto pod = decode_pod(
+    const auto pod = decode<Pod>(
         R"({"kind":"Pod","metadata":{"name":"webhook-0","namespace":"shop","uid":"u","resourceVersion":"1"},)"
         R"("spec":{"containers":[{"name":"main"},{"name":"webhook","ports":[)" +
         ports + "]}]}}");
@@ -59,7 +59,7 @@ TEST(Codec, WhatKeepsAPodFromRunning) {
        "CrashLoopBackOff"},
   };
   for (const auto& [status, expected] : cases) {
-    const auto pod = decode_pod(with_status(status));
+    const auto pod = decode<Pod>(with_status(status));
     ASSERT_TRUE(pod) << pod.error().message();
     EXPECT_EQ(pod->trouble, expected) << status;
   }

@@ -19,7 +19,7 @@ WallTime at(std::string_view text) {
 }
 
 TEST(Codec, ReadsEveryFieldOfAPod) {
-  const auto list = decode_pod_list(fixtures::list("PodList", "18", fixtures::full_pod));
+  const auto list = decode_list<Pod>(fixtures::list("PodList", "18", fixtures::full_pod));
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_EQ(list->meta.resource_version, "18");
   ASSERT_EQ(list->items.size(), 1u);
@@ -48,7 +48,7 @@ TEST(Codec, ReadsEveryFieldOfAPod) {
 }
 
 TEST(Codec, AbsentFieldsOfAPodHaveTheDefaultsOfTheApi) {
-  const auto pod = decode_pod(fixtures::pod("a", "u", "1", ""));
+  const auto pod = decode<Pod>(fixtures::pod("a", "u", "1", ""));
   ASSERT_TRUE(pod) << pod.error().message();
   Pod expected;
   expected.ns = "shop";
@@ -79,7 +79,7 @@ TEST(Codec, TolerationOfTheCordonTaint) {
       {R"({"operator":"Equal"})", false},
   };
   for (const auto& [toleration, expected] : cases) {
-    const auto pod = decode_pod(pod_with(R"("tolerations":[)" + std::string(toleration) + "]", ""));
+    const auto pod = decode<Pod>(pod_with(R"("tolerations":[)" + std::string(toleration) + "]", ""));
     ASSERT_TRUE(pod) << pod.error().message();
     EXPECT_EQ(pod->tolerates_unschedulable, expected) << toleration;
   }
@@ -100,7 +100,7 @@ TEST(Codec, ContainersAreTerminatedWhenNothingRuns) {
        false},
   };
   for (const auto& [status, expected] : cases) {
-    const auto pod = decode_pod(pod_with("", status));
+    const auto pod = decode<Pod>(pod_with("", status));
     ASSERT_TRUE(pod) << pod.error().message();
     EXPECT_EQ(pod->containers_terminated, expected) << status;
   }
@@ -111,12 +111,13 @@ TEST(Codec, Phases) {
       {"", PodPhase::pending},       {"Pending", PodPhase::pending}, {"Running", PodPhase::running},
       {"Failed", PodPhase::failed},  {"Unknown", PodPhase::unknown}, {"Succeeded", PodPhase::succeeded},
       {"Resting", PodPhase::unknown}};
-  for (const auto& [text, expected] : cases) EXPECT_EQ(decode_pod(fixtures::pod("a", "u", "1", text))->phase, expected);
+  for (const auto& [text, expected] : cases)
+    EXPECT_EQ(decode<Pod>(fixtures::pod("a", "u", "1", text))->phase, expected);
 }
 
 TEST(Codec, WhoManagesABudget) {
   const auto managed_by = [](const std::string& more) {
-    return decode_pdb(
+    return decode<PodDisruptionBudget>(
                R"({"kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"s","uid":"u","resourceVersion":"1")" +
                more + "}}")
         ->managed_by;
@@ -129,7 +130,7 @@ TEST(Codec, WhoManagesABudget) {
 
 TEST(Codec, ReadsABudget) {
   using Op = LabelSelector::Operator;
-  const auto pdb = decode_pdb(fixtures::pdb);
+  const auto pdb = decode<PodDisruptionBudget>(fixtures::pdb);
   ASSERT_TRUE(pdb) << pdb.error().message();
   PodDisruptionBudget expected;
   expected.ns = "shop";
@@ -154,7 +155,7 @@ TEST(Codec, ReadsABudget) {
 
 TEST(Codec, SelectorOfABudgetMayBeAbsentEmptyOrUnknown) {
   const auto with = [](const std::string& spec) {
-    return *decode_pdb(
+    return *decode<PodDisruptionBudget>(
         R"({"kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"s","uid":"u","resourceVersion":"1"},"spec":{)" +
         spec + "}}");
   };
@@ -194,7 +195,7 @@ TEST(Codec, RefusesWhatIsNotAPodList) {
       {fixtures::list("PodList", "1", fixtures::pod("", "u", "1")), "metadata.name is missing"},
   };
   for (const auto& [body, sentence] : cases) {
-    const auto list = decode_pod_list(body);
+    const auto list = decode_list<Pod>(body);
     ASSERT_FALSE(list) << body;
     EXPECT_EQ(list.error().code(), Errc::decode) << body;
     EXPECT_THAT(list.error().message(), HasSubstr(sentence)) << body;
@@ -215,7 +216,7 @@ TEST(Codec, RefusesFieldsOfTheWrongType) {
       {R"({"kind":"Pod","metadata":{"name":"a","labels":{"a":1}}})", "metadata.labels is a number"},
   };
   for (const auto& [body, sentence] : cases) {
-    const auto pod = decode_pod(body);
+    const auto pod = decode<Pod>(body);
     ASSERT_FALSE(pod) << body;
     EXPECT_EQ(pod.error().code(), Errc::decode);
     EXPECT_THAT(pod.error().message(), HasSubstr(sentence)) << body;
@@ -223,19 +224,19 @@ TEST(Codec, RefusesFieldsOfTheWrongType) {
 }
 
 TEST(Codec, NullIsAbsentAndUnknownFieldsAreIgnored) {
-  const auto pod = decode_pod(
+  const auto pod = decode<Pod>(
       R"({"kind":"Pod","new":[[{"x":{}}]],"metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1","labels":null,"deletionTimestamp":null},"spec":{"containers":null,"volumes":null},"status":null})");
   ASSERT_TRUE(pod) << pod.error().message();
   EXPECT_FALSE(pod->terminating());
-  EXPECT_TRUE(decode_pod_list(R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":null})")->items.empty());
+  EXPECT_TRUE(decode_list<Pod>(R"({"kind":"PodList","metadata":{"resourceVersion":"1"},"items":null})")->items.empty());
 }
 
-// The decoder cuts managedFields, containers and similar fields out of the text before it parses the JSON. It must not
+// The decoder leaves managedFields, args and similar fields out of the tree while it parses the JSON. It must not
 // cut anything else.
 TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
-  const auto decode = [](const std::string& metadata, const std::string& spec) {
-    return decode_pod(R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1",)" +
-                      metadata + R"(},"spec":{"nodeName":"n1",)" + spec + "}}");
+  const auto decoded = [](const std::string& metadata, const std::string& spec) {
+    return decode<Pod>(R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1",)" +
+                       metadata + R"(},"spec":{"nodeName":"n1",)" + spec + "}}");
   };
   const std::vector<std::pair<std::string, std::string>> harmless = {
       {R"("managedFields":[{"a":"]}\"\\","b":["[",{}]}])", R"("containers" : [ ])"},
@@ -245,23 +246,23 @@ TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
       {R"("x":["managedFields","containers"])", R"("x":["containers",{"containers":[]}])"},
   };
   for (const auto& [metadata, spec] : harmless) {
-    const auto pod = decode(metadata + R"(,"labels":{"containers":"l"})", spec + R"(,"priority":7)");
+    const auto pod = decoded(metadata + R"(,"labels":{"containers":"l"})", spec + R"(,"priority":7)");
     ASSERT_TRUE(pod) << metadata << ": " << pod.error().message();
     EXPECT_EQ(pod->priority, 7) << spec;
     EXPECT_THAT(pod->labels, ElementsAre(Pair("containers", "l"))) << metadata;
   }
   for (const char* broken : {R"("containers":[)", R"("containers":["x)", R"("containers":[{])", R"("containers":]")"}) {
-    EXPECT_FALSE(decode(R"("labels":{})", broken)) << broken;
+    EXPECT_FALSE(decoded(R"("labels":{})", broken)) << broken;
   }
 }
 
-// The decoder skips these fields in blocks of bytes. So each part of the text must once be at each position in a block.
+// Each part of the text is once at each position in a block of bytes.
 TEST(Codec, DroppedStructuresEndWhereverTheyEnd) {
   const std::string tricky = R"(,"]":"}]","\"}":["\\","\\\"]",{"a":[[],{}]}],"b":"\\\\"}])";
   for (std::size_t shift = 0; shift < 130; ++shift) {
     for (const std::string& filler :
          {std::string(shift, 'x'), std::string(2 * shift, '\\'), "[" + std::string(shift, '{')}) {
-      const auto pod = decode_pod(
+      const auto pod = decode<Pod>(
           R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1","managedFields":[{"m":")" +
           filler + "\"" + tricky + R"(,"labels":{"app":"web"}},"spec":{"containers":[{"args":[")" + filler +
           R"("]}],"priority":7}})");
@@ -275,7 +276,7 @@ TEST(Codec, DroppedStructuresEndWhereverTheyEnd) {
 TEST(Codec, WhatIsCutAnywhereIsRefused) {
   const std::string list = fixtures::list("PodList", "1", fixtures::full_pod);
   for (std::size_t size = 0; size < list.size(); ++size) {
-    const auto decoded = decode_pod_list(std::string_view(list).substr(0, size));
+    const auto decoded = decode_list<Pod>(std::string_view(list).substr(0, size));
     ASSERT_FALSE(decoded) << size;
     EXPECT_EQ(decoded.error().code(), Errc::decode);
   }
@@ -289,12 +290,12 @@ TEST(Codec, TooManyValuesAreRefusedAndAreCountedOutsideStrings) {
   };
   std::string many = "\"f\"";
   for (int i = 0; i < 300'000; ++i) many += ",\"f\"";
-  const auto refused = decode_pod(with_finalizers(many));
+  const auto refused = decode<Pod>(with_finalizers(many));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), Errc::protocol);
   std::string commas;
   for (int i = 0; i < 100'000; ++i) commas += R"(,,,,{[\",)";
-  const auto read = decode_pod(with_finalizers("\"" + commas + "\""));
+  const auto read = decode<Pod>(with_finalizers("\"" + commas + "\""));
   EXPECT_TRUE(read) << read.error().message();
 }
 
@@ -306,11 +307,11 @@ TEST(Codec, AccessReviewsAndDaemonSets) {
   EXPECT_EQ(review->reason, "RBAC: allowed");
   EXPECT_FALSE(decode_access_review(R"({"kind":"SelfSubjectAccessReview","status":{}})"));
   EXPECT_FALSE(decode_access_review(fixtures::evicted));
-  const auto daemon_set = decode_daemon_set(
+  const auto daemon_set = decode<DaemonSet>(
       R"({"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"name":"d","namespace":"s","uid":"u"},"spec":{"template":{}}})");
   ASSERT_TRUE(daemon_set);
   EXPECT_EQ(daemon_set->uid, "u");
-  EXPECT_FALSE(decode_daemon_set(R"({"kind":"DaemonSet","metadata":{"name":"d","namespace":"s"}})"));
+  EXPECT_FALSE(decode<DaemonSet>(R"({"kind":"DaemonSet","metadata":{"name":"d","namespace":"s"}})"));
 }
 
 TEST(Codec, WriteAnswers) {
@@ -326,7 +327,7 @@ TEST(Codec, WriteAnswers) {
 TEST(Codec, AnOwnerThatNamesNobodyIsNone) {
   for (const char* owner : {R"({"controller":true})", R"({"controller":true,"kind":"DaemonSet","uid":"u"})",
                             R"({"controller":true,"apiVersion":"v1","kind":"A","name":"a","uid":""})"}) {
-    const auto pod = decode_pod(
+    const auto pod = decode<Pod>(
         std::string(R"({"kind":"Pod","metadata":{"name":"p","namespace":"n","uid":"u","resourceVersion":"1",)") +
         R"("ownerReferences":[)" + owner + "]}}");
     ASSERT_TRUE(pod) << owner;

@@ -6,7 +6,7 @@ namespace haulout::k8s {
 namespace {
 
 TEST(Codec, ClaimsOfAPod) {
-  const auto pod = decode_pod(
+  const auto pod = decode<Pod>(
       R"({"kind":"Pod","metadata":{"name":"a","namespace":"s","uid":"u","resourceVersion":"1"},"spec":{"volumes":[
           {"name":"data","persistentVolumeClaim":{"claimName":"data-db-0"}},
           {"name":"scratch","ephemeral":{"volumeClaimTemplate":{"spec":{"resources":{}}}}},
@@ -17,7 +17,7 @@ TEST(Codec, ClaimsOfAPod) {
 }
 
 TEST(Codec, VolumeAttachment) {
-  const auto attachment = decode_volume_attachment(
+  const auto attachment = decode<VolumeAttachment>(
       R"({"kind":"VolumeAttachment","apiVersion":"storage.k8s.io/v1",
           "metadata":{"name":"csi-1","uid":"u","resourceVersion":"7","deletionTimestamp":"2026-11-21T01:00:00Z",
                       "finalizers":["external-attacher/ebs.csi.aws.com"],"annotations":{"csi.alpha.kubernetes.io/node-id":"i"}},
@@ -37,7 +37,7 @@ TEST(Codec, VolumeAttachment) {
                             true,
                             "rpc error: full"};
   EXPECT_EQ(*attachment, expected);
-  const auto of_inline = decode_volume_attachment(
+  const auto of_inline = decode<VolumeAttachment>(
       R"({"kind":"VolumeAttachment","metadata":{"name":"csi-2","uid":"u","resourceVersion":"7"},
           "spec":{"attacher":"d","nodeName":"n1","source":{"inlineVolumeSpec":{"csi":{}}}},"status":{"attached":true}})");
   ASSERT_TRUE(of_inline) << of_inline.error().message();
@@ -46,7 +46,7 @@ TEST(Codec, VolumeAttachment) {
 }
 
 TEST(Codec, WhatANodeSaysOfVolumes) {
-  const auto volumes = decode_node_volumes(
+  const auto volumes = decode<NodeVolumes>(
       R"({"kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"7","labels":{"a":"b"}},
           "status":{"volumesInUse":["kubernetes.io/csi/ebs.csi.aws.com^vol-1"],"images":[{"names":["x"]}],
                     "volumesAttached":[{"name":"kubernetes.io/csi/ebs.csi.aws.com^vol-1","devicePath":""},
@@ -55,7 +55,7 @@ TEST(Codec, WhatANodeSaysOfVolumes) {
   EXPECT_EQ(volumes->held,
             (std::vector<std::string>{"kubernetes.io/csi/ebs.csi.aws.com^vol-1",
                                       "kubernetes.io/csi/ebs.csi.aws.com^vol-1", "kubernetes.io/nfs/share"}));
-  const auto none = decode_node_volumes(R"({"kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"7"}})");
+  const auto none = decode<NodeVolumes>(R"({"kind":"Node","metadata":{"name":"n1","uid":"u","resourceVersion":"7"}})");
   ASSERT_TRUE(none) << none.error().message();
   EXPECT_TRUE(none->held.empty());
 }
@@ -69,7 +69,7 @@ TEST(AttachmentName, IsAHashOfHandleDriverAndNode) {
 }
 
 TEST(Codec, PersistentVolumeAndItsClaim) {
-  const auto volume = decode_persistent_volume(
+  const auto volume = decode<PersistentVolume>(
       R"({"kind":"PersistentVolume","metadata":{"name":"pvc-1","uid":"u","resourceVersion":"7"},
           "spec":{"csi":{"driver":"d","volumeHandle":"h"},
                   "claimRef":{"kind":"PersistentVolumeClaim","namespace":"shop","name":"data-db-0","uid":"c"}},"status":{"phase":"Released"}})");
@@ -78,7 +78,7 @@ TEST(Codec, PersistentVolumeAndItsClaim) {
   EXPECT_EQ(volume->claim_name, "data-db-0");
   EXPECT_EQ(volume->claim_uid, "c");
   EXPECT_EQ(volume->phase, "Released");
-  const auto free = decode_persistent_volume(
+  const auto free = decode<PersistentVolume>(
       R"({"kind":"PersistentVolume","metadata":{"name":"pv","uid":"u","resourceVersion":"7"},"spec":{}})");
   ASSERT_TRUE(free) << free.error().message();
   EXPECT_EQ(free->claim_name, "");
@@ -86,7 +86,7 @@ TEST(Codec, PersistentVolumeAndItsClaim) {
 
 TEST(Codec, WhereAPersistentVolumeCanBeUsed) {
   const auto hostnames = [](const std::string& terms) {
-    return decode_persistent_volume(
+    return decode<PersistentVolume>(
                R"({"kind":"PersistentVolume","metadata":{"name":"pv","uid":"u","resourceVersion":"7"},"spec":{"nodeAffinity":
                    {"required":{"nodeSelectorTerms":[)" +
                terms + "]}}}}")
@@ -101,12 +101,12 @@ TEST(Codec, WhereAPersistentVolumeCanBeUsed) {
 }
 
 TEST(Codec, ClaimsAndNamespaces) {
-  const auto claim = decode_persistent_volume_claim(
+  const auto claim = decode<PersistentVolumeClaim>(
       R"({"kind":"PersistentVolumeClaim","metadata":{"name":"data","namespace":"shop","uid":"u"},
           "spec":{"volumeName":"pv-1"}})");
   ASSERT_TRUE(claim) << claim.error().message();
   EXPECT_EQ(claim->volume_name, "pv-1");
-  const auto ns = decode_namespace(
+  const auto ns = decode<Namespace>(
       R"({"kind":"Namespace","metadata":{"name":"shop","uid":"u","deletionTimestamp":"2026-11-21T01:00:00Z"},
           "status":{"phase":"Terminating","conditions":[
           {"type":"NamespaceDeletionContentFailure","status":"False","message":"all gone"},

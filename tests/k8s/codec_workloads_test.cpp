@@ -79,7 +79,7 @@ TEST(CodecWorkloads, WhatCanBeScaled) {
 }
 
 TEST(CodecWorkloads, WhichPodsAServiceStandsFor) {
-  const auto service = decode_service(
+  const auto service = decode<Service>(
       R"({"kind":"Service","metadata":{"name":"guard","namespace":"hooks","uid":"u"},"spec":{"selector":{"app":"guard"}}})");
   ASSERT_TRUE(service) << service.error().message();
   EXPECT_EQ(service->key(), "hooks/guard");
@@ -90,7 +90,7 @@ TEST(CodecWorkloads, WhichPodsAServiceStandsFor) {
   pod.ns = "shop";
   EXPECT_FALSE(service->selects(pod));
   for (const char* spec : {R"({"selector":{}})", R"({"selector":null})", "{}"}) {
-    const auto none = decode_service(
+    const auto none = decode<Service>(
         R"({"kind":"Service","metadata":{"name":"a","namespace":"shop","uid":"u"},"spec":)" + std::string(spec) + "}");
     ASSERT_TRUE(none) << none.error().message();
     EXPECT_FALSE(none->selector) << spec;
@@ -100,7 +100,7 @@ TEST(CodecWorkloads, WhichPodsAServiceStandsFor) {
 
 TEST(CodecWorkloads, WhatTheSchedulerSaysOfAPod) {
   const auto says = [](const char* status, const char* reason) {
-    const auto pod = decode_pod(fmt::format(
+    const auto pod = decode<Pod>(fmt::format(
         R"({{"kind":"Pod","metadata":{{"name":"a","namespace":"s","uid":"u","resourceVersion":"1"}},"spec":{{}},)"
         R"("status":{{"conditions":[{{"type":"PodScheduled","status":"{}","reason":"{}","message":"0/3 nodes"}}]}}}})",
         status, reason));

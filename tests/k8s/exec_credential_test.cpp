@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "k8s/codec_exec_credential.hpp"
+#include "k8s/exec_plugin.hpp"
 
 namespace haulout::k8s {
 namespace {

@@ -44,7 +44,7 @@ std::string stored(const std::string& name, const std::string& uid, const std::s
 }
 
 TEST(LeaseRequests, ACreationNamesItsOwnerAndHasSixDecimals) {
-  const auto request = create_lease(slot(), {});
+  const auto request = create(slot(), {});
   EXPECT_EQ(request.method, "POST");
   EXPECT_EQ(request.target, "/apis/coordination.k8s.io/v1/namespaces/haulout/leases?fieldManager=haulout");
   EXPECT_EQ(request.headers.find("Content-Type"), "application/json");
@@ -60,20 +60,20 @@ TEST(LeaseRequests, WhatIsNotSetIsNotSent) {
   Lease bare;
   bare.ns = "haulout";
   bare.name = "a";
-  EXPECT_EQ(create_lease(bare, {}).body,
+  EXPECT_EQ(create(bare, {}).body,
             R"({"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"a","namespace":"haulout"},)"
             R"("spec":{}})");
 }
 
 TEST(LeaseRequests, ReadsPatchesAndDeletions) {
-  EXPECT_EQ(get_lease("haulout", "a").target, "/apis/coordination.k8s.io/v1/namespaces/haulout/leases/a");
-  const auto patch = patch_lease("haulout", "a", R"({"spec":{}})", {DryRun::none, FieldValidation::strict});
+  EXPECT_EQ(get<Lease>("haulout", "a").target, "/apis/coordination.k8s.io/v1/namespaces/haulout/leases/a");
+  const auto patch = k8s::patch<Lease>("haulout", "a", R"({"spec":{}})", {DryRun::none, FieldValidation::strict});
   EXPECT_EQ(patch.method, "PATCH");
   EXPECT_EQ(patch.target,
             "/apis/coordination.k8s.io/v1/namespaces/haulout/leases/a?fieldManager=haulout&fieldValidation=Strict");
   EXPECT_EQ(patch.headers.find("Content-Type"), "application/merge-patch+json");
   EXPECT_FALSE(patch.repeatable);
-  const auto deletion = delete_lease("haulout", "a", {"u1", std::nullopt, {}, "77"});
+  const auto deletion = remove<Lease>("haulout", "a", {"u1", std::nullopt, {}, "77"});
   EXPECT_EQ(deletion.method, "DELETE");
   EXPECT_EQ(deletion.target, "/apis/coordination.k8s.io/v1/namespaces/haulout/leases/a");
   EXPECT_EQ(deletion.body,
@@ -84,13 +84,13 @@ TEST(LeaseRequests, CollectionsOfOneNamespace) {
   ListOptions options;
   options.ns = "haulout";
   options.label_selector = "haulout.dev/pool=default";
-  EXPECT_EQ(list(Resource::leases, options).target,
+  EXPECT_EQ(list(Kind<Lease>::api, options).target,
             "/apis/coordination.k8s.io/v1/namespaces/haulout/leases?labelSelector=haulout.dev%2Fpool%3Ddefault");
-  EXPECT_EQ(list(Resource::config_maps, options).target,
+  EXPECT_EQ(list(Kind<ConfigMap>::api, options).target,
             "/api/v1/namespaces/haulout/configmaps?labelSelector=haulout.dev%2Fpool%3Ddefault");
-  EXPECT_EQ(list(Resource::pods, options).target,
+  EXPECT_EQ(list(Kind<Pod>::api, options).target,
             "/api/v1/namespaces/haulout/pods?labelSelector=haulout.dev%2Fpool%3Ddefault");
-  const auto watching = watch(Resource::leases, {"", "42", 250s, "haulout.dev/pool=default", "haulout"});
+  const auto watching = watch(Kind<Lease>::api, {"", "42", 250s, "haulout.dev/pool=default", "haulout"});
   EXPECT_EQ(watching.target,
             "/apis/coordination.k8s.io/v1/namespaces/haulout/leases?watch=1"
             "&labelSelector=haulout.dev%2Fpool%3Ddefault&resourceVersion=42&allowWatchBookmarks=true"
@@ -98,15 +98,15 @@ TEST(LeaseRequests, CollectionsOfOneNamespace) {
 }
 
 TEST(LeaseRequestsDeathTest, WithoutANameOrAGuardNothingIsSent) {
-  EXPECT_DEATH(list(Resource::leases, {}), "namespace");
-  EXPECT_DEATH(get_lease("haulout", ""), "Lease name");
-  EXPECT_DEATH(create_lease({}, {}), "Lease name");
-  EXPECT_DEATH(delete_lease("haulout", "a", {"", std::nullopt, {}, "1"}), "UID");
-  EXPECT_DEATH(delete_lease("haulout", "a", {"u1", std::nullopt, {}, ""}), "resourceVersion");
+  EXPECT_DEATH(list(Kind<Lease>::api, {}), "namespace");
+  EXPECT_DEATH(get<Lease>("haulout", ""), "Lease name");
+  EXPECT_DEATH(create<Lease>({}, {}), "Lease name");
+  EXPECT_DEATH(remove<Lease>("haulout", "a", {"", std::nullopt, {}, "1"}), "UID");
+  EXPECT_DEATH(remove<Lease>("haulout", "a", {"u1", std::nullopt, {}, ""}), "resourceVersion");
 }
 
 TEST(LeaseCodec, ReadsEveryField) {
-  const auto lease = decode_lease(stored("haulout-default-0", "lu", "7"));
+  const auto lease = decode<Lease>(stored("haulout-default-0", "lu", "7"));
   ASSERT_TRUE(lease) << lease.error().message();
   Lease expected = slot();
   expected.uid = "lu";
@@ -116,7 +116,7 @@ TEST(LeaseCodec, ReadsEveryField) {
 }
 
 TEST(LeaseCodec, AnOrphanAndAnEmptyOne) {
-  const auto lease = decode_lease(
+  const auto lease = decode<Lease>(
       R"({"kind":"Lease","metadata":{"name":"a","namespace":"haulout","uid":"u","resourceVersion":"1"},"spec":{}})");
   ASSERT_TRUE(lease) << lease.error().message();
   EXPECT_EQ(lease->holder, "");
@@ -130,7 +130,7 @@ TEST(LeaseCodec, WhatMakesNoSenseIsRefused) {
       const char* body :
       {R"({"kind":"Pod"})", R"({"kind":"Lease","metadata":{"name":"a","namespace":"h","resourceVersion":"1"}})",
        R"({"kind":"Lease","metadata":{"name":"a","namespace":"h","uid":"u","resourceVersion":"1"},"spec":{"renewTime":"soon"}})"}) {
-    const auto lease = decode_lease(body);
+    const auto lease = decode<Lease>(body);
     ASSERT_FALSE(lease) << body;
     EXPECT_EQ(lease.error().code(), Errc::decode);
   }
@@ -163,11 +163,14 @@ TEST_F(LeaseClientTest, Verbs) {
   transport.answer(json_response(
       200,
       R"({"kind":"Status","status":"Success","details":{"name":"a","group":"coordination.k8s.io","kind":"leases"}})"));
-  EXPECT_EQ(run(client.create_lease(slot(), soon))->resource_version, "1");
-  EXPECT_EQ(run(client.get_lease("haulout", "a", soon))->resource_version, "2");
-  EXPECT_EQ(run(client.patch_lease("haulout", "a", "{}", soon))->resource_version, "3");
-  EXPECT_EQ(run(client.list_leases("haulout", "haulout.dev/pool=default", soon))->items.size(), 1u);
-  EXPECT_TRUE(run(client.delete_lease("haulout", "a", "u", "3", soon)));
+  EXPECT_EQ(run(client.create<Lease>(slot(), soon))->resource_version, "1");
+  EXPECT_EQ(run(client.get<Lease>("haulout", "a", soon))->resource_version, "2");
+  EXPECT_EQ(run(client.patch<Lease>("haulout", "a", "{}", soon))->resource_version, "3");
+  EXPECT_EQ(run(client.list<Lease>({.label_selector = "haulout.dev/pool=default", .limit = usual_page, .ns = "haulout"},
+                                   soon))
+                ->items.size(),
+            1u);
+  EXPECT_TRUE(run(client.remove<Lease>("haulout", "a", {"u", {}, {}, "3"}, soon)));
   EXPECT_THAT(transport.requests()[0].request.target, HasSubstr("fieldValidation=Strict"));
   EXPECT_THAT(transport.requests()[3].request.target, HasSubstr("limit=2"));
 }
@@ -179,7 +182,7 @@ TEST_F(LeaseClientTest, AReflectorOfOnePool) {
   options.ns = "haulout";
   options.label_selector = "haulout.dev/pool=default";
   Reflector<Lease> reflector(
-      client, rng, Resource::leases, options,
+      client, rng, options,
       [&](const std::string& uid, const Lease* lease) { changes.push_back((lease ? "+" : "-") + uid); }, [] {});
   transport.answer(json_response(200, fixtures::list("LeaseList", "10", stored("a", "ua", "1"))));
   const auto bookmark =

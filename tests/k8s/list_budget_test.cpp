@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "k8s/client.hpp"
-#include "k8s/codec_sizes.hpp"
+#include "k8s/codec.hpp"
 #include "tests/k8s/fixtures.hpp"
 #include "tests/support/scripted_transport.hpp"
 #include "tests/support/virtual_time.hpp"
@@ -23,27 +23,27 @@ constexpr std::size_t megabyte = 1024 * kilobyte;
 
 TEST(ListBudget, IsFarBeyondWhatAClusterOfFiveThousandNodesHas) {
   struct Row {
-    Resource resource;
+    ListBudget budget;
     ListSize size;
     bool fits;
   };
   const std::vector<Row> rows = {
-      {Resource::leases, {1'000, 1'000 * kilobyte, 300'000}, true},
-      {Resource::leases, {10'001, 10 * megabyte, megabyte}, false},
-      {Resource::leases, {28, 33 * megabyte, 1'000}, false},
-      {Resource::leases, {1'000, 10 * megabyte, 10 * megabyte}, false},
-      {Resource::nodes, {5'000, 600 * megabyte, 5'000 * 8 * kilobyte}, true},
-      {Resource::nodes, {3, 17 * megabyte, 17 * megabyte}, false},
-      {Resource::pods, {150'000, 3'000 * megabyte, 150'000 * kilobyte}, true},
-      {Resource::pods, {300, 300 * megabyte, 20 * megabyte}, false},
-      {Resource::pod_disruption_budgets, {5'000, 20 * megabyte, 2 * megabyte}, true},
-      {Resource::pod_disruption_budgets, {2'000, 20 * megabyte, 19 * megabyte}, false},
-      {Resource::volume_attachments, {50'000, 100 * megabyte, 5 * megabyte}, true},
-      {Resource::config_maps, {1, megabyte, megabyte}, true},
+      {Kind<Lease>::budget, {1'000, 1'000 * kilobyte, 300'000}, true},
+      {Kind<Lease>::budget, {10'001, 10 * megabyte, megabyte}, false},
+      {Kind<Lease>::budget, {28, 33 * megabyte, 1'000}, false},
+      {Kind<Lease>::budget, {1'000, 10 * megabyte, 10 * megabyte}, false},
+      {Kind<Node>::budget, {5'000, 600 * megabyte, 5'000 * 8 * kilobyte}, true},
+      {Kind<Node>::budget, {3, 17 * megabyte, 17 * megabyte}, false},
+      {Kind<Pod>::budget, {150'000, 3'000 * megabyte, 150'000 * kilobyte}, true},
+      {Kind<Pod>::budget, {300, 300 * megabyte, 20 * megabyte}, false},
+      {Kind<PodDisruptionBudget>::budget, {5'000, 20 * megabyte, 2 * megabyte}, true},
+      {Kind<PodDisruptionBudget>::budget, {2'000, 20 * megabyte, 19 * megabyte}, false},
+      {Kind<VolumeAttachment>::budget, {50'000, 100 * megabyte, 5 * megabyte}, true},
+      {Kind<ConfigMap>::budget, {1, megabyte, megabyte}, true},
   };
   for (const Row& row : rows)
-    EXPECT_EQ(!excess(budget_of(row.resource), row.size, 0).has_value(), row.fits)
-        << static_cast<int>(row.resource) << " " << row.size.items << " " << row.size.kept;
+    EXPECT_EQ(!excess(row.budget, row.size, 0).has_value(), row.fits)
+        << row.budget.items << " " << row.size.items << " " << row.size.kept;
 }
 
 // P12: what an agent keeps must fit into the memory limit of its container, and the Nodes of a cluster of 5,000 nodes
@@ -53,7 +53,7 @@ TEST(ListBudget, OfAnAgentIsWhatAClusterOfFiveThousandNodesTakes) {
   node.name = "worker-0123.example.com";
   for (int i = 0; i < 30; ++i) node.labels["node.kubernetes.io/label-" + std::to_string(i)] = "some-value-of-it";
   const std::size_t each = memory_of(node);
-  const ListBudget nodes = budget_of(Resource::nodes);
+  const ListBudget nodes = Kind<Node>::budget;
   EXPECT_FALSE(excess(nodes, {5'000, 0, 5'000 * text_in(node), 5'000 * each}, most_memory_of_agents));
   EXPECT_EQ(excess(nodes, {9'000, 0, 9'000 * text_in(node), 9'000 * each}, most_memory_of_agents), "32 MB of memory");
 }
@@ -108,7 +108,7 @@ TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   leases(lease(1, ""), "t1");
   leases(lease(2, ""), "t2");
   leases(lease(3, ""));
-  const auto list = run(client.list_leases("haulout", "", soon));
+  const auto list = run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_THAT(list->items, SizeIs(3));
   EXPECT_THAT(target(0), HasSubstr("limit=500"));
@@ -118,7 +118,7 @@ TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   EXPECT_THAT(target(4), AllOf(HasSubstr("limit=28"), HasSubstr("continue=t2")));
   // The next list remembers the size, and does not begin with single objects.
   leases("");
-  ASSERT_TRUE(run(client.list_leases("haulout", "", soon)));
+  ASSERT_TRUE(run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon)));
   EXPECT_THAT(target(5), HasSubstr("limit=50"));
 }
 
@@ -128,7 +128,7 @@ TEST_F(ListBudgetTest, APageOfTooManyValuesIsReadInParts) {
   for (int i = 0; i < 400'000; ++i) numbers += ",0";
   leases(lease(1, "") + R"(,{"metadata":{"name":"n","namespace":"haulout","uid":"u"},)" + numbers + "]}");
   leases(lease(1, ""));
-  const auto list = run(client.list_leases("haulout", "", soon));
+  const auto list = run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_THAT(list->items, SizeIs(1));
   EXPECT_THAT(target(1), HasSubstr("limit=62"));
@@ -142,7 +142,7 @@ TEST_F(ListBudgetTest, AnEndlessListIsNotReadToItsEndByAnAgent) {
     for (int i = 0; i < 100; ++i) items += (i > 0 ? "," : "") + lease(page * 100 + i, "");
     leases(items, "t" + std::to_string(page));
   }
-  const auto list = run(agents.list_leases("haulout", "", soon));
+  const auto list = run(agents.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_FALSE(list);
   EXPECT_THAT(list.error().message(), HasSubstr("Leases of namespace haulout are more than the 1 MB of memory"));
   EXPECT_LT(transport.requests().size(), 40u);
@@ -150,7 +150,7 @@ TEST_F(ListBudgetTest, AnEndlessListIsNotReadToItsEndByAnAgent) {
 
 TEST_F(ListBudgetTest, OneObjectThatIsTooLongEndsTheList) {
   for (int i = 0; i < 4; ++i) too_long();
-  const auto list = run(client.list_leases("haulout", "", soon));
+  const auto list = run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_FALSE(list);
   EXPECT_THAT(list.error().message(), HasSubstr("reading the Leases of namespace haulout one by one"));
   EXPECT_THAT(transport.requests(), SizeIs(4));
@@ -160,7 +160,7 @@ TEST_F(ListBudgetTest, AFloodOfLongLeasesIsNotReadToItsEnd) {
   const std::string labels = entries(4'500, "x", 200);
   int page = 0;
   for (; page < 40; ++page) leases(lease(page, labels), "t" + std::to_string(page));
-  const auto list = run(client.list_leases("haulout", "", soon));
+  const auto list = run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_FALSE(list);
   EXPECT_EQ(list.error().code(), Errc::decode);
   EXPECT_THAT(list.error().message(), AllOf(HasSubstr("Leases of namespace haulout are more than the 32 MB"),
@@ -174,14 +174,14 @@ TEST_F(ListBudgetTest, AFloodOfShortLeasesIsNotReadToItsEnd) {
     for (int i = 0; i < 500; ++i) items += (i > 0 ? "," : "") + lease(page * 500 + i, "");
     leases(items, "t" + std::to_string(page));
   }
-  const auto list = run(client.list_leases("haulout", "", soon));
+  const auto list = run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_FALSE(list);
   EXPECT_THAT(list.error().message(), AllOf(HasSubstr("10000 objects"), HasSubstr("10500 of them are held by n1/uid")));
 }
 
 TEST_F(ListBudgetTest, OfALeaseOnlyOurLabelsAreKept) {
   leases(lease(1, entries(3'000, "a", 1) + R"(,"haulout.dev/pool":"default","haulout.dev/zone":"z")"));
-  const auto list = run(client.list_leases("haulout", "", soon));
+  const auto list = run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_TRUE(list) << list.error().message();
   EXPECT_LE(list->items[0].labels.size(), 18u);
   EXPECT_EQ(list->items[0].labels.at("haulout.dev/pool"), "default");
@@ -190,19 +190,19 @@ TEST_F(ListBudgetTest, OfALeaseOnlyOurLabelsAreKept) {
 
 TEST_F(ListBudgetTest, OfANodeSoManyLabelsAreKeptAndOursAllTheSame) {
   const auto node =
-      decode_node(R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"1",)"
-                  R"("labels":{)" +
-                  entries(100'000, "a", 0) + R"(,"haulout.dev/state":"idle"},"annotations":{)" +
-                  entries(40, "b", 10'000) + R"(,"haulout.dev/record":"{}"}}})");
+      decode<Node>(R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"1",)"
+                   R"("labels":{)" +
+                   entries(100'000, "a", 0) + R"(,"haulout.dev/state":"idle"},"annotations":{)" +
+                   entries(40, "b", 10'000) + R"(,"haulout.dev/record":"{}"}}})");
   ASSERT_TRUE(node) << node.error().message();
   EXPECT_THAT(node->labels, SizeIs(1'001));
   EXPECT_EQ(node->labels.at("haulout.dev/state"), "idle");
   EXPECT_LT(text_in(*node), 400 * kilobyte);
   EXPECT_EQ(node->annotations.at("haulout.dev/record"), "{}");
   const auto flood =
-      decode_node(R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"1",)"
-                  R"("labels":{)" +
-                  entries(100'000, "haulout.dev/a", 0) + "}}}");
+      decode<Node>(R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"1",)"
+                   R"("labels":{)" +
+                   entries(100'000, "haulout.dev/a", 0) + "}}}");
   ASSERT_TRUE(flood);
   EXPECT_THAT(flood->labels, SizeIs(1'000));
 }
@@ -226,13 +226,13 @@ TEST_F(ListBudgetTest, ANodeWithTooManyLabelsKeepsNoOtherFromBeingSeen) {
 }
 
 TEST_F(ListBudgetTest, OfAPodAndABudgetSoMuchIsKept) {
-  const auto pod = decode_pod(R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"a","uid":"u",)"
-                              R"("resourceVersion":"1","labels":{)" +
-                              entries(100'000, "a", 0) + "}}}");
+  const auto pod = decode<Pod>(R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"a","uid":"u",)"
+                               R"("resourceVersion":"1","labels":{)" +
+                               entries(100'000, "a", 0) + "}}}");
   ASSERT_TRUE(pod) << pod.error().message();
   EXPECT_THAT(pod->labels, SizeIs(256));
   const auto selects = [](const std::string& labels) {
-    return decode_pdb(
+    return decode<PodDisruptionBudget>(
         R"({"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"name":"p","namespace":"a","uid":"u",)"
         R"("resourceVersion":"1"},"spec":{"selector":{"matchLabels":{)" +
         labels + "}}}}");

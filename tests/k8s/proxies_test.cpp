@@ -1,4 +1,4 @@
-#include "k8s/proxies.hpp"
+#include "k8s/credentials.hpp"
 
 #include <gmock/gmock.h>
 

@@ -48,7 +48,6 @@ class ReflectorTest : public haulout::testing::VirtualTimeTest {
   Reflector<Pod> reflector{
       client,
       rng,
-      Resource::pods,
       {.field_selector = "spec.nodeName=n1", .gather_until = [this] { return clock.now() + gathering; }},
       [this](const std::string& uid, const Pod* pod) {
         changes.push_back(pod ? "+" + uid + "@" + pod->resource_version : "-" + uid);

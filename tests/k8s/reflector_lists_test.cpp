@@ -234,7 +234,7 @@ TEST_F(ReflectorListsTest, WithoutAnyWatchTheViewIsRenewedByLists) {
 TEST_F(ReflectorListsTest, OneNodeByName) {
   std::vector<std::string> seen;
   Reflector<Node> nodes(
-      client, rng, Resource::nodes, {.field_selector = "metadata.name=n1"},
+      client, rng, {.field_selector = "metadata.name=n1"},
       [&](const std::string&, const Node* node) { seen.push_back(node ? node->uid : "gone"); }, [] {});
   transport.answer(json_response(200, fixtures::list("NodeList", "9", fixtures::node)));
   transport.stream({bytes(fixtures::event("DELETED", fixtures::node) + "\n")});

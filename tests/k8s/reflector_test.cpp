@@ -100,7 +100,7 @@ TEST_F(ReflectorTest, TheTimeoutOfAWatchIsJittered) {
 }
 
 TEST_F(ReflectorTest, ASeedSparesTheList) {
-  List<Pod> list = *decode_pod_list(fixtures::list("PodList", "10", fixtures::pod("a", "ua", "1")));
+  List<Pod> list = *decode_list<Pod>(fixtures::list("PodList", "10", fixtures::pod("a", "ua", "1")));
   reflector.seed(std::move(list));
   EXPECT_THAT(changes, ElementsAre("+ua@1"));
   EXPECT_TRUE(reflector.health().synced);
@@ -149,8 +149,7 @@ TEST_F(ReflectorTest, WatchesThatEndEarlyDoNotMakeABusyLoop) {
     haulout::testing::ScriptedTransport server(clock);
     Client other(server, clock);
     Reflector<Pod> shaken(
-        other, rng, Resource::pods, {.field_selector = "spec.nodeName=n1"}, [](const std::string&, const Pod*) {},
-        [] {});
+        other, rng, {.field_selector = "spec.nodeName=n1"}, [](const std::string&, const Pod*) {}, [] {});
     server.answer(json_response(200, fixtures::list("PodList", "10", "")));
     for (int i = 0; i < 400; ++i) server.stream({end(life)});
     const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
@@ -314,7 +313,7 @@ TEST_F(ReflectorTest, AListThatBringsBackADeletedOneIsRight) {
 TEST_F(ReflectorTest, WhatAListTellsIsToldFromEvents) {
   std::vector<std::optional<TimePoint>> asked;
   Reflector<Pod> told(
-      client, rng, Resource::pods, {.field_selector = "spec.nodeName=n1"},
+      client, rng, {.field_selector = "spec.nodeName=n1"},
       [&](const std::string&, const Pod*) { asked.push_back(told.list_asked()); }, [] {});
   const TimePoint begun = clock.now();
   answer_list("10", {fixtures::pod("a", "ua", "1")}, 2s);

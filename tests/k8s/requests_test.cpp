@@ -6,34 +6,34 @@ namespace haulout::k8s {
 namespace {
 
 TEST(Requests, Reads) {
-  EXPECT_EQ(get_node("n 1/é").target, "/api/v1/nodes/n%201%2F%C3%A9");
-  EXPECT_EQ(get_node("n1").method, "GET");
-  EXPECT_TRUE(get_node("n1").repeatable);
-  EXPECT_EQ(get_node("n1").headers.find("Accept"), "application/json");
-  EXPECT_EQ(get_daemon_set("kube-system", "proxy").value().target,
+  EXPECT_EQ(get<Node>("n 1/é").target, "/api/v1/nodes/n%201%2F%C3%A9");
+  EXPECT_EQ(get<Node>("n1").method, "GET");
+  EXPECT_TRUE(get<Node>("n1").repeatable);
+  EXPECT_EQ(get<Node>("n1").headers.find("Accept"), "application/json");
+  EXPECT_EQ(get<DaemonSet>("kube-system", "proxy").value().target,
             "/apis/apps/v1/namespaces/kube-system/daemonsets/proxy");
-  EXPECT_EQ(get_service("hooks", "guard").value().target, "/api/v1/namespaces/hooks/services/guard");
+  EXPECT_EQ(get<Service>("hooks", "guard").value().target, "/api/v1/namespaces/hooks/services/guard");
 }
 
 TEST(Requests, Lists) {
-  EXPECT_EQ(list(Resource::pods, {}).target, "/api/v1/pods");
-  EXPECT_EQ(list(Resource::pods, {"spec.nodeName=n1", "", 500, ""}).target,
+  EXPECT_EQ(list(Kind<Pod>::api, {}).target, "/api/v1/pods");
+  EXPECT_EQ(list(Kind<Pod>::api, {"spec.nodeName=n1", "", 500, ""}).target,
             "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1&limit=500");
-  EXPECT_EQ(list(Resource::nodes, {"", "a in (b,c)", 2, "to/k=="}).target,
+  EXPECT_EQ(list(Kind<Node>::api, {"", "a in (b,c)", 2, "to/k=="}).target,
             "/api/v1/nodes?labelSelector=a%20in%20%28b%2Cc%29&limit=2&continue=to%2Fk%3D%3D");
-  EXPECT_EQ(list(Resource::pod_disruption_budgets, {}).target, "/apis/policy/v1/poddisruptionbudgets");
+  EXPECT_EQ(list(Kind<PodDisruptionBudget>::api, {}).target, "/apis/policy/v1/poddisruptionbudgets");
 }
 
 // P12: a name that is missing or wrong in an object of a server neither ends the program nor leads to a request for
 // something else.
 TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
-  const Result<http::Request> none[] = {get_persistent_volume(""),
-                                        get_persistent_volume_claim("", "data"),
-                                        get_persistent_volume_claim("shop", ""),
-                                        get_namespace(".."),
-                                        get_service("", "guard"),
-                                        get_service("hooks", "."),
-                                        get_daemon_set("shop", ""),
+  const Result<http::Request> none[] = {get<PersistentVolume>(""),
+                                        get<PersistentVolumeClaim>("", "data"),
+                                        get<PersistentVolumeClaim>("shop", ""),
+                                        get<Namespace>(".."),
+                                        get<Service>("", "guard"),
+                                        get<Service>("hooks", "."),
+                                        get<DaemonSet>("shop", ""),
                                         get_workload("deployments", "", "web"),
                                         get_workload("deployments", "shop", ""),
                                         get_scale("", "a", "shop", "w"),
@@ -49,7 +49,7 @@ TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
 }
 
 TEST(Requests, Watches) {
-  const auto request = watch(Resource::pods, {"spec.nodeName=n1", "42", std::chrono::seconds(250)});
+  const auto request = watch(Kind<Pod>::api, {"spec.nodeName=n1", "42", std::chrono::seconds(250)});
   EXPECT_EQ(request.target,
             "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=42&allowWatchBookmarks=true"
             "&timeoutSeconds=250");
@@ -85,7 +85,7 @@ TEST(Requests, GraceDryRunAndStrictOnlyWhenAsked) {
 }
 
 TEST(Requests, ADeletionNamesItsInstance) {
-  const auto request = delete_pod("shop", "web-0", {"u1", 5, {DryRun::server, FieldValidation::strict}});
+  const auto request = remove<Pod>("shop", "web-0", {"u1", 5, {DryRun::server, FieldValidation::strict}});
   EXPECT_EQ(request.method, "DELETE");
   EXPECT_EQ(request.target, "/api/v1/namespaces/shop/pods/web-0");
   EXPECT_EQ(request.body, R"({"apiVersion":"v1","kind":"DeleteOptions","dryRun":["All"],)"
@@ -94,13 +94,13 @@ TEST(Requests, ADeletionNamesItsInstance) {
 }
 
 TEST(Requests, PatchesAreNotRepeatedBlindly) {
-  const auto request = patch_node("n1", R"({"spec":{}})", {DryRun::none, FieldValidation::warn});
+  const auto request = patch<Node>({}, "n1", R"({"spec":{}})", {DryRun::none, FieldValidation::warn});
   EXPECT_EQ(request.method, "PATCH");
   EXPECT_EQ(request.target, "/api/v1/nodes/n1?fieldManager=haulout");
   EXPECT_EQ(request.headers.find("Content-Type"), "application/merge-patch+json");
   EXPECT_EQ(request.body, R"({"spec":{}})");
   EXPECT_FALSE(request.repeatable);
-  EXPECT_EQ(patch_node("n1", "{}", {DryRun::server, FieldValidation::strict}).target,
+  EXPECT_EQ(patch<Node>({}, "n1", "{}", {DryRun::server, FieldValidation::strict}).target,
             "/api/v1/nodes/n1?fieldManager=haulout&dryRun=All&fieldValidation=Strict");
 }
 
@@ -120,14 +120,14 @@ TEST(Requests, HostileNamesStayNames) {
 }
 
 TEST(RequestsDeathTest, WithoutANameNothingIsSent) {
-  EXPECT_DEATH(get_node(""), "Node name");
+  EXPECT_DEATH(get<Node>(""), "Node name");
   EXPECT_DEATH(evict("", "p", {"u", std::nullopt, {}}), "namespace");
   EXPECT_DEATH(evict("s", "", {"u", std::nullopt, {}}), "Pod name");
   EXPECT_DEATH(evict("s", "p", {}), "UID");
-  EXPECT_DEATH(delete_pod("s", "p", {}), "UID");
-  EXPECT_DEATH(list(Resource::pods, {"spec.nodeName=", "", 0, ""}), "selector");
-  EXPECT_DEATH(watch(Resource::pods, {"spec.nodeName=", "1", std::chrono::seconds(1)}), "selector");
-  EXPECT_DEATH(watch(Resource::pods, {"spec.nodeName=n1", "", std::chrono::seconds(1)}), "resourceVersion");
+  EXPECT_DEATH(remove<Pod>("s", "p", {}), "UID");
+  EXPECT_DEATH(list(Kind<Pod>::api, {"spec.nodeName=", "", 0, ""}), "selector");
+  EXPECT_DEATH(watch(Kind<Pod>::api, {"spec.nodeName=", "1", std::chrono::seconds(1)}), "selector");
+  EXPECT_DEATH(watch(Kind<Pod>::api, {"spec.nodeName=n1", "", std::chrono::seconds(1)}), "resourceVersion");
 }
 
 }  // namespace

@@ -37,12 +37,13 @@ DIRECTIONS = {
 }
 
 # include prefix -> the files that may include it
-K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_credential*.cpp"]
+K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_plugin.cpp"]
 LIBRARY_HOMES = {
     "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "drain/cordon_mark.cpp", "agent/*_json.cpp", "cli/*_json.cpp",
                                "rehearse/*_json.cpp", "agent/process/logging.cpp", "placement/objects.hpp", "sim/*",
                                "tests/*"],
-    "k8s/codec_json": K8S_CODECS,  # this header includes nlohmann
+    "boost/json": K8S_CODECS + ["tests/*"],
+    "k8s/codec_json": ["k8s/*"],
     "yaml-cpp/": ["k8s/yaml_codec.cpp"],
     "boost/log/": ["agent/process/logging.cpp"],
     "CLI/": ["cli/options/*", "demo/main.cpp"],

@@ -39,7 +39,7 @@ SAMPLES = {
          {"k8s/kubeconfig.cpp": "#include <yaml-cpp/yaml.h>\n"}, {"cli/main.cpp": "#include <boost/log/trivial.hpp>\n"},
          {"sim/a.cpp": "#include <CLI/CLI.hpp>\n"}, {"k8s/a.cpp": "#include <boost/beast/http.hpp>\n"},
          {"cli/main.cpp": "#include <openssl/rand.h>\n"}, {"k8s/a.cpp": "#include <boost/asio/ssl.hpp>\n"},
-         {"k8s/client.cpp": '#include "k8s/codec_json.hpp"\n'}],
+         {"drain/a.cpp": '#include "k8s/codec_json.hpp"\n'}, {"k8s/client.cpp": "#include <boost/json.hpp>\n"}],
         [{"k8s/codec_pod.cpp": "#include <nlohmann/json.hpp>\n"}, {"http/tls.cpp": "#include <openssl/ssl.h>\n"},
          {"cli/drain/report_json.cpp": "#include <nlohmann/json.hpp>\n"}]),
     "banned_words": (

@@ -97,7 +97,7 @@ void Invariants::began() {
 std::vector<k8s::PodDisruptionBudget> Invariants::budgets() const {
   std::vector<k8s::PodDisruptionBudget> all;
   for (const sim::Json& object : cluster_.all("poddisruptionbudgets"))
-    if (auto budget = k8s::decode_pdb(object.dump())) all.push_back(*std::move(budget));
+    if (auto budget = k8s::decode<k8s::PodDisruptionBudget>(object.dump())) all.push_back(*std::move(budget));
   return all;
 }
 

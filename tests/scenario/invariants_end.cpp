@@ -137,7 +137,7 @@ void Invariants::end_otherwise(const drain::Report& report) {
 
 void Invariants::check_cordon(const drain::Report& report) {
   if (node_gone_ || (given_.node_goes && node_uid_.empty())) return;
-  auto node = k8s::decode_node(cluster_.get("nodes", "", given_.node).dump());
+  auto node = k8s::decode<k8s::Node>(cluster_.get("nodes", "", given_.node).dump());
   if (!node) return violated("P5: the Node cannot be read");
   const bool marked = drain::mark_of(*node).has_value();
   // The Node that a person cordoned may have been replaced before the drain first read it.

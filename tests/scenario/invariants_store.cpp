@@ -50,7 +50,7 @@ void Invariants::see(const sim::Change& change) {
   pod.key = change.key.ns + "/" + change.key.name;
   pod.node = sim::text(*change.object, "/spec/nodeName");
   if (on_our_node(pod))
-    if (auto decoded = k8s::decode_pod(change.object->dump())) {
+    if (auto decoded = k8s::decode<k8s::Pod>(change.object->dump())) {
       pod.pod = *std::move(decoded);
       if (!pod.pod.terminating()) pod.had_finished = pod.pod.finished();
       // Any DaemonSet that exists appeared in the store before its pods.

@@ -193,7 +193,7 @@ TEST_F(AgentApiTest, WhatAnEventMustHave) {
 TEST_F(AgentApiTest, ConfigMapsAreReadAsTheyAre) {
   in_world([&]() -> boost::asio::awaitable<void> {
     k8s::Client client(cluster.api(), clock);
-    const auto missing = co_await client.get_config_map("default", "haulout", soon());
+    const auto missing = co_await client.get<k8s::ConfigMap>("default", "haulout", soon());
     EXPECT_TRUE(!missing && k8s::is_not_found(missing.error()));
     const auto loaded = cluster.load(R"(
 apiVersion: v1
@@ -203,10 +203,10 @@ data:
   pause: '{"reason":"release day"}'
 )");
     EXPECT_TRUE(loaded);
-    const auto read = co_await client.get_config_map("default", "haulout", soon());
+    const auto read = co_await client.get<k8s::ConfigMap>("default", "haulout", soon());
     EXPECT_EQ(read->data.at("pause"), R"({"reason":"release day"})");
     cluster.patch("configmaps", "default", "haulout", {{"data", {{"pause", nullptr}, {"pause.web", "{}"}}}});
-    const auto later = co_await client.get_config_map("default", "haulout", soon());
+    const auto later = co_await client.get<k8s::ConfigMap>("default", "haulout", soon());
     EXPECT_EQ(later->data, (std::map<std::string, std::string>{{"pause.web", "{}"}}));
     EXPECT_NE(later->resource_version, read->resource_version);
   });

@@ -281,27 +281,31 @@ TEST_F(LeaseTest, TheClientsVerbs) {
     mine.acquire_time = mine.renew_time = clock.wall_now();
     mine.owner = k8s::OwnerReference{"v1", "Node", "n1", node_uid(), false};
     mine.owners = 1;
-    const auto created = co_await client.create_lease(mine, soon);
+    const auto created = co_await client.create<k8s::Lease>(mine, soon);
     EXPECT_TRUE(created) << created.error().message();
     if (!created) co_return;
     mine.uid = created->uid;
     mine.resource_version = created->resource_version;
     EXPECT_EQ(*created, mine);
-    const auto again = co_await client.create_lease(mine, soon);
+    const auto again = co_await client.create<k8s::Lease>(mine, soon);
     EXPECT_TRUE(!again && k8s::is_already_exists(again.error()));
 
-    const auto patched = co_await client.patch_lease("haulout", mine.name, R"({"spec":{"holderIdentity":"x"}})", soon);
+    const auto patched =
+        co_await client.patch<k8s::Lease>("haulout", mine.name, R"({"spec":{"holderIdentity":"x"}})", soon);
     EXPECT_TRUE(patched && patched->holder == "x");
-    const auto stale = co_await client.delete_lease("haulout", mine.name, mine.uid, mine.resource_version, soon);
+    const auto stale =
+        co_await client.remove<k8s::Lease>("haulout", mine.name, {mine.uid, {}, {}, mine.resource_version}, soon);
     EXPECT_TRUE(!stale && k8s::is_conflict(stale.error()));
-    const auto here = co_await client.get_lease("haulout", mine.name, soon);
+    const auto here = co_await client.get<k8s::Lease>("haulout", mine.name, soon);
     EXPECT_TRUE(here && here->holder == "x");
     for (const char* name : {"haulout-default-1", "haulout-default-2"}) co_await create(lease("", name));
     co_await create({{"metadata", {{"name", "other"}}}, {"spec", Json::object()}});
-    const auto pool = co_await client.list_leases("haulout", "haulout.dev/pool=default", soon);
+    const auto pool = co_await client.list<k8s::Lease>(
+        {.label_selector = "haulout.dev/pool=default", .limit = k8s::usual_page, .ns = "haulout"}, soon);
     EXPECT_EQ(pool->items.size(), 3u);
-    EXPECT_TRUE(co_await client.delete_lease("haulout", mine.name, here->uid, here->resource_version, soon));
-    const auto gone = co_await client.get_lease("haulout", mine.name, soon);
+    EXPECT_TRUE(
+        co_await client.remove<k8s::Lease>("haulout", mine.name, {here->uid, {}, {}, here->resource_version}, soon));
+    const auto gone = co_await client.get<k8s::Lease>("haulout", mine.name, soon);
     EXPECT_TRUE(!gone && k8s::is_not_found(gone.error()));
   });
 }
@@ -318,7 +322,7 @@ TEST_F(LeaseTest, AReflectorSeesOnePoolOfOneNamespace) {
   options.ns = "haulout";
   options.label_selector = "haulout.dev/pool=default";
   k8s::Reflector<k8s::Lease> reflector(
-      client, rng, k8s::Resource::leases, options,
+      client, rng, options,
       [&](const std::string&, const k8s::Lease* seen) { changes.push_back(seen ? seen->name : "gone"); }, [] {});
   run(with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
     group.spawn(cluster.run());

@@ -76,13 +76,12 @@ TEST(Users, AreTakenApart) {
 }
 
 TEST(AsTheNode, GoesWhatIsAboutItAndItsPods) {
-  using k8s::Resource;
-  const auto list = [](Resource resource, std::string selector, std::string ns = {}) {
+  const auto list = [](const k8s::Api& api, std::string selector, std::string ns = {}) {
     k8s::ListOptions options;
     options.field_selector = std::move(selector);
     options.ns = std::move(ns);
     options.limit = 5;
-    return k8s::list(resource, options);
+    return k8s::list(api, options);
   };
   k8s::WatchOptions watch_pods;
   watch_pods.resource_version = "7";
@@ -96,23 +95,25 @@ TEST(AsTheNode, GoesWhatIsAboutItAndItsPods) {
   k8s::DeleteOptions with_uid;
   with_uid.uid = "u";
   for (const auto& request :
-       {k8s::get_node("n1"), k8s::patch_node("n1", "{}", {}), k8s::patch_node_status("n1", "{}", {}),
-        list(Resource::nodes, "metadata.name=n1"), k8s::watch(Resource::nodes, watch_node),
-        list(Resource::pods, "spec.nodeName=n1"), list(Resource::pods, "status.phase=Running,spec.nodeName=n1"),
-        list(Resource::pods, "spec.nodeName=n1", "shop"), k8s::watch(Resource::pods, watch_pods),
+       {k8s::get<k8s::Node>("n1"), k8s::patch<k8s::Node>({}, "n1", "{}", {}), k8s::patch_node_status("n1", "{}", {}),
+        list(k8s::Kind<k8s::Node>::api, "metadata.name=n1"), k8s::watch(k8s::Kind<k8s::Node>::api, watch_node),
+        list(k8s::Kind<k8s::Pod>::api, "spec.nodeName=n1"),
+        list(k8s::Kind<k8s::Pod>::api, "status.phase=Running,spec.nodeName=n1"),
+        list(k8s::Kind<k8s::Pod>::api, "spec.nodeName=n1", "shop"), k8s::watch(k8s::Kind<k8s::Pod>::api, watch_pods),
         k8s::evict("shop", "web-0", with_uid)})
     EXPECT_TRUE(goes_as_node(request, "n1")) << request.method << " " << request.target;
   for (const auto& request :
-       {k8s::get_node("n2"), k8s::get_node("n11"), k8s::patch_node("n2", "{}", {}), list(Resource::nodes, ""),
-        list(Resource::nodes, "metadata.name=n11"), list(Resource::pods, ""), list(Resource::pods, "spec.nodeName=n11"),
-        list(Resource::pods, "spec.nodeName!=n1"), k8s::delete_pod("shop", "web-0", with_uid),
-        list(Resource::pod_disruption_budgets, ""), list(Resource::volume_attachments, ""),
-        k8s::get_persistent_volume("pv-1").value(), list(Resource::leases, "", "haulout"),
-        k8s::watch(Resource::leases, watch_leases), k8s::get_config_map("haulout", "haulout"),
-        k8s::get_daemon_set("shop", "logs").value(), k8s::create_self_review(),
+       {k8s::get<k8s::Node>("n2"), k8s::get<k8s::Node>("n11"), k8s::patch<k8s::Node>({}, "n2", "{}", {}),
+        list(k8s::Kind<k8s::Node>::api, ""), list(k8s::Kind<k8s::Node>::api, "metadata.name=n11"),
+        list(k8s::Kind<k8s::Pod>::api, ""), list(k8s::Kind<k8s::Pod>::api, "spec.nodeName=n11"),
+        list(k8s::Kind<k8s::Pod>::api, "spec.nodeName!=n1"), k8s::remove<k8s::Pod>("shop", "web-0", with_uid),
+        list(k8s::Kind<k8s::PodDisruptionBudget>::api, ""), list(k8s::Kind<k8s::VolumeAttachment>::api, ""),
+        k8s::get<k8s::PersistentVolume>("pv-1").value(), list(k8s::Kind<k8s::Lease>::api, "", "haulout"),
+        k8s::watch(k8s::Kind<k8s::Lease>::api, watch_leases), k8s::get<k8s::ConfigMap>("haulout", "haulout"),
+        k8s::get<k8s::DaemonSet>("shop", "logs").value(), k8s::create_self_review(),
         k8s::create_access_review({"patch", "", "nodes", "", "", "n1"})})
     EXPECT_FALSE(goes_as_node(request, "n1")) << request.method << " " << request.target;
-  EXPECT_FALSE(goes_as_node(k8s::get_node("n1"), ""));
+  EXPECT_FALSE(goes_as_node(k8s::get<k8s::Node>("n1"), ""));
 }
 
 }  // namespace

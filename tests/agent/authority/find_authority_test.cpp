@@ -371,14 +371,15 @@ TEST_F(FindAuthorityTest, ImpersonationKeepsToTheOwnNode) {
     EXPECT_TRUE(pods);
     const auto nodes = co_await client.list_nodes("", soon);
     EXPECT_TRUE(nodes && nodes->items.size() == 2);
-    const auto leases = co_await client.list_leases("haulout", "", soon);
+    const auto leases =
+        co_await client.list<k8s::Lease>({.label_selector = "", .limit = k8s::usual_page, .ns = "haulout"}, soon);
     EXPECT_TRUE(leases);
     const auto self = co_await client.review_self(soon);
     EXPECT_TRUE(self);
     k8s::WatchOptions own_pods;
     own_pods.resource_version = pods->meta.resource_version;
     own_pods.field_selector = "spec.nodeName=n1";
-    auto stream = co_await wire.open(k8s::watch(k8s::Resource::pods, own_pods), soon);
+    auto stream = co_await wire.open(k8s::watch(k8s::Kind<k8s::Pod>::api, own_pods), soon);
     EXPECT_TRUE(stream && (*stream)->head().status == 200);
   }));
 }

@@ -158,8 +158,8 @@ TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelWakesNobody) {
 TEST_F(LeaseSlotsTest, ASlotOfTheZoneAloneIsNoTurn) {
   live([this]() -> asio::awaitable<void> {
     Contender& a1 = node("a1");
-    const auto lease =
-        co_await client.create_lease(slot_lease("haulout", {"default", "a"}, 0, a1.node, client.server_now()), soon());
+    const auto lease = co_await client.create<k8s::Lease>(
+        slot_lease("haulout", {"default", "a"}, 0, a1.node, client.server_now()), soon());
     EXPECT_TRUE(lease);
     const auto half = co_await a1.slots.confirm(soon());
     EXPECT_TRUE(half && !half->ours);
@@ -175,8 +175,8 @@ TEST_F(LeaseSlotsTest, ASlotOfTheZoneIsGivenBackWhenThePoolIsFull) {
     Contender& a1 = node("a1");
     const auto other = co_await node("b1").slots.take(soon());
     EXPECT_TRUE(other && other->ours);
-    const auto lease =
-        co_await client.create_lease(slot_lease("haulout", {"default", "a"}, 0, a1.node, client.server_now()), soon());
+    const auto lease = co_await client.create<k8s::Lease>(
+        slot_lease("haulout", {"default", "a"}, 0, a1.node, client.server_now()), soon());
     EXPECT_TRUE(lease);
     const auto turn = co_await a1.slots.take(soon());
     EXPECT_TRUE(turn && !turn->ours);

@@ -1,21 +1,14 @@
-// Decoders for the controllers of pods: the number of replicas, and which resources have a scale subresource.
+#include "k8s/workload.hpp"
+
 #include <fmt/format.h>
 
-#include "k8s/codec.hpp"
-#include "k8s/codec_json.hpp"
-#include "k8s/codec_objects.hpp"
-
 namespace haulout::k8s {
-
 namespace {
 
 using codec::Object;
 using codec::Problem;
 
-const std::vector<std::string_view>& dropped_of_workloads() {
-  static const std::vector<std::string_view> keys = {"managedFields", "template", "volumeClaimTemplates", "conditions"};
-  return keys;
-}
+constexpr std::array<std::string_view, 4> dropped = {"managedFields", "template", "volumeClaimTemplates", "conditions"};
 
 void read(const Object& json, std::string_view kind, Workload& workload) {
   const auto metadata = json.object("metadata");
@@ -24,11 +17,7 @@ void read(const Object& json, std::string_view kind, Workload& workload) {
   workload.uid = metadata.string("uid");
   for (const auto& [key, value] : metadata.strings("annotations"))
     if (kept_annotation(key)) workload.annotations.emplace(key, value);
-  metadata.each("ownerReferences", [&](const Object& owner) {
-    if (!owner.boolean("controller")) return;
-    if (auto controller = codec::read_owner(owner); codec::is_complete(controller))
-      workload.controller = std::move(controller);
-  });
+  workload.controller = codec::read_controller(metadata);
   // A Scale omits zero. The other kinds omit their default, one.
   const auto spec = json.object("spec");
   workload.replicas = spec.has("replicas") ? spec.integer32("replicas") : kind == "Scale" ? 0 : 1;
@@ -38,7 +27,7 @@ void read(const Object& json, std::string_view kind, Workload& workload) {
 }  // namespace
 
 Result<Workload> decode_workload(std::string_view text, std::string_view kind) {
-  const auto json = codec::parse(text, dropped_of_workloads());
+  const auto json = codec::parse(text, dropped);
   if (!json) return json.error();
   const auto checked = codec::check_kind(**json, kind);
   if (!checked) return checked.error();

@@ -1,0 +1,168 @@
+// Nodes, and the volumes in their status: the structs, their place in the API and their decoders. Pure.
+#pragma once
+
+#include <fmt/format.h>
+
+#include "http/hmac.hpp"
+#include "k8s/kind.hpp"
+
+namespace haulout::k8s {
+
+struct Taint {
+  std::string key;
+  std::string effect;
+  std::optional<WallTime> time_added;
+  bool operator==(const Taint&) const = default;
+};
+
+struct NodeCondition {
+  std::string type;
+  std::string status;  // "True", "False" or "Unknown"
+  std::string reason;
+  std::optional<WallTime> last_heartbeat{};
+  bool operator==(const NodeCondition&) const = default;
+};
+
+// True for conditions of a Node that the decoder keeps: those that Haulout sets.
+inline bool kept_condition(std::string_view type) {
+  return type.starts_with("Haulout");
+}
+
+struct Node {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;  // all annotations; those of Haulout have its prefix
+  bool unschedulable = false;
+  std::vector<Taint> taints;
+  bool ready = false;
+  std::vector<NodeCondition> conditions;  // only those that Haulout sets (see kept_condition)
+  // status.nodeInfo
+  std::string boot_id;
+  std::string os_image;
+  std::string kernel_version;
+  // From metadata.managedFields: the manager that owns spec.unschedulable because it set the field last. It is
+  // `field_manager` if Haulout is one of several owners. Empty if the field is not set or the server does not know the
+  // manager.
+  std::string unschedulable_manager;
+  bool operator==(const Node&) const = default;
+};
+
+// Limits for the labels of a Node that are kept: their number and their bytes. Labels with Haulout's prefix have
+// separate limits of the same size.
+inline constexpr std::size_t most_labels = 1000;
+inline constexpr std::size_t longest_labels = kilobytes(64);
+// True if some labels of the Node may not have been kept.
+inline bool labels_may_be_cut(const Node& node) {
+  constexpr std::size_t longest_label = 253 + 1 + 63 + 63;  // that the API accepts: prefix, slash, name and value
+  return node.labels.size() >= most_labels || text_of(node.labels) + longest_label > longest_labels;
+}
+
+namespace codec::node {
+
+// An object of 1.5 MB can have 100,000 labels, and there may be many such objects. Other keys never displace the keys
+// of Haulout: those have limits of their own.
+inline constexpr std::string_view ours = "haulout.dev/";
+inline constexpr Room labels{most_labels, longest_labels, ours};
+// The API accepts at most 256 KiB of annotations.
+inline constexpr Room annotations{1000, 256 * 1024, ours};
+
+// The server uses these names for fields whose manager it does not know, or does not know any more (apimachinery,
+// util/managedfields/internal: capmanagers.go, skipnonapplied.go).
+inline bool is_nobody(std::string_view manager) {
+  return manager == "ancient-changes" || manager == "before-first-apply";
+}
+
+// Returns the manager that owns spec.unschedulable: Haulout if it is one of them, otherwise the newest. Others own the
+// field besides Haulout if they apply the value that is already set.
+inline std::string read_unschedulable_manager(const Object& metadata) {
+  std::string manager;
+  std::optional<WallTime> newest;
+  metadata.each("managedFields", [&](const Object& entry) {
+    if (!entry.object("fieldsV1").object("f:spec").has("f:unschedulable")) return;
+    auto name = entry.string("manager");
+    if (is_nobody(name) || manager == field_manager) return;
+    const auto time = entry.time("time");
+    const bool older = !manager.empty() && newest && (!time || *time < *newest);
+    if (older && name != field_manager) return;
+    manager = std::move(name);
+    newest = time;
+  });
+  return manager;
+}
+
+}  // namespace codec::node
+
+template <>
+struct Kind<Node> {
+  static constexpr std::string_view name = "Node";
+  static constexpr Api api{"v1", "nodes", Scope::cluster, Names::ours, "Node", "Nodes"};
+  static constexpr ListBudget budget{20'000, 0, megabytes(16), kilobytes(8)};
+  // managedFields are not dropped: they say which manager set spec.unschedulable.
+  static constexpr std::array<std::string_view, 3> dropped = {"images", "volumesInUse", "volumesAttached"};
+
+  static void read(const codec::Object& json, Node& node) {
+    const auto metadata = json.object("metadata");
+    codec::read_identity(metadata, node);
+    node.labels = metadata.strings("labels", codec::node::labels);
+    node.annotations = metadata.strings("annotations", codec::node::annotations);
+    node.unschedulable_manager = codec::node::read_unschedulable_manager(metadata);
+    const auto spec = json.object("spec");
+    node.unschedulable = spec.boolean("unschedulable");
+    spec.each("taints", [&](const codec::Object& taint) {
+      node.taints.push_back({taint.string("key"), taint.string("effect"), taint.time("timeAdded")});
+    });
+    const auto status = json.object("status");
+    node.ready = codec::condition_true(status, "Ready");
+    status.each("conditions", [&](const codec::Object& condition) {
+      auto type = condition.string("type");
+      if (!kept_condition(type)) return;
+      node.conditions.push_back({std::move(type), condition.string("status"), condition.string("reason"),
+                                 condition.time("lastHeartbeatTime")});
+    });
+    const auto info = status.object("nodeInfo");
+    node.boot_id = info.string("bootID");
+    node.os_image = info.string("osImage");
+    node.kernel_version = info.string("kernelVersion");
+  }
+  static std::size_t text_in(const Node& node) { return text_of(node.labels) + text_of(node.annotations); }
+};
+
+// The volumes in the status of a Node that are in use or attached there: the kubelet uses them (volumesInUse), or the
+// attach-detach controller of kube-controller-manager has attached them and has to detach them (volumesAttached).
+struct NodeVolumes {
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::vector<std::string> held;  // unique names: "kubernetes.io/csi/DRIVER^HANDLE"; one name may occur twice
+};
+
+// Returns the name that kube-controller-manager gives to the VolumeAttachment of this volume on this node. Empty if it
+// is not a CSI volume: other volumes have no VolumeAttachment. (k/k pkg/volume/csi/csi_attacher.go, getAttachmentName)
+inline std::string attachment_name(std::string_view unique_name, std::string_view node) {
+  constexpr std::string_view prefix = "kubernetes.io/csi/";
+  const auto separator = unique_name.find('^');
+  if (!unique_name.starts_with(prefix) || separator == unique_name.npos) return {};
+  const auto driver = unique_name.substr(prefix.size(), separator - prefix.size());
+  std::string name = "csi-";
+  for (const auto byte : http::sha256(fmt::format("{}{}{}", unique_name.substr(separator + 1), driver, node)))
+    name += fmt::format("{:02x}", byte);
+  return name;
+}
+
+template <>
+struct Kind<NodeVolumes> {
+  static constexpr std::string_view name = "Node";
+  static constexpr Api api{"v1", "nodes", Scope::cluster, Names::ours, "Node", "Nodes"};
+  static constexpr std::array<std::string_view, 4> dropped = {"managedFields", "annotations", "images", "conditions"};
+
+  static void read(const codec::Object& json, NodeVolumes& volumes) {
+    codec::read_identity(json.object("metadata"), volumes);
+    const auto status = json.object("status");
+    volumes.held = status.string_list("volumesInUse");
+    status.each("volumesAttached", [&](const codec::Object& volume) { volumes.held.push_back(volume.string("name")); });
+  }
+};
+
+}  // namespace haulout::k8s

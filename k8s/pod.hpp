@@ -1,0 +1,226 @@
+// Pods: the struct, its place in the API and its decoder. Pure.
+#pragma once
+
+#include "k8s/kind.hpp"
+
+namespace haulout::k8s {
+
+enum class PodPhase { pending, running, succeeded, failed, unknown };
+
+struct Pod {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+  std::map<std::string, std::string> labels;
+  // Only the annotations that Haulout reads (see kept_annotation).
+  std::map<std::string, std::string> annotations;
+  std::optional<OwnerReference> controller;  // the ownerReference with controller: true
+  std::vector<std::string> finalizers;
+  std::optional<WallTime> deletion_timestamp;  // end of the grace period, by the server's clock
+  std::optional<std::int64_t> deletion_grace_seconds;
+  std::string node_name;
+  std::int64_t grace_seconds = 30;  // spec.terminationGracePeriodSeconds; the API's default if absent
+  std::int32_t priority = 0;        // 0 if absent, as in the scheduler
+  std::string priority_class;
+  bool has_empty_dir = false;
+  // Names of the PersistentVolumeClaims that the pod mounts, including those of its generic ephemeral volumes.
+  std::vector<std::string> claims;
+  // The part of `claims` that belongs to generic ephemeral volumes. These claims are deleted with the pod.
+  std::vector<std::string> own_claims;
+  // True if one of its containers is a sidecar of the CSI project that talks to the API server: it provisions,
+  // attaches, resizes or snapshots the volumes of other pods.
+  bool storage_controller = false;
+  // True if one of its containers has a port with "webhook" in its name: the pod serves admission webhooks.
+  bool webhook_server = false;
+  bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
+  PodPhase phase = PodPhase::pending;
+  // Why the pod does not run, according to its status: the scheduler's message, or the reason for which a container
+  // waits, such as ImagePullBackOff. Empty while the pod starts normally.
+  std::string trouble;
+  bool ready = false;                  // condition Ready is True
+  bool containers_terminated = false;  // every container has terminated, and no init or ephemeral container runs
+  std::optional<WallTime> start_time;
+  std::optional<WallTime> created;
+  // The scheduler's message while it finds no node for the pod (condition PodScheduled is False, reason Unschedulable).
+  std::optional<std::string> unschedulable;
+
+  std::string key() const { return ns + "/" + name; }
+  bool finished() const { return phase == PodPhase::succeeded || phase == PodPhase::failed; }
+  bool terminating() const { return deletion_timestamp.has_value(); }
+  bool operator==(const Pod&) const = default;
+};
+
+namespace codec::pod {
+
+inline constexpr std::string_view unschedulable_taint = "node.kubernetes.io/unschedulable";
+
+inline PodPhase phase_of(const std::string& text) {
+  if (text.empty() || text == "Pending") return PodPhase::pending;
+  if (text == "Running") return PodPhase::running;
+  if (text == "Succeeded") return PodPhase::succeeded;
+  if (text == "Failed") return PodPhase::failed;
+  return PodPhase::unknown;
+}
+
+// True if the toleration tolerates the taint node.kubernetes.io/unschedulable:NoSchedule. The taint has no value, so
+// Equal tolerates it only with an empty value. An empty key requires Exists.
+inline bool tolerates_unschedulable(const Object& toleration) {
+  const auto effect = toleration.string("effect");
+  if (!effect.empty() && effect != "NoSchedule") return false;
+  const auto op = toleration.string("operator");
+  const bool exists = op == "Exists";
+  const auto key = toleration.string("key");
+  if (key.empty()) return exists;
+  if (key != unschedulable_taint) return false;
+  return exists || ((op.empty() || op == "Equal") && toleration.string("value").empty());
+}
+
+// A pod of 1.5 MB can have 100,000 labels, and a node can have many such pods.
+inline constexpr Room labels_of_pod{256, 32 * 1024};
+
+inline void read_metadata(const Object& metadata, Pod& pod) {
+  read_identity(metadata, pod);
+  pod.labels = metadata.strings("labels", labels_of_pod);
+  metadata.members("annotations", [&](std::string_view key, std::optional<std::string_view> text) {
+    if (text && kept_annotation(key)) pod.annotations.emplace(key, *text);
+  });
+  pod.controller = read_controller(metadata);
+  pod.finalizers = metadata.string_list("finalizers");
+  pod.deletion_timestamp = metadata.time("deletionTimestamp");
+  pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
+  pod.created = metadata.time("creationTimestamp");
+}
+
+inline void read_spec(const Object& spec, Pod& pod) {
+  pod.node_name = spec.string("nodeName");
+  pod.grace_seconds = spec.integer("terminationGracePeriodSeconds").value_or(Pod().grace_seconds);
+  pod.priority = spec.integer32("priority");
+  pod.priority_class = spec.string("priorityClassName");
+  spec.each("volumes", [&](const Object& volume) {
+    pod.has_empty_dir |= volume.has("emptyDir");
+    if (auto claim = volume.object("persistentVolumeClaim").string("claimName"); !claim.empty())
+      pod.claims.push_back(std::move(claim));
+    // The API names the claim of a generic ephemeral volume POD-VOLUME.
+    if (volume.has("ephemeral")) pod.own_claims.push_back(pod.name + "-" + volume.string("name"));
+  });
+  pod.claims.insert(pod.claims.end(), pod.own_claims.begin(), pod.own_claims.end());
+  spec.each("containers", [&](const Object& container) {
+    container.each("ports", [&](const Object& port) {
+      pod.webhook_server |= port.string("name").find("webhook") != std::string::npos;
+    });
+  });
+  spec.each("tolerations",
+            [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
+}
+
+// Looks for the name in the image, from any registry: "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
+inline bool is_storage_sidecar(const std::string& image) {
+  for (const char* name : {"csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter"}) {
+    const std::size_t found = image.find(name);
+    if (found != std::string::npos && (found == 0 || image[found - 1] == '/')) return true;
+  }
+  return false;
+}
+
+// False for the reasons that every pod has while it starts.
+inline bool tells_trouble(const std::string& reason) {
+  return !reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing";
+}
+
+inline std::string read_trouble(const Object& status) {
+  std::string trouble;
+  status.each("conditions", [&](const Object& condition) {
+    if (condition.string("type") == "PodScheduled" && condition.string("status") == "False")
+      trouble = condition.string("reason") + ": " + condition.string("message");
+  });
+  for (const char* containers : {"initContainerStatuses", "containerStatuses"})
+    status.each(containers, [&](const Object& container) {
+      auto reason = container.object("state").object("waiting").string("reason");
+      if (trouble.empty() && tells_trouble(reason)) trouble = std::move(reason);
+    });
+  return trouble;
+}
+
+// True if every container has terminated and no init, sidecar or ephemeral container still runs. False if there are no
+// container statuses.
+inline bool containers_terminated(const Object& status) {
+  bool any = false;
+  bool ended = true;
+  status.each("containerStatuses", [&](const Object& container) {
+    any = true;
+    ended &= container.object("state").has("terminated");
+  });
+  for (const char* others : {"initContainerStatuses", "ephemeralContainerStatuses"}) {
+    status.each(others, [&](const Object& container) { ended &= !container.object("state").has("running"); });
+  }
+  return any && ended;
+}
+
+inline std::optional<std::string> read_unschedulable(const Object& status) {
+  std::optional<std::string> message;
+  status.each("conditions", [&](const Object& condition) {
+    if (condition.string("type") == "PodScheduled" && condition.string("status") == "False" &&
+        condition.string("reason") == "Unschedulable")
+      message = condition.string("message");
+  });
+  return message;
+}
+
+}  // namespace codec::pod
+
+template <>
+struct Kind<Pod> {
+  static constexpr std::string_view name = "Pod";
+  static constexpr Api api{"v1", "pods", Scope::namespaced, Names::ours, "Pod", "pods"};
+  static constexpr ListBudget budget{500'000, 0, megabytes(16), kilobytes(4)};
+  // `containers` is not dropped, because the ports of containers are read.
+  static constexpr std::array<std::string_view, 26> dropped = {"managedFields",
+                                                               "env",
+                                                               "envFrom",
+                                                               "args",
+                                                               "command",
+                                                               "livenessProbe",
+                                                               "readinessProbe",
+                                                               "startupProbe",
+                                                               "lifecycle",
+                                                               "volumeDevices",
+                                                               "resizePolicy",
+                                                               "initContainers",
+                                                               "ephemeralContainers",
+                                                               "affinity",
+                                                               "projected",
+                                                               "lastState",
+                                                               "securityContext",
+                                                               "resources",
+                                                               "allocatedResources",
+                                                               "volumeMounts",
+                                                               "podIPs",
+                                                               "hostIPs",
+                                                               "nodeSelector",
+                                                               "readinessGates",
+                                                               "imagePullSecrets",
+                                                               "topologySpreadConstraints"};
+
+  static void read(const codec::Object& json, Pod& pod) {
+    codec::pod::read_metadata(json.object("metadata"), pod);
+    codec::pod::read_spec(json.object("spec"), pod);
+    const auto status = json.object("status");
+    pod.phase = codec::pod::phase_of(status.string("phase"));
+    pod.ready = codec::condition_true(status, "Ready");
+    pod.unschedulable = codec::pod::read_unschedulable(status);
+    pod.start_time = status.time("startTime");
+    pod.containers_terminated = codec::pod::containers_terminated(status);
+    status.each("containerStatuses", [&](const codec::Object& container) {
+      pod.storage_controller |= codec::pod::is_storage_sidecar(container.string("image"));
+    });
+    if (!pod.ready) pod.trouble = codec::pod::read_trouble(status);
+  }
+  static std::size_t text_in(const Pod& pod) {
+    std::size_t bytes = text_of(pod.labels) + text_of(pod.annotations) + pod.trouble.size();
+    for (const std::string& finalizer : pod.finalizers) bytes += finalizer.size();
+    return bytes;
+  }
+};
+
+}  // namespace haulout::k8s

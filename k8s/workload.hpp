@@ -1,0 +1,42 @@
+// The controllers of pods: DaemonSets and what can be scaled. Structs, places in the API and decoders. Pure.
+#pragma once
+
+#include "k8s/kind.hpp"
+
+namespace haulout::k8s {
+
+struct DaemonSet {
+  std::string ns;
+  std::string name;
+  std::string uid;
+};
+
+template <>
+struct Kind<DaemonSet> {
+  static constexpr std::string_view name = "DaemonSet";
+  static constexpr Api api{"apps/v1", "daemonsets", Scope::namespaced, Names::of_objects, "workload", "DaemonSets"};
+  static constexpr std::array<std::string_view, 2> dropped = {"managedFields", "template"};
+
+  static void read(const codec::Object& json, DaemonSet& daemon_set) {
+    codec::read_identity(json.object("metadata"), daemon_set);
+  }
+};
+
+// A controller of pods that can be scaled, of any kind, or its Scale: the number of pods that it should have.
+struct Workload {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::map<std::string, std::string> annotations;  // only those that Haulout reads; a Scale has none
+  std::optional<OwnerReference> controller;        // for a ReplicaSet: its Deployment
+  std::int32_t replicas = 1;                       // spec.replicas; the API's default if absent
+  std::int32_t ready_replicas = 0;                 // status.readyReplicas; a Scale does not have it
+};
+
+// Workload has no Kind, because it is of several kinds. Decodes a Deployment, a ReplicaSet, a StatefulSet or a Scale;
+// `kind` selects which.
+Result<Workload> decode_workload(std::string_view json, std::string_view kind);
+// Decodes an APIResourceList. Returns the resources that have a scale subresource: kind → plural name.
+Result<std::map<std::string, std::string>> decode_scalable(std::string_view json);
+
+}  // namespace haulout::k8s
