@@ -14,32 +14,13 @@
 #include <string>
 #include <vector>
 
+#include "drain/controllers.hpp"
 #include "drain/eviction_guard.hpp"
 #include "drain/guards.hpp"
 #include "drain/pod_filter.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::drain {
-
-// A top-level controller, as it was looked up.
-struct Controller {
-  std::string ns;
-  std::string api_version;
-  std::string kind;
-  std::string name;
-  std::string uid;
-  std::optional<std::int32_t> replicas;
-  std::int32_t ready_replicas = 0;
-  std::map<std::string, std::string> annotations;
-  std::string unknown;  // why its number of replicas is not known; empty: it is known
-  bool gone = false;    // it was deleted, so nothing replaces its pods
-  // Its kind has no number of replicas, or its API is not served. Whether it replaces its pods is not known: a
-  // StrimziPodSet does, a workflow does not.
-  bool cannot_scale = false;
-  std::string in_place_of;  // UID of the controller above it, whose kind has no replicas; empty: it is at the top
-
-  std::string text() const { return kind + " " + ns + "/" + name; }
-};
 
 // A controller to look up: the direct controller of a pod, or a top-level controller that is read again.
 struct ControllerQuestion {

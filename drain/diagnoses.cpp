@@ -4,19 +4,11 @@
 #include <algorithm>
 
 #include "drain/budget_diagnosis.hpp"
-#include "drain/node_diagnoses.hpp"
 #include "drain/reasons.hpp"
 #include "drain/text.hpp"
-#include "drain/webhook_diagnosis.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::drain {
-
-Scope about(std::span<const TrackedPod* const> pods) {
-  Scope scope;
-  scope.pods.reserve(pods.size());
-  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
-  return scope;
-}
 
 namespace {
 
@@ -149,7 +141,72 @@ void diagnose_budgets(const Held& held, const BudgetBook& book, const NodeFacts&
   }
 }
 
+bool only_own_pod_left(const Pipeline& pipeline, const std::string& own_uid) {
+  const auto own = pipeline.pods().find(own_uid);
+  if (own_uid.empty() || own == pipeline.pods().end() || !must_leave(own->second.state)) return false;
+  return std::none_of(pipeline.pods().begin(), pipeline.pods().end(),
+                      [&](const auto& entry) { return entry.first != own_uid && must_leave(entry.second.state); });
+}
+
+void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
+  const bool behind = node.server_ahead > Duration::zero();
+  const Duration skew = behind ? node.server_ahead : -node.server_ahead;
+  if (skew <= clock_skew_limit) return;
+  facts.push_back(
+      {reason::clock_skew,
+       "clock",
+       fmt::format("the clock of the machine that Haulout runs on is {} s {} the API server's, and so are "
+                   "the times told here; tokens and certificates may be taken for invalid. Set the clock "
+                   "(timedatectl, chronyc tracking)",
+                   std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
+       controller_hold,
+       {.holds = false}});
+}
+
+constexpr std::string_view configurations = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations";
+
+std::string state_of(const k8s::Pod& pod) {
+  if (pod.ready) return "Ready";
+  return pod.trouble.empty() ? "not Ready" : fmt::format("not Ready ({})", pod.trouble);
+}
+
+// Returns text about a pod of the webhook's Service on this node, since the drain itself may have evicted that pod.
+std::string servers_here(const WebhookCase& about, const k8s::Service& service) {
+  const TrackedPod* here = nullptr;
+  const TrackedPod* left = nullptr;
+  for (const auto& [uid, tracked] : about.pods) {
+    if (!service.selects(tracked.pod)) continue;
+    const bool leaves = tracked.state == PodState::vanished || tracked.state == PodState::terminating;
+    (leaves ? left : here) = &tracked;
+  }
+  if (here) return fmt::format("; pod {} of them is on this node, {}", here->pod.key(), state_of(here->pod));
+  if (!left) return {};
+  return fmt::format(
+      "; pod {} of them {} this node before pods that it judges: the annotation {}: \"1\" lets it go after them",
+      left->pod.key(), left->state == PodState::vanished ? "has left" : "is leaving", drain_order_annotation);
+}
+
+std::string way_to_its_servers(const WebhookCase& about) {
+  if (!about.service) return "see that the pods behind its Service run";
+  if (!*about.service)
+    return fmt::format(
+        "its Service {} does not exist: if what it belonged to is gone for good, have its configuration "
+        "deleted",
+        about.held.front()->refusal.webhook->service);
+  const k8s::Service& service = **about.service;
+  if (!service.selector) return fmt::format("see that what stands behind its Service {} runs", service.key());
+  return fmt::format("see that the pods behind its Service {} run (kubectl get pods -n {} -l '{}' -o wide){}",
+                     service.key(), service.ns, k8s::to_string(*service.selector), servers_here(about, service));
+}
+
 }  // namespace
+
+Scope about(std::span<const TrackedPod* const> pods) {
+  Scope scope;
+  scope.pods.reserve(pods.size());
+  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
+  return scope;
+}
 
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message) {
   return {reason::overlapping_budgets, "pod " + pod.key(), std::move(message), {}, about(pod)};
@@ -223,6 +280,105 @@ std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& n
   diagnose_policies(held, facts);
   diagnose_namespaces(held, known, facts);
   return facts;
+}
+
+DiagnosisBoard::Changes DiagnosisBoard::update(const std::vector<DiagnosisFact>& facts, TimePoint now, WallTime wall) {
+  Changes changes;
+  std::map<std::pair<std::string, std::string>, const DiagnosisFact*> current;
+  for (const DiagnosisFact& fact : facts) current.emplace(std::pair(fact.code, fact.subject), &fact);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    if (current.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    if (entry->second.raised) changes.withdrawn.push_back(entry->second.diagnosis);
+    entry = entries_.erase(entry);
+  }
+  for (const auto& [key, fact] : current) {
+    auto [entry, inserted] = entries_.try_emplace(key);
+    if (inserted) {
+      entry->second.diagnosis = {fact->code, fact->subject, fact->message, wall, fact->scope};
+      entry->second.due = now + fact->hold;
+    }
+    entry->second.diagnosis.message = fact->message;
+    entry->second.diagnosis.scope = fact->scope;
+    if (entry->second.raised || now < entry->second.due) continue;
+    entry->second.raised = true;
+    changes.raised.push_back(entry->second.diagnosis);
+  }
+  return changes;
+}
+
+TimePoint DiagnosisBoard::next_due(TimePoint now) const {
+  TimePoint next = TimePoint::max();
+  for (const auto& [key, entry] : entries_)
+    if (!entry.raised && entry.due > now) next = std::min(next, entry.due);
+  return next;
+}
+
+std::vector<Diagnosis> DiagnosisBoard::active() const {
+  std::vector<Diagnosis> active;
+  for (const auto& [key, entry] : entries_)
+    if (entry.raised) active.push_back(entry.diagnosis);
+  return active;
+}
+
+DiagnosisFact diagnose_not_ready(const std::string& node) {
+  return {
+      reason::kubelet_not_ready, "node " + node,
+      fmt::format("its kubelet does not report it Ready, and pods cannot vanish without a kubelet; bring the kubelet "
+                  "back (systemctl status kubelet on the node). If the machine is gone for good, delete the Node: "
+                  "its pods go with it. To leave behind what is terminating: haulout drain {} "
+                  "--skip-wait-for-delete-timeout=1",
+                  node),
+      controller_hold};
+}
+
+void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
+  const std::string subject = "node " + node.name;
+  if (node.gone)
+    facts.push_back(
+        {reason::node_gone, subject, "the Node was deleted or replaced; its pods are not evicted any more", {}});
+  if (!node.gone && node.expect_cordon && !node.unschedulable)
+    facts.push_back(
+        {reason::uncordoned,
+         subject,
+         fmt::format("somebody{} made the node schedulable again: nothing is evicted until it is cordoned "
+                     "(kubectl cordon {})",
+                     node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
+                     node.name),
+         {}});
+  // A single 403 right after a reconnect proves nothing, so this diagnosis has a hold time.
+  if (node.pods_error && k8s::is_forbidden(*node.pods_error))
+    facts.push_back(
+        {reason::right_missing, subject,
+         fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
+         controller_hold});
+  if (!node.gone && !node.ready && !pipeline.clear()) facts.push_back(diagnose_not_ready(node.name));
+  if (only_own_pod_left(pipeline, node.own_uid))
+    facts.push_back({reason::only_own_pod_left, subject,
+                     "only the pod that Haulout itself runs in is left, and it cannot watch its own end; run it as a "
+                     "DaemonSet pod, or from another node",
+                     controller_hold});
+  diagnose_clock(node, facts);
+}
+
+DiagnosisFact diagnose_webhook(const WebhookCase& about) {
+  const TrackedPod& first = *about.held.front();
+  const WebhookRefusal& refusal = *first.refusal.webhook;
+  const std::string whom = one_of(first.pod.key(), about.held.size());
+  const std::string subject = "webhook " + refusal.name;
+  if (refusal.down)
+    return {reason::webhook_down, subject,
+            fmt::format("it cannot be called, so the server refuses the eviction of {} ({}); {}; or have its "
+                        "failurePolicy changed ({})",
+                        whom, refusal.words, way_to_its_servers(about), configurations),
+            controller_hold, drain::about(about.held)};
+  return {reason::webhook_denied, subject,
+          fmt::format("it denies the eviction of {} ({}); that may be its way to say \"not yet\". If it stays, ask the "
+                      "owner of the webhook ({})",
+                      whom, refusal.words, configurations),
+          controller_hold, drain::about(about.held)};
 }
 
 }  // namespace haulout::drain

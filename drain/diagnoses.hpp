@@ -65,6 +65,27 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
 // For each subject, at most one of the returned diagnoses says why it is held.
 std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node, const Known& known = {});
 
+// A clock that differs from the server's by more than this is reported as ClockSkew.
+inline constexpr Duration clock_skew_limit = std::chrono::seconds(30);
+
+// KubeletNotReady, for a node that still has pods that must leave.
+DiagnosisFact diagnose_not_ready(const std::string& node);
+
+// Appends the diagnoses about the node, its kubelet, the pod that Haulout runs in, and the clock of Haulout's machine
+// to `facts`.
+void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts);
+
+// The diagnosis of an admission webhook that prevents evictions, with the remedy.
+struct WebhookCase {
+  // Pods whose eviction the webhook denied, or was refused because the webhook could not be called. Not empty.
+  std::vector<const TrackedPod*> held;
+  const std::map<std::string, TrackedPod>& pods;  // all pods seen on this node, also deleted ones, by UID
+  // The Service in front of the webhook's servers. nullptr: not known. nullopt: it does not exist.
+  const std::optional<k8s::Service>* service = nullptr;
+};
+
+DiagnosisFact diagnose_webhook(const WebhookCase& about);
+
 class DiagnosisBoard {
  public:
   struct Changes {

@@ -9,7 +9,6 @@
 #include "drain/insist.hpp"
 #include "drain/reasons.hpp"
 #include "drain/replicas.hpp"
-#include "drain/top_controller.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::drain {

@@ -8,7 +8,7 @@
 #include "cli/people/change.hpp"
 #include "cli/people/node_state.hpp"
 #include "drain/cordon.hpp"
-#include "drain/node_diagnoses.hpp"
+#include "drain/diagnoses.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/entries.hpp"

@@ -1,4 +1,4 @@
-#include "drain/request_window.hpp"
+#include "drain/eviction_pacing.hpp"
 
 #include "tests/drain/pipeline_fixture.hpp"
 
