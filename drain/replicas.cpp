@@ -1,4 +1,3 @@
-// Diagnoses about controllers with few replicas, and ControllerBook's decision about pods of single replicas.
 #include "drain/replicas.hpp"
 
 #include <fmt/format.h>
@@ -12,21 +11,6 @@
 namespace haulout::drain {
 
 namespace {
-
-// The annotation of the pod has precedence over that of its controller, unless its value is invalid.
-template <class T>
-std::optional<T> override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key,
-                             std::optional<T> (*parse)(std::string_view)) {
-  for (const auto* annotations : {&pod.annotations, &controller.annotations})
-    if (const auto value = k8s::value_at(*annotations, key))
-      if (const auto parsed = parse(*value)) return parsed;
-  return std::nullopt;
-}
-
-std::optional<Share> share_in(std::string_view text) {
-  auto share = parse_share(text);
-  return share ? std::optional(*share) : std::nullopt;
-}
 
 bool has_yet_to_leave(const TrackedPod& tracked) {
   return tracked.decision.verdict != Verdict::skip && !tracked.pod.terminating() &&
@@ -91,15 +75,15 @@ struct Here {
 
 }  // namespace
 
-void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers, bool budgets_visible,
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_visible,
                        std::vector<DiagnosisFact>& facts) {
-  const Guards& guards = controllers.guards();
+  const Guards& guards = guard.guards();
   const bool together = budgets_visible && guards.single_replica != SingleReplica::allow && !guards.max_unavailable;
   std::map<std::string, Here> here;  // by UID
   for (const TrackedPod* pod : pods) {
     const TrackedPod& tracked = *pod;
     if (!has_yet_to_leave(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
-    const Controller* controller = controllers.of(tracked.pod);
+    const Controller* controller = guard.book().of(tracked.pod);
     if (!controller) continue;
     Here& of_it = here[controller->uid];
     of_it.controller = controller;
@@ -107,7 +91,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
     of_it.budget |= !tracked.budgets->empty();
     of_it.pods.push_back(pod);
     diagnose_override(*controller, tracked.pod.annotations, Pods(&of_it.pods.back(), 1), facts);
-    if (controllers.single_replica(tracked.pod, *controller) == SingleReplica::warn)
+    if (guard.single_replica(tracked.pod, *controller) == SingleReplica::warn)
       diagnose_single(tracked, *controller, facts);
   }
   for (const auto& [uid, of_it] : here) {
@@ -124,46 +108,6 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
                        {},
                        advice(of_it.pods)});
   }
-}
-
-std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller) {
-  return override_of(pod, controller, single_replica_annotation, parse_single_replica);
-}
-
-std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller) {
-  return override_of(pod, controller, max_unavailable_annotation, share_in);
-}
-
-SingleReplica ControllerBook::single_replica(const k8s::Pod& pod, const Controller& controller) const {
-  if (guards_.single_replica == SingleReplica::allow || controller.replicas != 1) return SingleReplica::allow;
-  return single_replica_override(pod, controller).value_or(guards_.single_replica);
-}
-
-Decision ControllerBook::judge(Decision decision, const k8s::Pod& pod) {
-  if (guards_.single_replica == SingleReplica::allow || decision.verdict != Verdict::evict) return decision;
-  if (!guarded(pod) || pod.terminating()) return decision;
-  Finding finding;
-  const auto own_word = parse_single_replica(k8s::value_at(pod.annotations, single_replica_annotation).value_or(""));
-  Group* group = group_of(pod);
-  if (!group && own_word != SingleReplica::allow) {
-    want(pod);
-    finding = {Verdict::park, reason::controller_unknown,
-               fmt::format("held back until its {} {} was looked up", pod.controller->kind, pod.controller->name)};
-  } else if (group && single_replica(pod, group->controller) == SingleReplica::block) {
-    group->holds = true;
-    asked_.try_emplace(pod.controller->uid, ControllerQuestion{*pod.controller, pod.ns});
-    finding = {Verdict::refuse, reason::single_replica,
-               fmt::format("{} has a single replica: nothing of it runs while this pod moves; scale it up for the "
-                           "time being, or annotate it {}=allow",
-                           group->controller.text(), single_replica_annotation)};
-  } else {
-    return decision;
-  }
-  decision.findings.push_back(finding);
-  decision.verdict = finding.verdict;
-  decision.reason = finding.reason;
-  decision.message = finding.message;
-  return decision;
 }
 
 }  // namespace haulout::drain

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "drain/controller_book.hpp"
+#include "drain/controller_guard.hpp"
 #include "drain/diagnoses.hpp"
 
 namespace haulout::drain {
@@ -16,7 +16,7 @@ namespace haulout::drain {
 //   ReplicasUnknown  The number of replicas could not be found out.
 //   OverrideInvalid  An annotation has an invalid value.
 // The first two are reported only if Guards::single_replica is not `allow`.
-void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBook& controllers, bool budgets_visible,
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_visible,
                        std::vector<DiagnosisFact>& facts);
 
 }  // namespace haulout::drain

@@ -84,7 +84,7 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
   static const std::vector<std::string> some_budget{"unseen"}, no_budget;
   drain::Guards guards;
   guards.single_replica = drain::SingleReplica::warn;
-  drain::ControllerBook book(guards);
+  drain::ControllerBook book;
   for (const auto& [owner, controller] : facts.asked.controllers) book.learned(owner, controller, TimePoint());
   std::vector<drain::TrackedPod> tracked;
   for (const Judged& judged : pods) {
@@ -99,7 +99,7 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
   std::vector<drain::TrackedPod*> leaving;
   leaving.reserve(tracked.size());
   for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
-  drain::diagnose_replicas(leaving, book, !facts.budgets_problem, found);
+  drain::diagnose_replicas(leaving, drain::ControllerGuard(guards, book), !facts.budgets_problem, found);
 }
 
 }  // namespace

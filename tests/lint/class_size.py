@@ -9,13 +9,10 @@ MOST_METHODS, MOST_MEMBERS = 25, 20
 # class -> (methods, members, why)
 EXCEPTIONS = {
     "Agent::Impl": (116, 50, "to become a class for each state and a view of the Node"),
-    "Drain::Impl": (112, 62, "to become a session that owns a feed for nodes, pods, budgets, volumes and guards"),
     "Pipeline": (89, 23, "one state machine without I/O: each answer, event and question of a drain is a method"),
     "Cluster": (49, 1, "the front of the simulated cluster for tests"),
     "Client": (40, 6, "a method for each request"),
-    "ControllerBook": (39, 9, "to be split into what is known of controllers and what guards decide"),
     "ApiServer": (34, 13, "a method for each kind of request of the simulated API server"),
-    "VolumeBook": (33, 17, "to be split into what is attached and what is waited for"),
     "Metrics::Impl": (6, 25, "a member for each metric family"),
 }
 

@@ -1,4 +1,4 @@
-#include "drain/volume_questions.hpp"
+#include "drain/volume_claims.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,13 @@
-// The part of Drain that feeds the guards (guards.hpp). It looks up the controllers of the pods before the drain
-// changes anything, and lists and watches their pods on other nodes by namespace. It sends only the requests that the
-// enabled guards need, and none if all guards are off.
+#include "drain/controllers_feed.hpp"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 
 #include "drain/controllers.hpp"
-#include "drain/drain_impl.hpp"
-#include "drain/insist.hpp"
 #include "drain/reasons.hpp"
 #include "drain/replicas.hpp"
-#include "k8s/status.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;
@@ -32,13 +30,14 @@ std::string group_of(const std::string& api_version) {
 
 // Looks up a controller that top_controller() cannot read as an apps workload. Its Scale subresource, if it has one,
 // has the number of replicas. Fails only with errors that may be transient.
-Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::string ns, TimePoint until) {
+Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::string ns, TimePoint until) {
   auto known = scalable_.find(owner.api_version);
   if (known == scalable_.end()) {
-    auto found = co_await insist<std::map<std::string, std::string>>(
+    auto found = co_await session_.insist<std::map<std::string, std::string>>(
         fmt::format("the resources of {} could not be read", owner.api_version),
-        [&](TimePoint limit) { return client_.scalable_resources(owner.api_version, limit); }, request_timeout, until);
-    if (!found && may_heal(found.error())) co_return std::move(found).error();
+        [&](TimePoint limit) { return session_.client().scalable_resources(owner.api_version, limit); },
+        request_timeout, until);
+    if (!found && k8s::may_heal(found.error())) co_return std::move(found).error();
     // The server answers 404, without more detail, for an API that it does not serve. Whatever replaced these pods
     // cannot do so now, so they count as pods of a controller without a Scale.
     if (!found && k8s::is_not_found(found.error()))
@@ -50,13 +49,13 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
   if (resource == known->second.end())
     co_return without_scale(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
   const std::string plural = resource->second;
-  auto scale = co_await insist<k8s::Workload>(
+  auto scale = co_await session_.insist<k8s::Workload>(
       fmt::format("the scale of {} {}/{} could not be read", owner.kind, ns, owner.name),
-      [&](TimePoint limit) { return client_.get_scale(owner.api_version, plural, ns, owner.name, limit); },
+      [&](TimePoint limit) { return session_.client().get_scale(owner.api_version, plural, ns, owner.name, limit); },
       request_timeout, until);
   if (scale && scale->uid == owner.uid) co_return controller_of(owner, ns, *std::move(scale));
   if (scale || k8s::is_gone(scale.error())) co_return gone_controller(owner, ns);
-  if (may_heal(scale.error())) co_return std::move(scale).error();
+  if (k8s::may_heal(scale.error())) co_return std::move(scale).error();
   std::string why = scale.error().message();
   if (k8s::is_forbidden(scale.error()))
     why += fmt::format("; grant verb get on resource {}/scale (API group \"{}\")", plural, group_of(owner.api_version));
@@ -67,52 +66,51 @@ Task<Controller> Drain::Impl::look_up_scale(k8s::OwnerReference owner, std::stri
 // `until`, or until `others_until` for a Scale. If the Scale still fails then, but `until` has not passed, returns a
 // controller whose number of replicas is unknown. Fails with errors that may be transient, and with 403 if a
 // Deployment, ReplicaSet or StatefulSet may not be read.
-Task<Controller> Drain::Impl::look_up(ControllerQuestion question, TimePoint until, TimePoint others_until) {
+Task<Controller> ControllersFeed::find(ControllerQuestion question, TimePoint until, TimePoint others_until) {
   const std::string ns = question.ns;
   k8s::OwnerReference last = question.owner;
   auto top = co_await top_controller(question.owner, ns, [&](const k8s::OwnerReference& owner) {
     last = owner;
-    return insist<k8s::Workload>(
+    return session_.insist<k8s::Workload>(
         fmt::format("{} {}/{} could not be read", owner.kind, ns, owner.name),
-        [this, owner, ns](TimePoint limit) { return client_.get_workload(owner.kind, ns, owner.name, limit); },
+        [this, owner, ns](TimePoint limit) {
+          return session_.client().get_workload(owner.kind, ns, owner.name, limit);
+        },
         request_timeout, until);
   });
   if (!top) {
-    if (k8s::is_forbidden(top.error()) || may_heal(top.error())) co_return std::move(top).error();
+    if (k8s::is_forbidden(top.error()) || k8s::may_heal(top.error())) co_return std::move(top).error();
     co_return nothing_known_of(last, ns, top.error().message());
   }
   if (top->controller) co_return *std::move(top->controller);
-  auto scaled = co_await look_up_scale(top->owner, ns, std::min(until, others_until));
-  if (!scaled && may_heal(scaled.error()) && now() < until)
+  auto scaled = co_await find_scale(top->owner, ns, std::min(until, others_until));
+  if (!scaled && k8s::may_heal(scaled.error()) && session_.now() < until)
     scaled = nothing_known_of(top->owner, ns, scaled.error().message());
   if (scaled && scaled->cannot_scale && top->below) co_return *std::move(top->below);
   co_return scaled;
 }
 
-// Looks up the controllers of the pods that policy evicts. With `anew` it reads known controllers again, because they
-// may have been scaled since. Returns false if the drain has ended, because the guards need a right that is missing or
-// because a controller could not be read.
-asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pods, bool anew) {
-  if (!options_.guards.any()) co_return true;
+asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool anew) {
+  if (!guard_.guards().any()) co_return true;
   std::set<std::string> asked;
-  const TimePoint limit = now() + patience_with_others;
+  const TimePoint limit = session_.now() + patience_with_others;
   for (const k8s::Pod& pod : pods) {
     if (!ControllerBook::guarded(pod)) continue;
-    const bool known = controllers_.of(pod) != nullptr;
+    const bool known = book_.of(pod) != nullptr;
     if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
-    if (decide(pod, options_.policy, daemon_sets_, client_.server_now()).verdict != Verdict::evict) continue;
+    if (by_policy_(pod).verdict != Verdict::evict) continue;
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
-    auto controller = co_await look_up({owner, pod.ns}, known ? limit : TimePoint::max(), known ? now() : limit);
+    auto controller = co_await find({owner, pod.ns}, known ? limit : TimePoint::max(), known ? session_.now() : limit);
     // The answer from the planning stage stays valid, and the main loop asks again.
     if (!controller && known) continue;
     if (!controller && k8s::is_forbidden(controller.error())) {
-      if (options_.guards.follows_pods()) {
+      if (guard_.guards().follows_pods()) {
         k8s::ResourceAttributes right;
         right.verb = "get";
         right.group = "apps";
         right.resource = "deployments, replicasets, statefulsets";
-        co_return refuse_by_rights(right, what_for);
+        co_return session_.ending().lacks_right(session_.node_name(), right, what_for);
       }
       controller = nothing_known_of(owner, pod.ns,
                                     controller.error().message() +
@@ -120,135 +118,156 @@ asio::awaitable<bool> Drain::Impl::look_up_controllers(std::vector<k8s::Pod> pod
                                         "replicasets and statefulsets (API group \"apps\")");
     }
     if (!controller)
-      co_return give_up(controller.error(), fmt::format("the controller of pod {} could not be read", pod.key()));
-    if (!known || controllers_.is_answer(owner.uid, *controller))
-      controllers_.learned(owner.uid, *std::move(controller), now());
+      co_return session_.ending().give_up(controller.error(),
+                                          fmt::format("the controller of pod {} could not be read", pod.key()));
+    if (!known || book_.is_answer(owner.uid, *controller))
+      book_.learned(owner.uid, *std::move(controller), session_.now());
   }
   co_return true;
 }
 
-asio::awaitable<bool> Drain::Impl::list_controlled_pods() {
-  if (!options_.guards.follows_pods() || options_.dry_run != DryRunMode::none) co_return true;
+asio::awaitable<bool> ControllersFeed::list_pods() {
+  if (!guard_.guards().follows_pods() || session_.options().dry_run != DryRunMode::none) co_return true;
   std::set<std::string> namespaces;
-  for (const auto& [uid, tracked] : pipeline_->pods())
+  for (const auto& [uid, tracked] : pipeline_.pods())
     if (tracked.state != PodState::left && ControllerBook::guarded(tracked.pod)) namespaces.insert(tracked.pod.ns);
   for (const std::string& ns : namespaces) {
     k8s::ListOptions options;
     options.ns = ns;
-    options.limit = options_.page_size;
+    options.limit = session_.options().page_size;
     const std::string what = "the pods of namespace " + ns + " could not be listed";
-    auto pods = co_await insist<k8s::List<k8s::Pod>>(
-        what, [&](TimePoint limit) { return client_.list<k8s::Pod>(k8s::Resource::pods, options, limit); });
+    auto pods = co_await session_.insist<k8s::List<k8s::Pod>>(
+        what, [&](TimePoint limit) { return session_.client().list<k8s::Pod>(k8s::Resource::pods, options, limit); });
     if (!pods && k8s::is_forbidden(pods.error())) {
       k8s::ResourceAttributes right;
       right.verb = "list";
       right.resource = "pods";
       right.ns = ns;
-      co_return refuse_by_rights(right, what_for);
+      co_return session_.ending().lacks_right(session_.node_name(), right, what_for);
     }
-    if (!pods) co_return give_up(pods.error(), what);
+    if (!pods) co_return session_.ending().give_up(pods.error(), what);
     std::erase_if(pods->items, [](const k8s::Pod& pod) { return !ControllerBook::guarded(pod); });
-    for (const k8s::Pod& pod : pods->items) controllers_.pod_changed(pod.uid, &pod, now(), client_.server_now());
-    controllers_.namespace_seen(ns);
-    listed_namespaces_[ns] = *std::move(pods);
+    for (const k8s::Pod& pod : pods->items)
+      book_.pod_changed(pod.uid, &pod, session_.now(), session_.client().server_now());
+    book_.namespace_seen(ns);
+    listed_[ns] = *std::move(pods);
   }
   // Looks up new ReplicaSets of these controllers, each only once here. The main loop asks again after a failure.
   std::set<std::string> asked;
-  for (auto question = controllers_.next_question(now()); question && asked.insert(question->owner.uid).second;
-       question = controllers_.next_question(now()))
-    co_await resolve_controller(*question);
+  for (auto question = book_.next_question(session_.now()); question && asked.insert(question->owner.uid).second;
+       question = book_.next_question(session_.now()))
+    co_await resolve(*question);
   co_return true;
 }
 
-void Drain::Impl::look_at_controllers(TaskGroup& group) {
-  if (!options_.guards.any()) return;
-  if (!resolves_controllers_ && controllers_.next_question(now())) {
-    resolves_controllers_ = true;
-    group.spawn(resolve_controllers());
-  }
-  if (!options_.guards.follows_pods()) return;
-  for (const TrackedPod* tracked : pipeline_->leaving()) {
-    if (namespace_views_.contains(tracked->pod.ns) || !ControllerBook::guarded(tracked->pod)) continue;
-    namespace_views_[tracked->pod.ns];
-    group.spawn(follow_namespace(tracked->pod.ns));
+void ControllersFeed::look(TaskGroup& group) {
+  if (!guard_.guards().any()) return;
+  if (!resolver_.runs() && book_.next_question(session_.now())) resolver_.start(group, resolve_all());
+  if (!guard_.guards().follows_pods()) return;
+  for (const TrackedPod* tracked : pipeline_.leaving()) {
+    if (views_.contains(tracked->pod.ns) || !ControllerBook::guarded(tracked->pod)) continue;
+    views_[tracked->pod.ns];
+    group.spawn(follow(tracked->pod.ns));
   }
 }
 
 // Runs beside the main loop. Looks up new controllers, and reads the controllers again whose pods a guard holds.
-asio::awaitable<void> Drain::Impl::resolve_controllers() {
-  while (const auto question = controllers_.next_question(now())) {
-    co_await resolve_controller(*question);
-    controllers_news();
+asio::awaitable<void> ControllersFeed::resolve_all() {
+  while (const auto question = book_.next_question(session_.now())) {
+    co_await resolve(*question);
+    tell_pipeline();
   }
-  resolves_controllers_ = false;
-  changed_->notify();
+  session_.changed().notify();
 }
 
 // Asks only once, so that an API that fails does not delay the look-ups of other controllers.
-asio::awaitable<void> Drain::Impl::resolve_controller(ControllerQuestion question) {
+asio::awaitable<void> ControllersFeed::resolve(ControllerQuestion question) {
   const std::string& owner_uid = question.owner.uid;
-  auto controller = co_await look_up(question, now(), now());
-  if (!controller && k8s::is_forbidden(controller.error()) && controllers_.forbidden(owner_uid))
+  auto controller = co_await find(question, session_.now(), session_.now());
+  if (!controller && k8s::is_forbidden(controller.error()) && book_.questions().forbidden(owner_uid))
     controller = nothing_known_of(question.owner, question.ns, controller.error().message());
-  if (controller && controllers_.is_answer(owner_uid, *controller)) {
-    controllers_.learned(owner_uid, *std::move(controller), now());
+  if (controller && book_.is_answer(owner_uid, *controller)) {
+    book_.learned(owner_uid, *std::move(controller), session_.now());
   } else {
-    controllers_.not_answered(owner_uid, now());
+    book_.not_answered(owner_uid, session_.now());
   }
 }
 
-void Drain::Impl::controllers_news() {
-  pipeline_->guards_changed();
-  changed_->notify();
+void ControllersFeed::tell_pipeline() {
+  pipeline_.guards_changed();
+  session_.changed().notify();
 }
 
-asio::awaitable<void> Drain::Impl::follow_namespace(std::string ns) {
+asio::awaitable<void> ControllersFeed::follow(std::string ns) {
   k8s::ReflectorOptions options;
   options.ns = ns;
-  options.page_size = options_.page_size;
-  options.gather_until = [this] { return gathered_at(namespaces_patience); };
-  auto& view = namespace_views_[ns];
+  options.page_size = session_.options().page_size;
+  options.gather_until = [this] { return gathered_at(session_.now(), namespaces_patience); };
+  auto& view = views_[ns];
   view = std::make_unique<k8s::Reflector<k8s::Pod>>(
-      client_, rng_, k8s::Resource::pods, options,
+      session_.client(), session_.rng(), k8s::Resource::pods, options,
       [this](const std::string& uid, const k8s::Pod* pod) {
-        controllers_.pod_changed(uid, pod, now(), client_.server_now());
+        book_.pod_changed(uid, pod, session_.now(), session_.client().server_now());
       },
       [this, ns] {
-        if (namespace_views_[ns]->health().synced) controllers_.namespace_seen(ns);
-        controllers_news();
+        if (views_[ns]->health().synced) book_.namespace_seen(ns);
+        tell_pipeline();
       });
   view->keep_only([](const k8s::Pod& pod) { return ControllerBook::guarded(pod); });
-  if (const auto listed = listed_namespaces_.find(ns); listed != listed_namespaces_.end()) {
+  if (const auto listed = listed_.find(ns); listed != listed_.end()) {
     view->seed(std::move(listed->second));
-    listed_namespaces_.erase(listed);
+    listed_.erase(listed);
   }
   co_await view->run_for_good(std::chrono::seconds(30));
 }
 
+void ControllersFeed::forget_pods() {
+  listed_.clear();
+  book_.forget_pods();
+}
+
+// After etcd was restored from a backup, a watch may have lost events, and would never report that a replacement is
+// Ready.
+void ControllersFeed::look_at_held(TaskGroup& group) {
+  if (held_.due(!views_.empty() && pipeline_.any_held_by_guard(), session_.now())) group.spawn(doubt());
+}
+
+asio::awaitable<void> ControllersFeed::doubt() {
+  for (const std::string& ns : pipeline_.namespaces_held_by_guards()) {
+    const auto view = views_.find(ns);
+    if (view != views_.end() && view->second && view->second->health().synced)
+      static_cast<void>(co_await view->second->look_again());
+  }
+}
+
+TimePoint ControllersFeed::next_wake(TimePoint at) const {
+  return std::min({book_.next_due(at), guard_.next_due(at), held_.next()});
+}
+
 // Returns the UIDs of the controller's pods that wait to be evicted.
-std::vector<std::string> Drain::Impl::held_of(const Controller& controller) const {
+std::vector<std::string> ControllersFeed::held_of(const Controller& controller) const {
   std::vector<std::string> held;
-  for (const auto& [uid, tracked] : pipeline_->pods()) {
+  for (const auto& [uid, tracked] : pipeline_.pods()) {
     if (!is_held(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
-    const Controller* of_pod = controllers_.of(tracked.pod);
+    const Controller* of_pod = book_.of(tracked.pod);
     if (of_pod && of_pod->uid == controller.uid) held.push_back(uid);
   }
   return held;
 }
 
-void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>& facts) const {
-  for (const auto& found : controllers_.unschedulable(at))
+void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
+  for (const auto& found : guard_.unschedulable(session_.now()))
     facts.push_back(
         {reason::replacement_unschedulable,
          found.controller->text(),
          fmt::format("its replacement, pod {}, finds no node: {}; until it has found one {}; make room, or change "
                      "what the pod asks for",
                      found.pod, found.message,
-                     options_.guards.canary > Duration::zero() ? "no further pod of it is evicted"
+                     guard_.guards().canary > Duration::zero() ? "no further pod of it is evicted"
                                                                : "it counts against --max-unavailable-per-controller"),
          {},
          {.pods = held_of(*found.controller)}});
-  for (const auto& [ns, view] : namespace_views_) {
+  for (const auto& [ns, view] : views_) {
     if (!view || !view->health().error || !k8s::is_forbidden(*view->health().error)) continue;
     facts.push_back({reason::right_missing,
                      "pods of namespace " + ns,
@@ -257,7 +276,7 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
                                  view->health().error->message()),
                      {}});
   }
-  if (options_.guards.any()) diagnose_replicas(pipeline_->leaving(), controllers_, pipeline_->book().visible(), facts);
+  if (guard_.guards().any()) diagnose_replicas(pipeline_.leaving(), guard_, pipeline_.book().visible(), facts);
 }
 
 }  // namespace haulout::drain

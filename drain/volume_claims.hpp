@@ -1,9 +1,6 @@
-// Schedules the requests that find out which claim each attached volume belongs to. Each volume has its own backoff, so
-// that a volume whose request fails does not delay the others for long. Pure: the caller sends the requests, one at a
-// time.
-//
-// After a failure, requests about all volumes pause: for the server's Retry-After, or for a short time that grows with
-// each failure in a row.
+// Finds out which claim each volume attached to the node belongs to. Each PersistentVolume names its claim.
+// VolumeQuestions decides which volume to ask for next; VolumeClaims sends the requests and passes the answers to the
+// VolumeBook.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "drain/feed.hpp"
+#include "drain/session.hpp"
+#include "drain/volumes.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 #include "retry/task.hpp"
@@ -23,6 +23,12 @@ namespace haulout::drain {
 inline constexpr BackoffOptions volumes_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                                  BackoffOptions::Jitter::equal};
 
+// Schedules the requests that find out which claim each attached volume belongs to. Each volume has its own backoff, so
+// that a volume whose request fails does not delay the others for long. Pure: the caller sends the requests, one at a
+// time.
+//
+// After a failure, requests about all volumes pause: for the server's Retry-After, or for a short time that grows with
+// each failure in a row.
 class VolumeQuestions {
  public:
   // Sets the PersistentVolumes to ask for. Forgets the state of all others.
@@ -60,6 +66,39 @@ class VolumeQuestions {
   // Pause after any failure. It is short, so that other volumes are asked for soon.
   Backoff pause_{
       BackoffOptions{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(2), BackoffOptions::Jitter::equal}};
+};
+
+class VolumeClaims {
+ public:
+  // `required`: a volume whose claim may not be read ends the drain.
+  VolumeClaims(Session& session, VolumeBook& volumes, bool required)
+      : session_(session), volumes_(volumes), required_(required) {}
+
+  // Asks for all claims before the first eviction, for at most `VolumeTurns::patience`. Returns false if the drain has
+  // ended. Cancellable.
+  boost::asio::awaitable<bool> resolve_at_first();
+  // Starts to ask for the claims that are due, beside the loop.
+  void look(TaskGroup& group);
+
+  // Set once it is certain that the drain may not read PersistentVolumes, unless they are required.
+  const std::optional<Error>& refused() const { return refused_; }
+  // Returns the last error of the volume that has failed most often; nullptr if none has failed.
+  const Error* trouble() const { return questions_.trouble(); }
+  TimePoint next_wake(TimePoint at) const;
+
+ private:
+  Task<std::string> claim_of(std::string name, TimePoint limit);
+  boost::asio::awaitable<std::optional<Error>> ask(std::string volume, TimePoint limit);
+  std::optional<std::string> due();
+  boost::asio::awaitable<void> resolve_all();
+
+  Session& session_;
+  VolumeBook& volumes_;
+  bool required_;
+  VolumeQuestions questions_;
+  bool any_read_ = false;  // at least one PersistentVolume could be read
+  std::optional<Error> refused_;
+  SingleTask resolver_;
 };
 
 }  // namespace haulout::drain
