@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "drain/controller_book.hpp"
+#include "drain/diagnoses.hpp"
 #include "drain/eviction_guard.hpp"
 #include "drain/guards.hpp"
 #include "drain/pod_filter.hpp"
@@ -57,5 +58,17 @@ class ControllerGuard final : public EvictionGuard {
 // The valid override in an annotation of the pod or of its controller; the pod's comes first. Nullopt if there is none.
 std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller);
 std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller);
+
+// Diagnoses about controllers with few replicas whose pods have yet to leave the node. Appends these facts. `pods` is
+// Pipeline::leaving().
+//   OnlyReplicaEvicted    The drain evicts the only pod of a controller.
+//   LastReadyPods   All Ready pods of a controller are on this node, and neither a budget nor
+//                     --max-unavailable-per-controller keeps them from leaving together. Not reported if the drain
+//                     cannot read budgets, since one may exist.
+//   ReplicasUnknown  The number of replicas could not be found out.
+//   OverrideInvalid  An annotation has an invalid value.
+// The first two are reported only if Guards::single_replica is not `allow`.
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_visible,
+                       std::vector<DiagnosisFact>& facts);
 
 }  // namespace haulout::drain

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "drain/controller_guard.hpp"
 #include "drain/controllers.hpp"
 #include "drain/reasons.hpp"
-#include "drain/replicas.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;

@@ -5,9 +5,9 @@
 
 #include "base/text.hpp"
 #include "cli/people/explanation.hpp"
+#include "drain/controller_guard.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/options.hpp"
-#include "drain/replicas.hpp"
 #include "drain/volumes.hpp"
 
 namespace haulout::cli {

@@ -1,4 +1,4 @@
-#include "drain/inquiries.hpp"
+#include "drain/findings.hpp"
 
 #include "tests/drain/pipeline_fixture.hpp"
 
