@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "k8s/objects.hpp"
+#include "drain/pod_filter.hpp"
 
 namespace haulout::drain {
 
@@ -13,11 +13,73 @@ namespace {
 
 // Returns true if a ReplicaSet may belong to a Deployment, by its name: a Deployment names its ReplicaSets
 // <Deployment>-<hash>.
-bool may_belong_to(const k8s::OwnerReference& owner, const std::string& ns, const Controller& controller) {
-  return owner.kind == "ReplicaSet" && ns == controller.ns && owner.name.starts_with(controller.name + "-");
+bool may_belong_to(const ControllerQuestion& found, const Controller& controller) {
+  return found.owner.kind == "ReplicaSet" && found.ns == controller.ns &&
+         found.owner.name.starts_with(controller.name + "-");
+}
+
+// Calls visit(pod) for each pod of the group. `all` has the pods by UID of their direct controller.
+template <class All, class Visit>
+void each_pod(All& all, const ControllerGroup& group, Visit visit) {
+  for (const std::string& owner : group.owners)
+    if (const auto found = all.find(owner); found != all.end())
+      for (auto& [uid, pod] : found->second) visit(pod);
 }
 
 }  // namespace
+
+void ControllerQuestions::want(const std::string& owner_uid, ControllerQuestion question) {
+  wanted_.try_emplace(owner_uid, Open{std::move(question)});
+}
+
+void ControllerQuestions::found(const std::string& owner_uid, ControllerQuestion question) {
+  found_.try_emplace(owner_uid, Open{std::move(question)});
+}
+
+void ControllerQuestions::note(const std::string& owner_uid, ControllerQuestion question) {
+  asked_.try_emplace(owner_uid, std::move(question));
+}
+
+void ControllerQuestions::answered(const std::string& owner_uid) {
+  for (auto* open : {&found_, &wanted_}) {
+    const auto found = open->find(owner_uid);
+    if (found == open->end()) continue;
+    asked_.insert_or_assign(owner_uid, found->second.question);
+    open->erase(found);
+  }
+}
+
+void ControllerQuestions::not_answered(const std::string& owner_uid, TimePoint now) {
+  for (auto* open : {&found_, &wanted_})
+    if (const auto found = open->find(owner_uid); found != open->end())
+      found->second.not_before = now + ControllerBook::retry;
+}
+
+bool ControllerQuestions::forbidden(const std::string& owner_uid) {
+  const auto found = wanted_.find(owner_uid);
+  return found != wanted_.end() && ++found->second.refusals >= 2;
+}
+
+bool ControllerQuestions::ask_again(const std::string& owner_uid) {
+  const auto asked = asked_.find(owner_uid);
+  if (asked == asked_.end()) return false;
+  want(owner_uid, asked->second);
+  return true;
+}
+
+const ControllerQuestion* ControllerQuestions::may_be_of(const Controller& controller) const {
+  for (const auto& [uid, found] : found_)
+    if (may_belong_to(found.question, controller)) return &found.question;
+  return nullptr;
+}
+
+TimePoint ControllerQuestions::next_due(TimePoint now) const {
+  TimePoint next = TimePoint::max();
+  for (const auto* open : {&wanted_, &found_})
+    for (const auto& [uid, question] : *open)
+      if (question.not_before > now) next = std::min(next, question.not_before);
+  return next;
+}
 
 bool ControllerBook::guarded(const k8s::Pod& pod) {
   if (!pod.controller || pod.finished() || is_mirror(pod) || is_daemon_pod(pod)) return false;
@@ -25,32 +87,24 @@ bool ControllerBook::guarded(const k8s::Pod& pod) {
 }
 
 const Controller* ControllerBook::of(const k8s::Pod& pod) const {
-  return pod.controller ? of_owner(pod.controller->uid) : nullptr;
-}
-
-const Controller* ControllerBook::of_owner(const std::string& owner_uid) const {
-  const auto top = tops_.find(owner_uid);
+  const auto top = pod.controller ? tops_.find(pod.controller->uid) : tops_.end();
   return top == tops_.end() ? nullptr : &groups_.at(top->second).controller;
 }
 
-ControllerBook::Group* ControllerBook::group_of(const k8s::Pod& pod) {
+ControllerGroup* ControllerBook::group_of(const k8s::Pod& pod) {
   const auto top = tops_.find(pod.controller->uid);
   return top == tops_.end() ? nullptr : &groups_.at(top->second);
 }
 
-void ControllerBook::want(const k8s::Pod& pod) {
-  wanted_.try_emplace(pod.controller->uid, Wanted{{*pod.controller, pod.ns}, {}});
-}
-
-ControllerBook::Member* ControllerBook::member_of(const k8s::Pod& pod) {
-  const auto members = members_.find(pod.controller->uid);
-  if (members == members_.end()) return nullptr;
-  const auto member = members->second.find(pod.uid);
-  return member == members->second.end() ? nullptr : &member->second;
+const ControlledPod* ControllerBook::find(const k8s::Pod& pod) const {
+  const auto pods = pods_.find(pod.controller->uid);
+  if (pods == pods_.end()) return nullptr;
+  const auto found = pods->second.find(pod.uid);
+  return found == pods->second.end() ? nullptr : &found->second;
 }
 
 void ControllerBook::changed(const std::string& owner_uid) {
-  if (const auto top = tops_.find(owner_uid); top != tops_.end()) groups_.at(top->second).tallied = false;
+  if (const auto top = tops_.find(owner_uid); top != tops_.end()) groups_.at(top->second).tally.reset();
 }
 
 // Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
@@ -59,10 +113,10 @@ void ControllerBook::move_owner(const std::string& owner_uid, const std::string&
   const auto before = tops_.find(owner_uid);
   if (before == tops_.end() || before->second == top) return;
   const std::string old_top = before->second;
-  Group& old = groups_.at(old_top);
+  ControllerGroup& old = groups_.at(old_top);
   old.owners.erase(owner_uid);
   old.holds = false;
-  old.tallied = false;
+  old.tally.reset();
   const auto found = groups_.find(top);
   if (found != groups_.end()) merge(old, owner_uid, found->second);
   if (!old.owners.empty()) return;
@@ -73,35 +127,26 @@ void ControllerBook::move_owner(const std::string& owner_uid, const std::string&
   groups_.insert(std::move(moved));
 }
 
-void ControllerBook::merge(Group& old, const std::string& owner_uid, Group& into) {
-  into.tallied = false;
+void ControllerBook::merge(ControllerGroup& old, const std::string& owner_uid, ControllerGroup& into) {
+  into.tally.reset();
   if (!into.left_first) into.left_first = old.left_first;
   if (!into.counted || old.counted) return;
-  for (auto& [uid, member] : members_[owner_uid])
+  for (auto& [uid, member] : pods_[owner_uid])
     if (member.leaving) member.left_before = member.takes_nothing = true;
 }
 
 void ControllerBook::learned(const std::string& owner_uid, Controller controller, TimePoint now) {
-  for (auto* questions : {&strangers_, &wanted_}) {
-    const auto found = questions->find(owner_uid);
-    if (found == questions->end()) continue;
-    asked_.insert_or_assign(owner_uid, found->second.question);
-    questions->erase(found);
-  }
+  questions_.answered(owner_uid);
   const std::string uid = controller.uid;
   move_owner(owner_uid, uid);
-  Group& group = groups_[uid];
+  ControllerGroup& group = groups_[uid];
   group.holds = false;
   group.read_again_at = now + reread;
   if (controller.gone && owner_uid == uid && !group.owners.contains(uid)) {
     // The Deployment may have been deleted without its ReplicaSets. What is known of them stays valid until they are
     // looked up again.
     bool asks = false;
-    for (const std::string& owner : group.owners)
-      if (const auto asked = asked_.find(owner); asked != asked_.end()) {
-        wanted_.try_emplace(owner, Wanted{asked->second, {}, 0});
-        asks = true;
-      }
+    for (const std::string& owner : group.owners) asks |= questions_.ask_again(owner);
     if (asks) return;
   }
   tops_[owner_uid] = uid;
@@ -109,13 +154,11 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
   // A Deployment that is read again is not added to the owners: it owns no pods itself.
   if (owner_uid != uid || group.owners.empty()) group.owners.insert(owner_uid);
   group.controller = std::move(controller);
-  group.tallied = false;
+  group.tally.reset();
 }
 
 void ControllerBook::not_answered(const std::string& owner_uid, TimePoint now) {
-  for (auto* questions : {&strangers_, &wanted_})
-    if (const auto found = questions->find(owner_uid); found != questions->end())
-      found->second.not_before = now + retry;
+  questions_.not_answered(owner_uid, now);
   if (const auto top = tops_.find(owner_uid); top != tops_.end()) groups_.at(top->second).read_again_at = now + reread;
 }
 
@@ -124,23 +167,16 @@ bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& c
   if (controller.unknown.empty() || controller.gone || controller.cannot_scale) return true;
   const auto known = groups_.find(controller.uid);
   if (known != groups_.end() && known->second.controller.unknown.empty()) return false;
-  if (const Controller* before = of_owner(owner_uid)) return before->uid == controller.uid;
-  return wanted_.contains(owner_uid) || controller.uid != owner_uid;
-}
-
-bool ControllerBook::forbidden(const std::string& owner_uid) {
-  const auto found = wanted_.find(owner_uid);
-  return found != wanted_.end() && ++found->second.refusals >= 2;
+  if (const auto before = tops_.find(owner_uid); before != tops_.end()) return before->second == controller.uid;
+  return questions_.wants(owner_uid) || controller.uid != owner_uid;
 }
 
 std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) const {
-  for (const auto& [uid, wanted] : wanted_)
-    if (wanted.not_before <= now) return wanted.question;
-  for (const auto& [uid, stranger] : strangers_) {
-    if (stranger.not_before > now) continue;
-    for (const auto& [top, group] : groups_)
-      if (may_belong_to(stranger.question.owner, stranger.question.ns, group.controller)) return stranger.question;
-  }
+  const auto question = questions_.next(now, [this](const ControllerQuestion& found) {
+    return std::any_of(groups_.begin(), groups_.end(),
+                       [&](const auto& entry) { return may_belong_to(found, entry.second.controller); });
+  });
+  if (question) return question;
   // Asks for the top-level controller, because the ReplicaSet that led to it may have been deleted.
   for (const auto& [uid, group] : groups_) {
     if (!group.holds || group.read_again_at > now) continue;
@@ -150,11 +186,11 @@ std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) c
   return std::nullopt;
 }
 
-// Returns a ReplicaSet that was not looked up yet and may belong to `controller`, or nullptr.
-const ControllerBook::Wanted* ControllerBook::stranger_of(const Controller& controller) const {
-  for (const auto& [uid, stranger] : strangers_)
-    if (may_belong_to(stranger.question.owner, stranger.question.ns, controller)) return &stranger;
-  return nullptr;
+TimePoint ControllerBook::next_due(TimePoint now) const {
+  TimePoint next = questions_.next_due(now);
+  for (const auto& [uid, group] : groups_)
+    if (group.holds && group.read_again_at > now) next = std::min(next, group.read_again_at);
+  return next;
 }
 
 void ControllerBook::gone(const std::string& uid, TimePoint now) {
@@ -162,7 +198,7 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
   if (owner == owner_.end()) return;
   const std::string owner_uid = owner->second;
   owner_.erase(owner);
-  Members& members = members_[owner_uid];
+  Pods& members = pods_[owner_uid];
   const auto found = members.find(uid);
   const bool ours = found->second.leaving;
   changed(owner_uid);
@@ -174,7 +210,7 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
   // The drain did not evict this pod, so the controller may have been scaled down: read it again soon.
   const auto top = tops_.find(owner_uid);
   if (ours || top == tops_.end()) return;
-  Group& group = groups_.at(top->second);
+  ControllerGroup& group = groups_.at(top->second);
   group.read_again_at = std::min(group.read_again_at, now + reread_soon);
 }
 
@@ -185,11 +221,11 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
   const ControllerQuestion question{*pod->controller, pod->ns};
   const auto top = tops_.find(owner);
   if (top != tops_.end()) {
-    asked_.try_emplace(owner, question);
+    questions_.note(owner, question);
   } else {
-    strangers_.try_emplace(owner, Wanted{question, {}, 0});
+    questions_.found(owner, question);
   }
-  Member& member = members_[owner][uid];
+  ControlledPod& member = pods_[owner][uid];
   const bool is_new = !member.seen;
   const bool was_homeless = !is_new && member.unschedulable.has_value();
   member.seen = true;
@@ -201,15 +237,15 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
   member.unschedulable = member.bound ? std::nullopt : pod->unschedulable;
   if (member.unschedulable && !was_homeless) member.unschedulable_since = now;
   if (top == tops_.end()) return;
-  Group& group = groups_.at(top->second);
-  group.tallied = false;
-  if (group.counted && note_member(group, member, is_new))
+  ControllerGroup& group = groups_.at(top->second);
+  group.tally.reset();
+  if (group.counted && note_pod(group, member, is_new))
     group.read_again_at = std::min(group.read_again_at, now + reread_soon);
 }
 
 // Updates a member after its pod was added or changed. Returns true if, with this new pod, more pods stay than the
 // controller had replicas when it was last read.
-bool ControllerBook::note_member(Group& group, Member& member, bool is_new) const {
+bool ControllerBook::note_pod(ControllerGroup& group, ControlledPod& member, bool is_new) const {
   // A pod that was broken at first and is Ready again replaces no other pod. It counts as if it had been Ready all the
   // time.
   if (member.ready && !member.terminating && member.broken_at_first) {
@@ -218,8 +254,8 @@ bool ControllerBook::note_member(Group& group, Member& member, bool is_new) cons
   }
   if (!is_new || !group.controller.replicas) return false;
   std::int64_t staying = 0;
-  each_known(group,
-             [&](const Member& other) { staying += other.seen && !other.terminating && !other.leaving ? 1 : 0; });
+  each_pod(pods_, group,
+           [&](const ControlledPod& other) { staying += other.seen && !other.terminating && !other.leaving ? 1 : 0; });
   if (staying <= *group.controller.replicas) return false;
   // The controller may have been scaled up. If so, the additional pods replace nothing, so it is read again.
   group.holds = true;
@@ -227,24 +263,24 @@ bool ControllerBook::note_member(Group& group, Member& member, bool is_new) cons
 }
 
 void ControllerBook::forget_pods() {
-  for (auto& [owner, members] : members_) {
+  for (auto& [owner, members] : pods_) {
     changed(owner);
     std::erase_if(members, [](const auto& entry) { return !entry.second.leaving && !entry.second.here_at_first; });
     for (auto& [uid, member] : members) member.seen = false;
   }
   owner_.clear();
-  strangers_.clear();
+  questions_.forget_found();
   seen_.clear();
 }
 
 void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   if (!guarded(pod)) return;
-  Member* member = member_of(pod);
-  if (!leaves && !(member && member->leaving)) return;
-  if (!member) member = &members_[pod.controller->uid][pod.uid];
+  const ControlledPod* known = find(pod);
+  if (!leaves && !(known && known->leaving)) return;
+  ControlledPod* member = &pods_[pod.controller->uid][pod.uid];
   member->leaving = leaves;
   changed(pod.controller->uid);
-  Group* group = group_of(pod);
+  ControllerGroup* group = group_of(pod);
   // A pod that came after the first count replaced another one. When it leaves, it stops doing so and takes nothing
   // else.
   if (leaves && group && group->counted && member->seen && !member->ready_at_first) member->takes_nothing = true;
@@ -254,8 +290,74 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
     member->takes_nothing = false;
     member->ready_at_first = true;
   }
-  if (!member->seen && !member->here_at_first) members_[pod.controller->uid].erase(pod.uid);
+  if (!member->seen && !member->here_at_first) pods_[pod.controller->uid].erase(pod.uid);
   if (group && !tally_of(*group).any_left) group->left_first.reset();
+}
+
+void ControllerBook::count_first(ControllerGroup& group) {
+  group.counted = true;
+  group.tally.reset();
+  std::size_t ready_at_first = 0;
+  std::size_t broken = 0;
+  std::size_t coming = 0;
+  each_pod(pods_, group, [&](ControlledPod& member) {
+    const bool ready = member.seen && member.ready && !member.terminating;
+    member.here_at_first = member.seen;
+    member.ready_at_first = ready;
+    member.broken_at_first = member.seen && member.broken;
+    member.left_before = member.leaving;
+    member.takes_nothing = !ready || member.leaving;
+    ready_at_first += ready ? 1 : 0;
+    if (member.seen && !member.ready && !member.terminating) ++(member.broken ? broken : coming);
+  });
+  const auto& replicas = group.controller.replicas;
+  group.wanted_at_first = replicas;
+  const auto wanted = static_cast<std::size_t>(std::max(0, replicas.value_or(0)));
+  const std::size_t accounted = ready_at_first + broken;
+  group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
+}
+
+// Number of pods that left and have no Ready replacement yet. Pods that leave other nodes and replicas added by a
+// scale-up use up new Ready pods, too. Replicas removed by a scale-down need no replacement. A pod elsewhere that only
+// stops being Ready does not count.
+std::size_t ControllerBook::without_replacement(const ControllerGroup& group) const {
+  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
+  each_pod(pods_, group, [&](const ControlledPod& member) {
+    at_first += member.ready_at_first ? 1 : 0;
+    ours += member.leaving && member.ready_at_first ? 1 : 0;
+    taken += member.leaving && !member.takes_nothing ? 1 : 0;
+    if (!member.seen || member.terminating || member.leaving) return;
+    stayed += member.ready_at_first ? 1 : 0;
+    ready += member.ready ? 1 : 0;
+    new_ready += member.ready && !member.ready_at_first ? 1 : 0;
+  });
+  const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
+  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
+  const auto& wanted = group.controller.replicas;
+  const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
+  std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
+  if (wanted) missing = std::min(missing, *wanted - ready);
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
+}
+
+// Caches the tally: hundreds of pods ask for it between two events, but the pods are walked only once.
+const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) const {
+  if (group.tally) return *group.tally;
+  ControllerTally& tally = group.tally.emplace();
+  tally.without_replacement = without_replacement(group);
+  each_pod(pods_, group, [&](const ControlledPod& member) {
+    tally.any_left |= member.leaving && !member.left_before;
+    tally.any_left_before |= member.left_before;
+    if (!member.seen) return;
+    tally.found_home |= member.bound && !member.here_at_first;
+    if (!member.unschedulable || member.terminating) return;
+    const auto consider = [&](const ControlledPod*& longest) {
+      if (!longest || member.unschedulable_since < longest->unschedulable_since) longest = &member;
+    };
+    consider(tally.homeless_of_all);
+    if (!member.here_at_first) consider(tally.homeless);
+  });
+  return tally;
 }
 
 }  // namespace haulout::drain

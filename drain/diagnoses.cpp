@@ -1,22 +1,17 @@
 #include "drain/diagnoses.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <algorithm>
+#include <set>
 
-#include "drain/budget_diagnosis.hpp"
-#include "drain/node_diagnoses.hpp"
 #include "drain/reasons.hpp"
 #include "drain/text.hpp"
-#include "drain/webhook_diagnosis.hpp"
+#include "k8s/codec.hpp"
+#include "k8s/objects.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::drain {
-
-Scope about(std::span<const TrackedPod* const> pods) {
-  Scope scope;
-  scope.pods.reserve(pods.size());
-  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
-  return scope;
-}
 
 namespace {
 
@@ -148,7 +143,345 @@ void diagnose_budgets(const Held& held, const BudgetBook& book, const NodeFacts&
   }
 }
 
+bool only_own_pod_left(const Pipeline& pipeline, const std::string& own_uid) {
+  const auto own = pipeline.pods().find(own_uid);
+  if (own_uid.empty() || own == pipeline.pods().end() || !must_leave(own->second.state)) return false;
+  return std::none_of(pipeline.pods().begin(), pipeline.pods().end(),
+                      [&](const auto& entry) { return entry.first != own_uid && must_leave(entry.second.state); });
+}
+
+void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
+  const bool behind = node.server_ahead > Duration::zero();
+  const Duration skew = behind ? node.server_ahead : -node.server_ahead;
+  if (skew <= clock_skew_limit) return;
+  facts.push_back(
+      {reason::clock_skew,
+       "clock",
+       fmt::format("the clock of this machine is {} s {} the API server's, so the times shown here are wrong by as "
+                   "much, and tokens and certificates may be rejected. Set the clock (timedatectl, chronyc tracking)",
+                   std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
+       controller_hold,
+       {.holds = false}});
+}
+
+constexpr std::string_view configurations = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations";
+
+std::string state_of(const k8s::Pod& pod) {
+  if (pod.ready) return "Ready";
+  return pod.trouble.empty() ? "not Ready" : fmt::format("not Ready ({})", pod.trouble);
+}
+
+// Returns text about a pod of the webhook's Service on this node, since the drain itself may have evicted that pod.
+std::string servers_here(const WebhookCase& about, const k8s::Service& service) {
+  const TrackedPod* here = nullptr;
+  const TrackedPod* left = nullptr;
+  for (const auto& [uid, tracked] : about.pods) {
+    if (!service.selects(tracked.pod)) continue;
+    const bool leaves = tracked.state == PodState::vanished || tracked.state == PodState::terminating;
+    (leaves ? left : here) = &tracked;
+  }
+  if (here) return fmt::format("; their pod {} is on this node, {}", here->pod.key(), state_of(here->pod));
+  if (!left) return {};
+  return fmt::format(
+      "; their pod {} {} this node before pods that the webhook checks: with the annotation {}: \"1\" it is evicted "
+      "after them",
+      left->pod.key(), left->state == PodState::vanished ? "has left" : "is leaving", drain_order_annotation);
+}
+
+std::string way_to_its_servers(const WebhookCase& about) {
+  if (!about.service) return "check that the pods behind its Service run";
+  if (!*about.service)
+    return fmt::format(
+        "its Service {} does not exist: if its application was removed, have the webhook's configuration deleted",
+        about.held.front()->refusal.webhook->service);
+  const k8s::Service& service = **about.service;
+  if (!service.selector) return fmt::format("check that the endpoints of its Service {} run", service.key());
+  return fmt::format("check that the pods behind its Service {} run (kubectl get pods -n {} -l '{}' -o wide){}",
+                     service.key(), service.ns, k8s::to_string(*service.selector), servers_here(about, service));
+}
+
+using k8s::Pod;
+using k8s::PodDisruptionBudget;
+
+constexpr std::size_t named = 3;  // maximum number of pods that a message names; it counts the others
+// Largest number of replicas that a remedy suggests for a percentage. If more are needed, only a change of the field
+// makes sense.
+constexpr std::int64_t most_replicas = 20;
+
+bool is_zero(const std::string& value) {
+  return value == "0" || value == "0%";
+}
+
+std::string field_of(const PodDisruptionBudget& budget) {
+  return budget.max_unavailable.empty() ? "minAvailable: " + budget.min_available
+                                        : "maxUnavailable: " + budget.max_unavailable;
+}
+
+std::string listed(std::vector<std::string> items) {
+  const std::size_t more = items.size() > named ? items.size() - named : 0;
+  items.resize(items.size() - more);
+  return fmt::format("{}{}", fmt::join(items, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+std::string named_with_state(const Pod& pod) {
+  const char* state = pod.phase == k8s::PodPhase::pending ? "Pending" : "not Ready";
+  return fmt::format("{} is {}{}", pod.key(), state, pod.trouble.empty() ? "" : " (" + pod.trouble + ")");
+}
+
+bool counts_as_unhealthy(const Pod& pod) {
+  return !pod.ready && !pod.terminating() && !pod.finished();
+}
+
+// All known unhealthy pods of the budget: those that it holds on this node, and those elsewhere if they could be
+// listed.
+std::vector<std::string> unhealthy(const BudgetCase& about) {
+  std::vector<std::string> states;
+  std::set<std::string> here;
+  for (const Pod* pod : about.held) {
+    here.insert(pod->uid);
+    if (counts_as_unhealthy(*pod)) states.push_back(named_with_state(*pod));
+  }
+  if (about.members)
+    for (const Pod& pod : *about.members)
+      if (!here.contains(pod.uid) && counts_as_unhealthy(pod)) states.push_back(named_with_state(pod));
+  return states;
+}
+
+constexpr const char* see_controller =
+    "check that kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)";
+
+// KubeVirt sets this annotation or label on the pod of a virtual machine when it has triggered the migration of that
+// machine away from the node.
+constexpr const char* evacuation_key = "kubevirt.io/evacuationNodeName";
+
+bool is_evacuated(const Pod& pod) {
+  return k8s::value_at(pod.annotations, evacuation_key) || k8s::value_at(pod.labels, evacuation_key);
+}
+
+// Returns true if the pod's controller is not a built-in one. Such a controller creates no replacement for a deleted
+// pod, or only when it chooses to. Many move the pod themselves, and take the eviction request as the signal to do so.
+bool is_moved_by_its_controller(const Pod& pod) {
+  if (!pod.controller) return false;
+  const std::string& api = pod.controller->api_version;
+  return !api.starts_with("apps/") && !api.starts_with("batch/") && pod.controller->kind != "ReplicationController";
+}
+
+// Returns an empty string if no held pod has a controller that moves its pods itself.
+std::string way_out_of_its_controller(const BudgetCase& about) {
+  const auto found = std::find_if(about.held.begin(), about.held.end(),
+                                  [](const Pod* pod) { return is_moved_by_its_controller(*pod); });
+  if (found == about.held.end()) return {};
+  const auto moving =
+      std::find_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return is_evacuated(*pod); });
+  if (moving != about.held.end())
+    return fmt::format(
+        "pod {} is being migrated to another node ({}): wait, or find out why it takes so long (kubectl get vmim -n "
+        "{})",
+        (*moving)->key(), evacuation_key, (*moving)->ns);
+  const k8s::OwnerReference& controller = *(*found)->controller;
+  return fmt::format(
+      "{0} {1} decides when its pods move, perhaps because of the eviction request, which the drain repeats: wait, or "
+      "see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} by hand",
+      controller.kind, controller.name, (*found)->ns, (*found)->name);
+}
+
+DiagnosisFact unprocessed(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  std::string way_out = way_out_of_its_controller(about);
+  if (way_out.empty())
+    way_out = "make it select only pods whose controller has the scale subresource, or use an integer minAvailable";
+  if (budget.condition_reason == "SyncFailed")
+    return {reason::budget_sync_failed,
+            {},
+            fmt::format("the disruption controller cannot compute it, so it allows no disruption: {}; {}",
+                        budget.condition_message, way_out),
+            controller_hold};
+  return {reason::budget_not_observed,
+          {},
+          fmt::format("the disruption controller has not processed it yet, and allows no eviction until then; {}",
+                      see_controller),
+          unobserved_hold};
+}
+
+DiagnosisFact under_way(const PodDisruptionBudget& budget, WallTime server_now) {
+  std::vector<std::string> names;
+  std::optional<WallTime> last;
+  for (const auto& [name, since] : budget.disrupted_pods) {
+    names.push_back(since ? fmt::format("pod {}/{}, evicted at {}", budget.ns, name, k8s::format_time(*since))
+                          : fmt::format("pod {}/{}", budget.ns, name));
+    if (since) last = std::max(last.value_or(*since), *since);
+  }
+  const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(disrupted_pod_limit);
+  const auto margin = std::chrono::duration_cast<std::chrono::microseconds>(disrupted_pod_margin);
+  const bool forgotten = std::all_of(budget.disrupted_pods.begin(), budget.disrupted_pods.end(),
+                                     [&](const auto& entry) { return entry.second.has_value(); }) &&
+                         server_now > *last + limit + margin;
+  if (forgotten)
+    return {reason::budget_not_observed,
+            {},
+            fmt::format("its status.disruptedPods still lists pods that were evicted more than two minutes ago ({}), "
+                        "although such entries expire; {}",
+                        listed(std::move(names)), see_controller),
+            {}};
+  return {reason::budget_disruption_pending,
+          {},
+          fmt::format("its status.disruptedPods lists pods that are not terminating ({}); it identifies pods by name, "
+                      "so a new pod of the same name counts, too. Wait: the entries expire {}",
+                      listed(std::move(names)),
+                      last ? fmt::format("at {} at the latest", k8s::format_time(*last + limit)) : "after two minutes"),
+          passing_hold};
+}
+
+DiagnosisFact deadlock(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  return {reason::budget_unhealthy_deadlock,
+          {},
+          fmt::format("its unhealthy pods cannot be evicted while it needs {} healthy and has {}: {}; set its "
+                      "unhealthyPodEvictionPolicy to AlwaysAllow (kubectl patch pdb {} -n {} --type=merge -p "
+                      "'{{\"spec\":{{\"unhealthyPodEvictionPolicy\":\"AlwaysAllow\"}}}}'), or repair the pods",
+                      std::max(budget.desired_healthy, 1), budget.current_healthy, listed(unhealthy(about)),
+                      budget.name, budget.ns),
+          controller_hold};
+}
+
+// Returns the smallest number of pods at which the budget allows one disruption, or nullopt if more pods are no remedy.
+// The server rounds p percent of n pods up, so n must be at least 100 / (100 - p).
+std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget) {
+  const std::string_view field = budget.min_available;
+  if (const auto needed = whole_number(field)) return *needed + 1;
+  if (!field.ends_with('%')) return std::nullopt;
+  const auto percent = whole_number(field.substr(0, field.size() - 1));
+  if (!percent || *percent >= 100) return std::nullopt;
+  const std::int64_t may_go = 100 - *percent;
+  const std::int64_t replicas = (100 + may_go - 1) / may_go;
+  return replicas > most_replicas ? std::nullopt : std::optional(replicas);
+}
+
+// If `minAvailable` is a number, the server compares it with the pods that exist, not with the replicas that their
+// controller should have.
+std::string ways_out(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const bool number = whole_number(budget.min_available).has_value();
+  std::string change = budget.max_unavailable.empty() ? "lower minAvailable" : "raise maxUnavailable";
+  if (number) change += fmt::format(" to {}", budget.expected_pods - 1);
+  const auto replicas = replicas_that_help(budget);
+  if (!replicas) return change;
+  std::string first;
+  if (number && !about.held.empty() && about.held.front()->controller)
+    first = fmt::format(
+        "if its controller should have more pods, find out why it creates none (kubectl describe {} {} -n {}); "
+        "otherwise ",
+        about.held.front()->controller->kind, about.held.front()->controller->name, budget.ns);
+  return fmt::format("{}scale its controller to {} during the drain, or {}", first, *replicas, change);
+}
+
+DiagnosisFact needs_all(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const bool number = whole_number(budget.min_available).has_value();
+  if (const std::string way_out = way_out_of_its_controller(about); !way_out.empty())
+    return {budget.expected_pods == 1 ? reason::budget_of_single_pod : reason::budget_needs_all_pods,
+            {},
+            fmt::format("it needs {} healthy of {} ({}); {}", budget.desired_healthy, pods(budget.expected_pods),
+                        field_of(budget), way_out),
+            controller_hold};
+  if (budget.expected_pods == 1)
+    return {reason::budget_of_single_pod,
+            {},
+            fmt::format("it protects a single pod ({}, needs {} healthy of 1), so this pod cannot be evicted; {}; or "
+                        "delete the pod by hand if its owner accepts the outage",
+                        field_of(budget), budget.desired_healthy, ways_out(about)),
+            controller_hold};
+  return {reason::budget_needs_all_pods,
+          {},
+          fmt::format("it needs {} healthy of {} ({}), {}; {}", budget.desired_healthy, pods(budget.expected_pods),
+                      field_of(budget),
+                      number ? fmt::format("and only {} exist", budget.expected_pods)
+                             : std::string("so it never allows a disruption"),
+                      ways_out(about)),
+          controller_hold};
+}
+
+DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
+  return {reason::budget_misconfigured,
+          {},
+          fmt::format("it counts no pod ({}, expectedPods 0), so it never allows a disruption: pods without a "
+                      "controller count only for an integer minAvailable; use that, or give the pods a controller",
+                      field_of(budget)),
+          controller_hold};
+}
+
+DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
+  return {reason::budget_misconfigured,
+          {},
+          fmt::format("all its pods are healthy ({} of {}, {} needed), but it allows no disruption ({}); check that "
+                      "kube-controller-manager runs, or change that field",
+                      budget.current_healthy, budget.expected_pods, budget.desired_healthy, field_of(budget)),
+          controller_hold};
+}
+
+DiagnosisFact waiting(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const std::string count = fmt::format("it needs {} healthy and has {} of {}", budget.desired_healthy,
+                                        budget.current_healthy, pods(budget.expected_pods));
+  const auto states = unhealthy(about);
+  std::string what;
+  if (!states.empty())
+    what = fmt::format("{}; it opens when they are Ready", listed(states));
+  else if (about.members)
+    what = "the other pods do not exist yet; use kubectl describe on their controller to see why it creates none";
+  else
+    what = fmt::format("the other pods are not Ready or do not exist yet (kubectl get pods -n {} -o wide)", budget.ns);
+  return {reason::budget_awaits_replacement, {}, count + ": " + what, passing_hold};
+}
+
+DiagnosisFact never_opens(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  std::string way_out = way_out_of_its_controller(about);
+  if (way_out.empty())
+    way_out = fmt::format("change that field{}, or delete the pods by hand if their owner agrees",
+                          budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
+  return {reason::budget_never_allows,
+          {},
+          fmt::format("it has {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),
+          {}};
+}
+
+std::optional<DiagnosisFact> judge(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  if (budget.disrupted_pods.size() > most_disrupted_pods)
+    return DiagnosisFact{reason::budget_map_too_big,
+                         {},
+                         fmt::format("more than {} evictions of its pods wait for the disruption controller, and the "
+                                     "server accepts no more; check that kube-controller-manager runs and keeps up",
+                                     most_disrupted_pods),
+                         controller_hold};
+  if (budget.observed_generation < budget.generation) return unprocessed(about);
+  if (budget.disruptions_allowed > 0) return std::nullopt;
+  if (is_zero(budget.max_unavailable) || budget.min_available == "100%") return never_opens(about);
+  if (budget.condition_reason == "SyncFailed") return unprocessed(about);
+  if (!budget.disrupted_pods.empty()) return under_way(budget, about.server_now);
+  const auto sick = std::count_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return !pod->ready; });
+  const bool unhealthy_may_not = !budget.always_allow_unhealthy &&
+                                 (budget.current_healthy < budget.desired_healthy || budget.desired_healthy == 0);
+  const bool stuck = unhealthy_may_not && sick > 0;
+  if (stuck && static_cast<std::size_t>(sick) == about.held.size()) return deadlock(about);
+  if (budget.expected_pods <= 0) return counts_nothing(budget);
+  if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
+  if (stuck) return deadlock(about);
+  if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);
+  // The API server has counted evictions that the disruption controller has not counted yet. They are under way.
+  if (budget.current_healthy > budget.desired_healthy) return std::nullopt;
+  return waiting(about);
+}
+
 }  // namespace
+
+Scope about(std::span<const TrackedPod* const> pods) {
+  Scope scope;
+  scope.pods.reserve(pods.size());
+  for (const TrackedPod* tracked : pods) scope.pods.push_back(tracked->pod.uid);
+  return scope;
+}
 
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message) {
   return {reason::overlapping_budgets, "pod " + pod.key(), std::move(message), {}, about(pod)};
@@ -221,6 +554,109 @@ std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& n
   diagnose_policies(held, facts);
   diagnose_namespaces(held, known, facts);
   return facts;
+}
+
+DiagnosisBoard::Changes DiagnosisBoard::update(const std::vector<DiagnosisFact>& facts, TimePoint now, WallTime wall) {
+  Changes changes;
+  std::map<std::pair<std::string, std::string>, const DiagnosisFact*> current;
+  for (const DiagnosisFact& fact : facts) current.emplace(std::pair(fact.code, fact.subject), &fact);
+  for (auto entry = entries_.begin(); entry != entries_.end();) {
+    if (current.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    if (entry->second.raised) changes.withdrawn.push_back(entry->second.diagnosis);
+    entry = entries_.erase(entry);
+  }
+  for (const auto& [key, fact] : current) {
+    auto [entry, inserted] = entries_.try_emplace(key);
+    if (inserted) {
+      entry->second.diagnosis = {fact->code, fact->subject, fact->message, wall, fact->scope};
+      entry->second.due = now + fact->hold;
+    }
+    entry->second.diagnosis.message = fact->message;
+    entry->second.diagnosis.scope = fact->scope;
+    if (entry->second.raised || now < entry->second.due) continue;
+    entry->second.raised = true;
+    changes.raised.push_back(entry->second.diagnosis);
+  }
+  return changes;
+}
+
+TimePoint DiagnosisBoard::next_due(TimePoint now) const {
+  TimePoint next = TimePoint::max();
+  for (const auto& [key, entry] : entries_)
+    if (!entry.raised && entry.due > now) next = std::min(next, entry.due);
+  return next;
+}
+
+std::vector<Diagnosis> DiagnosisBoard::active() const {
+  std::vector<Diagnosis> active;
+  for (const auto& [key, entry] : entries_)
+    if (entry.raised) active.push_back(entry.diagnosis);
+  return active;
+}
+
+DiagnosisFact diagnose_not_ready(const std::string& node) {
+  return {reason::kubelet_not_ready, "node " + node,
+          fmt::format(
+              "its kubelet does not report it Ready, and pods are not deleted without a kubelet; repair the kubelet "
+              "(systemctl status kubelet on the node). If the machine is lost, delete the Node: its pods are then "
+              "deleted, too. To leave terminating pods behind: haulout drain {} --skip-wait-for-delete-timeout=1",
+              node),
+          controller_hold};
+}
+
+void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
+  const std::string subject = "node " + node.name;
+  if (node.gone)
+    facts.push_back(
+        {reason::node_gone, subject, "the Node was deleted or replaced, so its pods are not evicted any more", {}});
+  if (!node.gone && node.expect_cordon && !node.unschedulable)
+    facts.push_back(
+        {reason::uncordoned,
+         subject,
+         fmt::format("the node was uncordoned{}: no pod is evicted until it is cordoned again (kubectl cordon {})",
+                     node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
+                     node.name),
+         {}});
+  // A single 403 right after a reconnect proves nothing, so this diagnosis has a hold time.
+  if (node.pods_error && k8s::is_forbidden(*node.pods_error))
+    facts.push_back(
+        {reason::right_missing, subject,
+         fmt::format("{}; grant verbs list and watch on resource pods (API group \"\")", node.pods_error->message()),
+         controller_hold});
+  if (!node.gone && !node.ready && !pipeline.clear()) facts.push_back(diagnose_not_ready(node.name));
+  if (only_own_pod_left(pipeline, node.own_uid))
+    facts.push_back({reason::only_own_pod_left, subject,
+                     "only the pod that Haulout itself runs in is left, and it cannot wait for its own deletion; run "
+                     "it as a DaemonSet pod, or from another node",
+                     controller_hold});
+  diagnose_clock(node, facts);
+}
+
+DiagnosisFact diagnose_webhook(const WebhookCase& about) {
+  const TrackedPod& first = *about.held.front();
+  const WebhookRefusal& refusal = *first.refusal.webhook;
+  const std::string whom = one_of(first.pod.key(), about.held.size());
+  const std::string subject = "webhook " + refusal.name;
+  if (refusal.down)
+    return {reason::webhook_down, subject,
+            fmt::format("the API server cannot call it, so it refuses the eviction of {} ({}); {}; or have its "
+                        "failurePolicy changed ({})",
+                        whom, refusal.words, way_to_its_servers(about), configurations),
+            controller_hold, drain::about(about.held)};
+  return {reason::webhook_denied, subject,
+          fmt::format("it denies the eviction of {} ({}), which may mean \"not yet\". If this lasts, ask the owner of "
+                      "the webhook ({})",
+                      whom, refusal.words, configurations),
+          controller_hold, drain::about(about.held)};
+}
+
+std::optional<DiagnosisFact> diagnose_budget(const BudgetCase& about) {
+  auto fact = judge(about);
+  if (fact) fact->subject = "PodDisruptionBudget " + about.budget.key();
+  return fact;
 }
 
 }  // namespace haulout::drain

@@ -65,6 +65,53 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
 // For each subject, at most one of the returned diagnoses says why it is held.
 std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node, const Known& known = {});
 
+// A clock that differs from the server's by more than this is reported as ClockSkew.
+inline constexpr Duration clock_skew_limit = std::chrono::seconds(30);
+
+// KubeletNotReady, for a node that still has pods that must leave.
+DiagnosisFact diagnose_not_ready(const std::string& node);
+
+// Appends the diagnoses about the node, its kubelet, the pod that Haulout runs in, and the clock of Haulout's machine
+// to `facts`.
+void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts);
+
+// The diagnosis of an admission webhook that prevents evictions, with the remedy.
+struct WebhookCase {
+  // Pods whose eviction the webhook denied, or was refused because the webhook could not be called. Not empty.
+  std::vector<const TrackedPod*> held;
+  const std::map<std::string, TrackedPod>& pods;  // all pods seen on this node, also deleted ones, by UID
+  // The Service in front of the webhook's servers. nullptr: not known. nullopt: it does not exist.
+  const std::optional<k8s::Service>* service = nullptr;
+};
+
+DiagnosisFact diagnose_webhook(const WebhookCase& about);
+
+// Why a PodDisruptionBudget allows no eviction, and the remedy. If several causes apply, only the most specific one is
+// reported. A cause that keeps the budget exhausted whatever its pods do comes before one that ends when they are
+// healthy.
+
+// How long the disruption controller counts a pod of an accepted eviction as disrupted although nothing deletes the pod
+// (its `DeletionTimeout`; measured: 120.1 s).
+inline constexpr Duration disrupted_pod_limit = std::chrono::minutes(2);
+// Extra time after `disrupted_pod_limit`, for the difference between the clocks of API server and disruption
+// controller. After it the controller must have removed the pod from `disruptedPods`.
+inline constexpr Duration disrupted_pod_margin = std::chrono::seconds(30);
+// If `disruptedPods` has more entries than this, the server refuses every eviction (`MaxDisruptedPodSize` of its
+// eviction handler).
+inline constexpr std::size_t most_disrupted_pods = 2000;
+// If the disruption controller has not processed a budget for this long, it will not do so soon.
+inline constexpr Duration unobserved_hold = std::chrono::seconds(60);
+
+struct BudgetCase {
+  const k8s::PodDisruptionBudget& budget;
+  std::vector<const k8s::Pod*> held;  // the pods on this node that it holds, as last seen
+  WallTime server_now;
+  const std::vector<k8s::Pod>* members = nullptr;  // all pods that it selects; nullptr: not known
+};
+
+// Returns nullopt if the budget allows a disruption, or will do so as soon as evictions under way have ended.
+std::optional<DiagnosisFact> diagnose_budget(const BudgetCase& about);
+
 class DiagnosisBoard {
  public:
   struct Changes {

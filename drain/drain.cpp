@@ -1,272 +1,201 @@
 #include "drain/drain.hpp"
 
-#include <fmt/format.h>
-
-#include "drain/drain_impl.hpp"
-#include "drain/insist.hpp"
-#include "k8s/status.hpp"
+#include "drain/cordon_keeper.hpp"
+#include "drain/dry_run.hpp"
+#include "drain/eviction.hpp"
+#include "drain/feeds.hpp"
+#include "drain/findings.hpp"
+#include "drain/pod_filter.hpp"
+#include "drain/preflight.hpp"
+#include "drain/session.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;
 
 namespace {
 
-// Returns true if the failure does not result from the state of the cluster: credentials, network, permissions, or an
-// endpoint that is no API server.
-bool is_connection_failure(const Error& error) {
-  if (error.code() != Errc::status) return error.code() != Errc::invalid;
-  return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !error.peer->structured;
-}
-
-Task<CordonChange> noting_loss(Task<CordonChange> attempt, bool& lost) {
-  auto change = co_await std::move(attempt);
-  if (!change && k8s::is_transient(change.error())) lost = true;
-  co_return change;
+PipelineOptions pipeline_options(const Options& options) {
+  PipelineOptions pipeline;
+  pipeline.max_places = options.max_concurrent;
+  pipeline.respect_budgets = !options.delete_instead_of_evict;
+  pipeline.grace_seconds = options.grace_seconds;
+  pipeline.own_uid = options.own_pod_uid;
+  pipeline.order = options.order;
+  pipeline.leaves_pinned = options.policy.pinned == Treatment::skip;
+  pipeline.pinned_controllers = options.pinned_controllers;
+  pipeline.skips_overdue = options.policy.skip_terminating_after.has_value();
+  return pipeline;
 }
 
 }  // namespace
+
+// All parts of a drain: the pure ones that decide, and those that talk to the API server.
+struct Drain::Impl {
+  Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
+
+  asio::awaitable<bool> run_preflight();
+  asio::awaitable<bool> run_cordon();
+  asio::awaitable<bool> run_eviction();
+  Report report() const;
+
+  // Starts the clocks of the report, of the timeout, and of the waits that end before the timeout.
+  void start_time();
+  Decision by_policy(const k8s::Pod& pod) const;
+  Pipeline make_pipeline();
+  Progress progress() const;
+  // If `goes_on` is false, emits `finished`: the drain has ended before its first eviction. Returns `goes_on`.
+  bool tell_unless(bool goes_on);
+
+  Session session;
+  DaemonSetStates daemon_sets;
+  ControllerBook controller_book;
+  ControllerGuard controller_guard;
+  VolumeBook volume_book;
+  VolumeTurns volume_turns;
+  Pipeline pipeline;
+
+  CordonKeeper cordon;
+  NodeFeed node;
+  PodsFeed pods;
+  BudgetsFeed budgets;
+  ControllersFeed controllers;
+  VolumesFeed volumes;
+  Feeds feeds{node, pods, budgets, controllers, volumes};
+
+  Preflight preflight;
+  Findings findings;
+};
+
+Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node_name)
+    : session(client, rng, observer, std::move(options), std::move(node_name)),
+      controller_guard(session.options().guards, controller_book),
+      volume_book(
+          session.node_name(), session.options().volume_limit,
+          [this](EventType type, const VolumeReport& volume) { session.emit(type, volume); },
+          session.options().reattach_limit),
+      volume_turns(volume_book),
+      pipeline(make_pipeline()),
+      cordon(session),
+      node(session, pipeline, cordon),
+      pods(session, pipeline, node),
+      budgets(session, pipeline),
+      controllers(session, pipeline, controller_book, controller_guard,
+                  [this](const k8s::Pod& pod) { return by_policy(pod); }),
+      volumes(session, pipeline, pods, volume_book, volume_turns),
+      preflight(session, pipeline, feeds, volume_book, daemon_sets),
+      findings(session, pipeline, feeds) {
+  session.set_progress([this] { return progress(); });
+}
+
+Pipeline Drain::Impl::make_pipeline() {
+  PipelineOptions options = pipeline_options(session.options());
+  if (session.options().guards.any()) options.guards.push_back(&controller_guard);
+  if (session.options().volume_turns != VolumeWait::off) options.guards.push_back(&volume_turns);
+  return Pipeline(
+      std::move(options), session.rng(),
+      [this](const k8s::Pod& pod) { return controller_guard.judge(by_policy(pod), pod); },
+      [this](EventType type, const PodReport& pod) {
+        if (type == EventType::late_pod) node.pod_came_late();
+        session.emit(type, pod, type == EventType::throttled ? pipeline.throttle_message() : std::string());
+      },
+      [this] { return session.client().server_now(); });
+}
+
+Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
+  return decide(pod, session.options().policy, daemon_sets, session.client().server_now());
+}
+
+Progress Drain::Impl::progress() const {
+  Progress progress = pipeline.progress();
+  progress.detaching = volume_book.count(VolumeOutcome::detaching);
+  if (volumes.awaited()) progress.unclear = volume_book.count(VolumeOutcome::unclear);
+  return progress;
+}
+
+void Drain::Impl::start_time() {
+  session.start_time();
+  volume_book.detached().end_waits_at(session.options().timeout ? session.deadline() - reattach_margin
+                                                                : TimePoint::max());
+}
+
+bool Drain::Impl::tell_unless(bool goes_on) {
+  if (!goes_on) session.emit(EventType::finished, session.ending().message());
+  return goes_on;
+}
+
+asio::awaitable<bool> Drain::Impl::run_preflight() {
+  start_time();
+  co_return tell_unless(co_await preflight.run());
+}
+
+asio::awaitable<bool> Drain::Impl::run_cordon() {
+  auto cordoned = co_await cordon.set(node.node());
+  if (cordoned) node.cordoned(*std::move(cordoned));
+  co_return tell_unless(cordoned.has_value());
+}
+
+asio::awaitable<bool> Drain::Impl::run_eviction() {
+  if (session.options().dry_run != DryRunMode::none) co_return co_await dry_run(session, pipeline);
+  session.open(co_await asio::this_coro::executor);
+  pipeline.start(session.now());
+  if (preflight.holds() || co_await preflight.run_again()) {
+    Eviction eviction(session, pipeline, cordon, feeds, findings);
+    co_await eviction.run();
+  }
+  pods.close();
+  budgets.close();
+  node.close();
+  volumes.close();
+  controllers.close();
+  co_await cordon.restore();
+  session.emit(EventType::finished, session.ending().message());
+  co_return session.ending().is(Outcome::drained);
+}
+
+Report Drain::Impl::report() const {
+  Report report;
+  report.node = session.node_name();
+  report.started_at = session.started_at();
+  session.ending().write_to(report);
+  report.cordon = cordon.report();
+  report.pods = pipeline.reports();
+  report.volumes = volume_book.reports();
+  report.fits = preflight.fits();
+  report.diagnoses = findings.active();
+  return report;
+}
 
 Drain::Drain(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node)
     : impl_(std::make_unique<Impl>(client, rng, observer, std::move(options), std::move(node))) {}
 Drain::~Drain() = default;
 
 void Drain::expect_leaked(std::set<std::string> uids) {
-  impl_->expect_leaked(std::move(uids));
+  impl_->volume_book.expect_leaked(std::move(uids));
 }
 const std::set<std::string>& Drain::leaked() const {
-  return impl_->leaked();
+  return impl_->volume_book.leaked();
 }
 asio::awaitable<bool> Drain::preflight() {
-  co_return impl_->tell_unless(co_await impl_->preflight());
+  return impl_->run_preflight();
 }
 asio::awaitable<bool> Drain::cordon() {
-  co_return impl_->tell_unless(co_await impl_->cordon(true));
+  impl_->start_time();
+  co_return co_await impl_->run_cordon();
 }
 asio::awaitable<bool> Drain::evict() {
-  return impl_->evict(true);
+  impl_->start_time();
+  co_return co_await impl_->run_eviction();
 }
 std::vector<Diagnosis> Drain::diagnoses() const {
-  return impl_->diagnoses();
+  return impl_->findings.active();
 }
 Report Drain::report() const {
   return impl_->report();
 }
 
 asio::awaitable<Report> Drain::run() {
-  if (co_await preflight() && impl_->tell_unless(co_await impl_->cordon(false))) (void)co_await impl_->evict(false);
+  if (co_await impl_->run_preflight() && co_await impl_->run_cordon()) (void)co_await impl_->run_eviction();
   co_return impl_->report();
-}
-
-Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node)
-    : client_(client),
-      clock_(client.clock()),
-      rng_(rng),
-      observer_(observer),
-      options_(std::move(options)),
-      node_name_(std::move(node)),
-      controllers_(options_.guards),
-      volumes_(
-          node_name_, options_.volume_limit,
-          [this](EventType type, const VolumeReport& volume) { emit(type, nullptr, nullptr, {}, &volume); },
-          options_.reattach_limit),
-      turns_(volumes_) {
-  report_.node = node_name_;
-  report_.started_at = clock_.wall_now();
-  node_facts_.name = node_name_;
-  node_facts_.own_uid = options_.own_pod_uid;
-  PipelineOptions pipeline;
-  pipeline.max_places = options_.max_concurrent;
-  pipeline.respect_budgets = !options_.delete_instead_of_evict;
-  pipeline.grace_seconds = options_.grace_seconds;
-  pipeline.own_uid = options_.own_pod_uid;
-  pipeline.order = options_.order;
-  pipeline.leaves_pinned = options_.policy.pinned == Treatment::skip;
-  pipeline.pinned_controllers = options_.pinned_controllers;
-  pipeline.skips_overdue = options_.policy.skip_terminating_after.has_value();
-  if (options_.guards.any()) pipeline.guards.push_back(&controllers_);
-  if (options_.volume_turns != VolumeWait::off) pipeline.guards.push_back(&turns_);
-  pipeline_.emplace(
-      pipeline, rng_,
-      [this](const k8s::Pod& pod) {
-        return controllers_.judge(decide(pod, options_.policy, daemon_sets_, client_.server_now()), pod);
-      },
-      [this](EventType type, const PodReport& pod) {
-        if (type == EventType::late_pod) ++late_pods_;
-        emit(type, &pod, nullptr, type == EventType::throttled ? pipeline_->throttle_message() : std::string());
-      },
-      [this] { return client_.server_now(); });
-}
-
-void Drain::Impl::start_time() {
-  report_.started_at = clock_.wall_now();
-  deadline_ = options_.timeout ? saturating_add(now(), *options_.timeout) : TimePoint::max();
-  volumes_.end_reattaching_at(options_.timeout ? deadline_ - reattach_margin : TimePoint::max());
-}
-
-k8s::DryRun Drain::Impl::wire_dry_run() const {
-  return options_.dry_run == DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
-}
-
-Task<> Drain::Impl::request_removal(std::string uid, std::string ns, std::string name) {
-  k8s::DeleteOptions options;
-  options.uid = std::move(uid);
-  options.grace_seconds = options_.grace_seconds;
-  options.write.dry_run = wire_dry_run();
-  const TimePoint limit = within(evict_timeout);
-  if (options_.delete_instead_of_evict) co_return co_await client_.remove<k8s::Pod>(ns, name, options, limit);
-  co_return co_await client_.evict(ns, name, options, limit);
-}
-
-void Drain::Impl::emit(EventType type, const PodReport* pod, const Diagnosis* diagnosis, std::string message,
-                       const VolumeReport* volume) {
-  Event event{type, clock_.wall_now(), node_name_, pod, diagnosis, std::move(message), {}, volume};
-  if (pipeline_) event.progress = pipeline_->progress();
-  event.progress.detaching = volumes_.count(VolumeOutcome::detaching);
-  if (waits_for_volumes()) event.progress.unclear = volumes_.count(VolumeOutcome::unclear);
-  observer_.on_event(event);
-}
-
-void Drain::Impl::Trouble::tell(const std::string& why) {
-  if (drain_.now() < since_ + worth_a_word) return;
-  std::string message = fmt::format("{}: {}", what_, why);
-  if (message == told_) return;
-  drain_.emit(EventType::disconnected, nullptr, nullptr, message);
-  told_ = std::move(message);
-}
-
-void Drain::Impl::Trouble::over() const {
-  if (!told_.empty()) drain_.emit(EventType::reconnected);
-}
-
-bool Drain::Impl::end(Outcome outcome, std::string message) {
-  ended_ = true;
-  report_.outcome = outcome;
-  report_.message = std::move(message);
-  report_.finished_at = clock_.wall_now();
-  return false;
-}
-
-bool Drain::Impl::fail(const Error& error, std::string_view what) {
-  report_.error = error;
-  report_.connection_failed = is_connection_failure(error);
-  return end(Outcome::failed, fmt::format("{}: {}", what, error.message()));
-}
-
-// Ends the drain after a request failed for good. If waiting might have resolved the failure, only the deadline stopped
-// the retries, and the outcome is `blocked`. Otherwise it is `failed`.
-bool Drain::Impl::give_up(const Error& error, std::string_view what) {
-  if (!may_heal(error)) return fail(error, what);
-  return end(Outcome::blocked, fmt::format("the deadline passed: {}: {}", what, error.message()));
-}
-
-bool Drain::Impl::tell_unless(bool goes_on) {
-  if (!goes_on) emit(EventType::finished, nullptr, nullptr, report_.message);
-  return goes_on;
-}
-
-Report Drain::Impl::report() const {
-  Report report = report_;
-  if (!ended_) {
-    report.outcome = Outcome::cancelled;
-    report.message = "stopped before the end";
-    report.finished_at = clock_.wall_now();
-  }
-  report.cordon.known = !changes_cordon_;
-  report.pods = pipeline_->reports();
-  report.volumes = volumes_.reports();
-  report.diagnoses = board_.active();
-  return report;
-}
-
-asio::awaitable<bool> Drain::Impl::cordon(bool own_time) {
-  if (own_time) start_time();
-  if (options_.dry_run == DryRunMode::client) {
-    emit(EventType::cordoned, nullptr, nullptr, "dry run: not sent");
-    co_return true;
-  }
-  const CordonMark mark{options_.run_id, options_.cordoned_by, client_.server_now()};
-  const std::string what = "node " + node_name_ + " could not be cordoned";
-  changes_cordon_ = !node_.unschedulable && options_.dry_run == DryRunMode::none;
-  auto change = co_await change_cordon(what, [&](TimePoint deadline) {
-    return drain::cordon(client_, rng_, node_name_, node_.uid, mark, wire_dry_run(), deadline);
-  });
-  if (!change) {
-    if (k8s::is_gone(change.error())) {
-      changes_cordon_ = false;
-      co_return end(Outcome::node_gone, "the Node was deleted before it was cordoned");
-    }
-    give_up(change.error(), what);
-    if (changes_cordon_) co_await undo_unanswered_cordon();
-    co_return false;
-  }
-  if (change->before.uid != node_.uid)
-    co_return end(Outcome::node_gone, "the Node was replaced by another of the same name before it was cordoned");
-  // If the response to the patch was lost, the next try finds the node already cordoned by this run.
-  const auto found = mark_of(change->before);
-  const bool by_lost_patch = change->before.unschedulable && !node_.unschedulable && found &&
-                             found->run == options_.run_id && cordon_owner(change->before) == CordonOwner::haulout;
-  cordoned_by_us_ = (change->changed || by_lost_patch) && options_.dry_run == DryRunMode::none;
-  cordoned_at_ = now();
-  node_ = change->after;
-  report_.cordon.before = change->before.unschedulable && !by_lost_patch;
-  if (options_.dry_run == DryRunMode::none) show_cordon(node_);
-  node_facts_.expect_cordon = options_.dry_run == DryRunMode::none;
-  node_facts_.unschedulable = report_.cordon.after;
-  emit(EventType::cordoned, nullptr, nullptr, change->changed ? "" : "already cordoned");
-  co_return true;
-}
-
-Task<CordonChange> Drain::Impl::change_cordon(std::string what, std::function<Task<CordonChange>(TimePoint)> attempt) {
-  bool lost = false;
-  auto change = co_await insist<CordonChange>(
-      std::move(what),
-      [&lost, attempt = std::move(attempt)](TimePoint deadline) { return noting_loss(attempt(deadline), lost); },
-      request_timeout);
-  changes_cordon_ = changes_cordon_ && !change && lost;
-  co_return change;
-}
-
-void Drain::Impl::show_cordon(const k8s::Node& node) {
-  report_.cordon.after = node.unschedulable;
-  report_.cordon.owner = !node.unschedulable ? "" : cordon_owner(node) == CordonOwner::haulout ? "haulout" : "other";
-}
-
-// The patch whose response never came may have taken effect. If so, the cordon is taken back.
-asio::awaitable<void> Drain::Impl::undo_unanswered_cordon() {
-  deadline_ = saturating_add(now(), request_timeout);
-  auto node = co_await insist<k8s::Node>(
-      "whether node " + node_name_ + " is cordoned could not be read",
-      [this](TimePoint limit) { return client_.get_node(node_name_, limit); }, request_timeout);
-  if (!node) {
-    report_.message += "; whether it is cordoned now could not be read: " + node.error().message();
-    co_return;
-  }
-  changes_cordon_ = false;
-  const auto mark = mark_of(*node);
-  cordoned_by_us_ = mark && mark->run == options_.run_id && cordon_owner(*node) == CordonOwner::haulout;
-  show_cordon(*node);
-  co_await restore_cordon();
-}
-
-asio::awaitable<void> Drain::Impl::restore_cordon() {
-  const bool unsuccessful = report_.outcome == Outcome::blocked || report_.outcome == Outcome::failed;
-  if (!unsuccessful || !options_.restore_cordon_on_failure || !cordoned_by_us_) co_return;
-  // The drain has ended, so the deadline is replaced by a limit for this request.
-  deadline_ = saturating_add(now(), request_timeout);
-  changes_cordon_ = true;
-  auto restored = co_await change_cordon(
-      "the cordon of node " + node_name_ + " could not be removed",
-      [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); });
-  if (!restored) {
-    report_.message +=
-        fmt::format("; {}, uncordoning it failed: {}",
-                    changes_cordon_ ? "it is unknown whether the node is still cordoned" : "the node is still cordoned",
-                    restored.error().message());
-    co_return;
-  }
-  const bool taken_back = report_.cordon.after && !restored->after.unschedulable;
-  show_cordon(restored->after);
-  if (taken_back) emit(EventType::uncordoned);
 }
 
 }  // namespace haulout::drain

@@ -44,7 +44,7 @@ class Drain {
   Report report() const;
 
  private:
-  class Impl;
+  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "drain/reasons.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::drain {
 
@@ -12,6 +15,47 @@ namespace {
 bool stands_before(const TrackedPod* tracked, const OrderKey& order) {
   return tracked->order < order;
 }
+
+std::string controller_of(const k8s::Pod& pod) {
+  return pod.controller ? pod.controller->kind + "/" + pod.controller->name : std::string();
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool is_held_by_guard(const TrackedPod* tracked) {
+  return tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::guard;
+}
+
+// True if the server said that the pod does not exist or that another pod has its name, while the view still has it.
+bool said_gone(const TrackedPod& tracked) {
+  return tracked.state == PodState::parked &&
+         (tracked.last_verdict == EvictionVerdict::gone || tracked.last_verdict == EvictionVerdict::replaced);
+}
+
+// True if a change of the pod may affect its eviction. Other changes, such as heartbeats, must not wake the pod.
+bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
+  return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
+         a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
+}
+
+// True if `version` is newer than `than`. False if either resourceVersion is not a number.
+bool is_newer(const std::string& version, const std::string& than) {
+  const auto number = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  return number(version) && number(than) && k8s::is_older(than, version);
+}
+
+// With fewer pods than this, any watch event may be about the last one, so events are processed at once.
+constexpr std::size_t few = 10;
+// How long events may wait when the evictions of all pods have been sent. All pods may be deleted at the same moment
+// then, and the drain must see its end within 100 ms.
+constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
+// How long events may wait while pods still have to be evicted: long enough that processing them costs little, short
+// enough that people see progress.
+constexpr Duration patience_before = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -195,6 +239,809 @@ void Pipeline::wake(TrackedPod& tracked, TimePoint now) {
 // Applies changes of the pod that were only recorded while its eviction was in flight.
 void Pipeline::catch_up(TrackedPod& tracked, TimePoint now) {
   if (tracked.state == PodState::queued || tracked.state == PodState::parked) apply_decision(tracked, now);
+}
+
+std::string controller_key(const k8s::Pod& pod) {
+  return pod.controller ? pod.ns + "/" + controller_of(pod) : std::string();
+}
+
+void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
+  tracked.pod = pod;
+  if (!pod.terminating()) tracked.had_finished = pod.finished();
+}
+
+void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
+  TrackedPod& tracked = pods_[pod.uid];
+  see(tracked, pod);
+  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order);
+  tracked.report.ns = pod.ns;
+  tracked.report.name = pod.name;
+  tracked.report.uid = pod.uid;
+  tracked.report.controller = controller_of(pod);
+  tracked.budgets = book_.selection(pod);
+  tracked.is_late = started_.has_value();
+  tracked.known_since = tracked.told_at = now;
+  tracked.state = PodState::left;
+  ++count_of(PodState::left);
+  apply_decision(tracked, now);
+  if (tracked.is_late) note_late(tracked, now);
+  if (tracked.decision.verdict == Verdict::evict && options_.pinned_controllers.contains(controller_key(pod)))
+    pin(tracked, "has come back to this cordoned node each time that it was empty", now);
+}
+
+void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
+  if (!must_leave(tracked.state)) return;
+  emit_(EventType::late_pod, tracked.report);
+  const auto& controller = tracked.pod.controller;
+  // A pod is a return only if it was created while the node was cordoned. A pod that does not tolerate the cordon may
+  // have been scheduled just before, so it gets `race_window`. The age of the pod counts, because its event may arrive
+  // late.
+  const Duration age = tracked.pod.created ? std::max<Duration>(server_now_() - *tracked.pod.created, {}) : Duration{};
+  const Duration on_their_way = tracked.pod.tolerates_unschedulable ? Duration{} : race_window;
+  if (!controller || paused_ || now - age < taking_no_pods_since_ + on_their_way) return;
+  if (vanished_of_[controller->uid] == 0) return;
+  unsigned& returns = returns_[controller->uid];
+  if (++returns >= returns_until_pinned)
+    pin(tracked, fmt::format("has come back to this cordoned node {} times", returns), now);
+}
+
+void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) {
+  if (!must_leave(tracked.state) || tracked.state == PodState::terminating) return;
+  const std::string why = fmt::format(
+      "{} {} {}: {}", tracked.pod.controller->kind, tracked.pod.controller->name, what,
+      tracked.pod.tolerates_unschedulable
+          ? "its pods tolerate the taint node.kubernetes.io/unschedulable"
+          : "its pods do not tolerate the cordon, so spec.nodeName or a custom scheduler binds them to this node");
+  if (options_.leaves_pinned) {
+    tracked.left_pinned = why + "; it stays (--pinned leave)";
+    return apply_decision(tracked, now);
+  }
+  hold(tracked, TrackedPod::Hold::pinned, reason::pod_pinned,
+       why + "; leave such pods on the node (--pinned leave), scale them down, or ask their owner to change that");
+}
+
+void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
+  const auto found = pods_.find(pod.uid);
+  if (found == pods_.end()) {
+    track(pod, now);
+    return;
+  }
+  TrackedPod& tracked = found->second;
+  if (tracked.state == PodState::vanished) return;
+  tracked.told_at = now;
+  // The event is older than a list that arrived before it. If the deletion was really undone, the next list shows that.
+  if (tracked.pod.terminating() && !pod.terminating()) return;
+  change(tracked, pod, now);
+}
+
+void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
+  const bool relevant = differs_for_eviction(tracked.pod, pod);
+  const bool revived = tracked.pod.terminating() && !pod.terminating();
+  // A skipped pod that terminates and has finished stays skipped. Policy, which might now count it as a pod that must
+  // leave, is not asked again.
+  const bool goes_unasked = tracked.state == PodState::left && tracked.report.outcome == PodOutcome::skipped &&
+                            tracked.report.reason != terminating_too_long && pod.terminating() && pod.finished();
+  // budget_changed() keeps the budgets of pods that must leave up to date. Those of a skipped pod are looked up here.
+  const bool other_budgets = tracked.state == PodState::left || tracked.pod.labels != pod.labels;
+  see(tracked, pod);
+  if (other_budgets) tracked.budgets = book_.selection(pod);
+  if (goes_unasked) return;
+  if (pod.terminating() && tracked.state != PodState::left) {
+    see_terminating(tracked, now);
+    return;
+  }
+  if (revived && tracked.state == PodState::terminating && !tracked.request_out) return revive(tracked, now);
+  tracked.has_news |= relevant;
+  if (tracked.state == PodState::in_flight) return;
+  apply_decision(tracked, now);
+  if (!relevant) return;
+  wake(tracked, now);
+  // The change may lift the guard: the pod may need no replacement any more, or have a new max-unavailable annotation.
+  if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::guard)
+    tracked.wake_at = std::min(tracked.wake_at, now);
+}
+
+// etcd was restored from a backup of a time when the pod was not deleted yet. The drain starts again with the pod.
+void Pipeline::revive(TrackedPod& tracked, TimePoint now) {
+  tracked.holds_place = tracked.grace_given = false;
+  queue(tracked);
+  apply_decision(tracked, now);
+}
+
+void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
+  const auto found = pods_.find(pod.uid);
+  if (found == pods_.end()) {
+    track(pod, now);
+    pods_.at(pod.uid).listed_at = pods_.at(pod.uid).told_at = asked;
+    return;
+  }
+  TrackedPod& tracked = found->second;
+  tracked.listed_at = std::max(tracked.listed_at, asked);
+  if (tracked.state == PodState::vanished) {
+    // The watch showed the deletion after the list was requested. A UID never comes back by itself, so the list is
+    // older.
+    if (tracked.vanished_since > asked) return;
+    become(tracked, PodState::left);
+    tracked.report.vanished_at.reset();
+  }
+  // Ignores a list entry that is older than the last watch event. After an etcd restore the revisions start again, but
+  // then the server also ends its watches.
+  if (tracked.told_at > asked && is_newer(tracked.pod.resource_version, pod.resource_version)) return;
+  // The watch or an answer showed the deletion after the list was requested, so the list is older.
+  if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked) return;
+  change(tracked, pod, now);
+}
+
+void Pipeline::all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall) {
+  std::vector<std::string> missing;
+  for (const auto& [uid, tracked] : pods_)
+    if (!listed.contains(uid)) missing.push_back(uid);
+  for (const std::string& uid : missing) pod_missing(uid, asked, now, wall);
+}
+
+void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, TimePoint now, WallTime wall) {
+  std::set<std::string> present;
+  for (const k8s::Pod& pod : listed) {
+    present.insert(pod.uid);
+    pod_listed(pod, asked, now);
+  }
+  all_missing_but(present, asked, now, wall);
+}
+
+// A UID is created once and deleted once. A pod that existed before the list was requested and is not in it was
+// deleted.
+void Pipeline::pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  const TrackedPod& tracked = found->second;
+  const bool was_there = tracked.known_since <= asked && tracked.listed_at <= asked;
+  if (was_there || tracked.listed_at == asked) pod_gone(uid, now, wall);
+}
+
+void Pipeline::only_listed(const std::map<std::string, k8s::Pod>& listed, TimePoint asked, TimePoint now,
+                           WallTime wall) {
+  all_missing_but(listed, asked, now, wall);
+}
+
+bool Pipeline::any_in_doubt() const {
+  return std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
+    return (said_gone(*tracked) && tracked->refusals >= 2) ||
+           (tracked->state == PodState::terminating && tracked->stuck);
+  });
+}
+
+bool Pipeline::any_held_by_budget() const {
+  return std::any_of(order_.begin(), order_.end(), [](const TrackedPod* tracked) {
+    return waits(*tracked) && tracked->last_verdict == EvictionVerdict::budget;
+  });
+}
+
+bool Pipeline::any_held_by_guard() const {
+  return count_of(PodState::parked) > 0 && std::any_of(order_.begin(), order_.end(), is_held_by_guard);
+}
+
+std::set<std::string> Pipeline::namespaces_held_by_guards() const {
+  std::set<std::string> namespaces;
+  for (const TrackedPod* tracked : order_)
+    if (is_held_by_guard(tracked)) namespaces.insert(tracked->pod.ns);
+  return namespaces;
+}
+
+void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
+  const auto grace = k8s::grace_period(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
+  const bool first = tracked.state != PodState::terminating;
+  // Uses the time until deletionTimestamp by the server's clock, not the full grace period, because another client may
+  // have deleted the pod long ago.
+  const Duration left = *tracked.pod.deletion_timestamp - server_now_();
+  const TimePoint until = now + std::clamp<Duration>(left, Duration::zero(), grace) + place_margin;
+  tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
+  become(tracked, PodState::terminating);
+  tracked.report.outcome = PodOutcome::terminating;
+  if (!first) return;
+  tracked.terminating_since = now;
+  tracked.stuck = false;
+  tracked.report.reason.clear();
+  tracked.report.message.clear();
+  if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
+    // The watch event came before the answer, or the answer was lost. The server's deletionTimestamp tells when the
+    // server accepted the eviction.
+    tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
+    tracked.inferred = tracked.request_out;
+    tracked.holds_place = true;
+    emit_(EventType::evicted, tracked.report);
+  } else if (started_ && !tracked.report.evicted_at) {
+    emit_(EventType::terminating, tracked.report);
+  }
+}
+
+void Pipeline::vanish(TrackedPod& tracked, TimePoint now, WallTime wall) {
+  // Reports the deletion of each pod that the drain tried to evict, even if it did not wait for the pod any more.
+  const bool mattered = must_leave(tracked.state) || tracked.report.attempts > 0;
+  remove_from_order(tracked);
+  tracked.holds_place = false;
+  become(tracked, PodState::vanished);
+  tracked.vanished_since = now;
+  if (!mattered) return;
+  tracked.report.outcome = tracked.report.evicted_at ? PodOutcome::evicted : PodOutcome::gone;
+  tracked.report.vanished_at = wall;
+  tracked.report.reason.clear();
+  tracked.report.message.clear();
+  if (tracked.pod.controller && tracked.report.attempts > 0) ++vanished_of_[tracked.pod.controller->uid];
+  emit_(EventType::vanished, tracked.report);
+}
+
+void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.state == PodState::vanished) return;
+  TrackedPod& tracked = found->second;
+  // The eviction was sent and its answer has not arrived or is lost, so the pod counts as evicted by the drain.
+  const bool unanswered = tracked.state == PodState::in_flight || tracked.shortening || tracked.answer_lost;
+  if (unanswered && !tracked.report.evicted_at) {
+    tracked.report.evicted_at = wall;
+    tracked.inferred = true;
+  }
+  // Keeps the entry while a request is in flight, because the answer frees the lane of the budget.
+  if (tracked.state == PodState::left && !tracked.request_out && tracked.report.attempts == 0) {
+    --count_of(PodState::left);
+    pods_.erase(found);  // a skipped pod that was deleted is not part of the report
+    return;
+  }
+  vanish(tracked, now, wall);
+}
+
+void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now) {
+  const auto [ns, selection_changed, edited] = book_.update(uid, budget);
+  if (edited) signals_.hasten(uid, now);
+  if (!selection_changed && count_of(PodState::parked) == 0) return;
+  for (TrackedPod* tracked : order_) {
+    if (tracked->pod.ns != ns) continue;
+    bool helped = false;
+    if (selection_changed) {
+      auto before = std::exchange(tracked->budgets, book_.selection(tracked->pod));
+      helped = before != tracked->budgets;
+    }
+    // New counts of a budget help only the pods that it holds back. They do not help a pod that a webhook denied or
+    // that several budgets select. A parked pod whose signal was throttled or denied waits for its budget, too.
+    const bool held_back = tracked->last_verdict == EvictionVerdict::budget ||
+                           tracked->last_verdict == EvictionVerdict::throttle || tracked->denied;
+    helped = helped || (held_back && contains(*tracked->budgets, uid));
+    if (helped && (edited || book_.gate(tracked->pod, *tracked->budgets) != BudgetBook::Gate::closed))
+      wake(*tracked, now);
+  }
+}
+
+std::size_t Pipeline::places_taken() const {
+  return static_cast<std::size_t>(
+      std::count_if(order_.begin(), order_.end(), [](const TrackedPod* tracked) { return tracked->holds_place; }));
+}
+
+bool Pipeline::few_left() const {
+  return order_.size() < few;
+}
+
+Duration Pipeline::patience() const {
+  if (few_left()) return Duration::zero();
+  const std::size_t queued = count_of(PodState::queued);
+  const bool for_a_place = options_.max_places != 0 && queued > 0;
+  if (!window_.full() && (any_parked() || for_a_place)) return Duration::zero();
+  return queued > 0 || window_.full() ? patience_before : patience_at_the_end;
+}
+
+void Pipeline::depart(TrackedPod& tracked, TimePoint now) {
+  become(tracked, PodState::in_flight);
+  tracked.request_out = true;
+  tracked.has_news = false;
+  tracked.sent_at = now;
+  tracked.shorten_at = now + Backoff::minimum;
+  tracked.in_turn_for = down_webhook(tracked);
+  if (!tracked.in_turn_for.empty()) down_webhooks_.sent(tracked.in_turn_for, tracked.pod.uid);
+  ++tracked.report.attempts;
+}
+
+void Pipeline::send(TrackedPod& tracked, TimePoint now) {
+  if (tracked.state == PodState::parked) emit_(EventType::resumed, tracked.report);
+  depart(tracked, now);
+  tracked.holds_place = true;
+  window_.sent(tracked.pod.uid, tracked.pod.ns, now);
+  for (const std::string& budget : *tracked.budgets) signals_.asked(budget, now, rng_);
+  tracked.lane = options_.respect_budgets ? book_.sent(tracked.pod, *tracked.budgets) : std::vector<std::string>();
+  emit_(EventType::eviction_sent, tracked.report);
+}
+
+void Pipeline::send_signal(TrackedPod& tracked, TimePoint now) {
+  const std::string& budget = tracked.budgets->front();
+  signals_.sent(budget, cause_of(tracked), now, rng_);
+  tracked.signal = true;
+  depart(tracked, now);
+  signal_window_.sent(tracked.pod.uid, tracked.pod.ns, now);
+  book_.signalled(tracked.pod, budget);
+  tracked.lane = *tracked.budgets;
+  emit_(EventType::signal_sent, tracked.report);
+}
+
+Signals::Cause Pipeline::cause_of(const TrackedPod& tracked) {
+  if (!tracked.asked) return Signals::Cause::first;
+  return tracked.has_news ? Signals::Cause::news : Signals::Cause::turn;
+}
+
+std::string Pipeline::down_webhook(const TrackedPod& tracked) const {
+  const auto& webhook = tracked.refusal.webhook;
+  return webhook && webhook->down && down_webhooks_.contains(webhook->name) ? webhook->name : std::string();
+}
+
+bool Pipeline::waits_unseen(const TrackedPod& tracked) const {
+  return options_.respect_budgets && !book_.visible() && tracked.state == PodState::parked &&
+         tracked.last_verdict == EvictionVerdict::budget && !tracked.has_news;
+}
+
+BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
+  return options_.respect_budgets ? book_.gate(tracked.pod, *tracked.budgets) : BudgetBook::Gate::open;
+}
+
+std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
+  window_.look(now);
+  signal_window_.look(now);
+  if (paused_ || now < throttled_until_) return {};
+  ask_guards_again(now);
+  Taking taking{now, options_.max_places == 0 ? 0 : places_taken()};
+  take_shortenings(taking);
+  if (take(Pass::untroubled, taking)) take(Pass::troubled, taking);
+  take_in_turn(taking);
+  return std::move(taking.evictions);
+}
+
+std::optional<EvictionGuard::Hold> Pipeline::held_by_guard(const TrackedPod& tracked, TimePoint now) const {
+  for (EvictionGuard* guard : options_.guards)
+    if (auto held = guard->held(tracked.pod, now)) return held;
+  return std::nullopt;
+}
+
+bool Pipeline::park_for_guard(TrackedPod& tracked, TimePoint now) {
+  if (options_.guards.empty()) return false;
+  auto held = held_by_guard(tracked, now);
+  if (tracked.hold == TrackedPod::Hold::guard) tracked.hold = TrackedPod::Hold::none;
+  if (!held) return false;
+  tracked.hold = TrackedPod::Hold::guard;
+  park(tracked, std::move(held->reason), std::move(held->message), held->until);
+  return true;
+}
+
+void Pipeline::ask_guards_again(TimePoint now) {
+  if (!std::exchange(guards_changed_, false) || options_.guards.empty() || count_of(PodState::parked) == 0) return;
+  for (TrackedPod* tracked : order_) {
+    if (tracked->hold != TrackedPod::Hold::guard || tracked->state != PodState::parked) continue;
+    if (auto held = held_by_guard(*tracked, now)) {
+      park(*tracked, std::move(held->reason), std::move(held->message), held->until);
+    } else {
+      tracked->wake_at = std::min(tracked->wake_at, now);
+    }
+  }
+}
+
+bool Pipeline::take(Pass pass, Taking& taking) {
+  const TimePoint now = taking.now;
+  bool others = false;
+  const Tier* open_tier = nullptr;
+  BudgetBook::Selection busy = nullptr;
+  // A pod that was never parked keeps the next tier closed; a pod that was parked before does not.
+  const auto close_behind = [&](const TrackedPod& tracked) {
+    if (!tracked.was_parked && !open_tier) open_tier = &tracked.order.tier;
+  };
+  for (TrackedPod* tracked : order_) {
+    const bool due =
+        tracked->state == PodState::queued || (tracked->state == PodState::parked && tracked->wake_at <= now);
+    // A pod that an etcd restore has brought back may still have a request in flight from before the restore.
+    if (tracked->state == PodState::in_flight || (due && tracked->request_out)) {
+      close_behind(*tracked);
+      continue;
+    }
+    if (!due) continue;
+    if (open_tier && *open_tier < tracked->order.tier) break;
+    if (waits_for_all_others(*tracked)) continue;
+    if (troubled(*tracked) != (pass == Pass::troubled)) {
+      others = true;
+      close_behind(*tracked);
+      continue;
+    }
+    // Pods of one controller are adjacent in `order_`. If a lane is busy for the first of them, it is busy for all with
+    // the same budgets.
+    const bool same_lane = busy && busy == tracked->budgets;
+    if (!same_lane && park_for_guard(*tracked, now)) continue;
+    const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
+    busy = gate == BudgetBook::Gate::busy && !tracked->budgets->empty() ? tracked->budgets : nullptr;
+    if (gate == BudgetBook::Gate::closed) park_at_closed_gate(*tracked, now);
+    if (gate == BudgetBook::Gate::closed || !down_webhook(*tracked).empty() || waits_unseen(*tracked)) {
+      taking.in_turn.push_back(tracked);
+      continue;
+    }
+    close_behind(*tracked);
+    if (gate == BudgetBook::Gate::busy || !has_place(taking) || !window_.takes(tracked->pod.ns)) continue;
+    send(*tracked, now);
+    ++taking.places;
+    taking.evictions.push_back(tracked->pod);
+  }
+  return others;
+}
+
+// Tries pods in the order of their last requests, the oldest first.
+void Pipeline::take_in_turn(Taking& taking) {
+  std::erase_if(taking.in_turn, [&](const TrackedPod* tracked) { return tracked->wake_at > taking.now; });
+  std::sort(taking.in_turn.begin(), taking.in_turn.end(), [](const TrackedPod* a, const TrackedPod* b) {
+    return a->sent_at != b->sent_at ? a->sent_at < b->sent_at : a->order < b->order;
+  });
+  for (TrackedPod* tracked : taking.in_turn)
+    if (take_one_in_turn(*tracked, taking)) taking.evictions.push_back(tracked->pod);
+}
+
+// Returns false if the pod has to wait until it is due or until an answer that it waits for has arrived.
+bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
+  const std::string webhook = down_webhook(tracked);
+  const TimePoint webhook_at = webhook.empty() ? TimePoint::min() : down_webhooks_.next(webhook);
+  if (webhook_at > taking.now) {
+    if (webhook_at != TimePoint::max())
+      park(tracked, std::string(park_reason(EvictionVerdict::retry)), tracked.refusal.message, webhook_at);
+    return false;
+  }
+  const TimePoint unseen_at =
+      waits_unseen(tracked) ? unseen_budgets_.next(UnseenBudgets::group_of(tracked.pod)) : TimePoint::min();
+  if (unseen_at > taking.now) {
+    tracked.wake_at = unseen_at;
+    return false;
+  }
+  // Checks guard and gate again: since take() looked, a guard may have let another pod go, and a lane takes one request
+  // at a time.
+  if (park_for_guard(tracked, taking.now)) return false;
+  const BudgetBook::Gate gate = gate_of(tracked);
+  if (gate == BudgetBook::Gate::busy || !has_place(taking)) return false;
+  if (gate == BudgetBook::Gate::open) {
+    if (!window_.takes(tracked.pod.ns)) return false;
+    send(tracked, taking.now);
+    ++taking.places;
+    return true;
+  }
+  const std::string& budget = tracked.budgets->front();
+  if (const TimePoint due = signals_.next(budget, cause_of(tracked)); due > taking.now) {
+    tracked.wake_at = due;
+    return false;
+  }
+  if (signals_.under_way(budget) || !signal_window_.takes(tracked.pod.ns)) return false;
+  send_signal(tracked, taking.now);
+  return true;
+}
+
+void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || !found->second.request_out) return;
+  TrackedPod& tracked = found->second;
+  const bool shortening = std::exchange(tracked.shortening, false);
+  const bool was_signal = tracked.signal;
+  const EvictionVerdict verdict = answer ? EvictionVerdict::accepted : classify_eviction(answer.error());
+  const std::optional<Error> error = answer ? std::nullopt : std::optional(answer.error());
+  count_answer(tracked, error ? &*error : nullptr, verdict, now);
+  if (answer) {
+    unseen_budget_lets_go(tracked, now);
+    throttle_backoff_.reset();
+    tracked.backoff.reset();
+    tracked.refusals = 0;
+    tracked.last_verdict = EvictionVerdict::accepted;
+    tracked.refusal = {};
+    tracked.grace_given = true;
+    // The watch event came before this answer, and the server's times have whole seconds only. `wall` is more exact.
+    if (std::exchange(tracked.inferred, false))
+      tracked.report.evicted_at = std::min(wall, tracked.report.vanished_at.value_or(wall));
+    tracked.accepted_until = now + acceptance_limit;
+    if (tracked.state == PodState::in_flight) {
+      tracked.holds_place = true;
+      become(tracked, PodState::terminating);
+      tracked.terminating_since = now;
+      // The grace period begins when the pod is deleted, which a webhook may delay.
+      tracked.terminating_until = TimePoint::max();
+      tracked.report.outcome = PodOutcome::terminating;
+      tracked.report.reason.clear();
+      tracked.report.message.clear();
+    }
+    if (!tracked.report.evicted_at) {
+      tracked.report.evicted_at = wall;
+      emit_(EventType::evicted, tracked.report);
+    }
+    return;
+  }
+  // The eviction was refused, or its answer was lost, although the watch has already shown the pod terminating or
+  // deleted. The watch is right. After a refusal, another client must have deleted the pod.
+  if (tracked.state != PodState::in_flight) {
+    if (std::exchange(tracked.inferred, false) && answer.error().code() == Errc::status) {
+      tracked.report.evicted_at.reset();
+      if (tracked.state == PodState::vanished) tracked.report.outcome = PodOutcome::gone;
+    }
+    // Meanwhile a list has shown the pod without a deletionTimestamp (etcd was restored from a backup). The answer is
+    // about the state before that, so the pod is queued again.
+    if (tracked.state == PodState::terminating && !tracked.pod.terminating()) revive(tracked, now);
+    if (shortening && tracked.state == PodState::terminating) not_shortened(tracked, answer.error(), now);
+    return;
+  }
+  if (verdict == EvictionVerdict::throttle) {
+    throttle(tracked, answer.error(), was_signal, now);
+  } else {
+    refuse(tracked, answer.error(), verdict, now);
+    // The budget allows the eviction by now. The refusal is about the time before, so the pod is tried again soon.
+    const bool opened =
+        was_signal && verdict == EvictionVerdict::budget && gate_of(tracked) != BudgetBook::Gate::closed;
+    if (opened) tracked.wake_at = std::max(now, tracked.sent_at + Backoff::minimum);
+  }
+  catch_up(tracked, now);
+  // The pod is not being evicted now, so guards may let another pod be evicted instead (P9): its controller lacks no
+  // replacement for it, and its CSI driver is free.
+  guards_changed();
+}
+
+// Updates the windows, lanes and signals. Needed for every answer, whatever state the pod has reached meanwhile.
+void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now) {
+  using V = EvictionVerdict;
+  const std::string& uid = tracked.pod.uid;
+  const bool answered = verdict != V::throttle && verdict != V::retry;
+  tracked.request_out = false;
+  tracked.last_answer = now;
+  if (std::exchange(tracked.signal, false)) {
+    signal_window_.answered(uid, answered);
+    signals_.answered(tracked.lane.front());
+    book_.signal_answered(tracked.pod, tracked.lane.front(), error == nullptr);
+    tracked.denied = verdict == V::admission;
+  } else {
+    window_.answered(uid, answered);
+    if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, error == nullptr);
+    tracked.denied = false;
+  }
+  // Only these answers prove that the admission webhooks have seen the request.
+  tracked.asked |= verdict == V::accepted || verdict == V::budget || verdict == V::overlap || verdict == V::admission;
+  hear_of_webhook(tracked, error, verdict, now);
+}
+
+void Pipeline::hear_of_webhook(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now) {
+  const std::string in_turn_for = std::exchange(tracked.in_turn_for, {});
+  const auto told = error ? webhook_refusal(*error) : std::nullopt;
+  if (told && told->down) down_webhooks_.refused(told->name, tracked.pod.uid, now, rng_);
+  if (!in_turn_for.empty() && !(told && told->down && told->name == in_turn_for)) {
+    const bool lost = verdict == EvictionVerdict::throttle || (verdict == EvictionVerdict::retry && !told);
+    if (lost)
+      down_webhooks_.lost(in_turn_for, tracked.pod.uid, now, rng_);
+    else
+      webhook_is_back(in_turn_for, now);
+  }
+  const auto& before = tracked.refusal.webhook;
+  const bool answered = verdict != EvictionVerdict::throttle && verdict != EvictionVerdict::retry;
+  if (before && !before->down && answered && !(told && told->name == before->name))
+    webhook_has_changed(std::string(before->name), now);
+}
+
+// A budget that the drain may not read has let the pod go. It may allow the other pods of the same controller, too, so
+// they become due. The next refusal shows if it does not.
+void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
+  const std::string& group = UnseenBudgets::group_of(tracked.pod);
+  if (!unseen_budgets_.let_go(group)) return;
+  for (TrackedPod* other : order_)
+    if (waits_unseen(*other) && UnseenBudgets::group_of(other->pod) == group) wake(*other, now);
+}
+
+// The webhook can be called again. All pods that it blocked become due.
+void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
+  for (TrackedPod* tracked : order_)
+    if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::none && down_webhook(*tracked) == name)
+      tracked->wake_at = std::min(tracked->wake_at, std::max(now, tracked->sent_at + Backoff::minimum));
+  down_webhooks_.back(name);
+}
+
+// The webhook no longer denies a pod that it denied before. Only the denied pod that was tried longest ago becomes due,
+// because the webhook may let its pods go one by one.
+void Pipeline::webhook_has_changed(const std::string& name, TimePoint now) {
+  TrackedPod* next = nullptr;
+  for (TrackedPod* tracked : order_) {
+    const auto& webhook = tracked->refusal.webhook;
+    if (tracked->state != PodState::parked || !webhook || webhook->down || webhook->name != name) continue;
+    if (!next || tracked->sent_at < next->sent_at) next = tracked;
+  }
+  if (!next) return;
+  next->has_news = true;
+  wake(*next, now);
+}
+
+void Pipeline::throttle(TrackedPod& tracked, const Error& error, bool was_signal, TimePoint now) {
+  tracked.holds_place = false;
+  if (was_signal) {
+    // A throttled signal is sent again as soon as the throttle ends. A signal that is throttled twice in a row waits
+    // between Signals::shortest and Signals::longest.
+    const auto before = std::exchange(tracked.last_verdict, EvictionVerdict::throttle);
+    const bool again = before == EvictionVerdict::throttle;
+    tracked.refusals = again ? tracked.refusals + 1 : 1;
+    park(tracked, tracked.report.reason, tracked.report.message,
+         again ? now + rng_.between(Signals::shortest, Signals::longest) : now);
+  } else if (!down_webhook(tracked).empty()) {
+    park(tracked, tracked.report.reason, tracked.report.message, now);
+  } else {
+    queue(tracked);
+    tracked.report.reason = park_reason(EvictionVerdict::throttle);
+    tracked.report.message = error.message();
+  }
+  // Several requests were in flight when the server asked to slow down. Their refusals count as one.
+  if (now < throttled_until_) {
+    if (error.retry_after)
+      throttled_until_ =
+          std::max(throttled_until_, now + std::min<Duration>(*error.retry_after, Backoff::longest_retry_after));
+    return;
+  }
+  throttled_until_ = now + throttle_backoff_.next(rng_, error.retry_after);
+  throttle_message_ = error.message();
+  emit_(EventType::throttled, tracked.report);
+}
+
+void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict verdict, TimePoint now) {
+  // Any answer shows that the server can be reached again.
+  if (error.code() == Errc::status) throttle_backoff_.reset();
+  if (verdict != tracked.last_verdict) {
+    tracked.backoff = Backoff(backoff_after(verdict));
+    tracked.refusals = 0;
+  }
+  tracked.last_verdict = verdict;
+  tracked.answer_lost = error.code() != Errc::status;
+  ++tracked.refusals;
+  if (!tracked.answer_lost) {
+    const std::uint32_t times = verdict == tracked.refusal.verdict ? tracked.refusal.times + 1 : 1;
+    tracked.refusal = {verdict, times, error.message(), webhook_refusal(error)};
+  }
+  TimePoint wake_at{};
+  if (verdict == EvictionVerdict::budget && !book_.visible()) {
+    const std::string& group = UnseenBudgets::group_of(tracked.pod);
+    unseen_budgets_.refused(group, error.retry_after, now, rng_);
+    wake_at = unseen_budgets_.next(group);
+  } else {
+    wake_at = now + tracked.backoff.next(rng_, error.retry_after);
+  }
+  if (verdict == EvictionVerdict::gone) {
+    // The view should show the deletion soon. If it does not, the answer was about another pod, and the drain asks
+    // again.
+    park(tracked, reason::awaiting_watch, "the server reports that it does not exist any more",
+         now + std::chrono::seconds(30));
+    return;
+  }
+  park(tracked, std::string(park_reason(verdict)), explained(tracked, error, verdict), wake_at);
+}
+
+// Returns the message of a refusal. If the drain may not read the budget, it has only what the server says: the
+// budget's name and numbers.
+std::string Pipeline::explained(const TrackedPod& tracked, const Error& error, EvictionVerdict verdict) const {
+  if (verdict != EvictionVerdict::budget && verdict != EvictionVerdict::overlap) return error.message();
+  if (std::string known = book_.explain(*tracked.budgets); !known.empty()) return known;
+  const std::string said = budget_refusal(error);
+  if (said.empty()) return error.message();
+  return fmt::format("blocked by a PodDisruptionBudget of namespace {}: {}", tracked.pod.ns, said);
+}
+
+void Pipeline::time_passed(TimePoint now) {
+  std::vector<TrackedPod*> held;
+  for (TrackedPod* tracked : order_) {
+    if (tracked->state == PodState::terminating && !tracked->pod.terminating() && now >= tracked->accepted_until) {
+      tracked->holds_place = false;
+      // Other pods are tried first from now on, because the next eviction of this pod may have no effect either.
+      tracked->refusals = 1;
+      queue(*tracked);
+    }
+    if (tracked->state == PodState::terminating && !tracked->stuck && now >= tracked->terminating_until)
+      mark_stuck(*tracked);
+    if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::policy) held.push_back(tracked);
+  }
+  // A decision can remove the pod from `order_`, so this must not run inside the loop above.
+  for (TrackedPod* tracked : held) apply_decision(*tracked, now);
+  if (options_.skips_overdue) leave_overdue(now);
+}
+
+void Pipeline::leave_overdue(TimePoint now) {
+  std::vector<TrackedPod*> overdue;
+  for (TrackedPod* tracked : order_)
+    if (tracked->state == PodState::terminating && decide_(tracked->pod).verdict == Verdict::skip)
+      overdue.push_back(tracked);
+  for (TrackedPod* tracked : overdue) apply_decision(*tracked, now);
+}
+
+TimePoint Pipeline::next_wake(TimePoint now) const {
+  TimePoint next = TimePoint::max();
+  const auto consider = [&](TimePoint when) {
+    if (when > now) next = std::min(next, when);
+  };
+  for (const TrackedPod* tracked : order_) {
+    // While throttled, the drain sends nothing. A pod that falls due before the end of the throttle waits for that end.
+    if (tracked->state == PodState::parked && tracked->wake_at != TimePoint::max())
+      consider(std::max(tracked->wake_at, throttled_until_));
+    if (tracked->state == PodState::queued) consider(throttled_until_);
+    if (tracked->state == PodState::terminating && !tracked->stuck) consider(tracked->terminating_until);
+    if (tracked->state == PodState::terminating && !tracked->pod.terminating()) consider(tracked->accepted_until);
+    if (to_be_shortened(*tracked)) consider(std::max(tracked->shorten_at, throttled_until_));
+  }
+  for (const RequestWindow* window : {&window_, &signal_window_})
+    if (window->full()) consider(window->next());
+  return next;
+}
+
+std::vector<std::pair<std::string, std::string>> Pipeline::plan() const {
+  std::vector<std::pair<std::string, std::string>> plan;
+  for (const TrackedPod* tracked : order_)
+    if (tracked->state == PodState::queued) plan.emplace_back(tracked->pod.uid, tracked->pod.key());
+  return plan;
+}
+
+void Pipeline::dry_run_answered(const std::string& uid, const Result<>& answer) {
+  TrackedPod& tracked = pods_.at(uid);
+  ++tracked.report.attempts;
+  if (answer) {
+    emit_(EventType::eviction_sent, tracked.report);
+    return;
+  }
+  const EvictionVerdict verdict = classify_eviction(answer.error());
+  park(tracked, std::string(park_reason(verdict)), explained(tracked, answer.error(), verdict), TimePoint::max());
+}
+
+bool Pipeline::clear() const {
+  return order_.empty();
+}
+
+bool Pipeline::hopeless() const {
+  return !order_.empty() && std::all_of(order_.begin(), order_.end(), [this](const TrackedPod* tracked) {
+    return waits_for_all_others(*tracked) ||
+           (tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal);
+  });
+}
+
+Progress Pipeline::progress() const {
+  Progress progress;
+  progress.skipped = count_of(PodState::left);
+  progress.to_evict = pods_.size() - progress.skipped;
+  progress.vanished = count_of(PodState::vanished);
+  progress.terminating = count_of(PodState::terminating);
+  progress.waiting = count_of(PodState::parked);
+  if (signal_window_.out() > 0)
+    progress.waiting += static_cast<std::size_t>(
+        std::count_if(order_.begin(), order_.end(), [](const TrackedPod* pod) { return waits(*pod) && pod->signal; }));
+  return progress;
+}
+
+std::vector<PodReport> Pipeline::reports() const {
+  std::vector<PodReport> reports;
+  reports.reserve(pods_.size());
+  for (const auto& [uid, tracked] : pods_) reports.push_back(tracked.report);
+  std::sort(reports.begin(), reports.end(), [](const PodReport& a, const PodReport& b) {
+    return std::tie(a.ns, a.name, a.uid) < std::tie(b.ns, b.name, b.uid);
+  });
+  return reports;
+}
+
+bool Pipeline::to_be_shortened(const TrackedPod& tracked) const {
+  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out || waits_for_all_others(tracked))
+    return false;
+  if (tracked.state != PodState::terminating || !tracked.pod.terminating()) return false;
+  if (tracked.decision.verdict != Verdict::evict) return false;
+  constexpr auto unset = std::numeric_limits<std::int64_t>::max();
+  return tracked.pod.deletion_grace_seconds.value_or(unset) > std::max<std::int64_t>(*options_.grace_seconds, 0);
+}
+
+void Pipeline::take_shortenings(Taking& taking) {
+  if (!options_.grace_seconds || count_of(PodState::terminating) == 0) return;
+  for (TrackedPod* tracked : order_) {
+    if (!to_be_shortened(*tracked) || tracked->shorten_at > taking.now || !window_.takes(tracked->pod.ns)) continue;
+    tracked->request_out = tracked->shortening = true;
+    window_.sent(tracked->pod.uid, tracked->pod.ns, taking.now);
+    ++tracked->report.attempts;
+    tracked->lane.clear();
+    emit_(EventType::eviction_sent, tracked->report);
+    taking.evictions.push_back(tracked->pod);
+  }
+}
+
+// Handles a failed request. If no retry can resolve the error, the pod keeps the grace period that it has.
+void Pipeline::not_shortened(TrackedPod& tracked, const Error& error, TimePoint now) {
+  const EvictionVerdict verdict = classify_eviction(error);
+  const bool final = verdict == EvictionVerdict::gone || verdict == EvictionVerdict::replaced ||
+                     verdict == EvictionVerdict::forbidden || verdict == EvictionVerdict::fatal;
+  tracked.grace_given = final;
+  tracked.shorten_at = now + tracked.backoff.next(rng_, error.retry_after);
+  tracked.report.message = "its grace period could not be shortened: " + error.message();
 }
 
 }  // namespace haulout::drain

@@ -33,15 +33,12 @@
 #include <vector>
 
 #include "drain/budget_book.hpp"
-#include "drain/down_webhooks.hpp"
 #include "drain/eviction_guard.hpp"
+#include "drain/eviction_pacing.hpp"
 #include "drain/eviction_verdict.hpp"
 #include "drain/observer.hpp"
 #include "drain/order.hpp"
 #include "drain/pod_filter.hpp"
-#include "drain/request_window.hpp"
-#include "drain/signals.hpp"
-#include "drain/unseen_budgets.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 
@@ -291,7 +288,9 @@ class Pipeline {
   bool take(Pass pass, Taking& taking);
   void take_in_turn(Taking& taking);
   bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
-  // pipeline_grace.cpp
+  // Grace periods to be shortened: another client, or an earlier drain, has deleted a pod with a longer grace period
+  // than the options ask for. The server accepts a shorter one without asking any budget, and ignores any other. Such a
+  // request takes no place and no lane.
   bool to_be_shortened(const TrackedPod& tracked) const;
   void take_shortenings(Taking& taking);
   void not_shortened(TrackedPod& tracked, const Error& error, TimePoint now);

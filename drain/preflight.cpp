@@ -1,41 +1,65 @@
-// Drain preflight, before the drain changes anything: reads the node and its pods, checks permissions, and checks
-// whether policy allows the drain.
-#include <fmt/format.h>
-#include <set>
+#include "drain/preflight.hpp"
 
-#include "drain/drain_impl.hpp"
-#include "drain/insist.hpp"
-#include "k8s/status.hpp"
+#include <fmt/format.h>
+
+#include "placement/fit.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;
 
 namespace {
 
-// How long to retry the list of budgets, for a server that has just started. Without budgets the drain continues more
-// carefully.
-constexpr Duration budgets_patience = std::chrono::seconds(2);
+// If the plan is older than this, the drain makes it again before the first eviction. With several nodes, others may be
+// drained first.
+constexpr Duration plan_keeps = std::chrono::seconds(5);
+
+std::set<std::string> leaving_pods(const Pipeline& pipeline) {
+  std::set<std::string> leaving;
+  for (const auto& [uid, tracked] : pipeline.pods())
+    if (tracked.state != PodState::left && !tracked.pod.terminating()) leaving.insert(uid);
+  return leaving;
+}
+
+// Adds the answer `unknown` for each pod that its controller replaces elsewhere but that the check did not judge. The
+// API server's list of all pods may lack such a pod.
+void add_unanswered(const Pipeline& pipeline, const std::set<std::string>& leaving,
+                    std::vector<placement::PodFit>& fits) {
+  std::set<std::string> answered;
+  for (const placement::PodFit& fit : fits) answered.insert(fit.uid);
+  for (const std::string& uid : leaving) {
+    const k8s::Pod& pod = pipeline.pods().at(uid).pod;
+    const bool comes_back = pod.controller && !is_daemon_pod(pod) && !is_mirror(pod) && !pod.finished();
+    if (comes_back && !answered.contains(uid))
+      fits.push_back({pod.key(),
+                      uid,
+                      placement::Fit::unknown,
+                      {},
+                      {},
+                      "it is not among the pods of the cluster that the API server lists"});
+  }
+}
 
 }  // namespace
 
-Task<k8s::Node> Drain::Impl::first_contact() {
-  Trouble trouble(*this, "node " + node_name_ + " could not be read");
+Task<k8s::Node> Preflight::first_contact() {
+  Trouble trouble(session_, "node " + session_.node_name() + " could not be read");
   auto node = co_await k8s::patiently<k8s::Node>(
-      client_, rng_, {deadline_, request_timeout, options_.unreachable_limit, options_.fail_fast},
-      [this](TimePoint until) { return client_.get_node(node_name_, until); },
+      session_.client(), session_.rng(),
+      {session_.deadline(), request_timeout, session_.options().unreachable_limit, session_.options().fail_fast},
+      [this](TimePoint until) { return session_.client().get_node(session_.node_name(), until); },
       [&trouble](const Error& error) { trouble.tell(error); });
   if (node) trouble.over();
   co_return node;
 }
 
-asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pods) {
-  const TimePoint limit = now() + patience_with_others;
+asio::awaitable<void> Preflight::look_up_daemon_sets(std::vector<k8s::Pod> pods) {
+  const TimePoint limit = session_.now() + patience_with_others;
   std::set<std::string> asked;
   for (const k8s::Pod& pod : pods) {
     if (!can_look_up_daemon_set(pod) || !asked.insert(pod.controller->uid).second) continue;
-    auto found = co_await insist<k8s::DaemonSet>(
+    auto found = co_await session_.insist<k8s::DaemonSet>(
         fmt::format("DaemonSet {}/{} could not be read", pod.ns, pod.controller->name),
-        [&](TimePoint until) { return client_.get<k8s::DaemonSet>(pod.ns, pod.controller->name, until); },
+        [&](TimePoint until) { return session_.client().get<k8s::DaemonSet>(pod.ns, pod.controller->name, until); },
         request_timeout, limit);
     DaemonSetState state = DaemonSetState::unknown;
     if (found) {
@@ -49,126 +73,175 @@ asio::awaitable<void> Drain::Impl::look_up_daemon_sets(std::vector<k8s::Pod> pod
 
 // Returns false if the server denies the right twice. If the review itself fails, returns true, and the request that
 // needs the right shows whether it is granted.
-asio::awaitable<bool> Drain::Impl::permitted(k8s::ResourceAttributes attributes) {
+asio::awaitable<bool> Preflight::permitted(k8s::ResourceAttributes attributes) {
   for (int attempt = 0; attempt < 2; ++attempt) {
-    if (attempt > 0) co_await clock_.sleep_until(now() + std::chrono::milliseconds(500));
-    auto review = co_await client_.review_access(attributes, within(request_timeout));
+    if (attempt > 0) co_await session_.clock().sleep_until(session_.now() + std::chrono::milliseconds(500));
+    auto review = co_await session_.client().review_access(attributes, session_.within(request_timeout));
     if (!review || review->allowed) co_return true;
   }
   co_return false;
 }
 
-bool Drain::Impl::refuse_by_rights(const k8s::ResourceAttributes& attributes, std::string_view what) {
-  const std::string resource =
-      attributes.subresource.empty() ? attributes.resource : attributes.resource + "/" + attributes.subresource;
-  const std::string where = attributes.ns.empty() ? std::string() : " in namespace " + attributes.ns;
-  Error error(Errc::status, fmt::format("not permitted to {}{}: grant verb {} on resource {} (API group \"{}\")", what,
-                                        where, attributes.verb, resource, attributes.group));
-  error.peer = PeerStatus{403, "Forbidden", resource, {}, {}, {}, {}, true};
-  return fail(error, "node " + node_name_);
-}
-
-asio::awaitable<bool> Drain::Impl::review_permissions() {
-  if (!options_.review_access || options_.dry_run == DryRunMode::client) co_return true;
-  if (!node_.unschedulable) {
+asio::awaitable<bool> Preflight::review_permissions() {
+  if (!session_.options().review_access || session_.options().dry_run == DryRunMode::client) co_return true;
+  if (!feeds_.node.node().unschedulable) {
     k8s::ResourceAttributes cordon;
     cordon.verb = "patch";
     cordon.resource = "nodes";
-    cordon.name = node_name_;
-    if (!co_await permitted(cordon)) co_return refuse_by_rights(cordon, "cordon the node");
+    cordon.name = session_.node_name();
+    if (!co_await permitted(cordon))
+      co_return session_.ending().lacks_right(session_.node_name(), cordon, "cordon the node");
   }
   std::set<std::string> namespaces;
-  for (const auto& [uid, tracked] : pipeline_->pods())
+  for (const auto& [uid, tracked] : pipeline_.pods())
     if (tracked.state != PodState::left) namespaces.insert(tracked.pod.ns);
   if (namespaces.empty()) co_return true;
   k8s::ResourceAttributes removal;
-  removal.verb = options_.delete_instead_of_evict ? "delete" : "create";
+  removal.verb = session_.options().delete_instead_of_evict ? "delete" : "create";
   removal.resource = "pods";
-  if (!options_.delete_instead_of_evict) removal.subresource = "eviction";
+  if (!session_.options().delete_instead_of_evict) removal.subresource = "eviction";
   if (co_await permitted(removal)) co_return true;
   // The right is not granted for the whole cluster. Checks the namespaces that have pods to evict.
   for (const std::string& ns : namespaces) {
     removal.ns = ns;
     if (!co_await permitted(removal))
-      co_return refuse_by_rights(removal, options_.delete_instead_of_evict ? "delete pods" : "evict pods");
+      co_return session_.ending().lacks_right(
+          session_.node_name(), removal, session_.options().delete_instead_of_evict ? "delete pods" : "evict pods");
   }
   co_return true;
 }
 
-asio::awaitable<void> Drain::Impl::list_budgets() {
-  if (options_.delete_instead_of_evict) co_return;
-  auto budgets = co_await insist<k8s::List<k8s::PodDisruptionBudget>>(
-      "PodDisruptionBudgets could not be listed",
-      [this](TimePoint limit) { return client_.list<k8s::PodDisruptionBudget>({.limit = k8s::usual_page}, limit); },
-      std::nullopt, now() + budgets_patience);
-  if (budgets) {
-    learn_budgets(budgets->items);
-    listed_budgets_ = *std::move(budgets);
-  } else {
-    pipeline_->set_budgets_visible(false);
-  }
+// True if this drain continues a run that another process has begun. Then it does not know which pods were deleted
+// before. The mark of any other run says nothing about this one.
+bool Preflight::continues_run(const k8s::Node& node) const {
+  const auto mark = mark_of(node);
+  return mark && !session_.options().run_id.empty() && mark->run == session_.options().run_id;
 }
 
-// `listed` contains all budgets. Known budgets that it lacks were deleted.
-void Drain::Impl::learn_budgets(const std::vector<k8s::PodDisruptionBudget>& listed) {
-  std::set<std::string> gone;
-  for (const auto& [uid, budget] : pipeline_->book().budgets()) gone.insert(uid);
-  for (const auto& budget : listed) gone.erase(budget.uid);
-  for (const std::string& uid : gone) pipeline_->budget_changed(uid, nullptr, now());
-  for (const auto& budget : listed) pipeline_->budget_changed(budget.uid, &budget, now());
-}
-
-bool Drain::Impl::refuse_by_policy() {
+bool Preflight::refuse_by_policy() {
   std::string refused;
   std::size_t count = 0;
-  for (const PodReport& pod : pipeline_->reports()) {
+  for (const PodReport& pod : pipeline_.reports()) {
     if (pod.verdict != Verdict::refuse) continue;
     ++count;
     refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
   }
   if (count == 0) return false;
-  end(Outcome::refused, fmt::format("policy does not allow the eviction of {} pod{}, so nothing was changed: {}", count,
+  session_.ending().end(Outcome::refused,
+                        fmt::format("policy does not allow the eviction of {} pod{}, so nothing was changed: {}", count,
                                     count == 1 ? "" : "s", refused));
   return true;
 }
 
-asio::awaitable<bool> Drain::Impl::preflight() {
-  start_time();
+// Returns false if the drain has ended: --check-fit=block or require refuses it, or the check itself failed under one
+// of them. With warn, reports what the check found, or why it failed, and returns true.
+asio::awaitable<bool> Preflight::check_fit() {
+  // A drain that this run began earlier is not refused for lack of capacity: some of its pods were evicted already.
+  const bool begun = continues_run(feeds_.node.node());
+  if (session_.options().fit == FitPolicy::off || begun) co_return true;
+  std::set<std::string> closed = session_.options().drained_together;
+  closed.insert(session_.node_name());
+  const std::set<std::string> leaving = leaving_pods(pipeline_);
+  const std::string what = "whether the pods of node " + session_.node_name() + " fit elsewhere is unknown";
+  // With `warn` the check must not delay the drain without limit.
+  const TimePoint limit =
+      session_.options().fit == FitPolicy::warn ? session_.now() + patience_with_others : TimePoint::max();
+  auto fits = co_await session_.insist<std::vector<placement::PodFit>>(
+      what,
+      [&](TimePoint until) {
+        return placement::check_fit(session_.client(), {leaving, closed}, session_.options().page_size,
+                                    std::min(until, limit));
+      },
+      placement::fit_limit, limit);
+  if (!fits) {
+    if (session_.options().fit != FitPolicy::warn)
+      co_return session_.ending().give_up(fits.error(), what + ", so nothing was changed");
+    for (const PodReport& pod : pipeline_.reports())
+      if (leaving.contains(pod.uid))
+        fits_.push_back({pod.key(), pod.uid, placement::Fit::unknown, {}, {}, fits.error().message()});
+    session_.emit(EventType::fit_checked, what + ": " + fits.error().message());
+    co_return true;
+  }
+  fits_ = *std::move(fits);
+  if (session_.options().fit == FitPolicy::require) add_unanswered(pipeline_, leaving, fits_);
+  const std::string doubts = placement::summary(session_.node_name(), fits_);
+  const bool refused =
+      (session_.options().fit != FitPolicy::warn && placement::count(fits_, placement::Fit::does_not_fit) != 0) ||
+      (session_.options().fit == FitPolicy::require && placement::count(fits_, placement::Fit::unknown) != 0);
+  if (refused) co_return session_.ending().end(Outcome::refused, doubts + "; so nothing was changed");
+  if (!doubts.empty()) session_.emit(EventType::fit_checked, doubts);
+  co_return true;
+}
+
+asio::awaitable<bool> Preflight::run() {
   auto node = co_await first_contact();
   if (!node) {
     if (k8s::is_gone(node.error())) {
-      report_.error = node.error();
-      co_return end(
+      co_return session_.ending().end(
           Outcome::failed,
-          fmt::format("node {} does not exist in this cluster (kubectl get nodes lists the nodes)", node_name_));
+          fmt::format("node {} does not exist in this cluster (kubectl get nodes lists the nodes)",
+                      session_.node_name()),
+          node.error());
     }
-    co_return fail(node.error(), "node " + node_name_ + " could not be read");
+    co_return session_.ending().fail(node.error(), "node " + session_.node_name() + " could not be read");
   }
-  node_ = *std::move(node);
-  node_facts_.unschedulable = node_.unschedulable;
-  node_facts_.ready = node_.ready;
-  report_.cordon.before = report_.cordon.after = node_.unschedulable;
-  if (node_.unschedulable) report_.cordon.owner = cordon_owner(node_) == CordonOwner::haulout ? "haulout" : "other";
+  feeds_.node.found(*std::move(node));
 
-  const std::string what = "the pods of node " + node_name_ + " could not be listed";
-  auto pods = co_await insist<k8s::List<k8s::Pod>>(
-      what, [this](TimePoint deadline) { return client_.list_pods_on(node_name_, deadline); });
-  if (!pods) co_return give_up(pods.error(), what);
+  const std::string what = "the pods of node " + session_.node_name() + " could not be listed";
+  auto pods = co_await session_.insist<k8s::List<k8s::Pod>>(
+      what, [this](TimePoint deadline) { return session_.client().list_pods_on(session_.node_name(), deadline); });
+  if (!pods) co_return session_.ending().give_up(pods.error(), what);
   co_await look_up_daemon_sets(pods->items);
-  co_await list_budgets();
-  if (!co_await look_up_controllers(pods->items, false)) co_return false;
-  for (const k8s::Pod& pod : pods->items) pipeline_->pod_changed(pod, now());
-  pods_meta_ = pods->meta;
-  listed_pods_ = std::move(pods->items);
+  co_await feeds_.budgets.list();
+  if (!co_await feeds_.controllers.look_up(pods->items, false)) co_return false;
+  for (const k8s::Pod& pod : pods->items) pipeline_.pod_changed(pod, session_.now());
+  feeds_.pods.listed(*std::move(pods));
   if (refuse_by_policy()) co_return false;
   if (!co_await review_permissions()) co_return false;
-  if (!co_await list_controlled_pods()) co_return false;
+  if (!co_await feeds_.controllers.list_pods()) co_return false;
   if (!co_await check_fit()) co_return false;
-  if (resumes()) volumes_.expect_all();
-  if (!co_await list_volumes()) co_return false;
-  planned_at_ = now();
-  emit(EventType::planned);
+  if (continues_run(feeds_.node.node())) volumes_.expect_all();
+  if (!co_await feeds_.volumes.list()) co_return false;
+  planned_at_ = session_.now();
+  session_.emit(EventType::planned);
   co_return true;
+}
+
+// With several nodes and guards that count pods, the plan never holds: the guards must also count pods that left the
+// other nodes a moment ago.
+bool Preflight::holds() const {
+  if (session_.options().drained_together.size() > 1 && session_.options().guards.follows_pods()) return false;
+  return session_.now() < saturating_add(planned_at_, plan_keeps);
+}
+
+asio::awaitable<bool> Preflight::run_again() {
+  const std::string no_node = "node " + session_.node_name() + " could not be read";
+  auto node = co_await session_.insist<k8s::Node>(
+      no_node, [this](TimePoint limit) { return session_.client().get_node(session_.node_name(), limit); },
+      request_timeout);
+  if (!node && k8s::is_gone(node.error())) {
+    feeds_.node.see(nullptr);
+    co_return true;
+  }
+  if (!node) co_return session_.ending().give_up(node.error(), no_node);
+  feeds_.node.see(&*node);
+  const TimePoint asked = session_.now();
+  const std::string no_pods = "the pods of node " + session_.node_name() + " could not be listed";
+  auto pods = co_await session_.insist<k8s::List<k8s::Pod>>(
+      no_pods, [this](TimePoint limit) { return session_.client().list_pods_on(session_.node_name(), limit); });
+  if (!pods) co_return session_.ending().give_up(pods.error(), no_pods);
+  feeds_.controllers.forget_pods();
+  std::set<std::string> gone;
+  for (const auto& [uid, tracked] : pipeline_.pods()) gone.insert(uid);
+  for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
+  for (const std::string& uid : gone) pipeline_.pod_gone(uid, session_.now(), session_.wall_now());
+  co_await feeds_.budgets.list();
+  if (!co_await feeds_.controllers.look_up(pods->items, true)) co_return false;
+  for (const k8s::Pod& pod : pods->items) pipeline_.pod_listed(pod, asked, session_.now());
+  feeds_.pods.listed(*std::move(pods));
+  // These lists come before the loop: a pod that the loop parks because they are missing counts as tried, and does not
+  // keep the next tier closed any more.
+  co_return co_await feeds_.controllers.list_pods() && co_await feeds_.volumes.list();
 }
 
 }  // namespace haulout::drain

@@ -5,7 +5,16 @@
 // been scaled down, or the drain may just have evicted the scheduler.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "drain/claim_use.hpp"
+#include "drain/observer.hpp"
 #include "drain/report.hpp"
+#include "k8s/objects.hpp"
 
 namespace haulout::drain {
 
@@ -32,5 +41,66 @@ struct ReattachFacts {
 Reattach decide_reattach(Reattach before, const ReattachFacts& facts);
 // Returns the time at which that state can change without an event; max() if never.
 TimePoint reattach_wake(Reattach now, const ReattachFacts& facts);
+
+// The volumes that were detached from this node during the drain, and the attachments of volumes to other nodes.
+class DetachedVolumes {
+ public:
+  using Emit = std::function<void(EventType, const VolumeReport&)>;
+
+  // `limit`: how long another node may take to attach a volume. If it is 0, VolumeAttachments of other nodes are
+  // ignored.
+  DetachedVolumes(Duration limit, Emit emit) : limit_(limit), emit_(std::move(emit)) {}
+  // Sets the time at which all waits end.
+  void end_waits_at(TimePoint until) { until_ = until; }
+
+  // A VolumeAttachment of another node; nullptr: it was deleted.
+  void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment);
+  // True if this VolumeAttachment is of another node.
+  bool knows(const std::string& uid) const { return other_volume_.contains(uid); }
+
+  // A volume whose VolumeAttachment was deleted.
+  void add(VolumeReport report, TimePoint now);
+  // The volume of this VolumeAttachment is not detached after all.
+  void remove(const std::string& attachment);
+  // Decides for each volume whether the drain waits until another node has it, and emits what has changed.
+  // `attached_here` says whether a PersistentVolume is attached to this node.
+  void look(const ClaimUse& use, const std::function<bool(const std::string&)>& attached_here, TimePoint now);
+
+  // Calls visit(const VolumeReport&) for each volume for which the drain waits until another node has it.
+  template <class Visit>
+  void each_waited_for(Visit visit) const {
+    for (const Detached& volume : detached_)
+      if (volume.report.reattach == Reattach::waiting) visit(volume.report);
+  }
+  bool any_waited_for() const;
+  // Returns the next time after `now` at which a wait can change without an event; max() if never.
+  TimePoint next_wake(TimePoint now) const { return wake_ > now ? wake_ : TimePoint::max(); }
+  std::size_t size() const { return detached_.size(); }
+  std::vector<VolumeReport> reports() const;
+
+ private:
+  struct Detached {
+    VolumeReport report;
+    TimePoint at;
+  };
+  struct Other {
+    std::string node;
+    bool attached = false;
+    std::string error;
+  };
+  // Returns the attachment of this volume to another node, an attached one if there is one; nullptr if there is none.
+  const Other* elsewhere(const std::string& volume) const;
+  ReattachFacts facts_of(const Detached& volume, const ClaimUse& use, bool attached_here, TimePoint now) const;
+  static std::string say(const VolumeReport& report, const ReattachFacts& facts, const Other* other);
+
+  Duration limit_;
+  TimePoint until_ = TimePoint::max();
+  Emit emit_;
+  std::vector<Detached> detached_;
+  // Attachments to other nodes. The key is the name of the PersistentVolume and the UID of the VolumeAttachment.
+  std::map<std::pair<std::string, std::string>, Other> others_;
+  std::map<std::string, std::string> other_volume_;  // maps the UID of a VolumeAttachment to its PersistentVolume
+  TimePoint wake_ = TimePoint::max();                // next time at which a wait can change
+};
 
 }  // namespace haulout::drain

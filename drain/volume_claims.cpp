@@ -1,9 +1,8 @@
-// Drain: finds out which claim each volume attached to its node belongs to. Each PersistentVolume names its claim. If
-// no pod uses that claim, the status of the Node says whether its kubelet or the attach-detach controller still has the
-// volume.
-#include "drain/drain_impl.hpp"
-#include "drain/insist.hpp"
-#include "k8s/status.hpp"
+#include "drain/volume_claims.hpp"
+
+#include <tuple>
+
+#include "drain/volume_turns.hpp"
 
 namespace haulout::drain {
 namespace asio = boost::asio;
@@ -12,23 +11,77 @@ namespace {
 
 // True if neither waiting nor another request can help.
 bool is_final(const Error& error) {
-  return !may_heal(error) && !k8s::is_forbidden(error);
+  return !k8s::may_heal(error) && !k8s::is_forbidden(error);
 }
 
 }  // namespace
 
+void VolumeQuestions::want(const std::vector<std::string>& volumes) {
+  std::map<std::string, Open> wanted;
+  for (const std::string& volume : volumes) {
+    const auto known = open_.find(volume);
+    Open open = known != open_.end() ? std::move(known->second) : Open{.backoff = Backoff(volumes_patience)};
+    open.place = wanted.size();
+    wanted.try_emplace(volume, std::move(open));
+  }
+  open_ = std::move(wanted);
+}
+
+std::optional<std::string> VolumeQuestions::due(TimePoint now) const {
+  const auto first = std::min_element(open_.begin(), open_.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.due, a.second.place) < std::tie(b.second.due, b.second.place);
+  });
+  if (first == open_.end() || first->second.due > now || not_before_ > now) return std::nullopt;
+  return first->first;
+}
+
+TimePoint VolumeQuestions::next_due() const {
+  TimePoint next = TimePoint::max();
+  for (const auto& [volume, open] : open_) next = std::min(next, std::max(open.due, not_before_));
+  return next;
+}
+
+void VolumeQuestions::answered(const std::string& volume) {
+  open_.erase(volume);
+  not_before_ = TimePoint::min();
+  pause_.reset();
+}
+
+void VolumeQuestions::failed(const std::string& volume, Error error, bool refused, TimePoint now, Rng& rng) {
+  not_before_ = now + pause_.next(rng, error.retry_after);
+  const auto found = open_.find(volume);
+  if (found == open_.end()) return;
+  Open& open = found->second;
+  open.refusals = refused ? open.refusals + 1 : 0;
+  open.due = now + open.backoff.next(rng, error.retry_after);
+  open.error = std::move(error);
+}
+
+unsigned VolumeQuestions::refusals(const std::string& volume) const {
+  const auto found = open_.find(volume);
+  return found == open_.end() ? 0 : found->second.refusals;
+}
+
+const Error* VolumeQuestions::trouble() const {
+  const Open* worst = nullptr;
+  for (const auto& [volume, open] : open_)
+    if (open.error && (!worst || open.backoff.attempts() > worst->backoff.attempts())) worst = &open;
+  return worst ? &*worst->error : nullptr;
+}
+
 // Returns the volume's claim as "namespace/name". Empty: no claim has the volume, or the PersistentVolume does not
 // exist.
-Task<std::string> Drain::Impl::claim_of(std::string name, TimePoint limit) {
-  const auto volume = co_await client_.get<k8s::PersistentVolume>(name, std::min(limit, within(request_timeout)));
+Task<std::string> VolumeClaims::claim_of(std::string name, TimePoint limit) {
+  const auto volume =
+      co_await session_.client().get<k8s::PersistentVolume>(name, std::min(limit, session_.within(request_timeout)));
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
-  volumes_resolved_ = true;
+  any_read_ = true;
   // A claimRef that a person has written may lack the name or the namespace.
   if (!volume || volume->claim_name.empty() || volume->claim_ns.empty()) co_return std::string();
   std::string key = volume->claim_ns + "/" + volume->claim_name;
   if (!may_be_of_an_earlier_claim(*volume)) co_return key;
-  const auto claim = co_await client_.get<k8s::PersistentVolumeClaim>(volume->claim_ns, volume->claim_name,
-                                                                      std::min(limit, within(request_timeout)));
+  const auto claim = co_await session_.client().get<k8s::PersistentVolumeClaim>(
+      volume->claim_ns, volume->claim_name, std::min(limit, session_.within(request_timeout)));
   if (claim) co_return is_volume_of(*volume, *claim) ? key : std::string();
   // The claim was deleted with its pod or its namespace, or the drain may not read it. Then the claimRef decides, and
   // the drain waits for the volume.
@@ -40,77 +93,62 @@ Task<std::string> Drain::Impl::claim_of(std::string name, TimePoint limit) {
 // Asks for the claim of one volume. Returns the error once it is certain that the drain may not read PersistentVolumes.
 // A single refusal does not prove that, since it may be the first answer after a reconnect. If the drain has read a
 // PersistentVolume before, no refusal proves it.
-asio::awaitable<std::optional<Error>> Drain::Impl::ask_whose(std::string volume, TimePoint limit) {
+asio::awaitable<std::optional<Error>> VolumeClaims::ask(std::string volume, TimePoint limit) {
   auto claim = co_await claim_of(volume, limit);
   if (claim) {
     questions_.answered(volume);
     volumes_.resolved(volume, *std::move(claim));
     co_return std::nullopt;
   }
-  if (cut_off(claim.error())) co_return std::nullopt;
-  questions_.failed(volume, claim.error(), k8s::is_forbidden(claim.error()), now(), rng_);
-  if (volumes_resolved_ || questions_.refusals(volume) < 2) co_return std::nullopt;
-  if (!requires_volumes()) volumes_error_ = claim.error();
+  if (session_.cut_off(claim.error())) co_return std::nullopt;
+  questions_.failed(volume, claim.error(), k8s::is_forbidden(claim.error()), session_.now(), session_.rng());
+  if (any_read_ || questions_.refusals(volume) < 2) co_return std::nullopt;
+  if (!required_) refused_ = claim.error();
   co_return claim.error();
 }
 
-std::optional<std::string> Drain::Impl::due_question() {
+std::optional<std::string> VolumeClaims::due() {
   questions_.want(volumes_.unresolved());
-  return now() < deadline_ ? questions_.due(now()) : std::nullopt;
+  return session_.now() < session_.deadline() ? questions_.due(session_.now()) : std::nullopt;
 }
 
-// Asks for all claims before the first eviction, for at most `VolumeTurns::patience`. There are two reasons. With
-// --serialize-volumes, a pod whose volumes are unknown would be parked; since a parked pod does not hold up its tier,
-// later tiers would start too early. And if volumes are required, the drain must find out before it changes anything
-// whether it can read them. The loop asks again for claims that are still unknown. Returns false if the drain has
-// ended.
-asio::awaitable<bool> Drain::Impl::resolve_at_first() {
-  if (options_.volume_turns == VolumeWait::off && !requires_volumes()) co_return true;
-  const TimePoint limit = within(VolumeTurns::patience);
-  while (!volumes_error_ && now() < limit) {
-    const auto volume = due_question();
+// There are two reasons to ask before the first eviction. With --serialize-volumes, a pod whose volumes are unknown
+// would be parked; since a parked pod does not hold up its tier, later tiers would start too early. And if volumes are
+// required, the drain must find out before it changes anything whether it can read them. The loop asks again for claims
+// that are still unknown.
+asio::awaitable<bool> VolumeClaims::resolve_at_first() {
+  if (session_.options().volume_turns == VolumeWait::off && !required_) co_return true;
+  const TimePoint limit = session_.within(VolumeTurns::patience);
+  while (!refused_ && session_.now() < limit) {
+    const auto volume = due();
     if (questions_.next_due() >= limit || questions_.all_failed(is_final)) break;
     if (!volume) {
-      co_await clock_.sleep_until(questions_.next_due());
+      co_await session_.clock().sleep_until(questions_.next_due());
       continue;
     }
-    const auto refused = co_await ask_whose(*volume, limit);
-    if (refused && requires_volumes())
-      co_return give_up(*refused, "PersistentVolume " + *volume + " could not be read");
+    const auto refused = co_await ask(*volume, limit);
+    if (refused && required_)
+      co_return session_.ending().give_up(*refused, "PersistentVolume " + *volume + " could not be read");
   }
   co_return true;
 }
 
 // Asks for the claims that are due. Runs beside the loop, which starts it again when more are due.
-asio::awaitable<void> Drain::Impl::resolve_volumes() {
-  while (const auto volume = due_question()) {
-    static_cast<void>(co_await ask_whose(*volume, TimePoint::max()));
-    if (volumes_error_) break;
+asio::awaitable<void> VolumeClaims::resolve_all() {
+  while (const auto volume = due()) {
+    static_cast<void>(co_await ask(*volume, TimePoint::max()));
+    if (refused_) break;
   }
-  resolves_volumes_ = false;
-  changed_->notify();
+  session_.changed().notify();
 }
 
-// Reads the volumes in the Node's status, and retries until an answer comes or is not needed any more. Runs beside the
-// loop.
-asio::awaitable<void> Drain::Impl::ask_node_for_volumes() {
-  Backoff backoff(volumes_patience);
-  while (volumes_.asks_for_node(now())) {
-    const TimePoint asked = now();
-    const auto node = co_await client_.get<k8s::NodeVolumes>(node_name_, within(request_timeout));
-    if (!node) {
-      if (!cut_off(node.error())) volumes_trouble_ = node.error();
-      changed_->notify();
-      co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
-      continue;
-    }
-    volumes_trouble_.reset();
-    std::set<std::string> attachments;
-    for (const std::string& volume : node->held) attachments.insert(k8s::attachment_name(volume, node_name_));
-    volumes_.node_holds(attachments, asked);
-  }
-  asks_node_for_volumes_ = false;
-  changed_->notify();
+void VolumeClaims::look(TaskGroup& group) {
+  if (!resolver_.runs() && due()) resolver_.start(group, resolve_all());
+}
+
+TimePoint VolumeClaims::next_wake(TimePoint at) const {
+  const TimePoint due = questions_.next_due();
+  return due > at ? due : TimePoint::max();
 }
 
 }  // namespace haulout::drain

@@ -59,7 +59,7 @@ std::string VolumeTurns::holder_of(const std::string& driver, const std::string&
     if (volume.driver == driver && volume.outcome == VolumeOutcome::detaching && !is_stuck && holder.empty())
       holder = fmt::format("PersistentVolume {} of the previous pod is not detached yet", volume.volume);
   });
-  volumes_.each_reattaching([&](const VolumeReport& volume) {
+  volumes_.detached().each_waited_for([&](const VolumeReport& volume) {
     if (volume.driver == driver && holder.empty())
       holder =
           fmt::format("PersistentVolume {} of the previous pod is not attached to another node yet (--reattach-limit)",

@@ -22,49 +22,12 @@ std::string subject_of(const VolumeReport& report) {
   return "PersistentVolume " + report.volume;
 }
 
-// Adds the claims of a pod that its controller will replace. A finished pod gets no replacement, and the pod's own
-// claims are deleted with it.
-void add_what_comes_back(const TrackedPod& tracked, std::set<std::string>& claims) {
-  const k8s::Pod& pod = tracked.pod;
-  if (!pod.controller || tracked.had_finished) return;
-  for (const std::string& claim : pod.claims)
-    if (std::find(pod.own_claims.begin(), pod.own_claims.end(), claim) == pod.own_claims.end())
-      claims.insert(pod.ns + "/" + claim);
-}
-
 }  // namespace
-
-bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume) {
-  return !volume.phase.empty() && volume.phase != "Bound";
-}
-
-bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim) {
-  if (!claim.volume_name.empty()) return claim.volume_name == volume.name;
-  return volume.claim_uid.empty() || claim.uid.empty() || volume.claim_uid == claim.uid;
-}
-
-ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods) {
-  ClaimUse use;
-  for (const auto& [uid, tracked] : pods) {
-    const bool gone = tracked.state == PodState::vanished;
-    const bool stays = tracked.state == PodState::left;
-    // The kubelet unmounts the volumes of a finished pod.
-    auto& claims = gone || (stays && tracked.pod.finished()) ? use.left : stays ? use.staying : use.leaving;
-    for (const std::string& claim : tracked.pod.claims) claims.insert(tracked.pod.ns + "/" + claim);
-    if (!stays) add_what_comes_back(tracked, use.coming_back);
-  }
-  return use;
-}
-
-bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods) {
-  return std::any_of(pods.begin(), pods.end(), [](const auto& entry) {
-    return entry.second.state != PodState::left && !entry.second.pod.claims.empty();
-  });
-}
 
 void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
                                     WallTime wall) {
-  if (attachment ? attachment->node_name != node_ : other_volume_.contains(uid)) return other_changed(uid, attachment);
+  if (attachment ? attachment->node_name != node_ : detached_.knows(uid))
+    return detached_.attachment_changed(uid, attachment);
   if (attachment) {
     if (gone_.contains(uid)) return;
     Entry& entry = entries_.try_emplace(uid, Entry{{}, {}, now, {}}).first->second;
@@ -86,10 +49,7 @@ void VolumeBook::attachment_changed(const std::string& uid, const k8s::VolumeAtt
   report.outcome = VolumeOutcome::detached;
   report.message.clear();
   report.detached_at = wall;
-  // If its claim is unknown, the drain cannot know which pod would use it on another node.
-  if (reattach_limit_ > Duration::zero() && !report.claim.empty()) report.reattach = Reattach::waiting;
-  detached_.push_back({std::move(report), now});
-  emit_(EventType::volume_detached, detached_.back().report);
+  detached_.add(std::move(report), now);
 }
 
 void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, TimePoint asked, TimePoint now,
@@ -108,10 +68,9 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
   }
 }
 
-// A list that was requested after the deletion of this attachment shows it again: etcd was restored from a backup.
 void VolumeBook::come_back(const std::string& uid, const std::string& attachment) {
   gone_.erase(uid);
-  std::erase_if(detached_, [&](const Detached& one) { return one.report.attachment == attachment; });
+  detached_.remove(attachment);
 }
 
 std::vector<std::string> VolumeBook::unresolved() const {
@@ -128,7 +87,7 @@ void VolumeBook::resolved(const std::string& volume, std::string claim) {
 
 bool VolumeBook::asks_for_node(TimePoint now) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
-    const TimePoint due = leaks_at(entry.second);
+    const TimePoint due = entry.second.leaks_at();
     return entry.second.report.outcome == VolumeOutcome::unclear && now >= due && node_asked_ < due;
   });
 }
@@ -136,10 +95,6 @@ bool VolumeBook::asks_for_node(TimePoint now) const {
 void VolumeBook::node_holds(const std::set<std::string>& attachments, TimePoint asked) {
   held_.insert(attachments.begin(), attachments.end());
   node_asked_ = asked;
-}
-
-TimePoint VolumeBook::leaks_at(const Entry& entry) {
-  return entry.unused_since ? *entry.unused_since + leak_hold : TimePoint::max();
 }
 
 VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoint now) const {
@@ -153,7 +108,7 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
     return VolumeOutcome::detaching;
   if (leaked_.contains(entry.attachment.uid)) return VolumeOutcome::leaked;
   if (expect_all_) return VolumeOutcome::detaching;
-  return std::min(now, node_asked_) >= leaks_at(entry) ? VolumeOutcome::leaked : VolumeOutcome::unclear;
+  return std::min(now, node_asked_) >= entry.leaks_at() ? VolumeOutcome::leaked : VolumeOutcome::unclear;
 }
 
 void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
@@ -186,7 +141,11 @@ void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
     report.message = std::move(message);
     if (news) emit_(EventType::volume_waiting, report);
   }
-  if (reattach_limit_ > Duration::zero()) look_elsewhere(use, now);
+  const auto attached_here = [this](const std::string& volume) {
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [&](const auto& entry) { return entry.second.report.volume == volume; });
+  };
+  detached_.look(use, attached_here, now);
 }
 
 bool VolumeBook::all_detached() const {
@@ -218,14 +177,14 @@ std::string VolumeBook::waiting_for() const {
   return all;
 }
 
-bool VolumeBook::is_stuck(const Entry& entry, TimePoint now) const {
-  return limit_ > Duration::zero() && entry.report.outcome == VolumeOutcome::detaching && entry.unused_since &&
-         now >= saturating_add(*entry.unused_since, limit_);
+bool VolumeBook::Entry::is_stuck(Duration limit, TimePoint now) const {
+  return limit > Duration::zero() && report.outcome == VolumeOutcome::detaching && unused_since &&
+         now >= saturating_add(*unused_since, limit);
 }
 
 std::optional<std::string> VolumeBook::past_limit(TimePoint now) const {
   for (const auto& [uid, entry] : entries_)
-    if (is_stuck(entry, now))
+    if (entry.is_stuck(limit_, now))
       return fmt::format(
           "{}{} is still attached to node {} {} s after its last pod was deleted, which is the limit (--volume-limit): "
           "{}; see kubectl describe volumeattachment {}, raise the limit, or wait (--stuck-volume=wait)",
@@ -236,7 +195,7 @@ std::optional<std::string> VolumeBook::past_limit(TimePoint now) const {
 }
 
 TimePoint VolumeBook::next_wake(TimePoint now) const {
-  TimePoint next = reattach_wake_ > now ? reattach_wake_ : TimePoint::max();
+  TimePoint next = detached_.next_wake(now);
   for (const auto& [uid, entry] : entries_) {
     if (!entry.unused_since) continue;
     const Duration hold = entry.report.outcome == VolumeOutcome::detaching ? limit_ : leak_hold;
@@ -271,7 +230,7 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
                                    report.driver, node_, entry.attachment.detach_error),
                        {},
                        {.volumes = {report.attachment}}});
-    if (is_stuck(entry, now))
+    if (entry.is_stuck(limit_, now))
       facts.push_back(
           {reason::volume_stuck,
            subject_of(report),
@@ -286,9 +245,7 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
 }
 
 std::vector<VolumeReport> VolumeBook::reports() const {
-  std::vector<VolumeReport> reports;
-  reports.reserve(detached_.size() + entries_.size());
-  for (const Detached& volume : detached_) reports.push_back(volume.report);
+  std::vector<VolumeReport> reports = detached_.reports();
   for (const auto& [uid, entry] : entries_) reports.push_back(entry.report);
   std::sort(reports.begin(), reports.end(), [](const VolumeReport& a, const VolumeReport& b) {
     return std::tie(a.volume, a.attachment) < std::tie(b.volume, b.attachment);

@@ -14,33 +14,13 @@
 #include <map>
 #include <set>
 
+#include "drain/claim_use.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/observer.hpp"
 #include "drain/reattach.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::drain {
-
-// The claims that the pods of the node use, as "namespace/name".
-struct ClaimUse {
-  std::set<std::string> staying{};  // claims of pods that stay on the node
-  std::set<std::string> leaving{};  // claims of pods that must leave and still exist
-  std::set<std::string> left{};     // claims of pods that were deleted, or that stay but have finished
-  // Claims of pods that must leave or were deleted, if a replacement pod will use the claim again.
-  std::set<std::string> coming_back{};
-};
-// Returns true if the claim in the volume's claimRef may have been deleted and created again under the same name. The
-// caller should then read the claim that has this name now, and call is_volume_of(). Returns false for a volume that is
-// Bound.
-bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume);
-// Returns true if the volume belongs to `claim`. `claim` has the name in the volume's claimRef, but the claimRef may
-// mean a deleted claim of the same name. If `claim` is bound, its binding decides, because pods mount the volume that
-// it names. If it is not bound, no running pod uses it, and the UIDs decide. If a UID is missing, returns true, so that
-// the drain waits for the volume.
-bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim);
-ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods);
-// True if a pod that must leave, or was deleted, has a claim.
-bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods);
 
 class VolumeBook {
  public:
@@ -53,9 +33,11 @@ class VolumeBook {
   // that. `reattach_limit`: how long another node may take to attach a volume that was detached here (reattach.hpp); if
   // it is 0, VolumeAttachments of other nodes are ignored.
   VolumeBook(std::string node, Duration limit, Emit emit, Duration reattach_limit = Duration::zero())
-      : node_(std::move(node)), limit_(limit), reattach_limit_(reattach_limit), emit_(std::move(emit)) {}
-  // Sets the time at which the drain stops waiting until other nodes have attached the detached volumes.
-  void end_reattaching_at(TimePoint until) { reattach_until_ = until; }
+      : node_(std::move(node)), limit_(limit), emit_(emit), detached_(reattach_limit, std::move(emit)) {}
+
+  // The volumes that were detached here, as of the last look().
+  DetachedVolumes& detached() { return detached_; }
+  const DetachedVolumes& detached() const { return detached_; }
 
   // For a drain that continues a run of another process: pods that only that process saw may have used the attached
   // volumes. So the drain also waits for volumes that would count as leaked, except those of expect_leaked().
@@ -91,16 +73,8 @@ class VolumeBook {
   // Calls visit(const VolumeReport&, bool is_stuck) for each attached volume, as of the last look().
   template <class Visit>
   void each_attached(TimePoint now, Visit visit) const {
-    for (const auto& [uid, entry] : entries_) visit(entry.report, is_stuck(entry, now));
+    for (const auto& [uid, entry] : entries_) visit(entry.report, entry.is_stuck(limit_, now));
   }
-  // Calls visit(const VolumeReport&) for each detached volume for which the drain waits until another node has it, as
-  // of the last look().
-  template <class Visit>
-  void each_reattaching(Visit visit) const {
-    for (const Detached& volume : detached_)
-      if (volume.report.reattach == Reattach::waiting) visit(volume.report);
-  }
-  bool any_reattaching() const;
   // True if the drain need not wait for any volume on this node, as of the last look().
   bool all_detached() const;
   // Returns the earliest time from which the drain has been waiting for a volume; max() if it waits for none.
@@ -122,35 +96,18 @@ class VolumeBook {
     VolumeReport report;
     TimePoint seen;
     std::optional<TimePoint> unused_since;
+
+    // Returns the time from which the volume counts as leaked. Does not consider the Node's status; the caller must.
+    // Returns max() while a pod uses the volume or its claim is unknown.
+    TimePoint leaks_at() const { return unused_since ? *unused_since + leak_hold : TimePoint::max(); }
+    bool is_stuck(Duration limit, TimePoint now) const;
   };
-  struct Detached {
-    VolumeReport report;
-    TimePoint at;
-  };
-  struct Other {
-    std::string node;
-    bool attached = false;
-    std::string error;
-  };
-  // Attachments to other nodes. The key is the name of the PersistentVolume and the UID of the VolumeAttachment.
-  using Others = std::map<std::pair<std::string, std::string>, Other>;
+  // A list that was requested after the deletion of this attachment shows it again: etcd was restored from a backup.
   void come_back(const std::string& uid, const std::string& attachment);
-  void other_changed(const std::string& uid, const k8s::VolumeAttachment* attachment);
-  // Returns the attachment of this volume to another node, an attached one if there is one; nullptr if there is none.
-  const Other* elsewhere(const std::string& volume) const;
-  ReattachFacts facts_of(const Detached& volume, const ClaimUse& use, TimePoint now) const;
-  static std::string say_reattach(const VolumeReport& report, const ReattachFacts& facts, const Other* other);
-  void look_elsewhere(const ClaimUse& use, TimePoint now);
-  // Returns the time from which the volume counts as leaked. Does not consider the Node's status; the caller must.
-  // Returns max() while a pod uses the volume or its claim is unknown.
-  static TimePoint leaks_at(const Entry& entry);
   VolumeOutcome judge(const Entry& entry, const ClaimUse& use, TimePoint now) const;
-  bool is_stuck(const Entry& entry, TimePoint now) const;
 
   std::string node_;
   Duration limit_;
-  Duration reattach_limit_;
-  TimePoint reattach_until_ = TimePoint::max();
   Emit emit_;
   bool expect_all_ = false;
   std::map<std::string, Entry> entries_;       // attached volumes; the key is the UID of the VolumeAttachment
@@ -160,10 +117,7 @@ class VolumeBook {
   std::set<std::string> left_;                 // claims of pods that were deleted or had to leave; never removed
   std::set<std::string> held_;  // names of VolumeAttachments that the Node's status has named so far; never removed
   TimePoint node_asked_ = TimePoint::min();
-  std::vector<Detached> detached_;
-  Others others_;                                    // stays empty if reattach_limit_ is 0
-  std::map<std::string, std::string> other_volume_;  // maps the UID of a VolumeAttachment to its PersistentVolume
-  TimePoint reattach_wake_ = TimePoint::max();       // next time at which a wait for another node can change
+  DetachedVolumes detached_;
 };
 
 }  // namespace haulout::drain

@@ -8,12 +8,11 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cli/people/change.hpp"
+#include "drain/controller_guard.hpp"
 #include "drain/cordon.hpp"
 #include "drain/diagnoses.hpp"
-#include "drain/node_diagnoses.hpp"
 #include "drain/options.hpp"
 #include "drain/reasons.hpp"
-#include "drain/replicas.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/objects.hpp"
@@ -93,7 +92,7 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
   static const std::vector<std::string> some_budget{"unseen"}, no_budget;
   drain::Guards guards;
   guards.single_replica = drain::SingleReplica::warn;
-  drain::ControllerBook book(guards);
+  drain::ControllerBook book;
   for (const auto& [owner, controller] : facts.asked.controllers) book.learned(owner, controller, TimePoint());
   std::vector<drain::TrackedPod> tracked;
   for (const Judged& judged : pods) {
@@ -108,7 +107,7 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
   std::vector<drain::TrackedPod*> leaving;
   leaving.reserve(tracked.size());
   for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
-  drain::diagnose_replicas(leaving, book, !facts.budgets_problem, found);
+  drain::diagnose_replicas(leaving, drain::ControllerGuard(guards, book), !facts.budgets_problem, found);
 }
 
 }  // namespace

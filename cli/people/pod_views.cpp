@@ -4,7 +4,6 @@
 
 #include "base/text.hpp"
 #include "drain/budget_book.hpp"
-#include "drain/budget_diagnosis.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/order.hpp"
 #include "drain/reasons.hpp"

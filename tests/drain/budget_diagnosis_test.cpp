@@ -1,4 +1,4 @@
-#include "drain/budget_diagnosis.hpp"
+#include "drain/diagnoses.hpp"
 
 #include <gmock/gmock.h>
 

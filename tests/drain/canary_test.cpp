@@ -1,4 +1,4 @@
-// ControllerBook: canaries and single replicas.
+// ControllerGuard: canaries and single replicas.
 #include "tests/drain/controller_book_fixture.hpp"
 
 namespace haulout::drain::testing {
@@ -35,18 +35,18 @@ TEST_F(BookTest, AReplacementWithoutANodeHoldsForAsLongAsThatLasts) {
   see(homeless(0));
   EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
   EXPECT_EQ(until, now + 30s);
-  EXPECT_TRUE(book->unschedulable(now).empty());
-  EXPECT_EQ(book->next_due(now + 29s), now + 30s);
+  EXPECT_TRUE(guard->unschedulable(now).empty());
+  EXPECT_EQ(next_due(now + 29s), now + 30s);
   now += 30s;
   EXPECT_EQ(held(pod(1)), "ReplacementUnschedulable");
   EXPECT_THAT(message, HasSubstr("pod shop/new-0, cannot be scheduled: 0/3 nodes are available: 3 Insufficient cpu."));
-  ASSERT_EQ(book->unschedulable(now).size(), 1u);
-  EXPECT_EQ(book->unschedulable(now).front().controller->text(), "Deployment shop/web");
+  ASSERT_EQ(guard->unschedulable(now).size(), 1u);
+  EXPECT_EQ(guard->unschedulable(now).front().controller->text(), "Deployment shop/web");
   now += 24h;
   EXPECT_EQ(held(pod(1)), "ReplacementUnschedulable");
   see(replacement(0, false));
   EXPECT_EQ(held(pod(1)), "");
-  EXPECT_TRUE(book->unschedulable(now).empty());
+  EXPECT_TRUE(guard->unschedulable(now).empty());
 }
 
 TEST_F(BookTest, AReplacementWithoutANodeIsToldWithABudgetOfTheControllerAlone) {
@@ -57,17 +57,17 @@ TEST_F(BookTest, AReplacementWithoutANodeIsToldWithABudgetOfTheControllerAlone) 
   now += 1s;
   see(homeless(0));
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
-  EXPECT_TRUE(book->unschedulable(now + 29s).empty());
-  EXPECT_EQ(book->next_due(now + 29s), now + 30s);
+  EXPECT_TRUE(guard->unschedulable(now + 29s).empty());
+  EXPECT_EQ(next_due(now + 29s), now + 30s);
   now += 30s;
-  ASSERT_EQ(book->unschedulable(now).size(), 1u);
-  EXPECT_EQ(book->unschedulable(now).front().pod, "shop/new-0");
+  ASSERT_EQ(guard->unschedulable(now).size(), 1u);
+  EXPECT_EQ(guard->unschedulable(now).front().pod, "shop/new-0");
   see(replacement(0, true));
-  EXPECT_TRUE(book->unschedulable(now).empty());
+  EXPECT_TRUE(guard->unschedulable(now).empty());
 }
 
 TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
-  book.emplace(canary(30s));
+  begin(canary(30s));
   learn("rs-uid", 3);
   for (int i = 0; i < 2; ++i) see(pod(i));
   see(homeless(0));
@@ -81,7 +81,7 @@ TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
 // The replacement of that pod may be older than the drain's first list, so it says nothing about replacements of other
 // pods.
 TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
-  book.emplace(canary(30s));
+  begin(canary(30s));
   learn("rs-uid", 3);
   for (int i = 0; i < 3; ++i) see(pod(i));
   see(terminating(pod(0)));
@@ -98,7 +98,7 @@ TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
 
 // The pod may be the canary of an earlier run, which a restart of the agent has forgotten.
 TEST_F(BookTest, WhileSomethingThatWasLeavingHasAReplacementWithoutANodeNoneFollows) {
-  book.emplace(canary(30s));
+  begin(canary(30s));
   learn("rs-uid", 3);
   for (int i = 0; i < 2; ++i) see(pod(i));
   see(terminating(pod(0)));
@@ -106,10 +106,10 @@ TEST_F(BookTest, WhileSomethingThatWasLeavingHasAReplacementWithoutANodeNoneFoll
   see(homeless(0));
   book->namespace_seen("shop");
   EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
-  EXPECT_EQ(book->next_due(now), now + 30s);
+  EXPECT_EQ(next_due(now), now + 30s);
   now += 30s;
   EXPECT_EQ(held(pod(1)), "ReplacementUnschedulable");
-  EXPECT_THAT(book->unschedulable(now), ::testing::SizeIs(1));
+  EXPECT_THAT(guard->unschedulable(now), ::testing::SizeIs(1));
   see(replacement(0, false));
   EXPECT_EQ(held(pod(1)), "");
 }
@@ -125,11 +125,11 @@ struct SingleCase {
 class SingleTest : public BookTest, public ::testing::WithParamInterface<SingleCase> {};
 TEST_P(SingleTest, IsJudged) {
   const auto& c = GetParam();
-  book.emplace(single(c.option));
+  begin(single(c.option));
   learn("rs-uid", c.replicas, {{std::string(single_replica_annotation), c.of_controller}});
   k8s::Pod asked = pod(0);
   if (*c.of_pod) asked.annotations[std::string(single_replica_annotation)] = c.of_pod;
-  const Decision decision = book->judge({}, asked);
+  const Decision decision = guard->judge({}, asked);
   EXPECT_EQ(decision.verdict, c.verdict) << c.what;
   EXPECT_EQ(decision.reason, c.verdict == Verdict::evict ? "" : "SingleReplica") << c.what;
 }
@@ -151,9 +151,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 // The ReplicaSet may be orphaned and may have another number of replicas by now.
 TEST_F(BookTest, OneWhoseDeploymentIsGoneIsLookedUpByItsReplicaSet) {
-  book.emplace(single(SingleReplica::block));
+  begin(single(SingleReplica::block));
   learn("rs-uid", 1);
-  EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::refuse);
+  EXPECT_EQ(guard->judge({}, pod(0)).verdict, Verdict::refuse);
   Controller gone;
   gone.ns = "shop";
   gone.uid = "deployment-uid";
@@ -165,27 +165,27 @@ TEST_F(BookTest, OneWhoseDeploymentIsGoneIsLookedUpByItsReplicaSet) {
 }
 
 TEST_F(BookTest, OneThatWasNotLookedUpWaitsForThat) {
-  book.emplace(single(SingleReplica::block));
-  EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::park);
+  begin(single(SingleReplica::block));
+  EXPECT_EQ(guard->judge({}, pod(0)).verdict, Verdict::park);
   const auto question = book->next_question(now);
   ASSERT_TRUE(question);
   EXPECT_EQ(question->owner.uid, "rs-uid");
   book->not_answered("rs-uid", now);
   EXPECT_FALSE(book->next_question(now));
-  EXPECT_EQ(book->next_due(now), now + ControllerBook::retry);
+  EXPECT_EQ(next_due(now), now + ControllerBook::retry);
   EXPECT_TRUE(book->next_question(now + ControllerBook::retry));
   learn("rs-uid", 2);
-  EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::evict);
+  EXPECT_EQ(guard->judge({}, pod(0)).verdict, Verdict::evict);
 }
 
 TEST_F(BookTest, WhatOtherFiltersHaveDecidedStands) {
-  book.emplace(single(SingleReplica::block));
+  begin(single(SingleReplica::block));
   learn("rs-uid", 1);
   Decision skipped;
   skipped.verdict = Verdict::skip;
-  EXPECT_EQ(book->judge(skipped, pod(0)).verdict, Verdict::skip);
-  EXPECT_EQ(book->judge({}, terminating(pod(0))).verdict, Verdict::evict);
-  EXPECT_EQ(book->judge({}, owned_by(pod(0), "batch/v1", "Job", "backup", "job-uid")).verdict, Verdict::evict);
+  EXPECT_EQ(guard->judge(skipped, pod(0)).verdict, Verdict::skip);
+  EXPECT_EQ(guard->judge({}, terminating(pod(0))).verdict, Verdict::evict);
+  EXPECT_EQ(guard->judge({}, owned_by(pod(0), "batch/v1", "Job", "backup", "job-uid")).verdict, Verdict::evict);
 }
 
 }  // namespace

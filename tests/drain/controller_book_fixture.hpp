@@ -1,9 +1,10 @@
-// Fixture with a ControllerBook whose facts the test provides. No I/O.
+// Fixture with a ControllerBook whose facts the test provides, and a ControllerGuard that decides by it. No I/O.
 #pragma once
 
 #include <gmock/gmock.h>
 
 #include "drain/controller_book.hpp"
+#include "drain/controller_guard.hpp"
 #include "tests/drain/builders.hpp"
 
 namespace haulout::drain::testing {
@@ -28,9 +29,13 @@ inline Guards single(SingleReplica policy) {
 
 class BookTest : public ::testing::Test {
  protected:
+  void begin(Guards guards) {
+    book.emplace();
+    guard.emplace(guards, *book);
+  }
   // Learns the Deployment shop/web, whose ReplicaSet owns the builders' pods, and shows that many Ready pods of it.
   void make(Guards guards, std::int32_t replicas = 4, std::map<std::string, std::string> annotations = {}) {
-    book.emplace(guards);
+    begin(guards);
     learn("rs-uid", replicas, std::move(annotations));
     for (std::int32_t i = 0; i < replicas; ++i) see(pod(i));
     book->namespace_seen("shop");
@@ -63,11 +68,13 @@ class BookTest : public ::testing::Test {
   void see(const k8s::Pod& seen) { book->pod_changed(seen.uid, &seen, now, wall); }
   void gone(const k8s::Pod& pod) { book->pod_changed(pod.uid, nullptr, now, wall); }
   std::string held(const k8s::Pod& asked) {
-    auto hold = book->held(asked, now);
+    auto hold = guard->held(asked, now);
     message = hold ? hold->message : "";
     until = hold ? hold->until : TimePoint::max();
     return hold ? hold->reason : "";
   }
+  // When the book or the guard has something to do without an event.
+  TimePoint next_due(TimePoint at) const { return std::min(book->next_due(at), guard->next_due(at)); }
   void leave(const k8s::Pod& pod) { book->leaving(pod, true); }
 
   TimePoint now{std::chrono::hours(1)};
@@ -75,6 +82,7 @@ class BookTest : public ::testing::Test {
   std::string message;
   TimePoint until;
   std::optional<ControllerBook> book;
+  std::optional<ControllerGuard> guard;
 };
 
 }  // namespace haulout::drain::testing

@@ -1,4 +1,5 @@
-// ControllerBook: how many pods of a controller may be evicted, and which objects are looked up for that.
+// ControllerBook and ControllerGuard: how many pods of a controller may be evicted, and which objects are looked up for
+// that.
 #include "tests/drain/controller_book_fixture.hpp"
 
 namespace haulout::drain::testing {
@@ -30,11 +31,11 @@ INSTANTIATE_TEST_SUITE_P(All, ShareTest,
                                            ShareCase{"25 %", 5, 0}, ShareCase{"99999999999", 5, 0}));
 
 TEST_F(BookTest, OffItHoldsNothingAndAsksNothing) {
-  book.emplace(Guards());
+  begin(Guards());
   EXPECT_EQ(held(pod(0)), "");
-  EXPECT_EQ(book->judge({}, pod(0)).verdict, Verdict::evict);
+  EXPECT_EQ(guard->judge({}, pod(0)).verdict, Verdict::evict);
   EXPECT_FALSE(book->next_question(now));
-  EXPECT_EQ(book->next_due(now), TimePoint::max());
+  EXPECT_EQ(next_due(now), TimePoint::max());
 }
 
 TEST_F(BookTest, AsManyGoAsMayBeWithoutReplacement) {
@@ -71,7 +72,7 @@ TEST_F(BookTest, APodThatHasVanishedStillLacksAReplacement) {
 // Another client deleted the pod between the plan and this node's drain. Its replacement has been Ready for long.
 TEST_F(BookTest, APodThatWentBeforeWeCountedTakesNothing) {
   for (const std::optional<std::int32_t> replicas : {std::optional(3), std::optional<std::int32_t>()}) {
-    book.emplace(at_most(1));
+    begin(at_most(1));
     learn("rs-uid", replicas);
     see(pod(0));
     leave(pod(0));
@@ -123,7 +124,7 @@ TEST_F(BookTest, AReplacementForAPodThatLeftElsewhereIsNotOurs) {
 
 // Another node was drained before, and a replacement for one of its pods is not Ready yet.
 TEST_F(BookTest, WhatIsStartingWhenWeBeginCounts) {
-  book.emplace(at_most(1));
+  begin(at_most(1));
   learn("rs-uid", 2);
   see(pod(0));
   see(replacement(0, false));
@@ -134,7 +135,7 @@ TEST_F(BookTest, WhatIsStartingWhenWeBeginCounts) {
 }
 
 TEST_F(BookTest, WhatHasBeenBrokenForLongDoesNot) {
-  book.emplace(at_most(1));
+  begin(at_most(1));
   learn("rs-uid", 2);
   see(pod(0));
   k8s::Pod broken = replacement(0, false);
@@ -146,7 +147,7 @@ TEST_F(BookTest, WhatHasBeenBrokenForLongDoesNot) {
 
 // A recovered pod counts as if it had always been Ready. After its eviction it lacks a replacement like any other pod.
 TEST_F(BookTest, WhatHasRecoveredLacksAReplacementOnceItLeaves) {
-  book.emplace(at_most(1));
+  begin(at_most(1));
   learn("rs-uid", 2);
   k8s::Pod sick = pod(0);
   sick.ready = false;
@@ -175,7 +176,7 @@ TEST_F(BookTest, NobodyWaitsForReplacementsByAControllerThatIsGone) {
 
 // An unhealthy pod may leave. It is more likely to recover on another node than on the cordoned one.
 TEST_F(BookTest, WhatIsNotReadyItselfMayGo) {
-  book.emplace(at_most(1));
+  begin(at_most(1));
   learn("rs-uid", 2);
   k8s::Pod starting = pod(0);
   starting.ready = false;
@@ -239,7 +240,7 @@ TEST_F(BookTest, WhatHoldsIsReadAgain) {
   book->learned("late-uid", late, now);
   leave(unknown);
   EXPECT_EQ(held(owned_by(pod(6), "apps/v1", "ReplicaSet", "late-1", "late-uid")), "BlockedByControllerBudget");
-  EXPECT_EQ(book->next_due(now), now + ControllerBook::reread);
+  EXPECT_EQ(next_due(now), now + ControllerBook::reread);
   EXPECT_FALSE(book->next_question(now + ControllerBook::reread - 1s));
   const auto again = book->next_question(now + ControllerBook::reread);
   ASSERT_TRUE(again);
@@ -247,7 +248,7 @@ TEST_F(BookTest, WhatHoldsIsReadAgain) {
 }
 
 TEST_F(BookTest, ItHoldsUntilTheNamespaceWasSeen) {
-  book.emplace(at_most(1));
+  begin(at_most(1));
   learn("rs-uid", 1);
   see(pod(0));
   EXPECT_EQ(held(pod(0)), "ControllerUnknown");

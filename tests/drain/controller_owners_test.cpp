@@ -37,7 +37,7 @@ TEST_F(BookTest, AnOwnerThatChangesHandsTakesItsCountsAlong) {
   now += ControllerBook::reread;
   book->learned("rs-uid", top("web", "other-uid", 4), now);
   EXPECT_FALSE(book->next_question(now)) << "nobody asks for the sake of the old one";
-  EXPECT_EQ(book->next_due(now), TimePoint::max());
+  EXPECT_EQ(next_due(now), TimePoint::max());
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
   see(replacement(0, true));
   EXPECT_EQ(held(pod(1)), "");
@@ -106,10 +106,10 @@ TEST_F(BookTest, WhatSaysLessThanIsKnownIsNoAnswer) {
   const auto late = owned_by(pod(5), "apps/v1", "ReplicaSet", "late-1", "late-uid");
   EXPECT_EQ(held(late), "ControllerUnknown");
   EXPECT_TRUE(book->is_answer("late-uid", not_known(top("late-1", "late-uid", 4)))) << "its pod has to go";
-  EXPECT_FALSE(book->forbidden("late-uid"));
-  EXPECT_TRUE(book->forbidden("late-uid")) << "an authorizer is believed the second time";
-  EXPECT_FALSE(book->forbidden("stranger"));
-  EXPECT_FALSE(book->forbidden("stranger"));
+  EXPECT_FALSE(book->questions().forbidden("late-uid"));
+  EXPECT_TRUE(book->questions().forbidden("late-uid")) << "an authorizer is believed the second time";
+  EXPECT_FALSE(book->questions().forbidden("stranger"));
+  EXPECT_FALSE(book->questions().forbidden("stranger"));
 }
 
 TEST_F(BookTest, AStrangerIsAskedForUntilItAnswersAndNothingIsCountedBefore) {
@@ -119,7 +119,7 @@ TEST_F(BookTest, AStrangerIsAskedForUntilItAnswersAndNothingIsCountedBefore) {
   ASSERT_TRUE(book->next_question(now));
   book->not_answered("new-rs-uid", now);
   EXPECT_FALSE(book->next_question(now));
-  EXPECT_EQ(book->next_due(now), now + ControllerBook::retry);
+  EXPECT_EQ(next_due(now), now + ControllerBook::retry);
   EXPECT_TRUE(book->next_question(now + ControllerBook::retry)) << "its pods may say nothing more";
   learn("new-rs-uid", 5);
   EXPECT_EQ(held(pod(0)), "");
@@ -159,7 +159,7 @@ TEST_F(BookTest, WhatIsWantedNoMoreIsForgiven) {
 }
 
 TEST_F(BookTest, WhatRecoversReplacesNothing) {
-  book.emplace(at_most(1));
+  begin(at_most(1));
   learn("rs-uid", 4);
   for (int i = 0; i < 3; ++i) see(pod(i));
   k8s::Pod broken = pod(3);

@@ -1,5 +1,5 @@
 // The pipeline with a guard of controllers: which pod is evicted after another one was refused, lost or changed.
-#include "drain/controller_book.hpp"
+#include "drain/controller_guard.hpp"
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain::testing {
@@ -15,7 +15,7 @@ class PipelineGuardsTest : public PipelineTest {
   void SetUp() override {
     Guards guards;
     guards.max_unavailable = Share{1, false};
-    book.emplace(guards);
+    guard.emplace(guards, book.emplace());
     Controller controller;
     controller.ns = "shop";
     controller.kind = "Deployment";
@@ -26,7 +26,7 @@ class PipelineGuardsTest : public PipelineTest {
     for (const auto& pod : {a, b}) book->pod_changed(pod.uid, &pod, now, wall);
     book->namespace_seen("shop");
     PipelineOptions options;
-    options.guards = {&*book};
+    options.guards = {&*guard};
     make(options);
     plan({a, b});
     ASSERT_THAT(take(), ElementsAre("a"));
@@ -35,6 +35,7 @@ class PipelineGuardsTest : public PipelineTest {
   const k8s::Pod a = a_pod("a");
   const k8s::Pod b = a_pod("b");
   std::optional<ControllerBook> book;
+  std::optional<ControllerGuard> guard;
 };
 
 TEST_F(PipelineGuardsTest, ARefusedPodLetsItsSiblingGoAtOnce) {

@@ -107,7 +107,7 @@ class ReattachBookTest : public ::testing::Test {
   }
   bool waits() const {
     bool any = false;
-    book.each_reattaching([&](const VolumeReport&) { any = true; });
+    book.detached().each_waited_for([&](const VolumeReport&) { any = true; });
     return any;
   }
 
@@ -187,7 +187,7 @@ TEST_F(ReattachBookTest, WhoseClaimIsNotKnownIsNotWaitedFor) {
 }
 
 TEST_F(ReattachBookTest, NotBeyondTheTimeOfTheDrain) {
-  book.end_reattaching_at(start + 20s);
+  book.detached().end_waits_at(start + 20s);
   detach_here();
   EXPECT_EQ(book.next_wake(now), start + 20s);
   look(20s);

@@ -1,0 +1,80 @@
+#include "drain/budgets_feed.hpp"
+
+#include <set>
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+// How long to retry the list of budgets, for a server that has just started. Without budgets the drain continues more
+// carefully.
+constexpr Duration list_patience = std::chrono::seconds(2);
+// How long the drain relies on a view of budgets that is not connected.
+constexpr Duration trusted_for = std::chrono::minutes(2);
+
+// `listed` contains all budgets. Known budgets that it lacks were deleted.
+void learn(const std::vector<k8s::PodDisruptionBudget>& listed, Pipeline& pipeline, TimePoint now) {
+  std::set<std::string> gone;
+  for (const auto& [uid, budget] : pipeline.book().budgets()) gone.insert(uid);
+  for (const auto& budget : listed) gone.erase(budget.uid);
+  for (const std::string& uid : gone) pipeline.budget_changed(uid, nullptr, now);
+  for (const auto& budget : listed) pipeline.budget_changed(budget.uid, &budget, now);
+}
+
+}  // namespace
+
+asio::awaitable<void> BudgetsFeed::list() {
+  if (session_.options().delete_instead_of_evict) co_return;
+  auto budgets = co_await session_.insist<k8s::List<k8s::PodDisruptionBudget>>(
+      "PodDisruptionBudgets could not be listed",
+      [this](TimePoint limit) {
+        return session_.client().list<k8s::PodDisruptionBudget>({.limit = k8s::usual_page}, limit);
+      },
+      std::nullopt, session_.now() + list_patience);
+  if (budgets) {
+    learn(budgets->items, pipeline_, session_.now());
+    listed_ = *std::move(budgets);
+  } else {
+    pipeline_.set_budgets_visible(false);
+  }
+}
+
+asio::awaitable<void> BudgetsFeed::follow() {
+  k8s::ReflectorOptions options;
+  options.page_size = session_.options().page_size;
+  options.gather_until = [this] { return gathered_at(session_.now(), pipeline_.patience()); };
+  view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
+      session_.client(), session_.rng(), k8s::Kind<k8s::PodDisruptionBudget>::api, options,
+      [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
+        pipeline_.budget_changed(uid, budget, session_.now());
+      },
+      [this] { session_.changed().notify(); });
+  if (listed_) view_->seed(*std::exchange(listed_, std::nullopt));
+  // The view of budgets is optional. Without it each namespace is one lane, and refused evictions are retried from time
+  // to time.
+  co_await view_->run_for_good(std::chrono::minutes(1));
+}
+
+void BudgetsFeed::read_on() {
+  if (view_) view_->read_on();
+}
+
+void BudgetsFeed::look(TaskGroup& group) {
+  const bool seen = view_ && view_->health().synced;
+  if (held_.due(seen && pipeline_.any_held_by_budget(), session_.now())) group.spawn(doubt());
+}
+
+asio::awaitable<void> BudgetsFeed::doubt() {
+  static_cast<void>(co_await view_->look_again());
+}
+
+void BudgetsFeed::watch_health() {
+  if (!view_) return;
+  // A view that has been disconnected for long would show a budget as exhausted that allows disruptions again.
+  const auto& health = view_->health();
+  pipeline_.set_budgets_visible(health.synced &&
+                                (health.connected || session_.now() < health.last_heard + trusted_for));
+}
+
+}  // namespace haulout::drain

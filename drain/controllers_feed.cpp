@@ -1,0 +1,283 @@
+#include "drain/controllers_feed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "drain/controller_guard.hpp"
+#include "drain/controllers.hpp"
+#include "drain/reasons.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+// How long the view of a namespace may collect watch events before it processes them. Replacements take seconds to
+// become Ready, so this delay does not matter, and each replacement causes about four events.
+constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
+
+constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
+
+// The API group of "apps/v1"; empty for the core group.
+std::string group_of(const std::string& api_version) {
+  const auto slash = api_version.find('/');
+  return slash == std::string::npos ? std::string() : api_version.substr(0, slash);
+}
+
+}  // namespace
+
+// Looks up a controller that top_controller() cannot read as an apps workload. Its Scale subresource, if it has one,
+// has the number of replicas. Fails only with errors that may be transient.
+Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::string ns, TimePoint until) {
+  auto known = scalable_.find(owner.api_version);
+  if (known == scalable_.end()) {
+    auto found = co_await session_.insist<std::map<std::string, std::string>>(
+        fmt::format("the resources of {} could not be read", owner.api_version),
+        [&](TimePoint limit) { return session_.client().scalable_resources(owner.api_version, limit); },
+        request_timeout, until);
+    if (!found && k8s::may_heal(found.error())) co_return std::move(found).error();
+    // The server answers 404, without more detail, for an API that it does not serve. Whatever replaced these pods
+    // cannot do so now, so they count as pods of a controller without a Scale.
+    if (!found && k8s::is_not_found(found.error()))
+      co_return without_scale(owner, ns, fmt::format("the API {} is not served", owner.api_version));
+    if (!found) co_return nothing_known_of(owner, ns, found.error().message());
+    known = scalable_.emplace(owner.api_version, *std::move(found)).first;
+  }
+  const auto resource = known->second.find(owner.kind);
+  if (resource == known->second.end())
+    co_return without_scale(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
+  const std::string plural = resource->second;
+  auto scale = co_await session_.insist<k8s::Workload>(
+      fmt::format("the scale of {} {}/{} could not be read", owner.kind, ns, owner.name),
+      [&](TimePoint limit) { return session_.client().get_scale(owner.api_version, plural, ns, owner.name, limit); },
+      request_timeout, until);
+  if (scale && scale->uid == owner.uid) co_return controller_of(owner, ns, *std::move(scale));
+  if (scale || k8s::is_gone(scale.error())) co_return gone_controller(owner, ns);
+  if (k8s::may_heal(scale.error())) co_return std::move(scale).error();
+  std::string why = scale.error().message();
+  if (k8s::is_forbidden(scale.error()))
+    why += fmt::format("; grant verb get on resource {}/scale (API group \"{}\")", plural, group_of(owner.api_version));
+  co_return nothing_known_of(owner, ns, std::move(why));
+}
+
+// Looks up the controller at the top. Sends each request at least once, and repeats it after a transient failure until
+// `until`, or until `others_until` for a Scale. If the Scale still fails then, but `until` has not passed, returns a
+// controller whose number of replicas is unknown. Fails with errors that may be transient, and with 403 if a
+// Deployment, ReplicaSet or StatefulSet may not be read.
+Task<Controller> ControllersFeed::find(ControllerQuestion question, TimePoint until, TimePoint others_until) {
+  const std::string ns = question.ns;
+  k8s::OwnerReference last = question.owner;
+  auto top = co_await top_controller(question.owner, ns, [&](const k8s::OwnerReference& owner) {
+    last = owner;
+    return session_.insist<k8s::Workload>(
+        fmt::format("{} {}/{} could not be read", owner.kind, ns, owner.name),
+        [this, owner, ns](TimePoint limit) {
+          return session_.client().get_workload(owner.kind, ns, owner.name, limit);
+        },
+        request_timeout, until);
+  });
+  if (!top) {
+    if (k8s::is_forbidden(top.error()) || k8s::may_heal(top.error())) co_return std::move(top).error();
+    co_return nothing_known_of(last, ns, top.error().message());
+  }
+  if (top->controller) co_return *std::move(top->controller);
+  auto scaled = co_await find_scale(top->owner, ns, std::min(until, others_until));
+  if (!scaled && k8s::may_heal(scaled.error()) && session_.now() < until)
+    scaled = nothing_known_of(top->owner, ns, scaled.error().message());
+  if (scaled && scaled->cannot_scale && top->below) co_return *std::move(top->below);
+  co_return scaled;
+}
+
+asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool anew) {
+  if (!guard_.guards().any()) co_return true;
+  std::set<std::string> asked;
+  const TimePoint limit = session_.now() + patience_with_others;
+  for (const k8s::Pod& pod : pods) {
+    if (!ControllerBook::guarded(pod)) continue;
+    const bool known = book_.of(pod) != nullptr;
+    if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
+    if (by_policy_(pod).verdict != Verdict::evict) continue;
+    const k8s::OwnerReference owner = *pod.controller;
+    asked.insert(owner.uid);
+    auto controller = co_await find({owner, pod.ns}, known ? limit : TimePoint::max(), known ? session_.now() : limit);
+    // The answer from the planning stage stays valid, and the main loop asks again.
+    if (!controller && known) continue;
+    if (!controller && k8s::is_forbidden(controller.error())) {
+      if (guard_.guards().follows_pods()) {
+        k8s::ResourceAttributes right;
+        right.verb = "get";
+        right.group = "apps";
+        right.resource = "deployments, replicasets, statefulsets";
+        co_return session_.ending().lacks_right(session_.node_name(), right, what_for);
+      }
+      controller = nothing_known_of(owner, pod.ns,
+                                    controller.error().message() +
+                                        "; grant verb get on resources deployments, "
+                                        "replicasets and statefulsets (API group \"apps\")");
+    }
+    if (!controller)
+      co_return session_.ending().give_up(controller.error(),
+                                          fmt::format("the controller of pod {} could not be read", pod.key()));
+    if (!known || book_.is_answer(owner.uid, *controller))
+      book_.learned(owner.uid, *std::move(controller), session_.now());
+  }
+  co_return true;
+}
+
+asio::awaitable<bool> ControllersFeed::list_pods() {
+  if (!guard_.guards().follows_pods() || session_.options().dry_run != DryRunMode::none) co_return true;
+  std::set<std::string> namespaces;
+  for (const auto& [uid, tracked] : pipeline_.pods())
+    if (tracked.state != PodState::left && ControllerBook::guarded(tracked.pod)) namespaces.insert(tracked.pod.ns);
+  for (const std::string& ns : namespaces) {
+    k8s::ListOptions options;
+    options.ns = ns;
+    options.limit = session_.options().page_size;
+    const std::string what = "the pods of namespace " + ns + " could not be listed";
+    auto pods = co_await session_.insist<k8s::List<k8s::Pod>>(
+        what, [&](TimePoint limit) { return session_.client().list<k8s::Pod>(options, limit); });
+    if (!pods && k8s::is_forbidden(pods.error())) {
+      k8s::ResourceAttributes right;
+      right.verb = "list";
+      right.resource = "pods";
+      right.ns = ns;
+      co_return session_.ending().lacks_right(session_.node_name(), right, what_for);
+    }
+    if (!pods) co_return session_.ending().give_up(pods.error(), what);
+    std::erase_if(pods->items, [](const k8s::Pod& pod) { return !ControllerBook::guarded(pod); });
+    for (const k8s::Pod& pod : pods->items)
+      book_.pod_changed(pod.uid, &pod, session_.now(), session_.client().server_now());
+    book_.namespace_seen(ns);
+    listed_[ns] = *std::move(pods);
+  }
+  // Looks up new ReplicaSets of these controllers, each only once here. The main loop asks again after a failure.
+  std::set<std::string> asked;
+  for (auto question = book_.next_question(session_.now()); question && asked.insert(question->owner.uid).second;
+       question = book_.next_question(session_.now()))
+    co_await resolve(*question);
+  co_return true;
+}
+
+void ControllersFeed::look(TaskGroup& group) {
+  if (!guard_.guards().any()) return;
+  if (!resolver_.runs() && book_.next_question(session_.now())) resolver_.start(group, resolve_all());
+  if (!guard_.guards().follows_pods()) return;
+  for (const TrackedPod* tracked : pipeline_.leaving()) {
+    if (views_.contains(tracked->pod.ns) || !ControllerBook::guarded(tracked->pod)) continue;
+    views_[tracked->pod.ns];
+    group.spawn(follow(tracked->pod.ns));
+  }
+}
+
+// Runs beside the main loop. Looks up new controllers, and reads the controllers again whose pods a guard holds.
+asio::awaitable<void> ControllersFeed::resolve_all() {
+  while (const auto question = book_.next_question(session_.now())) {
+    co_await resolve(*question);
+    tell_pipeline();
+  }
+  session_.changed().notify();
+}
+
+// Asks only once, so that an API that fails does not delay the look-ups of other controllers.
+asio::awaitable<void> ControllersFeed::resolve(ControllerQuestion question) {
+  const std::string& owner_uid = question.owner.uid;
+  auto controller = co_await find(question, session_.now(), session_.now());
+  if (!controller && k8s::is_forbidden(controller.error()) && book_.questions().forbidden(owner_uid))
+    controller = nothing_known_of(question.owner, question.ns, controller.error().message());
+  if (controller && book_.is_answer(owner_uid, *controller)) {
+    book_.learned(owner_uid, *std::move(controller), session_.now());
+  } else {
+    book_.not_answered(owner_uid, session_.now());
+  }
+}
+
+void ControllersFeed::tell_pipeline() {
+  pipeline_.guards_changed();
+  session_.changed().notify();
+}
+
+asio::awaitable<void> ControllersFeed::follow(std::string ns) {
+  k8s::ReflectorOptions options;
+  options.ns = ns;
+  options.page_size = session_.options().page_size;
+  options.gather_until = [this] { return gathered_at(session_.now(), namespaces_patience); };
+  auto& view = views_[ns];
+  view = std::make_unique<k8s::Reflector<k8s::Pod>>(
+      session_.client(), session_.rng(), k8s::Kind<k8s::Pod>::api, options,
+      [this](const std::string& uid, const k8s::Pod* pod) {
+        book_.pod_changed(uid, pod, session_.now(), session_.client().server_now());
+      },
+      [this, ns] {
+        if (views_[ns]->health().synced) book_.namespace_seen(ns);
+        tell_pipeline();
+      });
+  view->keep_only([](const k8s::Pod& pod) { return ControllerBook::guarded(pod); });
+  if (const auto listed = listed_.find(ns); listed != listed_.end()) {
+    view->seed(std::move(listed->second));
+    listed_.erase(listed);
+  }
+  co_await view->run_for_good(std::chrono::seconds(30));
+}
+
+void ControllersFeed::forget_pods() {
+  listed_.clear();
+  book_.forget_pods();
+}
+
+// After etcd was restored from a backup, a watch may have lost events, and would never report that a replacement is
+// Ready.
+void ControllersFeed::look_at_held(TaskGroup& group) {
+  if (held_.due(!views_.empty() && pipeline_.any_held_by_guard(), session_.now())) group.spawn(doubt());
+}
+
+asio::awaitable<void> ControllersFeed::doubt() {
+  for (const std::string& ns : pipeline_.namespaces_held_by_guards()) {
+    const auto view = views_.find(ns);
+    if (view != views_.end() && view->second && view->second->health().synced)
+      static_cast<void>(co_await view->second->look_again());
+  }
+}
+
+TimePoint ControllersFeed::next_wake(TimePoint at) const {
+  return std::min({book_.next_due(at), guard_.next_due(at), held_.next()});
+}
+
+// Returns the UIDs of the controller's pods that wait to be evicted.
+std::vector<std::string> ControllersFeed::held_of(const Controller& controller) const {
+  std::vector<std::string> held;
+  for (const auto& [uid, tracked] : pipeline_.pods()) {
+    if (!is_held(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
+    const Controller* of_pod = book_.of(tracked.pod);
+    if (of_pod && of_pod->uid == controller.uid) held.push_back(uid);
+  }
+  return held;
+}
+
+void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
+  for (const auto& found : guard_.unschedulable(session_.now()))
+    facts.push_back(
+        {reason::replacement_unschedulable,
+         found.controller->text(),
+         fmt::format("its replacement, pod {}, cannot be scheduled: {}; until then {}; add capacity, or change the "
+                     "pod's requests",
+                     found.pod, found.message,
+                     guard_.guards().canary > Duration::zero() ? "no further pod of it is evicted"
+                                                               : "it counts against --max-unavailable-per-controller"),
+         {},
+         {.pods = held_of(*found.controller)}});
+  for (const auto& [ns, view] : views_) {
+    if (!view || !view->health().error || !k8s::is_forbidden(*view->health().error)) continue;
+    facts.push_back(
+        {reason::right_missing,
+         "pods of namespace " + ns,
+         fmt::format(
+             "the drain cannot see replacements: {}; grant verbs list and watch on resource pods (API group \"\")",
+             view->health().error->message()),
+         {}});
+  }
+  if (guard_.guards().any()) diagnose_replicas(pipeline_.leaving(), guard_, pipeline_.book().visible(), facts);
+}
+
+}  // namespace haulout::drain

@@ -1,0 +1,68 @@
+// The feed of the guards (guards.hpp): the controllers of the pods that leave, their pods on other nodes by namespace,
+// and the diagnoses about them. It sends only the requests that the enabled guards need, and none if all guards are
+// off. Borrows session, pipeline, book and guard.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "drain/controller_book.hpp"
+#include "drain/controller_guard.hpp"
+#include "drain/diagnoses.hpp"
+#include "drain/feed.hpp"
+#include "drain/pipeline.hpp"
+#include "drain/session.hpp"
+#include "k8s/reflector.hpp"
+
+namespace haulout::drain {
+
+class ControllersFeed {
+ public:
+  // `by_policy` returns what policy decides about a pod, without guards.
+  ControllersFeed(Session& session, Pipeline& pipeline, ControllerBook& book, ControllerGuard& guard,
+                  Pipeline::Decide by_policy)
+      : session_(session), pipeline_(pipeline), book_(book), guard_(guard), by_policy_(std::move(by_policy)) {}
+
+  // Looks up the controllers of the pods that policy evicts. With `anew` it reads known controllers again, because they
+  // may have been scaled since. Returns false if the drain has ended, because the guards need a right that is missing
+  // or because a controller could not be read. Cancellable.
+  boost::asio::awaitable<bool> look_up(std::vector<k8s::Pod> pods, bool anew);
+  // Lists the pods in the namespaces of the controllers. Returns false if the drain has ended. Cancellable.
+  boost::asio::awaitable<bool> list_pods();
+  // Forgets the pods that were listed, because the plan is made again.
+  void forget_pods();
+
+  // Starts the look-ups that are due, and the views of namespaces that are missing.
+  void look(TaskGroup& group);
+  // Lists pods again if a guard has held others for long.
+  void look_at_held(TaskGroup& group);
+  void close() { views_.clear(); }
+  void diagnose(std::vector<DiagnosisFact>& facts) const;
+  TimePoint next_wake(TimePoint at) const;
+
+ private:
+  Task<Controller> find(ControllerQuestion question, TimePoint until, TimePoint others_until);
+  Task<Controller> find_scale(k8s::OwnerReference owner, std::string ns, TimePoint until);
+  boost::asio::awaitable<void> resolve_all();
+  boost::asio::awaitable<void> resolve(ControllerQuestion question);
+  boost::asio::awaitable<void> follow(std::string ns);
+  boost::asio::awaitable<void> doubt();
+  void tell_pipeline();
+  std::vector<std::string> held_of(const Controller& controller) const;
+
+  Session& session_;
+  Pipeline& pipeline_;
+  ControllerBook& book_;
+  ControllerGuard& guard_;
+  Pipeline::Decide by_policy_;
+  std::map<std::string, k8s::List<k8s::Pod>> listed_;                   // listed pods with controllers, by namespace
+  std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural names by API version, then by kind
+  std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> views_;  // by namespace
+  SingleTask resolver_;
+  HeldLong held_;  // pods held by a guard
+};
+
+}  // namespace haulout::drain

@@ -1,0 +1,147 @@
+#include "drain/eviction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "drain/text.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+// Longer than the 10 s for which the server retries after conflicts on a budget or between pods of the same name.
+// Shorter than the server's own limit of 60 s.
+constexpr Duration evict_timeout = std::chrono::seconds(34);
+// How often the drain checks what no event reports, such as a protection that expires or a wall clock that jumps.
+constexpr Duration look_interval = std::chrono::seconds(15);
+// While many pods are left, events trigger look_around() at most this often. Nothing urgent depends on it.
+constexpr Duration glance = std::chrono::milliseconds(200);
+// A pod counts as terminating for too long one second after the limit, as in kubectl.
+constexpr Duration overdue_margin = std::chrono::seconds(1);
+
+}  // namespace
+
+Task<> request_removal(Session& session, std::string uid, std::string ns, std::string name) {
+  k8s::DeleteOptions options;
+  options.uid = std::move(uid);
+  options.grace_seconds = session.options().grace_seconds;
+  options.write.dry_run = session.options().dry_run == DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
+  const TimePoint limit = session.within(evict_timeout);
+  if (session.options().delete_instead_of_evict)
+    co_return co_await session.client().delete_pod(ns, name, options, limit);
+  co_return co_await session.client().evict(ns, name, options, limit);
+}
+
+asio::awaitable<void> Eviction::run() {
+  // Raises diagnoses for what the plan could not find out, before the loop acts.
+  findings_.update(proof_.facts());
+  co_await with_task_group([this](TaskGroup& group) { return loop(group); });
+}
+
+asio::awaitable<void> Eviction::loop(TaskGroup& group) {
+  group.spawn(feeds_.pods.follow());
+  if (!session_.options().delete_instead_of_evict) group.spawn(feeds_.budgets.follow());
+  group.spawn(feeds_.node.follow());
+  TimePoint looked_at{};
+  TimePoint look_at{};
+  while (!session_.ending().has_come()) {
+    if (session_.now() >= look_at || !pipeline_.unhurried()) pipeline_.time_passed(session_.now());
+    feeds_.budgets.watch_health();
+    feeds_.pods.watch_health();
+    feeds_.volumes.take_turns();
+    feeds_.node.look(group);
+    if (!feeds_.node.in_doubt())
+      for (const k8s::Pod& pod : pipeline_.take_evictions(session_.now()))
+        group.spawn(evict(pod.uid, pod.ns, pod.name));
+    if (session_.now() >= look_at || pipeline_.few_left()) {
+      look_around(group);
+      if (session_.ending().has_come()) co_return;
+      looked_at = session_.now();
+      look_at = next_wake();
+    }
+    hurry_views();
+    const TimePoint wake = pipeline_.unhurried() ? look_at : std::min(look_at, pipeline_.next_wake(session_.now()));
+    const bool news = co_await session_.changed().wait_until(session_.clock(), wake);
+    if (news) look_at = std::min(look_at, looked_at + glance);
+  }
+}
+
+asio::awaitable<void> Eviction::evict(std::string uid, std::string ns, std::string name) {
+  const Result<> answer = co_await request_removal(session_, uid, ns, name);
+  pipeline_.answered(uid, answer, session_.now(), session_.wall_now());
+  session_.changed().notify();
+}
+
+void Eviction::look_around(TaskGroup& group) {
+  feeds_.pods.look(group);
+  feeds_.budgets.look(group);
+  feeds_.controllers.look_at_held(group);
+  feeds_.volumes.look(group);
+  feeds_.controllers.look(group);
+  findings_.look(group);
+  findings_.update(proof_.facts());
+  conclude();
+  if (!session_.ending().has_come()) proof_.look(group);
+}
+
+// A response may have made watch events urgent that the views still leave unread.
+void Eviction::hurry_views() {
+  const Duration patience = pipeline_.patience();
+  const Duration before = std::exchange(patience_, patience);
+  // With zero patience this always calls read_on(): a view may have begun to wait since the last call. On a view that
+  // does not wait, read_on() has no effect.
+  if (patience > Duration::zero() && patience >= before) return;
+  feeds_.pods.read_on();
+  feeds_.budgets.read_on();
+}
+
+void Eviction::conclude() {
+  if (feeds_.node.gone()) {
+    session_.ending().end(Outcome::node_gone,
+                          "the Node was deleted, or replaced by another of the same name, during the drain");
+  } else if (pipeline_.hopeless()) {
+    std::string first;
+    for (const PodReport& pod : pipeline_.reports())
+      if (pod.outcome == PodOutcome::waiting && first.empty())
+        first = fmt::format("pod {}: {}", pod.key(), pod.message);
+    session_.ending().end(Outcome::failed, "the server rejects the remaining evictions: " + first);
+  } else if (session_.now() >= session_.deadline()) {
+    const Progress progress = pipeline_.progress();
+    const std::size_t left = progress.to_evict - progress.vanished;
+    std::string why = "the deadline passed ";
+    if (left > 0)
+      why += fmt::format("with {} left", pods(left));
+    else if (feeds_.volumes.clear())
+      why += "before emptiness was proved" + proof_.why_not_over();
+    else
+      why += "before all volumes were detached: " + feeds_.volumes.book().waiting_for();
+    session_.ending().end(Outcome::blocked, std::move(why));
+  }
+}
+
+// The earliest time at which policy skips a terminating pod as overdue (`skip_terminating_after`). No watch event
+// reports that.
+TimePoint Eviction::overdue_at() const {
+  TimePoint next = TimePoint::max();
+  const auto& limit = session_.options().policy.skip_terminating_after;
+  if (!limit) return next;
+  const WallTime wall = session_.client().server_now();
+  for (const TrackedPod* tracked : pipeline_.leaving()) {
+    if (tracked->state != PodState::terminating || !tracked->pod.deletion_timestamp) continue;
+    const Duration left = *limit - Duration(wall - *tracked->pod.deletion_timestamp);
+    // `left` is negative if the wall clock has passed that time after policy was applied.
+    next = std::min(next, saturating_add(session_.now(), std::max(left, Duration::zero()) + overdue_margin));
+  }
+  return next;
+}
+
+TimePoint Eviction::next_wake() const {
+  const TimePoint at = session_.now();
+  return std::min({session_.deadline(), at + look_interval, overdue_at(), pipeline_.next_wake(at),
+                   feeds_.pods.next_wake(at), feeds_.budgets.next_wake(), feeds_.controllers.next_wake(at),
+                   feeds_.volumes.next_wake(at), findings_.next_wake(at), proof_.next_wake(at)});
+}
+
+}  // namespace haulout::drain

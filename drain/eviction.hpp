@@ -1,0 +1,51 @@
+// From the first eviction to the outcome: a loop that wakes on events and decides on the current state. The feeds, the
+// proof of the end and the questions of the diagnoses run beside it. Borrows session, pipeline, cordon, feeds and
+// findings.
+#pragma once
+
+#include <string>
+
+#include "drain/cordon_keeper.hpp"
+#include "drain/end_proof.hpp"
+#include "drain/feeds.hpp"
+#include "drain/findings.hpp"
+#include "drain/pipeline.hpp"
+#include "drain/session.hpp"
+
+namespace haulout::drain {
+
+// Sends one eviction, or a deletion if `delete_instead_of_evict` is set. One attempt. Cancellable.
+Task<> request_removal(Session& session, std::string uid, std::string ns, std::string name);
+
+class Eviction {
+ public:
+  Eviction(Session& session, Pipeline& pipeline, const CordonKeeper& cordon, Feeds feeds, Findings& findings)
+      : session_(session),
+        pipeline_(pipeline),
+        feeds_(feeds),
+        findings_(findings),
+        proof_(session, pipeline, cordon, feeds) {}
+
+  // Returns when the drain has ended. Cancellable.
+  boost::asio::awaitable<void> run();
+
+ private:
+  boost::asio::awaitable<void> loop(TaskGroup& group);
+  boost::asio::awaitable<void> evict(std::string uid, std::string ns, std::string name);
+  // Runs the checks that look at every pod. May end the drain.
+  void look_around(TaskGroup& group);
+  void hurry_views();
+  // Ends the drain if it cannot succeed any more.
+  void conclude();
+  TimePoint overdue_at() const;
+  TimePoint next_wake() const;
+
+  Session& session_;
+  Pipeline& pipeline_;
+  Feeds feeds_;
+  Findings& findings_;
+  EndProof proof_;
+  Duration patience_{};  // the value when hurry_views() was called last
+};
+
+}  // namespace haulout::drain

@@ -1,0 +1,20 @@
+// All feeds of a drain. Borrowed.
+#pragma once
+
+#include "drain/budgets_feed.hpp"
+#include "drain/controllers_feed.hpp"
+#include "drain/node_feed.hpp"
+#include "drain/pods_feed.hpp"
+#include "drain/volumes_feed.hpp"
+
+namespace haulout::drain {
+
+struct Feeds {
+  NodeFeed& node;
+  PodsFeed& pods;
+  BudgetsFeed& budgets;
+  ControllersFeed& controllers;
+  VolumesFeed& volumes;
+};
+
+}  // namespace haulout::drain

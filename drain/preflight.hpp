@@ -1,0 +1,52 @@
+// What is checked before the drain changes anything: reads the node and its pods, makes the plan, and checks policy,
+// rights and, if asked for, whether the pods that must leave fit on other nodes. Makes the plan again before the first
+// eviction if it is old by then. Borrows session, pipeline, feeds and the others.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "drain/feeds.hpp"
+#include "drain/pipeline.hpp"
+#include "drain/pod_filter.hpp"
+#include "drain/session.hpp"
+#include "placement/pod_fit.hpp"
+
+namespace haulout::drain {
+
+class Preflight {
+ public:
+  // Fills `daemon_sets`, by which policy decides about pods.
+  Preflight(Session& session, Pipeline& pipeline, Feeds feeds, VolumeBook& volumes, DaemonSetStates& daemon_sets)
+      : session_(session), pipeline_(pipeline), feeds_(feeds), volumes_(volumes), daemon_sets_(daemon_sets) {}
+
+  // Returns false if the drain has ended. Cancellable.
+  boost::asio::awaitable<bool> run();
+  // True if the plan is so new that the eviction may begin with it.
+  bool holds() const;
+  // Makes the plan again. Other nodes were drained since it was made: pods may have been deleted, recreated under the
+  // same names, or protected. Returns false if the drain has ended. Cancellable.
+  boost::asio::awaitable<bool> run_again();
+  // What the fit check found. Empty unless it was asked for.
+  const std::vector<placement::PodFit>& fits() const { return fits_; }
+
+ private:
+  Task<k8s::Node> first_contact();
+  boost::asio::awaitable<void> look_up_daemon_sets(std::vector<k8s::Pod> pods);
+  boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes);
+  boost::asio::awaitable<bool> review_permissions();
+  bool refuse_by_policy();
+  boost::asio::awaitable<bool> check_fit();
+  bool continues_run(const k8s::Node& node) const;
+
+  Session& session_;
+  Pipeline& pipeline_;
+  Feeds feeds_;
+  VolumeBook& volumes_;
+  DaemonSetStates& daemon_sets_;
+  std::vector<placement::PodFit> fits_;
+  TimePoint planned_at_{};
+};
+
+}  // namespace haulout::drain

@@ -1,0 +1,170 @@
+// What all parts of one drain share: client, clock, random numbers, options, the deadline, the observer, and how the
+// drain has ended. One Session lives as long as its Drain, and all other parts borrow it. Single-threaded.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "drain/observer.hpp"
+#include "drain/options.hpp"
+#include "drain/report.hpp"
+#include "k8s/client.hpp"
+#include "k8s/patience.hpp"
+#include "k8s/status.hpp"
+#include "retry/backoff.hpp"
+#include "retry/notifier.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::drain {
+
+// Limit of a single request. A list has a limit for each of its pages instead (k8s::longest_page).
+inline constexpr Duration request_timeout = std::chrono::seconds(40);
+// How long the plan waits for optional information that cannot be read. After that the drain goes on without it.
+inline constexpr Duration patience_with_others = std::chrono::minutes(1);
+// How long a request that the drain depends on may fail before that is reported.
+inline constexpr Duration worth_a_word = std::chrono::seconds(5);
+
+// How a drain has ended, if it has. The functions that end it return false, as the stages of a drain do. If it is ended
+// again, the last call counts.
+class Ending {
+ public:
+  explicit Ending(Clock& clock) : clock_(clock) {}
+
+  bool end(Outcome outcome, std::string message, std::optional<Error> error = {});
+  // Ends the drain as `failed` because of this error.
+  bool fail(const Error& error, std::string_view what);
+  // Ends the drain after a request failed for good. If waiting might have resolved the failure, only the deadline
+  // stopped the retries, and the outcome is `blocked`. Otherwise it is `failed`.
+  bool give_up(const Error& error, std::string_view what);
+  // Ends the drain because a right is missing. `what` is what the drain may not do.
+  bool lacks_right(const std::string& node, const k8s::ResourceAttributes& right, std::string_view what);
+  // Adds to the message of a drain that has ended.
+  void add(std::string_view text) { message_ += text; }
+
+  bool has_come() const { return outcome_.has_value(); }
+  bool is(Outcome outcome) const { return outcome_ == outcome; }
+  const std::string& message() const { return message_; }
+  // Writes outcome, message, error and time. A drain that has not ended counts as cancelled now.
+  void write_to(Report& report) const;
+
+ private:
+  Clock& clock_;
+  std::optional<Outcome> outcome_;
+  std::string message_;
+  WallTime at_{};
+  std::optional<Error> error_;
+  bool connection_failed_ = false;
+};
+
+class Session {
+ public:
+  // Borrows client, rng and observer.
+  Session(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
+
+  k8s::Client& client() const { return client_; }
+  Clock& clock() const { return client_.clock(); }
+  Rng& rng() const { return rng_; }
+  const Options& options() const { return options_; }
+  const std::string& node_name() const { return node_name_; }
+  Ending& ending() { return ending_; }
+  const Ending& ending() const { return ending_; }
+
+  TimePoint now() const { return clock().now(); }
+  WallTime wall_now() const { return clock().wall_now(); }
+  TimePoint deadline() const { return deadline_; }
+  TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
+  // Returns true if the drain's own deadline ended the request. Such an error says nothing about the server.
+  bool cut_off(const Error& error) const { return error.code() == Errc::timeout && now() >= deadline_; }
+  // Starts the clock of the report and of the timeout.
+  void start_time();
+  WallTime started_at() const { return started_at_; }
+  // Replaces the deadline: a drain that has ended gets this much time for a last request.
+  void allow(Duration duration) { deadline_ = saturating_add(now(), duration); }
+
+  // Wakes the loop of the eviction. Valid after open().
+  Notifier& changed() { return *changed_; }
+  void open(boost::asio::any_io_executor executor) { changed_ = std::make_unique<Notifier>(std::move(executor)); }
+
+  // Each event has the progress that `progress` returns at that time.
+  void set_progress(std::function<Progress()> progress) { progress_ = std::move(progress); }
+  void emit(EventType type, std::string message = {});
+  void emit(EventType type, const PodReport& pod, std::string message = {});
+  void emit(EventType type, const Diagnosis& diagnosis);
+  void emit(EventType type, const VolumeReport& volume);
+
+  // Sends a request and repeats it with backoff while its failure may be transient. Stops at the deadline of the drain
+  // or at `limit`, whichever comes first, and returns the last failure. Sends the request at least once, even if that
+  // time has passed. Near the end it halves its waits, so that it uses the time that is left. Repeats the first 403,
+  // because an authorizer that has just started may refuse wrongly, and returns the second one. Each attempt may take
+  // `timeout`, or until the deadline if `timeout` is unset. If failures continue, they are reported to the observer
+  // with `what`, a sentence that says what has failed (Trouble). Cancellable.
+  template <class T>
+  Task<T> insist(std::string what, std::function<Task<T>(TimePoint)> request, std::optional<Duration> timeout = {},
+                 TimePoint limit = TimePoint::max());
+
+ private:
+  void send(Event event);
+
+  k8s::Client& client_;
+  Rng& rng_;
+  DrainObserver& observer_;
+  Options options_;
+  std::string node_name_;
+  TimePoint deadline_ = TimePoint::max();
+  WallTime started_at_;
+  Ending ending_;
+  std::unique_ptr<Notifier> changed_;
+  std::function<Progress()> progress_;
+};
+
+// Reports a request that fails repeatedly: once it has failed for a while, and again when it has succeeded or is given
+// up.
+class Trouble {
+ public:
+  Trouble(Session& session, std::string what) : session_(session), what_(std::move(what)), since_(session.now()) {}
+  void tell(const Error& error) { tell(error.message()); }
+  void tell(const std::string& why);
+  void over() const;
+
+ private:
+  Session& session_;
+  std::string what_;
+  TimePoint since_;
+  std::string told_;
+};
+
+template <class T>
+Task<T> Session::insist(std::string what, std::function<Task<T>(TimePoint)> request, std::optional<Duration> timeout,
+                        TimePoint limit) {
+  using std::chrono::milliseconds, std::chrono::seconds;
+  Backoff backoff({milliseconds(200), 2.0, seconds(10), BackoffOptions::Jitter::full});
+  Backoff slow_backoff({seconds(1), 2.0, seconds(60), BackoffOptions::Jitter::equal});
+  unsigned refusals = 0;
+  Trouble trouble(*this, std::move(what));
+  for (;;) {
+    auto answer = co_await request(timeout ? within(*timeout) : deadline_);
+    const bool cold = !answer && k8s::is_forbidden(answer.error()) && ++refusals < 2;
+    if (answer || (!cold && !k8s::may_heal(answer.error()))) {
+      trouble.over();
+      co_return answer;
+    }
+    const Error& error = answer.error();
+    Duration delay = (k8s::is_about_credentials(error) ? slow_backoff : backoff).next(rng_, error.retry_after);
+    if (cold) delay = std::max<Duration>(delay, milliseconds(500));
+    const Duration left = std::min(deadline_, limit) - now();
+    if (delay >= left) {
+      delay = left / 2;
+      if (delay < milliseconds(100)) {
+        trouble.over();
+        co_return answer;
+      }
+    }
+    trouble.tell(error);
+    co_await clock().sleep_until(now() + delay);
+  }
+}
+
+}  // namespace haulout::drain
