@@ -8,7 +8,6 @@ MOST_METHODS, MOST_MEMBERS = 25, 20
 
 # class -> (methods, members, why)
 EXCEPTIONS = {
-    "Agent::Impl": (116, 50, "to become a class for each state and a view of the Node"),
     "Drain::Impl": (112, 62, "to become a session that owns a feed for nodes, pods, budgets, volumes and guards"),
     "Pipeline": (89, 23, "one state machine without I/O: each answer, event and question of a drain is a method"),
     "Cluster": (49, 1, "the front of the simulated cluster for tests"),
