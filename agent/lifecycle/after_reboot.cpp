@@ -25,9 +25,9 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
   if (!*complete)
     co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not come to its end yet"};
   TimePoint later = TimePoint::max();
-  if (const auto foreign = context.mirror.foreign_boot(later))
+  if (const auto foreign = context.view.foreign_boot(later))
     co_return Condition{.reason = foreign->reason, .message = foreign->message};
-  if (!context.mirror.kubelet_reports_this_boot())
+  if (!context.view.kubelet_reports_this_boot())
     co_return Condition{.reason = reason::node_not_ready,
                         .message = "the kubelet has not reported this boot Ready yet"};
   if (record.to.empty()) co_return Condition{.well = true};

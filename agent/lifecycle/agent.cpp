@@ -2,18 +2,69 @@
 
 #include "agent/lifecycle/after_reboot.hpp"
 #include "agent/lifecycle/draining.hpp"
-#include "agent/lifecycle/duties.hpp"
+#include "agent/lifecycle/load_balancers.hpp"
 #include "agent/lifecycle/node_writer.hpp"
 #include "agent/lifecycle/rebooting.hpp"
 #include "agent/lifecycle/waiting.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "base/scope_exit.hpp"
+#include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
+
+// Waits until the kubelet has reported the current boot Ready.
+asio::awaitable<void> kubelet_is_back(const Context& context) {
+  while (!context.activity.must_reload() && !context.view.kubelet_reports_this_boot()) {
+    co_await context.writer.show(reason::node_not_ready, "the kubelet has not reported this boot Ready yet");
+    co_await context.activity.wait(context.within(look_interval));
+  }
+}
+
+asio::awaitable<void> undo_cordon(const Context& context) {
+  Backoff backoff(patience);
+  while (!context.activity.must_reload()) {
+    const std::uint64_t news = context.view.news();
+    auto change = co_await drain::take_back(context.client, context.rng, context.options.node, context.record.run,
+                                            context.within(request_timeout));
+    if (change) {
+      if (change->after.uid != context.node().uid) co_return context.activity.reload();
+      context.view.learn(change->after, news);
+      context.record.run.clear();
+      co_return;
+    }
+    if (k8s::is_gone(change.error())) co_return context.activity.reload();
+    co_await context.writer.show(reason::cannot_uncordon,
+                                 "the own cordon cannot be taken back yet: " + change.error().message());
+    co_await context.pause(backoff.next(context.rng, change.error().retry_after));
+  }
+}
+
+// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file.
+// A cordon that is in force stays until the boot was verified, and while another program shuts the machine down.
+// Retries each step until it succeeds or until the Node has to be read again.
+asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns) {
+  const Record& record = context.record;
+  Activity& activity = context.activity;
+  const Duties duties = duties_of(record.state);
+  // Removes the ready file, even in `ready`: this process has not proved anything yet, and the machine may have booted
+  // since.
+  context.writer.show_ready(false);
+  // If the boot must be verified first, the cordon stays until then.
+  const bool verifies = context.rebooted() && next_state(record.state, Event::boot_changed);
+  const bool uncordon = !verifies && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record.uncordon));
+  const bool ours = uncordon && !record.run.empty();
+  if (ours) co_await shutdowns.until_called_off();
+  if (ours && context.rebooted()) co_await kubelet_is_back(context);
+  if (ours && !activity.must_reload()) co_await undo_cordon(context);
+  if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
+  if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
+  if (!activity.must_reload()) co_await context.writer.show_condition();
+}
 
 // One run of an agent: owns what its states share, and takes the node from state to state.
 class Life {
@@ -29,14 +80,14 @@ class Life {
   asio::awaitable<Decision> drain();
   // Takes the node to the next state, and writes that.
   asio::awaitable<void> commit(Decision decision);
-  NodeMirror::Callbacks watch_callbacks();
+  NodeView::Callbacks watch_callbacks();
   void see_node(bool same);
 
   const AgentParts& parts_;
   const AgentOptions& options_;
   Record record_;
   Activity activity_;
-  NodeMirror mirror_;
+  NodeView view_;
   RebootNeed need_;
   ForeignRecords foreign_records_;
   NodeWriter writer_;
@@ -56,12 +107,12 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
     : parts_(parts),
       options_(options),
       activity_(executor, parts.client.clock(), [this] { writer_.show_ready(false); }),
-      mirror_(executor, parts.client, parts.rng, options.node, watch_callbacks()),
-      need_(parts.backend, activity_, mirror_, record_, parts.client.clock(), parts.rng),
+      view_(executor, parts.client, parts.rng, options.node, watch_callbacks()),
+      need_(parts.backend, activity_, view_, record_, parts.client.clock(), parts.rng),
       foreign_records_(parts.client.clock(), parts.rng, options.node,
                        [this](std::string message) { writer_.warn(reason::second_agent, std::move(message)); }),
-      writer_(executor, parts, options, record_, activity_, mirror_, need_, foreign_records_),
-      context_{parts, options, parts.client, parts.client.clock(), parts.rng, record_, activity_, mirror_, writer_},
+      writer_(executor, parts, options, record_, activity_, view_, need_, foreign_records_),
+      context_{parts, options, parts.client, parts.client.clock(), parts.rng, record_, activity_, view_, writer_},
       gates_(executor, context_, need_),
       slot_(context_),
       hooks_(context_),
@@ -75,7 +126,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
 asio::awaitable<void> Life::run() {
   co_await loading_.run();
   co_await with_task_group([this](TaskGroup& group) {
-    group.spawn(mirror_.follow());
+    group.spawn(view_.follow());
     group.spawn(need_.follow());
     group.spawn(writer_.retry_condition());
     group.spawn(writer_.keep_heartbeat());
@@ -150,7 +201,7 @@ asio::awaitable<Decision> Life::drain() {
 asio::awaitable<void> Life::commit(Decision decision) {
   Moment moment;
   moment.now = context_.wall();
-  moment.boot_id = mirror_.boot_id();
+  moment.boot_id = view_.boot_id();
   moment.pending = need_.pending();
   moment.requested = need_.requested();
   moment.booted = need_.version();
@@ -162,7 +213,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   if (decision.event == Event::turn_taken) pods_.begin_attempt();
   record_ = advance(std::move(record_), decision.event, moment, options_.times);
   Status status{record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
-  if (const auto cordon = persons_cordon(mirror_.node()); cordon && record_.state == State::uncordoning)
+  if (const auto cordon = persons_cordon(view_.node()); cordon && record_.state == State::uncordoning)
     status.message = "verification passed; the node stays " + words_of(*cordon);
   // Removes the ready file before the write, not after the API server has accepted it.
   if (!duties_of(record_.state).shows_ready) writer_.show_ready(false);
@@ -174,7 +225,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   co_await writer_.show_transition(std::move(status), served);
 }
 
-NodeMirror::Callbacks Life::watch_callbacks() {
+NodeView::Callbacks Life::watch_callbacks() {
   return {.schedulable = [this] { pods_.node_is_schedulable(); },
           .seen = [this](bool same) { see_node(same); },
           .deleted = [this] { activity_.interrupt_to_reload(); },
@@ -190,7 +241,7 @@ void Life::see_node(bool same) {
       activity_.interrupt_to_reload();
     }
     // This decision needs no further read.
-    if (duties_of(record_.state).shows_ready && !mirror_.node().unschedulable) activity_.interrupt(cordon_lost());
+    if (duties_of(record_.state).shows_ready && !view_.node().unschedulable) activity_.interrupt(cordon_lost());
   }
   gates_.node_changed();
   activity_.wake();

@@ -8,7 +8,7 @@
 
 #include "agent/lifecycle/activity.hpp"
 #include "agent/lifecycle/agent.hpp"
-#include "agent/lifecycle/node_mirror.hpp"
+#include "agent/lifecycle/node_view.hpp"
 #include "agent/node/record.hpp"
 #include "k8s/client.hpp"
 
@@ -35,12 +35,12 @@ struct Context {
   Rng& rng;
   Record& record;  // a state changes it, and the writer shows it
   Activity& activity;
-  NodeMirror& mirror;
+  NodeView& view;
   NodeWriter& writer;
 
-  const k8s::Node& node() const { return mirror.node(); }
+  const k8s::Node& node() const { return view.node(); }
   // The machine has booted since the record was written.
-  bool rebooted() const { return record.boot_id != mirror.boot_id(); }
+  bool rebooted() const { return record.boot_id != view.boot_id(); }
 
   TimePoint now() const { return clock.now(); }
   WallTime wall() const { return clock.wall_now(); }

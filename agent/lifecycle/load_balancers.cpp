@@ -29,7 +29,7 @@ asio::awaitable<void> leave_load_balancers(const Context& context, std::function
       if (node) until = client.server_now() + wait_for;
     }
     if (node) {
-      context.mirror.see(*node);
+      context.view.see(*node);
     } else {
       if (!k8s::is_conflict(node.error()))
         hold(HoldUp{reason::cannot_exclude,
@@ -55,16 +55,16 @@ asio::awaitable<void> return_to_load_balancers(const Context& context) {
   while (!context.activity.must_reload()) {
     const auto patch = exclude_patch(context.node(), false);
     if (!patch) co_return;
-    std::uint64_t news = context.mirror.news();
+    std::uint64_t news = context.view.news();
     auto node = co_await client.patch_node(name, *patch, k8s::DryRun::none, context.within(request_timeout));
     const bool conflict = !node && k8s::is_conflict(node.error());
-    if (conflict) news = context.mirror.news();
+    if (conflict) news = context.view.news();
     if (conflict) node = co_await client.get_node(name, context.within(request_timeout));
     if (node) {
       if (node->uid != context.node().uid)
         context.activity.reload();
       else
-        context.mirror.learn(std::move(*node), news);
+        context.view.learn(std::move(*node), news);
       if (conflict) co_await context.pause(backoff.next(context.rng));
       continue;
     }

@@ -8,7 +8,7 @@ namespace haulout::agent {
 namespace asio = boost::asio;
 
 asio::awaitable<void> Loading::run() {
-  NodeMirror& mirror = context_.mirror;
+  NodeView& view = context_.view;
   context_.activity.reloading();
   context_.writer.show_ready(false);
   Backoff backoff(patience);
@@ -17,15 +17,15 @@ asio::awaitable<void> Loading::run() {
     auto id = context_.parts.host.boot_id();
     if (node && !id) node = id.error();
     if (node) {
-      mirror.set_boot_id(*std::move(id));
-      mirror.learn(std::move(*node), mirror.news());
-      context_.parts.node_is(mirror.node().uid);
+      view.set_boot_id(*std::move(id));
+      view.learn(std::move(*node), view.news());
+      context_.parts.node_is(view.node().uid);
       break;
     }
     tell_unread(node.error());
     co_await context_.pause(backoff.next(context_.rng, node.error().retry_after));
   }
-  if (!requested_at_start_) requested_at_start_ = reboot_requested(mirror.node());
+  if (!requested_at_start_) requested_at_start_ = reboot_requested(view.node());
   context_.writer.take_over();
   context_.parts.slots.remember(context_.record.slot);
   context_.parts.tell(context_.writer.status());
@@ -50,7 +50,7 @@ asio::awaitable<void> Loading::note_boot() {
   Record& record = context_.record;
   if (!context_.rebooted() || next_state(record.state, Event::boot_changed)) co_return;
   const bool told = !record.boot_id.empty();
-  record.boot_id = context_.mirror.boot_id();
+  record.boot_id = context_.view.boot_id();
   co_await context_.writer.write(told && *requested_at_start_);
 }
 

@@ -26,29 +26,54 @@ constexpr Duration forgotten_after = std::chrono::minutes(30);
 // So many conflicts in a row take about ten seconds.
 constexpr unsigned worth_a_word = 8;
 
+// The agent writes its record again soon after a person has removed it.
+constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
+                                        BackoffOptions::Jitter::equal};
+constexpr Duration no_rival_for = std::chrono::minutes(5);
+// After so many foreign records in a row, another agent must be running. Neither late writes of a previous process nor
+// a person cause so many.
+constexpr unsigned surely_a_rival = 3;
+
 }  // namespace
 
+ForeignRecords::ForeignRecords(Clock& clock, Rng& rng, std::string node, std::function<void(std::string)> warn)
+    : clock_(clock), rng_(rng), node_(std::move(node)), warn_(std::move(warn)), backoff_(rival_patience) {}
+
+asio::awaitable<void> ForeignRecords::give_way() {
+  if (!seen_) co_return;
+  if (clock_.now() - gave_way_ > no_rival_for) {
+    backoff_.reset();
+    in_a_row_ = 0;
+  }
+  if (++in_a_row_ == surely_a_rival)
+    warn_("another agent writes the record of node " + node_ +
+          ", too, and each undoes what the other one does: stop one of them");
+  co_await clock_.sleep_until(clock_.now() + backoff_.next(rng_));
+  gave_way_ = clock_.now();
+  seen_ = false;
+}
+
 NodeWriter::NodeWriter(asio::any_io_executor executor, const AgentParts& parts, const AgentOptions& options,
-                       Record& record, Activity& activity, NodeMirror& mirror, const RebootNeed& need,
+                       Record& record, Activity& activity, NodeView& view, const RebootNeed& need,
                        ForeignRecords& foreign)
     : parts_(parts),
       options_(options),
       client_(parts.client),
       record_(record),
       activity_(activity),
-      mirror_(mirror),
+      view_(view),
       need_(need),
       foreign_(foreign),
       condition_news_(std::move(executor)) {}
 
 void NodeWriter::take_over() {
-  const k8s::Node& node = mirror_.node();
+  const k8s::Node& node = view_.node();
   written_ = sent_ = shown_record(node);
   record_ = written_.empty() ? Record{} : decode_record(written_);
   unreadable_ = record_.cause == reason::record_unreadable ? written_ : "";
   if (written_.empty()) {
     record_.since = client_.clock().wall_now();
-    record_.boot_id = mirror_.boot_id();
+    record_.boot_id = view_.boot_id();
     // There is no record; a person may have removed it. The mark on the Node names the run, so that the agent can still
     // take its cordon back.
     if (const auto mark = drain::mark_of(node); mark && mark->by == cordoned_by) record_.run = mark->run;
@@ -60,13 +85,13 @@ void NodeWriter::take_over() {
 }
 
 bool NodeWriter::has_foreign_record() const {
-  const std::string there = shown_record(mirror_.node());
+  const std::string there = shown_record(view_.node());
   return there != written_ && there != sent_ && there != encoded();
 }
 
 asio::awaitable<void> NodeWriter::show(std::string reason, std::string message) {
   const Status status{record_.state, std::move(reason), std::move(message), record_.since, record_.judged};
-  record_.pool = options_.pool(mirror_.node());
+  record_.pool = options_.pool(view_.node());
   if (status == status_ && written_ == encoded()) co_return;
   const bool news = status != status_;
   status_ = status;
@@ -93,24 +118,24 @@ asio::awaitable<bool> NodeWriter::write(bool request_served) {
       activity_.reload();
       break;
     }
-    const auto patch = status_patch(mirror_.node(), record_, status_, need_.pending().need, request_served);
+    const auto patch = status_patch(view_.node(), record_, status_, need_.pending().need, request_served);
     if (!patch) {
       written_ = encoded();
       tell_written();
       co_return true;
     }
     sent_ = encoded();
-    std::uint64_t news = mirror_.news();
+    std::uint64_t news = view_.news();
     auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
     const bool conflict = !node && k8s::is_conflict(node.error());
     if (conflict) {
       if (++conflicts == worth_a_word) tell_unwritten(node.error());
-      news = mirror_.news();
+      news = view_.news();
       node = co_await client_.get_node(options_.node, within(request_timeout));
     }
     if (node) {
-      if (node->uid != mirror_.node().uid) activity_.reload();
-      mirror_.learn(std::move(*node), news);
+      if (node->uid != view_.node().uid) activity_.reload();
+      view_.learn(std::move(*node), news);
       if (conflict) {
         co_await clock.sleep_until(clock.now() + after_conflicts.next(parts_.rng));
         continue;
@@ -133,7 +158,7 @@ asio::awaitable<bool> NodeWriter::write(bool request_served) {
 // Reports the state that the Node still shows, because a new state counts only after it was written.
 void NodeWriter::tell_unwritten(const Error& error) {
   unwritten_ = true;
-  Status status = shown_status(mirror_.node(), record_of(mirror_.node()).value_or(Record{}));
+  Status status = shown_status(view_.node(), record_of(view_.node()).value_or(Record{}));
   status.reason = k8s::is_transient(error) ? reason::api_unavailable : reason::node_not_written;
   status.message = fmt::format("node {} cannot be written, so the agent goes no further than state {}: {}",
                                options_.node, to_string(status.state), error.message());
@@ -156,11 +181,11 @@ Task<> NodeWriter::write_condition() {
   // Looks twice: during the first patch the status may have changed, while a concurrent call still found nothing to
   // write.
   for (int look = 0; look < 2; ++look) {
-    const auto patch = condition_patch(mirror_.node(), in_maintenance(record_), status_, client_.server_now());
+    const auto patch = condition_patch(view_.node(), in_maintenance(record_), status_, client_.server_now());
     if (!patch) break;
-    const std::uint64_t news = mirror_.news();
+    const std::uint64_t news = view_.news();
     CO_TRY(auto node, co_await client_.patch_node_status(options_.node, *patch, within(request_timeout)));
-    if (node.uid == mirror_.node().uid) mirror_.learn(std::move(node), news);
+    if (node.uid == view_.node().uid) view_.learn(std::move(node), news);
   }
   co_return Result<>();
 }
@@ -189,9 +214,9 @@ asio::awaitable<void> NodeWriter::keep_heartbeat() {
 // Returns nothing while the agent itself is writing: then the Node has an older record, or will get a new one.
 std::optional<std::string> NodeWriter::what_was_taken() const {
   if (activity_.must_reload() || !need_.answered() || written_.empty() || written_ != encoded() ||
-      shown_record(mirror_.node()) != written_)
+      shown_record(view_.node()) != written_)
     return std::nullopt;
-  return status_patch(mirror_.node(), record_, status_, need_.pending().need, false);
+  return status_patch(view_.node(), record_, status_, need_.pending().need, false);
 }
 
 asio::awaitable<void> NodeWriter::keep_shown() {
@@ -200,19 +225,19 @@ asio::awaitable<void> NodeWriter::keep_shown() {
   TimePoint last{};
   std::optional<std::chrono::milliseconds> retry_after;
   for (;;) {
-    co_await mirror_.changed();
+    co_await view_.changed();
     while (what_was_taken()) {
       if (clock.now() - last > forgotten_after) backoff.reset();
       co_await clock.sleep_until(clock.now() + backoff.next(parts_.rng, std::exchange(retry_after, {})));
       last = clock.now();
       const auto patch = what_was_taken();
       if (!patch) break;
-      const std::uint64_t news = mirror_.news();
+      const std::uint64_t news = view_.news();
       auto node = co_await client_.patch_node(options_.node, *patch, k8s::DryRun::none, within(request_timeout));
       if (!node)
         retry_after = node.error().retry_after;
-      else if (node->uid == mirror_.node().uid)
-        mirror_.learn(*std::move(node), news);
+      else if (node->uid == view_.node().uid)
+        view_.learn(*std::move(node), news);
     }
   }
 }

@@ -7,26 +7,53 @@
 // given. One thread.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "agent/lifecycle/agent.hpp"
-#include "agent/lifecycle/foreign_records.hpp"
 #include "agent/lifecycle/reboot_need.hpp"
+#include "retry/backoff.hpp"
 
 namespace haulout::agent {
+
+// Records on the agent's Node that the agent has not written. A record on the Node takes precedence, so the agent reads
+// it and goes on from there. A person may have removed the record, or a late write of a previous process may have
+// arrived: then one reading is enough. If another agent runs for the same node, each would undo what the other one
+// does, so the agent gives way with a growing backoff, and reports the other agent.
+class ForeignRecords {
+ public:
+  // `warn` is called with a message about a second agent. Borrows clock and rng.
+  ForeignRecords(Clock& clock, Rng& rng, std::string node, std::function<void(std::string)> warn);
+
+  // A foreign record was seen.
+  void note() { seen_ = true; }
+  // If one was seen: waits with backoff. Cancellable.
+  boost::asio::awaitable<void> give_way();
+  bool seen() const { return seen_; }
+
+ private:
+  Clock& clock_;
+  Rng& rng_;
+  std::string node_;
+  std::function<void(std::string)> warn_;
+  Backoff backoff_;
+  bool seen_ = false;     // since the last give_way()
+  TimePoint gave_way_{};  // end of the last give_way()
+  unsigned in_a_row_ = 0;
+};
 
 class NodeWriter {
  public:
   // `record` is the record that the writer shows, and that take_over() replaces.
   NodeWriter(boost::asio::any_io_executor executor, const AgentParts& parts, const AgentOptions& options,
-             Record& record, Activity& activity, NodeMirror& mirror, const RebootNeed& need, ForeignRecords& foreign);
+             Record& record, Activity& activity, NodeView& view, const RebootNeed& need, ForeignRecords& foreign);
 
-  // Takes over record and status from the Node in the mirror, as it was just read.
+  // Takes over record and status from the Node in the view, as it was just read.
   void take_over();
   // What the Node shows or will show.
   const Status& status() const { return status_; }
-  // Returns true if the Node in the mirror has a record that is not the agent's: another client wrote or removed it.
+  // Returns true if the Node in the view has a record that is not the agent's: another client wrote or removed it.
   bool has_foreign_record() const;
 
   // Makes the Node show the record and this reason and message, and reports them if they are new.
@@ -67,7 +94,7 @@ class NodeWriter {
   k8s::Client& client_;
   Record& record_;
   Activity& activity_;
-  NodeMirror& mirror_;
+  NodeView& view_;
   const RebootNeed& need_;
   ForeignRecords& foreign_;
 

@@ -42,7 +42,7 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
 // empty.
 bool RemainingPods::comes_back(const k8s::Pod& pod) {
   // A pod that was created while the node was schedulable has not come back.
-  if (!pod.controller || !pod.created || *pod.created < context_.mirror.takes_no_pods_since()) return false;
+  if (!pod.controller || !pod.created || *pod.created < context_.view.takes_no_pods_since()) return false;
   const std::string controller = drain::controller_key(pod);
   std::set<std::string>& returned = returned_[controller];
   returned.insert(pod.uid);
@@ -76,7 +76,7 @@ Task<std::optional<Decision>> Proof::doubt_slot() {
 
 Task<std::optional<Decision>> Proof::doubt_cordon() {
   const std::string& name = context_.options.node;
-  const std::uint64_t news = context_.mirror.news();
+  const std::uint64_t news = context_.view.news();
   auto node = co_await context_.client.get_node(name, context_.within(request_timeout));
   if (!node) {
     if (k8s::is_gone(node.error())) context_.activity.reload();
@@ -86,11 +86,11 @@ Task<std::optional<Decision>> Proof::doubt_cordon() {
     context_.activity.reload();
     co_return Error(Errc::invalid, "node " + name + " was replaced");
   }
-  context_.mirror.learn(*std::move(node), news);
+  context_.view.learn(*std::move(node), news);
   if (!context_.node().unschedulable) co_return cordon_lost();
   TimePoint later = TimePoint::max();
   // With a foreign boot id the agent would not notice the reboot.
-  if (const auto foreign = context_.mirror.foreign_boot(later))
+  if (const auto foreign = context_.view.foreign_boot(later))
     co_return Decision{Event::gate_closed, foreign->reason, foreign->message};
   co_return std::nullopt;
 }

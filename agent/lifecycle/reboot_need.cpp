@@ -7,9 +7,9 @@
 namespace haulout::agent {
 namespace asio = boost::asio;
 
-RebootNeed::RebootNeed(Backend& backend, Activity& activity, const NodeMirror& mirror, const Record& record,
-                       Clock& clock, Rng& rng)
-    : backend_(backend), activity_(activity), mirror_(mirror), record_(record), clock_(clock), rng_(rng) {}
+RebootNeed::RebootNeed(Backend& backend, Activity& activity, const NodeView& view, const Record& record, Clock& clock,
+                       Rng& rng)
+    : backend_(backend), activity_(activity), view_(view), record_(record), clock_(clock), rng_(rng) {}
 
 asio::awaitable<void> RebootNeed::follow() {
   Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::minutes(5), BackoffOptions::Jitter::equal});

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "agent/lifecycle/activity.hpp"
-#include "agent/lifecycle/node_mirror.hpp"
+#include "agent/lifecycle/node_view.hpp"
 #include "agent/node/record.hpp"
 #include "agent/ports/backend.hpp"
 
@@ -14,8 +14,7 @@ namespace haulout::agent {
 
 class RebootNeed {
  public:
-  RebootNeed(Backend& backend, Activity& activity, const NodeMirror& mirror, const Record& record, Clock& clock,
-             Rng& rng);
+  RebootNeed(Backend& backend, Activity& activity, const NodeView& view, const Record& record, Clock& clock, Rng& rng);
 
   // Asks the back end, again each time that its answer may have changed. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
@@ -27,7 +26,7 @@ class RebootNeed {
   // Whether the back end has answered since the process started; also true if the answer is `unknown`.
   bool answered() const { return answered_; }
   // Whether a person requests a reboot of this node.
-  bool requested() const { return reboot_requested(mirror_.node()); }
+  bool requested() const { return reboot_requested(view_.node()); }
   // Whether there is a reason to reboot: a request, or a need that leads to no version that was rolled back.
   bool wanted() const;
 
@@ -40,7 +39,7 @@ class RebootNeed {
  private:
   Backend& backend_;
   Activity& activity_;
-  const NodeMirror& mirror_;
+  const NodeView& view_;
   const Record& record_;
   Clock& clock_;
   Rng& rng_;

@@ -100,7 +100,7 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
 asio::awaitable<std::optional<Decision>> Ready::booted_unnoticed() {
   const BootMarks marks = co_await boot_marks(context_);
   if (!context_.record.marks) context_.record.marks = marks;
-  const std::string shown = restart_shown(*context_.record.marks, marks, context_.mirror.boot_id());
+  const std::string shown = restart_shown(*context_.record.marks, marks, context_.view.boot_id());
   co_return shown.empty() ? std::nullopt : std::optional(boot_id_unchanged(context_, shown));
 }
 
@@ -164,7 +164,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
     restart = co_await until_down(deadline);
   }
   if (auto id = later_boot()) {
-    context_.mirror.set_boot_id(*std::move(id));
+    context_.view.set_boot_id(*std::move(id));
     co_return Decision{Event::boot_changed};
   }
   if (!restart.empty()) co_return boot_id_unchanged(context_, restart);
@@ -285,7 +285,7 @@ asio::awaitable<std::string> Rebooting::until_down(TimePoint deadline) {
   while (!context_.activity.must_reload() && context_.now() < deadline) {
     if (later_boot()) break;
     std::string shown;
-    if (before) shown = restart_shown(*before, co_await boot_marks(context_), context_.mirror.boot_id());
+    if (before) shown = restart_shown(*before, co_await boot_marks(context_), context_.view.boot_id());
     if (!shown.empty()) co_return shown;
     co_await context_.clock.sleep_until(std::min(deadline, context_.within(look_interval)));
   }

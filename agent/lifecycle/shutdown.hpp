@@ -12,6 +12,21 @@
 
 namespace haulout::agent {
 
+// What a shutdown by another program means for a node.
+enum class Leaving {
+  drains,    // the node has to be drained: the agent has not evicted its pods yet
+  draining,  // a drain is already running
+  has_left,  // the node is drained already, or in a condition in which the agent must not change it
+};
+// The drain before such a shutdown needs no slot, because the machine goes down with or without one.
+Leaving leaving_of(const Record& record);
+
+// Reason and message for the Node after a drain whose time a shutdown has limited.
+struct LeavingResult {
+  std::string reason{}, message{};
+};
+LeavingResult leaving_result(const drain::Report& report);
+
 class Shutdowns {
  public:
   // `drain_waits_for` says what a drain in the state `draining` waits for.

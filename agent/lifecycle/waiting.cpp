@@ -42,7 +42,7 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
   co_await need.first_answer();
   while (!context.activity.must_reload() && !need.wanted()) {
     TimePoint until = TimePoint::max();
-    const auto foreign = context.mirror.foreign_boot(until);
+    const auto foreign = context.view.foreign_boot(until);
     const Pending& pending = need.pending();
     if (foreign && foreign->reason == reason::boot_id_foreign) {
       co_await writer.show(foreign->reason, foreign->message);
@@ -76,7 +76,7 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
     const GateAnswer answer = co_await gates.ask(When::before_turn);
     if (const Gate* brake = answer.closed_with(Gate::Effect::degrades))
       co_return Decision{Event::brake, brake->reason, brake->message};
-    if (const auto foreign = context.mirror.foreign_boot(until)) {
+    if (const auto foreign = context.view.foreign_boot(until)) {
       co_await writer.show(foreign->reason, foreign->message);
     } else if (!answer.open()) {
       if (const auto again = answer.look_again()) until = context.at(*again, clock_look);

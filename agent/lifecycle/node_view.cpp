@@ -1,4 +1,4 @@
-#include "agent/lifecycle/node_mirror.hpp"
+#include "agent/lifecycle/node_view.hpp"
 
 #include <algorithm>
 
@@ -17,15 +17,14 @@ constexpr Duration kubelet_patience = std::chrono::minutes(2);
 
 }  // namespace
 
-NodeMirror::NodeMirror(asio::any_io_executor executor, k8s::Client& client, Rng& rng, std::string name,
-                       Callbacks callbacks)
+NodeView::NodeView(asio::any_io_executor executor, k8s::Client& client, Rng& rng, std::string name, Callbacks callbacks)
     : client_(client),
       rng_(rng),
       name_(std::move(name)),
       callbacks_(std::move(callbacks)),
       changed_(std::move(executor)) {}
 
-void NodeMirror::see(const k8s::Node& node, std::optional<TimePoint> list_asked) {
+void NodeView::see(const k8s::Node& node, std::optional<TimePoint> list_asked) {
   const bool same = node.uid == node_.uid;
   // A list is at least as new as the time of its request, even if its resourceVersion is lower.
   if (same && list_asked && *list_asked > learned_)
@@ -35,13 +34,13 @@ void NodeMirror::see(const k8s::Node& node, std::optional<TimePoint> list_asked)
   callbacks_.seen(same);
 }
 
-void NodeMirror::learn_unless_older(k8s::Node node) {
+void NodeView::learn_unless_older(k8s::Node node) {
   if (node.uid != node_.uid || !k8s::is_older(node.resource_version, node_.resource_version))
     learn(std::move(node), news_);
 }
 
 // The newest state may have a lower resourceVersion than the known one, as after the restore of an etcd backup.
-void NodeMirror::learn(k8s::Node node, std::uint64_t news_before) {
+void NodeView::learn(k8s::Node node, std::uint64_t news_before) {
   if (news_ != news_before) return learn_unless_older(std::move(node));
   const bool took_pods = node.uid != node_.uid || !node_.unschedulable;
   node_ = std::move(node);
@@ -58,33 +57,33 @@ void NodeMirror::learn(k8s::Node node, std::uint64_t news_before) {
   changed_.notify();
 }
 
-asio::awaitable<void> NodeMirror::follow() {
+asio::awaitable<void> NodeView::follow() {
   k8s::ReflectorOptions options;
   options.field_selector = "metadata.name=" + name_;
   for (;;) {
-    k8s::Reflector<k8s::Node> view(
+    k8s::Reflector<k8s::Node> watch(
         client_, rng_, k8s::Resource::nodes, options,
-        [this, &view](const std::string& uid, const k8s::Node* node) {
-          if (node) see(*node, view.list_asked());
+        [this, &watch](const std::string& uid, const k8s::Node* node) {
+          if (node) see(*node, watch.list_asked());
           if (!node && uid == node_.uid) callbacks_.deleted();
         },
         [this] { callbacks_.watch_reported(); });
-    static_cast<void>(co_await view.run());
+    static_cast<void>(co_await watch.run());
     // The first list was refused. The permission may be granted later, and the agent reads the Node by itself.
     co_await client_.clock().sleep_until(client_.clock().now() +
                                          rng_.between(std::chrono::seconds(20), std::chrono::seconds(40)));
   }
 }
 
-asio::awaitable<void> NodeMirror::changed() {
+asio::awaitable<void> NodeView::changed() {
   co_await changed_.wait_until(client_.clock(), TimePoint::max());
 }
 
-bool NodeMirror::kubelet_reports_this_boot() const {
+bool NodeView::kubelet_reports_this_boot() const {
   return node_.ready && (node_.boot_id.empty() || node_.boot_id == boot_id_);
 }
 
-std::optional<Status> NodeMirror::foreign_boot(TimePoint& until) const {
+std::optional<Status> NodeView::foreign_boot(TimePoint& until) const {
   if (!foreign_boot_since_) return std::nullopt;
   const TimePoint patient_until = *foreign_boot_since_ + kubelet_patience;
   if (client_.clock().now() >= patient_until)

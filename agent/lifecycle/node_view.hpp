@@ -2,7 +2,7 @@
 // what follows from it about this boot of the machine.
 //
 // Node objects may arrive in any order: the watch may be ahead of the answer to a request, and the answer to a patch
-// arrives before its watch event. The mirror never goes back to an older state. Borrows client and rng. One thread.
+// arrives before its watch event. The view never goes back to an older state. Borrows client and rng. One thread.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@
 
 namespace haulout::agent {
 
-class NodeMirror {
+class NodeView {
  public:
-  // What the mirror calls. A callback must not destroy the mirror.
+  // What the view calls. A callback must not destroy the view.
   struct Callbacks {
     std::function<void()> schedulable;    // a state was learned in which the node is schedulable
     std::function<void(bool same)> seen;  // see() was called; not `same`: the Node has another UID, and was not learned
@@ -26,8 +26,7 @@ class NodeMirror {
     std::function<void()> watch_reported;  // the watch has delivered a batch, or its health has changed
   };
 
-  NodeMirror(boost::asio::any_io_executor executor, k8s::Client& client, Rng& rng, std::string name,
-             Callbacks callbacks);
+  NodeView(boost::asio::any_io_executor executor, k8s::Client& client, Rng& rng, std::string name, Callbacks callbacks);
 
   const k8s::Node& node() const { return node_; }
   const std::string& name() const { return name_; }

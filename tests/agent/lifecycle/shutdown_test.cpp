@@ -1,4 +1,4 @@
-#include "agent/lifecycle/leaving.hpp"
+#include "agent/lifecycle/shutdown.hpp"
 
 #include <gmock/gmock.h>
 
