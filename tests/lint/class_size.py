@@ -15,7 +15,6 @@ EXCEPTIONS = {
     "ControllerBook": (39, 9, "to be split into what is known of controllers and what guards decide"),
     "ApiServer": (34, 13, "a method for each kind of request of the simulated API server"),
     "VolumeBook": (33, 17, "to be split into what is attached and what is waited for"),
-    "Metrics::Impl": (6, 25, "a member for each metric family"),
 }
 
 _TEXT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/', re.S)
