@@ -62,9 +62,8 @@ Error too_much(Resource resource, const std::string& ns, const std::string& limi
   const std::string longest = longest_object(page);
   return Error(
       Errc::decode,
-      fmt::format("the {} are more than the {} that are read at most{}{}; delete what does not belong there",
-                  whole_of(resource, ns), limit, longest.empty() ? "" : ", the longest of the last page is " + longest,
-                  who_holds_most(items)));
+      fmt::format("the {} exceed the limit of {}{}{}; delete what is not needed", whole_of(resource, ns), limit,
+                  longest.empty() ? "" : ", the longest of the last page is " + longest, who_holds_most(items)));
 }
 
 template <class T>

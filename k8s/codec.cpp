@@ -36,9 +36,9 @@ void check_identity(const T& object, Problem& problem) {
   }
   if constexpr (requires { object.ns; }) {
     if (object.ns.empty()) return problem.note("metadata.namespace is missing");
-    if (is_path(object.ns)) return problem.note("metadata.namespace is no name");
+    if (is_path(object.ns)) return problem.note("metadata.namespace is not a valid name");
   }
-  if (is_path(object.name)) problem.note("metadata.name is no name");
+  if (is_path(object.name)) problem.note("metadata.name is not a valid name");
 }
 
 // Items of a list have no `kind`. If an object has one, it must be the expected kind.
@@ -54,7 +54,7 @@ Result<T> decode_object(const Json& json) {
   codec::read(Object(json, kind, problem), object);
   check_identity(object, problem);
   if (problem.text.empty()) return object;
-  return codec::decode_error(fmt::format("{} {} makes no sense: {}", kind, display_name(object), problem.text));
+  return codec::decode_error(fmt::format("{} {} is invalid: {}", kind, display_name(object), problem.text));
 }
 
 template <class T>
@@ -83,8 +83,8 @@ Result<List<T>> decode_list(std::string_view text) {
   // A missing `items` is an error, not an empty list: for an empty list Go writes [] or null.
   const Json* items = (*json)->get_object().if_contains("items");
   if (items == nullptr) problem.note("items are missing");
-  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items are no array");
-  if (!problem.text.empty()) return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items is not an array");
+  if (!problem.text.empty()) return codec::decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
 
   if (items->is_null()) return list;
   list.items.reserve(items->get_array().size());
@@ -174,7 +174,7 @@ Result<AccessReview> decode_access_review(std::string_view text) {
   AccessReview out{status.boolean("allowed"), status.string("reason")};
   if (!status.has("allowed")) problem.note("status.allowed is missing");
   if (problem.text.empty()) return out;
-  return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  return codec::decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
 }
 
 Result<Self> decode_self_review(std::string_view text) {
@@ -199,7 +199,7 @@ Result<Self> decode_self_review(std::string_view text) {
             claim("authentication.kubernetes.io/credential-id")};
   if (self.username.empty()) problem.note("status.userInfo.username is missing");
   if (problem.text.empty()) return self;
-  return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  return codec::decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
 }
 
 Result<> decode_write_answer(std::string_view text, std::string_view kind) {
@@ -211,7 +211,8 @@ Result<> decode_write_answer(std::string_view text, std::string_view kind) {
   Problem problem;
   const auto status = Object(**json, "Status", problem).string("status");
   if (status == "Success") return {};
-  return codec::decode_error(fmt::format("the server's Status says neither Success nor Failure but '{}'", status));
+  return codec::decode_error(
+      fmt::format("the status of the server's Status object is '{}', expected Success or Failure", status));
 }
 
 template <class T>
@@ -221,7 +222,7 @@ Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
   const bool deleted = line.starts_with(R"({"type":"DELETED",)");
   const auto json = codec::parse(line, deleted ? codec::keys_beside_identity() : codec::dropped_keys<T>());
   if (!json) return json.error();
-  if (!(*json)->is_object()) return codec::decode_error("asked for a watch event, got " + codec::describe(**json));
+  if (!(*json)->is_object()) return codec::decode_error("expected a watch event, got " + codec::describe(**json));
   Problem problem;
   const Object event(**json, "event", problem);
   const auto name = event.string("type");
@@ -229,7 +230,7 @@ Result<WatchEvent<T>> decode_watch_event(std::string_view line) {
   const Json* object = event.find("object");
   if (!type || object == nullptr) {
     return codec::decode_error(
-        fmt::format("asked for a watch event, got something of type '{}'{}", name, object ? "" : " without object"));
+        fmt::format("expected a watch event, got type '{}'{}", name, object ? "" : " without object"));
   }
   WatchEvent<T> out;
   out.type = *type;

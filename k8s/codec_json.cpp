@@ -204,7 +204,7 @@ Result<Document> parse(std::string_view text, const std::vector<std::string_view
   parser.write(text.data(), text.size(), failure);
   if (!failure) return Document(std::move(memory), parser.release());
   if (failure == boost::json::error::incomplete)
-    return decode_error("the answer was cut short: it ends in the middle of JSON");
+    return decode_error("the answer is incomplete: it ends in the middle of JSON");
   if (failure == boost::json::error::too_deep)
     return decode_error(fmt::format("the answer is JSON that is nested more than {} times", deepest));
   return decode_error("the answer is not JSON: " + beginning(text));
@@ -338,13 +338,13 @@ const Json* Object::array(std::string_view key) const {
 
 Result<> check_kind(const Json& json, std::string_view kind) {
   const auto* object = json.if_object();
-  if (object == nullptr) return decode_error(fmt::format("asked for a {}, got {}", kind, describe(json)));
+  if (object == nullptr) return decode_error(fmt::format("expected a {}, got {}", kind, describe(json)));
   const Json* found = object->if_contains("kind");
-  if (found == nullptr) return decode_error(fmt::format("asked for a {}, got an object without kind", kind));
+  if (found == nullptr) return decode_error(fmt::format("expected a {}, got an object without kind", kind));
   const auto* name = found->if_string();
-  if (name == nullptr) return decode_error(fmt::format("asked for a {}, got a kind that is no string", kind));
+  if (name == nullptr) return decode_error(fmt::format("expected a {}, got a kind that is not a string", kind));
   if (std::string_view(name->data(), name->size()) == kind) return {};
-  return decode_error(fmt::format("asked for a {}, got a {}", kind, name->c_str()));
+  return decode_error(fmt::format("expected a {}, got a {}", kind, name->c_str()));
 }
 
 }  // namespace haulout::k8s::codec

@@ -160,7 +160,7 @@ Result<> apply_exec(Connection& connection, const KubeconfigExec& exec, const Ku
   }
   for (const auto& [name, value] : exec.env) {
     if (name.empty() || name.find('=') != std::string::npos)
-      return unusable(entry + ": exec.env holds a variable without a proper name");
+      return unusable(entry + ": exec.env contains a variable without a valid name");
   }
   plugin.command = exec.command;
   plugin.args = exec.args;
@@ -194,14 +194,14 @@ Result<> apply_auth_provider(Connection& connection, const KubeconfigUser& user,
     return unusable(
         fmt::format("{}: auth-provider \"{}\" {}; use the exec plugin of your provider, a client "
                     "certificate or a token",
-                    entry, name, removed ? "is none any more (kubectl dropped it in 1.26)" : "is not known"));
+                    entry, name, removed ? "is not supported any more (kubectl removed it in 1.26)" : "is not known"));
   }
   const std::string token = trimmed(user.id_token);
   if (token.empty())
     return unusable(entry +
                     ": auth-provider \"oidc\" has no id-token in its config; log in with the tool that made this "
                     "kubeconfig, or use its exec plugin");
-  if (!is_header_safe(token)) return unusable(entry + ": id-token holds a control character; paste it on one line");
+  if (!is_header_safe(token)) return unusable(entry + ": id-token contains a control character; write it on one line");
   connection.token = Material{token, {}};
   connection.token_expires = user.id_token_expires;
   return {};
@@ -217,10 +217,10 @@ Result<> apply_user(Connection& connection, const KubeconfigUser& user, const Ku
   if (!flags.token.empty()) return {};
   if (!user.auth_provider.empty()) return apply_auth_provider(connection, user, entry);
   const std::string token = trimmed(user.token);
-  if (!is_header_safe(token)) return unusable(entry + ": token holds a control character; paste it on one line");
+  if (!is_header_safe(token)) return unusable(entry + ": token contains a control character; write it on one line");
   const bool basic = !user.username.empty() || !user.password.empty();
   if (basic && !token.empty())
-    return unusable(entry + ": both token and username/password are given, only one may be; remove one");
+    return unusable(entry + ": both token and username/password are given; remove one of them");
   connection.token = Material{token, user.token_file};
   connection.username = user.username;
   connection.password = user.password;
@@ -240,7 +240,7 @@ Result<> check_impersonation(const Connection& connection) {
   bool safe = is_header_safe(connection.impersonate_user) && is_header_safe(connection.impersonate_uid);
   for (const auto& group : connection.impersonate_groups) safe = safe && is_header_safe(group);
   for (const auto& [key, value] : connection.impersonate_extra) safe = safe && is_header_safe(value);
-  if (!safe) return unusable(connection.origin + ": a control character in what is to be impersonated");
+  if (!safe) return unusable(connection.origin + ": the impersonation settings contain a control character");
   return {};
 }
 
@@ -248,7 +248,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   if (!flags.token.empty()) {
     connection.token = Material{trimmed(flags.token), {}};
     connection.token_expires.reset();
-    if (!is_header_safe(connection.token.data)) return unusable("--token holds a control character");
+    if (!is_header_safe(connection.token.data)) return unusable("--token contains a control character");
     connection.username.clear();
     connection.password.clear();
     connection.client_cert = {};
@@ -258,7 +258,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   if (!flags.username.empty() || !flags.password.empty()) {
     if (!connection.token.empty())
       return unusable("--username and --password contradict a token (" +
-                      (flags.token.empty() ? connection.origin : "--token") + "); only one of both may be given");
+                      (flags.token.empty() ? connection.origin : "--token") + "); give only one of them");
     if (!flags.username.empty()) connection.username = flags.username;
     if (!flags.password.empty()) connection.password = flags.password;
     connection.exec.reset();
@@ -266,7 +266,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   if (!flags.client_certificate.empty()) connection.client_cert = Material{{}, flags.client_certificate};
   if (!flags.client_key.empty()) connection.client_key = Material{{}, flags.client_key};
   if (connection.client_cert.empty() != connection.client_key.empty())
-    return unusable("a client certificate and its key go together; give both --client-certificate and --client-key");
+    return unusable("a client certificate needs its key; give both --client-certificate and --client-key");
   if (!flags.as.empty()) connection.impersonate_user = flags.as;
   if (!flags.as_uid.empty()) connection.impersonate_uid = flags.as_uid;
   if (!flags.as_groups.empty()) connection.impersonate_groups = flags.as_groups;

@@ -18,7 +18,7 @@ constexpr std::size_t size_limit = std::size_t{16} << 20;
 Error file_error(const std::string& what, const std::string& path, int cause) {
   const char* way_out = "";
   if (cause == ENOENT) way_out = "; check the path";
-  if (cause == EACCES || cause == EPERM) way_out = "; make it readable for this user or run as one who may read it";
+  if (cause == EACCES || cause == EPERM) way_out = "; make it readable for this user, or run as a user who may read it";
   if (cause == EISDIR) way_out = "; name the file itself";
   return Error(Errc::unavailable,
                fmt::format("cannot read {} {}: {}{}", what, path, std::generic_category().message(cause), way_out));

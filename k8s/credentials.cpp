@@ -62,8 +62,8 @@ bool may_be_in_cluster(const Environment& environment) {
 Error nothing_found(const std::vector<std::string>& files, const std::string& where, const Environment& environment) {
   const bool service = !environment.get("KUBERNETES_SERVICE_HOST").empty();
   return Error(Errc::unavailable,
-               fmt::format("no cluster to talk to: --kubeconfig is not given, {} {}, and this is no Pod ({}); name a "
-                           "kubeconfig with --kubeconfig or $KUBECONFIG, or a server with --server",
+               fmt::format("no cluster is configured: --kubeconfig is not given, {} {}, and this is not a Pod ({}); "
+                           "name a kubeconfig with --kubeconfig or $KUBECONFIG, or a server with --server",
                            where, files.empty() ? "is not known" : joined(files) + " is missing or empty",
                            service ? "no " + token_path(environment) : "KUBERNETES_SERVICE_HOST is not set"));
 }
@@ -109,7 +109,7 @@ Result<Connection> in_cluster(const Environment& environment) {
   std::uint16_t number = 0;
   const auto [end, failure] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (failure != std::errc() || end != port.data() + port.size() || number == 0)
-    return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is no port number", port));
+    return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is not a port number", port));
   // Some installations put brackets around an IPv6 address here, most do not.
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   connection.endpoint.kind = http::Endpoint::Kind::tls;
@@ -172,8 +172,8 @@ Result<Connection> discover_directly(const std::string& kubeconfig, const Enviro
   const auto kubelet = std::find_if_not(kubelet_files.begin(), kubelet_files.end(), is_missing);
   if (kubelet != kubelet_files.end()) return load_kubeconfig({*kubelet}, {});
   return Error(Errc::unavailable,
-               fmt::format("no cluster to talk to: neither --kubeconfig nor $KUBECONFIG is given, this is no Pod, and "
-                           "the kubelet has left no kubeconfig ({}); name one with --kubeconfig",
+               fmt::format("no cluster is configured: neither --kubeconfig nor $KUBECONFIG is given, this is not a "
+                           "Pod, and there is no kubeconfig of a kubelet ({}); name one with --kubeconfig",
                            joined(kubelet_files)));
 }
 

@@ -35,7 +35,7 @@ std::string describe(const ChildOutcome& outcome) {
 
 std::string describe_timeout(std::chrono::seconds limit, const ChildOutcome& outcome) {
   const std::string tail = on_one_line(outcome.error_tail);
-  return fmt::format("did not end within {} s; {}", limit.count(),
+  return fmt::format("did not finish within {} s; {}", limit.count(),
                      tail.empty() ? "run it by hand to see what it waits for" : "it said: " + tail);
 }
 
@@ -45,10 +45,9 @@ Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::strin
   using Mode = ExecPlugin::InteractiveMode;
   const bool interactive = plugin.interactive_mode != Mode::never && ::isatty(STDIN_FILENO) == 1;
   if (plugin.interactive_mode == Mode::always && !interactive)
-    co_return plugin_error(
-        plugin,
-        "its interactiveMode is Always and standard input is no terminal; run from a terminal, or use "
-        "credentials that need no human");
+    co_return plugin_error(plugin,
+                           "its interactiveMode is Always, but standard input is not a terminal; run this from a "
+                           "terminal, or use credentials that need no person");
   ChildCommand command;
   command.program = plugin.command;
   command.args = plugin.args;

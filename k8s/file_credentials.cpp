@@ -46,7 +46,7 @@ Result<std::string> load_token(const Connection& connection) {
   for (const char c : *token) {
     // Such a character could end the header and begin another.
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      return Error(Errc::unavailable, fmt::format("{}: token file {} holds a control character; expected one line",
+      return Error(Errc::unavailable, fmt::format("{}: token file {} contains a control character; expected one line",
                                                   connection.origin, connection.token.file));
   }
   if (token->empty())

@@ -14,10 +14,9 @@ constexpr std::string_view by_node = "spec.nodeName=";
 
 Error about_others(std::string_view kind, const std::string& name, std::string_view field, const std::string& value,
                    std::string_view wanted) {
-  return Error(Errc::decode,
-               fmt::format("the server's answer is about other objects: {} {} has {}{}, asked for was {}; does a proxy "
-                           "on the way ignore field selectors?",
-                           kind, name, field, value.empty() ? "(none)" : value, wanted));
+  return Error(Errc::decode, fmt::format("the server's answer contains other objects: {} {} has {}{}, requested was "
+                                         "{}; does a proxy in between ignore field selectors?",
+                                         kind, name, field, value.empty() ? "(none)" : value, wanted));
 }
 
 }  // namespace
@@ -43,10 +42,9 @@ Result<> check_labels(std::string_view label_selector, const std::vector<Node>& 
   if (!selector) return {};
   for (const Node& node : nodes)
     if (!selector->matches(node.labels) && !labels_may_be_cut(node))
-      return Error(Errc::decode,
-                   fmt::format("the server's answer is about other objects: Node {} has not the labels that "
-                               "were asked for ({}); does a proxy on the way ignore label selectors?",
-                               node.name, label_selector));
+      return Error(Errc::decode, fmt::format("the server's answer contains other objects: Node {} lacks the requested "
+                                             "labels ({}); does a proxy in between ignore label selectors?",
+                                             node.name, label_selector));
   return {};
 }
 

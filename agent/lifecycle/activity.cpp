@@ -7,7 +7,7 @@
 namespace haulout::agent {
 
 Decision cordon_lost() {
-  return {Event::cordon_lost, reason::uncordoned, "somebody made the node schedulable in the middle of its update"};
+  return {Event::cordon_lost, reason::uncordoned, "the node was uncordoned during its update"};
 }
 
 Activity::Activity(boost::asio::any_io_executor executor, Clock& clock, std::function<void()> remove_ready_file)

@@ -22,29 +22,29 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
   const Record& record = context.record;
   auto complete = co_await context.parts.host.boot_complete(context.within(request_timeout));
   if (!complete) co_return Condition{.reason = reason::boot_not_complete, .message = complete.error().message()};
-  if (!*complete)
-    co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not come to its end yet"};
+  if (!*complete) co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
   TimePoint later = TimePoint::max();
   if (const auto foreign = context.view.foreign_boot(later))
     co_return Condition{.reason = foreign->reason, .message = foreign->message};
   if (!context.view.kubelet_reports_this_boot())
     co_return Condition{.reason = reason::node_not_ready,
-                        .message = "the kubelet has not reported this boot Ready yet"};
+                        .message = "the kubelet has not reported the node Ready since this boot"};
   if (record.to.empty()) co_return Condition{.well = true};
   const Result<> known = co_await need.learn_version(context.within(request_timeout));
   if (!known) co_return Condition{.reason = reason::backend_unknown, .message = known.error().message()};
   const std::string& version = need.version();
   if (version == record.to) co_return Condition{.well = true};
   if (version == record.from)
-    co_return Condition{.hopeless = true,
-                        .reason = reason::rolled_back,
-                        .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
-                                               "tried again on this node unless its Node is annotated with {}=reboot",
-                                               version, record.to, request_annotation)};
+    co_return Condition{
+        .hopeless = true,
+        .reason = reason::rolled_back,
+        .message = fmt::format("version {} runs again: {} was rolled back, or never booted; the agent does not try it "
+                               "again on this node unless its Node is annotated with {}=reboot",
+                               version, record.to, request_annotation)};
   // Another version than the expected one runs, for example a newer one. That is fine if the back end needs no reboot.
   if (need.answered() && need.pending().need == Need::no) co_return Condition{.well = true};
   co_return Condition{.reason = reason::version_unexpected,
-                      .message = fmt::format("version {} runs, {} was to", version, record.to)};
+                      .message = fmt::format("version {} runs, expected {}", version, record.to)};
 }
 
 std::function<bool()> when_ended(const Context& context) {
@@ -81,11 +81,10 @@ asio::awaitable<Decision> soak(const Context& context, Hooks& hooks) {
     if (context.node().ready)
       co_await context.writer.show(
           reason::soaking,
-          fmt::format("{}; watched until {:%FT%TZ} before the next node may go", done,
+          fmt::format("{}; the slot is released after the soak time, at {:%FT%TZ}", done,
                       std::chrono::floor<std::chrono::seconds>(record.deadline.value_or(context.wall()))));
     else
-      co_await context.writer.show(reason::node_not_ready,
-                                   done + ", but the node is not Ready: no other node may go meanwhile");
+      co_await context.writer.show(reason::node_not_ready, done + ", but the node is not Ready, so it keeps its slot");
     co_await context.activity.wait(context.node().ready ? end : TimePoint::max());
   }
   const HookResult result = co_await hooks.pass(HookPoint::before_release, when_ended(context));

@@ -20,7 +20,7 @@ namespace {
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
   while (!context.activity.must_reload() && !context.view.kubelet_reports_this_boot()) {
-    co_await context.writer.show(reason::node_not_ready, "the kubelet has not reported this boot Ready yet");
+    co_await context.writer.show(reason::node_not_ready, "the kubelet has not reported the node Ready since this boot");
     co_await context.activity.wait(context.within(look_interval));
   }
 }
@@ -39,7 +39,7 @@ asio::awaitable<void> undo_cordon(const Context& context) {
     }
     if (k8s::is_gone(change.error())) co_return context.activity.reload();
     co_await context.writer.show(reason::cannot_uncordon,
-                                 "the own cordon cannot be taken back yet: " + change.error().message());
+                                 "the agent cannot uncordon the node yet: " + change.error().message());
     co_await context.pause(backoff.next(context.rng, change.error().retry_after));
   }
 }

@@ -97,7 +97,7 @@ asio::awaitable<void> Draining::install_update() {
     step_ = Step::draining;
   else
     context_.activity.decide({Event::drain_ended, reason::apply_failed,
-                              "version " + to + " could not be put in place: " + installed.error().message()});
+                              "version " + to + " could not be installed: " + installed.error().message()});
   context_.activity.wake();
 }
 
@@ -108,7 +108,7 @@ asio::awaitable<void> Draining::until_installed() {
   while (step_ == Step::installing && !interrupted()) {
     if (context_.now() >= worth_a_word)
       co_await context_.writer.show(reason::applying_update,
-                                    "version " + context_.record.to + " is being put in place for the next boot");
+                                    "version " + context_.record.to + " is being installed for the next boot");
     co_await context_.activity.wait(context_.now() < worth_a_word ? worth_a_word : TimePoint::max());
   }
 }

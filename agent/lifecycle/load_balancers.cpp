@@ -33,14 +33,14 @@ asio::awaitable<void> leave_load_balancers(const Context& context, std::function
     } else {
       if (!k8s::is_conflict(node.error()))
         hold(HoldUp{reason::cannot_exclude,
-                    fmt::format("the node cannot be taken out of load balancers yet: {}", node.error().message())});
+                    fmt::format("the node cannot be excluded from load balancers yet: {}", node.error().message())});
       context.activity.wake();
       co_await context.pause(backoff.next(context.rng, node.error().retry_after));
     }
   }
   const auto left = std::clamp<Duration>(*until - client.server_now(), Duration::zero(), limit);
   hold(HoldUp{reason::waiting_for_load_balancers,
-              fmt::format("load balancers have until {:%FT%TZ} to stop sending to this node",
+              fmt::format("waiting until {:%FT%TZ} so that load balancers stop sending traffic to this node",
                           std::chrono::floor<std::chrono::seconds>(*until))});
   context.activity.wake();
   co_await context.pause(left);
@@ -70,7 +70,7 @@ asio::awaitable<void> return_to_load_balancers(const Context& context) {
     }
     if (k8s::is_gone(node.error())) co_return context.activity.reload();
     co_await context.writer.show(reason::cannot_restore,
-                                 "the node cannot be given back to load balancers yet: " + node.error().message());
+                                 "the node cannot be added to load balancers again yet: " + node.error().message());
     co_await context.pause(backoff.next(context.rng, node.error().retry_after));
   }
 }

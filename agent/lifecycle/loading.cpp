@@ -39,7 +39,7 @@ void Loading::tell_unread(const Error& error) {
   if (k8s::is_gone(error)) {
     status.reason = reason::node_missing;
     status.message = "the cluster has no Node " + name +
-                     ": it was deleted, or its kubelet has not registered it; the agent goes on once it is there";
+                     ": it was deleted, or its kubelet has not registered it; the agent continues when it exists";
   }
   context_.parts.tell(status);
 }

@@ -32,8 +32,8 @@ asio::awaitable<void> OwnSlot::release() {
     if (const auto keeper = keeper_of(slot); !keeper.empty() && keeper != configured) {
       co_await context_.writer.show(
           reason::cannot_release,
-          fmt::format("turn {} was taken with --slots={}, which is {} now: set it back until the turn is given back, "
-                      "or free the turn by hand and remove the annotation {} of the Node",
+          fmt::format("slot {} was taken with --slots={}, which is {} now: set it back until the slot is released, or "
+                      "release the slot by hand and remove the annotation {} of the Node",
                       slot, keeper, configured, record_annotation));
       co_await context_.activity.wait(TimePoint::max());
       continue;
@@ -44,7 +44,7 @@ asio::awaitable<void> OwnSlot::release() {
       co_return;
     }
     co_await context_.writer.show(reason::cannot_release,
-                                  "the turn cannot be given back yet: " + released.error().message());
+                                  "the slot cannot be released yet: " + released.error().message());
     co_await context_.pause(backoff.next(context_.rng, released.error().retry_after));
   }
 }

@@ -52,7 +52,7 @@ bool RemainingPods::comes_back(const k8s::Pod& pod) {
                        fmt::format("{} has come back to this cordoned node {} times; {}", controller, returned.size(),
                                    context_.options.drain.policy.pinned == drain::Treatment::skip
                                        ? "it stays (--pinned leave)"
-                                       : "it is evicted no more, and waited for (--pinned wait)"));
+                                       : "it is not evicted again, and the drain waits for it (--pinned wait)"));
   return true;
 }
 

@@ -75,12 +75,13 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
       until = context_.within(backoff.next(context_.rng, trouble.error().retry_after));
       not_before = trouble.error().retry_after ? until : context_.within(least_pause);
       if (context_.writer.status().reason != reason::api_unavailable)
-        group.spawn(show(reason::api_unavailable, "ready, but nobody can prove it now: " + trouble.error().message()));
+        group.spawn(
+            show(reason::api_unavailable, "ready, but the agent cannot prove it now: " + trouble.error().message()));
     } else if (*trouble) {
       activity.decide(**trouble);
     } else if (by_others) {
       backoff.reset();
-      group.spawn(show({}, "empty and cordoned: reboot it whenever you like"));
+      group.spawn(show({}, "drained and cordoned: the node may be rebooted at any time"));
     } else if (need_.pending().need == Need::unknown && !need_.requested()) {
       group.spawn(show(reason::backend_unknown, need_.pending().problem));
     } else if (const std::string who = co_await reboot_blocked_by(context_); activity.ended()) {
@@ -160,7 +161,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
     const Duration limit = context_.options.times.reboot_limit;
     TimePoint deadline = context_.at(record.deadline.value_or(context_.wall()), limit);
     if (asked_before) deadline = std::max(deadline, context_.within(witness_time));
-    co_await context_.writer.show(reason::rebooting, "the reboot was asked for (" + method + ")");
+    co_await context_.writer.show(reason::rebooting, "the reboot was requested (" + method + ")");
     restart = co_await until_down(deadline);
   }
   if (auto id = later_boot()) {
@@ -185,7 +186,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
   if (still_needed && !last) co_return Decision{Event::reboot_overdue};
   co_return Decision{Event::reboot_impossible, reason::reboot_failed,
                      "the reboot did not happen: " + problem_ + "; reboot the machine, or annotate its Node with " +
-                         std::string(request_annotation) + "=reboot to have it tried again"};
+                         std::string(request_annotation) + "=reboot to try again"};
 }
 
 asio::awaitable<std::optional<Decision>> Rebooting::braked() {
@@ -197,7 +198,7 @@ asio::awaitable<std::optional<Decision>> Rebooting::braked() {
   const Gate* brake = gates.closed_with(Gate::Effect::degrades);
   if (!brake) co_return std::nullopt;
   co_return Decision{Event::reboot_impossible, brake->reason,
-                     "nobody can tell whether the machine was rebooted: " + brake->message};
+                     "it is unknown whether the machine was rebooted: " + brake->message};
 }
 
 std::optional<std::string> Rebooting::later_boot() const {
@@ -223,7 +224,8 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
     // While another program shuts the machine down, a request by the first method would be refused. If the machine has
     // not gone down at the deadline, the agent tries the next method.
     if (record.method == 0 && shutdowns_.going_down()) {
-      co_await context_.writer.show(reason::rebooting, "somebody shuts the machine down already");
+      co_await context_.writer.show(reason::rebooting,
+                                    "the machine is already shutting down, not requested by the agent");
       co_await activity.wait(std::min(deadline, context_.within(look_interval)));
       if (later_boot()) break;
       if (!shutdowns_.going_down()) deadline = start_limit();
@@ -242,7 +244,7 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
     if (!trouble) {
       // Without a proof the agent must not go on.
       co_await context_.writer.show(reason::api_unavailable,
-                                    "nobody can prove that the node is ready: " + trouble.error().message());
+                                    "the agent cannot prove that the node is ready: " + trouble.error().message());
       co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
       deadline = start_limit();
       continue;
@@ -250,7 +252,7 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
     const TimePoint proved = context_.now();
     if (!record.asked) {
       note_request(record, co_await boot_marks(context_), context_.wall());
-      co_await context_.writer.show(reason::rebooting, "asking for the reboot (" + method + ")");
+      co_await context_.writer.show(reason::rebooting, "requesting the reboot (" + method + ")");
     }
     if (!activity.must_reload() && context_.now() - proved <= proof_keeps)
       co_return co_await request_of_host(method, deadline);

@@ -56,15 +56,13 @@ LeavingResult leaving_result(const drain::Report& report) {
     }
   }
   const bool drained = report.outcome == drain::Outcome::drained;
-  std::string message = "somebody shuts the machine down: ";
+  std::string message = "the machine is shutting down, not requested by the agent: ";
   message += drained && ended == 0
-                 ? count_of(evicted, "pod") + " left before"
-                 : fmt::format("{} of {} left before", evicted, count_of(evicted + ended + left, "pod"));
+                 ? count_of(evicted, "pod") + " left before that"
+                 : fmt::format("{} of {} left before that", evicted, count_of(evicted + ended + left, "pod"));
   if (ended > 0)
     message += fmt::format(
-        ", {} ended without an eviction: its kubelet ends pods itself (shutdownGracePeriod), or "
-        "somebody deleted them",
-        ended);
+        ", {} ended without an eviction: the kubelet ended them (shutdownGracePeriod), or they were deleted", ended);
   if (left > 0)
     message += fmt::format("; {} did not: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
   if (!drained && (report.outcome == drain::Outcome::failed || left == 0)) message += "; " + report.message;
@@ -95,7 +93,7 @@ asio::awaitable<void> Shutdowns::follow() {
     const std::string problem = port.problem();
     if (!problem.empty() && told.empty())
       context_.writer.warn(reason::cannot_delay_shutdown,
-                           "a reboot by somebody else will not wait until the pods have left: " + problem);
+                           "a reboot that the agent did not request will not be delayed for the drain: " + problem);
     if (!problem.empty()) told = problem;
     news_.notify();
     context_.activity.wake();
@@ -113,7 +111,8 @@ asio::awaitable<void> Shutdowns::until_drain_is_due() {
       until = limit - last_words;
       const bool late = leaving == Leaving::draining && context_.now() >= until;
       if (late)
-        context_.writer.warn(reason::shutdown_undrained, "somebody shuts the machine down: " + drain_waits_for_());
+        context_.writer.warn(reason::shutdown_undrained,
+                             "the machine is shutting down, not requested by the agent: " + drain_waits_for_());
       if (late || leaving != Leaving::draining) context_.parts.shutdown->let_shutdown_proceed();
     }
     co_await news_.wait_until(context_.clock, until);
@@ -127,7 +126,7 @@ asio::awaitable<void> Shutdowns::drain_node() {
   co_await with_task_group([this, limit](TaskGroup& group) { return drain_until(group, limit); });
   if (drain_ == Drain::under_way)
     context_.writer.warn(reason::shutdown_undrained,
-                         "somebody shuts the machine down, and waits no longer: " + context_.writer.status().message);
+                         "the machine is shutting down and waits no longer: " + context_.writer.status().message);
   port.let_shutdown_proceed();
   // The shutdown interrupted the activity, so the agent starts again from the record on the Node.
   while (going_down()) co_await news_.wait_until(context_.clock, TimePoint::max());
@@ -156,8 +155,10 @@ asio::awaitable<void> Shutdowns::show_and_drain(TimePoint limit) {
     co_await writer.show(
         reason::shutting_down,
         limit == TimePoint::max()
-            ? "somebody shuts the machine down: it waits until its pods have left"
-            : fmt::format("somebody shuts the machine down: its pods have {:.1f} s to leave", seconds));
+            ? "the machine is shutting down, not requested by the agent: it waits until its pods are deleted"
+            : fmt::format(
+                  "the machine is shutting down, not requested by the agent: its pods have {:.1f} s to terminate",
+                  seconds));
     if (activity.must_reload()) continue;
     const LeavingResult result = leaving_result(co_await drain(limit));
     co_await writer.show(result.reason, result.message);
@@ -193,7 +194,8 @@ asio::awaitable<void> Shutdowns::until_called_off() {
     // A reason that is already shown tells more: what a previous process could do for the pods, or what has failed.
     if (context_.writer.status().reason.empty())
       co_await context_.writer.show(reason::shutting_down,
-                                    "somebody shuts the machine down: its cordon stays until it is up again");
+                                    "the machine is shutting down, not requested by the agent: the node stays cordoned "
+                                    "until the machine has booted again");
     co_await context_.activity.wait(TimePoint::max());
   }
 }

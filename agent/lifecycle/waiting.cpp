@@ -21,8 +21,8 @@ constexpr Duration line_look = std::chrono::minutes(5);
 constexpr Duration clock_look = std::chrono::minutes(10);
 
 std::string backing_off(const Record& record) {
-  return fmt::format("{} came to nothing{}: {}; the next one follows {}", count_of(record.failures, "attempt"),
-                     record.failures == 1 ? "" : ", the last one", record.cause_message,
+  return fmt::format("{} failed{}: {}; next attempt at {}", count_of(record.failures, "attempt"),
+                     record.failures == 1 ? "" : ", the last one with", record.cause_message,
                      fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record.not_before)));
 }
 
@@ -49,8 +49,9 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
     } else if (pending.need == Need::unknown) {
       co_await writer.show(reason::backend_unknown, pending.problem);
     } else if (pending.need == Need::yes) {
-      co_await writer.show(reason::rolled_back,
-                           "version " + pending.target + " was rolled back on this node and is not tried again");
+      co_await writer.show(
+          reason::rolled_back,
+          "version " + pending.target + " was rolled back on this node, so the agent does not try it again");
     } else {
       note_no_need(context.record);
       co_await writer.show({}, {});

@@ -52,7 +52,7 @@ awaitable<void> AgentCheck::run(AgentWhole& whole, const AgentConfig& config) {
   co_await check_reboot(whole);
   check_hooks(whole);
   const auto node = co_await whole.client().get_node(whole.authority().node.name, soon());
-  if (!node) say(Mark::failed, "gate", "nobody can judge the gates: " + node.error().message());
+  if (!node) say(Mark::failed, "gate", "the gates cannot be evaluated: " + node.error().message());
   if (node && boot_id && has_foreign_boot_id(*node, *boot_id))
     say(Mark::failed, "host", foreign_boot_id(*node, *boot_id));
   if (node) co_await check_gates(whole, config, *node, pending);
@@ -74,13 +74,14 @@ awaitable<Pending> AgentCheck::check_backend(AgentWhole& whole) {
   say(pending.need == Need::unknown ? Mark::failed : Mark::ok, "backend",
       whole.backend().name() + ": " + words_of(pending));
   const auto version = co_await whole.backend().booted(soon());
-  if (!version) say(Mark::failed, "version", "nobody knows which one runs: " + version.error().message());
+  if (!version) say(Mark::failed, "version", "the running version is unknown: " + version.error().message());
   co_return pending;
 }
 
 awaitable<void> AgentCheck::check_reboot(AgentWhole& whole) {
   const auto methods = whole.host().reboot_methods();
-  if (methods.empty()) co_return say(Mark::off, "reboot", "somebody else reboots this machine when it is ready");
+  if (methods.empty())
+    co_return say(Mark::off, "reboot", "another program or a person reboots this machine when it is ready");
   auto can = co_await whole.host().can_reboot(soon());
   say(can ? Mark::ok : Mark::failed, "reboot",
       can ? "permitted by " + methods.front() + "; ways: " + joined(methods, ", ") : can.error().message());
