@@ -1,8 +1,8 @@
-// The hook points: first the agent asks the hooks that answer by annotation, then it runs the executables. An event
-// does not stop a running executable; the agent handles the event afterwards.
+#include "agent/lifecycle/hooks.hpp"
+
 #include <fmt/chrono.h>
 
-#include "agent/lifecycle/agent_impl.hpp"
+#include "agent/lifecycle/node_writer.hpp"
 #include "agent/node/record.hpp"
 #include "drain/reasons.hpp"
 
@@ -11,8 +11,6 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr const char* failed_reason = reason::hook_failed;
-constexpr const char* waiting_reason = reason::waiting_for_hook;
 // How often the agent runs the executables of a degraded node again.
 constexpr Duration retry_interval = std::chrono::minutes(10);
 
@@ -30,105 +28,111 @@ std::string waiting_message(const AskedVerdict& verdict, const std::vector<Asked
 
 }  // namespace
 
-bool Agent::Impl::interrupted() {
-  if (record_.state == State::draining)
-    if (const auto event = drain_interrupted()) decided_ = event;
-  return reload_ || (decided_ && *decided_ != Event::drained);
+Decision HookResult::decision(Event event) const {
+  return {event, reason::hook_failed, failure};
 }
 
-asio::awaitable<Agent::Impl::Hooks> Agent::Impl::pass_hooks(HookPoint point) {
-  if (has_passed(record_, point)) co_return Hooks::passed;
-  std::string failure = co_await ask_others(point);
-  if (failure.empty() && !interrupted()) failure = co_await run_programs(point);
-  if (interrupted()) co_return Hooks::interrupted;
-  if (!failure.empty()) {
-    cause_ = failed_reason;
-    cause_message_ = std::move(failure);
-    co_return Hooks::failed;
-  }
-  record_.hooks_passed.emplace_back(to_string(point));
-  record_.hooks_asked.reset();
-  co_return Hooks::passed;
+asio::awaitable<HookResult> Hooks::pass(HookPoint point, std::function<bool()> interrupted) {
+  using Outcome = HookResult::Outcome;
+  if (has_passed(context_.record, point)) co_return HookResult{Outcome::passed};
+  std::string failure = co_await ask_others(point, interrupted);
+  if (failure.empty() && !interrupted()) failure = co_await run_programs(point, interrupted);
+  if (interrupted()) co_return HookResult{Outcome::interrupted};
+  if (!failure.empty()) co_return HookResult{Outcome::failed, std::move(failure)};
+  note_passed(point);
+  co_return HookResult{Outcome::passed};
 }
 
-asio::awaitable<std::string> Agent::Impl::ask_others(HookPoint point) {
+void Hooks::note_passed(HookPoint point) {
+  context_.record.hooks_passed.emplace_back(to_string(point));
+  context_.record.hooks_asked.reset();
+}
+
+void Hooks::note_asked() {
+  if (!context_.record.hooks_asked) context_.record.hooks_asked = context_.wall();
+}
+
+asio::awaitable<std::string> Hooks::ask_others(HookPoint point, Interrupted interrupted) {
+  const HookRules& rules = context_.options.hooks;
   if (point == HookPoint::before_drain) {
-    for (const std::string& misnamed : misnamed_hooks(node_)) {
-      if (options_.hooks.stop) co_return misnamed;
-      warn(failed_reason, misnamed);
+    for (const std::string& misnamed : misnamed_hooks(context_.node())) {
+      if (rules.stop) co_return misnamed;
+      context_.writer.warn(reason::hook_failed, misnamed);
     }
   }
   while (!interrupted()) {
-    const auto hooks = asked_hooks(node_, point, options_.hooks);
+    const auto hooks = asked_hooks(context_.node(), point, rules);
     if (hooks.empty()) break;
-    if (!record_.hooks_asked) record_.hooks_asked = wall();
-    const AskedVerdict verdict = judge_answers(hooks, node_, point, *record_.hooks_asked, wall());
+    note_asked();
+    const WallTime asked = *context_.record.hooks_asked;
+    const AskedVerdict verdict = judge_answers(hooks, context_.node(), point, asked, context_.wall());
     if (!verdict.failed.empty()) co_return verdict.failed;
     if (verdict.waiting.empty()) {
-      for (const std::string& failure : verdict.overlooked) warn(failed_reason, failure);
+      for (const std::string& failure : verdict.overlooked) context_.writer.warn(reason::hook_failed, failure);
       break;
     }
-    co_await show(waiting_reason, waiting_message(verdict, hooks, *record_.hooks_asked));
-    co_await wait(at(verdict.look_again.value_or(wall()), std::chrono::hours(24)));
+    co_await context_.writer.show(reason::waiting_for_hook, waiting_message(verdict, hooks, asked));
+    co_await context_.activity.wait(context_.at(verdict.look_again.value_or(context_.wall()), std::chrono::hours(24)));
   }
   co_return std::string();
 }
 
-asio::awaitable<std::string> Agent::Impl::run_programs(HookPoint point) {
-  if (!parts_.hooks) co_return std::string();
-  const auto files = parts_.hooks->list(point);
-  if (!files && options_.hooks.stop) co_return files.error().message();
+asio::awaitable<std::string> Hooks::run_programs(HookPoint point, Interrupted interrupted) {
+  HookPrograms* const programs = context_.parts.hooks;
+  const HookRules& rules = context_.options.hooks;
+  if (!programs) co_return std::string();
+  const auto files = programs->list(point);
+  if (!files && rules.stop) co_return files.error().message();
   if (!files) {
-    warn(failed_reason, files.error().message());
+    context_.writer.warn(reason::hook_failed, files.error().message());
     co_return std::string();
   }
-  for (const std::string& skipped : files->skipped) warn(reason::hook_skipped, skipped);
+  for (const std::string& skipped : files->skipped) context_.writer.warn(reason::hook_skipped, skipped);
   for (const std::string& name : files->names) {
     if (interrupted()) break;
-    if (record_.state != State::degraded)
-      co_await show(waiting_reason, fmt::format("hook {}/{} runs {}", to_string(point), name, since(wall())));
-    auto ended = co_await parts_.hooks->run(point, name, hook_environment(options_.node, point, record_),
-                                            within(options_.hooks.limit));
+    if (context_.record.state != State::degraded)
+      co_await context_.writer.show(reason::waiting_for_hook,
+                                    fmt::format("hook {}/{} runs {}", to_string(point), name, since(context_.wall())));
+    auto ended = co_await programs->run(point, name, hook_environment(context_.options.node, point, context_.record),
+                                        context_.within(rules.limit));
     if (ended) continue;
-    if (options_.hooks.stop) co_return ended.error().message();
-    warn(failed_reason, ended.error().message());
+    if (rules.stop) co_return ended.error().message();
+    context_.writer.warn(reason::hook_failed, ended.error().message());
   }
   co_return std::string();
 }
 
-// Returns from degradation when the failed hook passes. Late answers count at once; the executables run again after
-// each interval.
-asio::awaitable<Event> Agent::Impl::retry_hooks() {
-  const HookPoint point = hook_point_at(record_);
-  const auto answered = [&] {
-    const auto hooks = asked_hooks(node_, point, options_.hooks);
-    if (hooks.empty()) return true;
-    if (!record_.hooks_asked) return false;
-    const AskedVerdict verdict = judge_answers(hooks, node_, point, *record_.hooks_asked, wall());
-    return verdict.failed.empty() && verdict.waiting.empty();
-  };
+bool Hooks::all_answered(HookPoint point) const {
+  const auto hooks = asked_hooks(context_.node(), point, context_.options.hooks);
+  if (hooks.empty()) return true;
+  if (!context_.record.hooks_asked) return false;
+  const AskedVerdict verdict =
+      judge_answers(hooks, context_.node(), point, *context_.record.hooks_asked, context_.wall());
+  return verdict.failed.empty() && verdict.waiting.empty();
+}
+
+asio::awaitable<void> Hooks::until_healed() {
+  Activity& activity = context_.activity;
+  Record& record = context_.record;
+  const HookPoint point = hook_point_at(record);
+  const std::function<bool()> interrupted = [&activity] { return activity.ended(); };
   bool waited_for_answers = false;
-  TimePoint next = now() + retry_interval;
-  while (!reload_) {
-    if (!answered()) {
-      if (!record_.hooks_asked) record_.hooks_asked = wall();
+  TimePoint next = context_.within(retry_interval);
+  while (!activity.must_reload()) {
+    if (!all_answered(point)) {
+      note_asked();
       waited_for_answers = true;
-    } else if (waited_for_answers || now() >= next) {
+    } else if (waited_for_answers || context_.now() >= next) {
       waited_for_answers = false;
-      next = now() + retry_interval;
-      std::string failure = co_await run_programs(point);
-      if (reload_) break;
-      if (failure.empty()) {
-        record_.hooks_passed.emplace_back(to_string(point));
-        record_.hooks_asked.reset();
-        co_return Event::healed;
-      }
-      record_.cause_message = std::move(failure);
+      next = context_.within(retry_interval);
+      std::string failure = co_await run_programs(point, interrupted);
+      if (activity.must_reload()) break;
+      if (failure.empty()) co_return note_passed(point);
+      record.cause_message = std::move(failure);
     }
-    co_await show(record_.cause, record_.cause_message);
-    co_await wait(waited_for_answers ? TimePoint::max() : next);
+    co_await context_.writer.show(record.cause, record.cause_message);
+    co_await activity.wait(waited_for_answers ? TimePoint::max() : next);
   }
-  co_return Event::healed;
 }
 
 }  // namespace haulout::agent

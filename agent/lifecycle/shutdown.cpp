@@ -1,9 +1,12 @@
-// A shutdown or reboot by another program: the agent drains the node for as long as the shutdown waits. The state does
-// not change. The record names the run before the agent changes anything, so that the process after the boot, or after
-// a crash, takes the cordon back.
+#include "agent/lifecycle/shutdown.hpp"
+
 #include <fmt/format.h>
 
-#include "agent/lifecycle/agent_impl.hpp"
+#include <algorithm>
+
+#include "agent/lifecycle/node_writer.hpp"
+#include "agent/node/node_status.hpp"
+#include "base/text.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::agent {
@@ -29,89 +32,144 @@ class WhileItShutsDown final : public drain::DrainObserver {
 
 }  // namespace
 
-void Agent::Impl::delay_shutdowns() {
-  // In `rebooting` the next shutdown may be the agent's own.
-  if (parts_.shutdown && record_.state != State::rebooting)
-    parts_.shutdown->hold("drains this node before it goes down");
+Leaving leaving_of(const Record& record) {
+  if (record.state == State::draining) return Leaving::draining;
+  const Duty cordon = duties_of(record.state).cordon;
+  // The last condition covers a machine that booted again after its node had become schedulable.
+  const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
+  return in_service ? Leaving::drains : Leaving::has_left;
 }
 
-asio::awaitable<void> Agent::Impl::follow_shutdown() {
+LeavingResult leaving_result(const drain::Report& report) {
+  if (report.outcome == drain::Outcome::refused) return {reason::shutdown_undrained, report.message};
+  std::size_t evicted = 0, ended = 0, left = 0;
+  std::string first;
+  for (const drain::PodReport& pod : report.pods) {
+    if (pod.outcome == drain::PodOutcome::skipped) continue;
+    if (pod.outcome == drain::PodOutcome::evicted) {
+      ++evicted;
+    } else if (pod.outcome == drain::PodOutcome::gone) {
+      ++ended;
+    } else if (++left == 1) {
+      const std::string_view why = pod.reason.empty() ? drain::to_string(pod.outcome) : std::string_view(pod.reason);
+      first = fmt::format("{} ({})", pod.key(), why);
+    }
+  }
+  const bool drained = report.outcome == drain::Outcome::drained;
+  std::string message = "the machine is shutting down, not requested by the agent: ";
+  message += drained && ended == 0
+                 ? count_of(evicted, "pod") + " left before that"
+                 : fmt::format("{} of {} left before that", evicted, count_of(evicted + ended + left, "pod"));
+  if (ended > 0)
+    message += fmt::format(
+        ", {} ended without an eviction: the kubelet ended them (shutdownGracePeriod), or they were deleted", ended);
+  if (left > 0)
+    message += fmt::format("; {} did not: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
+  if (!drained && (report.outcome == drain::Outcome::failed || left == 0)) message += "; " + report.message;
+  return {drained ? reason::shutdown_drained : reason::shutdown_undrained, std::move(message)};
+}
+
+Shutdowns::Shutdowns(asio::any_io_executor executor, const Context& context, Loading& loading,
+                     std::function<std::string()> drain_waits_for)
+    : context_(context), loading_(loading), drain_waits_for_(std::move(drain_waits_for)), news_(std::move(executor)) {}
+
+void Shutdowns::delay() {
+  ShutdownDelay* const port = context_.parts.shutdown;
+  if (port && context_.record.state != State::rebooting) port->hold("drains this node before it goes down");
+}
+
+void Shutdowns::permit_own_reboot() {
+  if (ShutdownDelay* const port = context_.parts.shutdown) port->release();
+}
+
+bool Shutdowns::going_down() const {
+  return context_.parts.shutdown && context_.parts.shutdown->shutdown_at();
+}
+
+asio::awaitable<void> Shutdowns::follow() {
+  ShutdownDelay& port = *context_.parts.shutdown;
   std::string told;
   for (;;) {
-    const std::string problem = parts_.shutdown->problem();
+    const std::string problem = port.problem();
     if (!problem.empty() && told.empty())
-      warn(reason::cannot_delay_shutdown,
-           "a reboot that the agent did not request will not be delayed for the drain: " + problem);
+      context_.writer.warn(reason::cannot_delay_shutdown,
+                           "a reboot that the agent did not request will not be delayed for the drain: " + problem);
     if (!problem.empty()) told = problem;
-    shutdown_news_->notify();
-    changed_->notify();
-    co_await parts_.shutdown->changed();
+    news_.notify();
+    context_.activity.wake();
+    co_await port.changed();
   }
 }
 
-asio::awaitable<void> Agent::Impl::until_shutdown() {
+asio::awaitable<void> Shutdowns::until_drain_is_due() {
   for (;;) {
     TimePoint until = TimePoint::max();
-    if (going_down() && parts_.shutdown->held()) {
-      const TimePoint limit = *parts_.shutdown->shutdown_at();
-      const Leaving leaving = leaving_of(record_);
-      if (leaving == Leaving::drains && now() < limit) co_return;
+    if (going_down() && context_.parts.shutdown->held()) {
+      const TimePoint limit = *context_.parts.shutdown->shutdown_at();
+      const Leaving leaving = leaving_of(context_.record);
+      if (leaving == Leaving::drains && context_.now() < limit) co_return;
       until = limit - last_words;
-      const bool late = leaving == Leaving::draining && now() >= until;
+      const bool late = leaving == Leaving::draining && context_.now() >= until;
       if (late)
-        warn(reason::shutdown_undrained,
-             "the machine is shutting down, not requested by the agent: " + drain_status_.message(findings()));
-      if (late || leaving != Leaving::draining) parts_.shutdown->let_shutdown_proceed();
+        context_.writer.warn(reason::shutdown_undrained,
+                             "the machine is shutting down, not requested by the agent: " + drain_waits_for_());
+      if (late || leaving != Leaving::draining) context_.parts.shutdown->let_shutdown_proceed();
     }
-    co_await shutdown_news_->wait_until(clock_, until);
+    co_await news_.wait_until(context_.clock, until);
   }
 }
 
-asio::awaitable<void> Agent::Impl::leave() {
-  const TimePoint limit = parts_.shutdown->shutdown_at().value_or(now());
-  leaving_ = true;
-  co_await with_task_group([this, limit](TaskGroup& group) { return leave_by(group, limit); });
-  if (std::exchange(leaving_, false))
-    warn(reason::shutdown_undrained, "the machine is shutting down and waits no longer: " + status_.message);
-  parts_.shutdown->let_shutdown_proceed();
+asio::awaitable<void> Shutdowns::drain_node() {
+  ShutdownDelay& port = *context_.parts.shutdown;
+  const TimePoint limit = port.shutdown_at().value_or(context_.now());
+  drain_ = Drain::under_way;
+  co_await with_task_group([this, limit](TaskGroup& group) { return drain_until(group, limit); });
+  if (drain_ == Drain::under_way)
+    context_.writer.warn(reason::shutdown_undrained,
+                         "the machine is shutting down and waits no longer: " + context_.writer.status().message);
+  port.let_shutdown_proceed();
   // The shutdown interrupted the activity, so the agent starts again from the record on the Node.
-  while (going_down()) co_await shutdown_news_->wait_until(clock_, TimePoint::max());
-  reload_ = true;
+  while (going_down()) co_await news_.wait_until(context_.clock, TimePoint::max());
+  context_.activity.reload();
 }
 
-asio::awaitable<void> Agent::Impl::leave_by(TaskGroup& group, TimePoint limit) {
-  group.spawn(say_and_leave(limit));
-  while (leaving_ && going_down() && now() < limit) co_await shutdown_news_->wait_until(clock_, limit);
-  // The shutdown was called off, so nothing has failed.
-  if (!going_down()) leaving_ = false;
+asio::awaitable<void> Shutdowns::drain_until(TaskGroup& group, TimePoint limit) {
+  group.spawn(show_and_drain(limit));
+  while (drain_ == Drain::under_way && going_down() && context_.now() < limit)
+    co_await news_.wait_until(context_.clock, limit);
+  // Nothing has failed then.
+  if (!going_down()) drain_ = Drain::called_off;
 }
 
-asio::awaitable<void> Agent::Impl::say_and_leave(TimePoint limit) {
-  // The loop runs again if a write from before the shutdown reached the server only after load() had read the Node.
+asio::awaitable<void> Shutdowns::show_and_drain(TimePoint limit) {
+  NodeWriter& writer = context_.writer;
+  Record& record = context_.record;
+  Activity& activity = context_.activity;
+  // The loop runs again if a write from before the shutdown reached the server only after the Node was read.
   bool begun = false;
   do {
-    co_await load();
-    if (!std::exchange(begun, true) && leaving_of(record_) == Leaving::has_left) break;
-    if (record_.run.empty()) record_.run = new_run();
-    const double seconds = std::chrono::duration<double>(limit - now()).count();
-    co_await show(
+    co_await loading_.run();
+    if (!std::exchange(begun, true) && leaving_of(record) == Leaving::has_left) break;
+    if (record.run.empty()) record.run = context_.new_run();
+    const double seconds = std::chrono::duration<double>(limit - context_.now()).count();
+    co_await writer.show(
         reason::shutting_down,
         limit == TimePoint::max()
             ? "the machine is shutting down, not requested by the agent: it waits until its pods are deleted"
             : fmt::format(
                   "the machine is shutting down, not requested by the agent: its pods have {:.1f} s to terminate",
                   seconds));
-    if (reload_) continue;
-    const LeavingResult result = leaving_result(co_await drain_for_shutdown(limit));
-    co_await show(result.reason, result.message);
-  } while (reload_);
-  leaving_ = false;
-  shutdown_news_->notify();
+    if (activity.must_reload()) continue;
+    const LeavingResult result = leaving_result(co_await drain(limit));
+    co_await writer.show(result.reason, result.message);
+  } while (activity.must_reload());
+  drain_ = Drain::done;
+  news_.notify();
 }
 
-asio::awaitable<drain::Report> Agent::Impl::drain_for_shutdown(TimePoint limit) {
-  drain::Options options = options_.drain;
-  options.run_id = record_.run;
+asio::awaitable<drain::Report> Shutdowns::drain(TimePoint limit) {
+  drain::Options options = context_.options.drain;
+  options.run_id = context_.record.run;
   options.cordoned_by = cordoned_by;
   options.restore_cordon_on_failure = false;  // the process after the boot does that
   // The machine goes down in any case. So the drain waits for no settle time, and it does not require permission to see
@@ -119,32 +177,26 @@ asio::awaitable<drain::Report> Agent::Impl::drain_for_shutdown(TimePoint limit) 
   options.settle = Duration::zero();
   for (drain::VolumeWait* wait : {&options.volumes, &options.volume_turns})
     if (*wait == drain::VolumeWait::required) *wait = drain::VolumeWait::if_permitted;
-  options.timeout = std::max(Duration::zero(), limit - last_words - now());
-  WhileItShutsDown observer(parts_.drain_observer);
-  drain::Drain drain(client_, rng_, observer, options, options_.node);
+  options.timeout = std::max(Duration::zero(), limit - last_words - context_.now());
+  WhileItShutsDown observer(context_.parts.drain_observer);
+  drain::Drain drain(context_.client, context_.rng, observer, options, context_.options.node);
   co_return co_await drain.run();
 }
 
-asio::awaitable<void> Agent::Impl::shutdown_is_known() {
-  while (!reload_ && parts_.shutdown && !parts_.shutdown->known()) co_await wait(TimePoint::max());
+asio::awaitable<void> Shutdowns::until_known() {
+  ShutdownDelay* const port = context_.parts.shutdown;
+  while (!context_.activity.must_reload() && port && !port->known()) co_await context_.activity.wait(TimePoint::max());
 }
 
-asio::awaitable<void> Agent::Impl::stays_up() {
-  co_await shutdown_is_known();
-  while (!reload_ && going_down()) {
+asio::awaitable<void> Shutdowns::until_called_off() {
+  co_await until_known();
+  while (!context_.activity.must_reload() && going_down()) {
     // A reason that is already shown tells more: what a previous process could do for the pods, or what has failed.
-    if (status_.reason.empty())
-      co_await show(reason::shutting_down,
-                    "the machine is shutting down, not requested by the agent: the node stays cordoned until the "
-                    "machine has booted again");
-    co_await wait(TimePoint::max());
-  }
-}
-
-asio::awaitable<void> Agent::Impl::kubelet_is_back() {
-  while (!reload_ && !(node_.ready && (node_.boot_id.empty() || node_.boot_id == boot_id_))) {
-    co_await show(reason::node_not_ready, "the kubelet has not reported the node Ready since this boot");
-    co_await wait(now() + look_interval);
+    if (context_.writer.status().reason.empty())
+      co_await context_.writer.show(reason::shutting_down,
+                                    "the machine is shutting down, not requested by the agent: the node stays cordoned "
+                                    "until the machine has booted again");
+    co_await context_.activity.wait(TimePoint::max());
   }
 }
 

@@ -1,7 +1,8 @@
-// From the need for a reboot to the slot.
+#include "agent/lifecycle/waiting.hpp"
+
 #include <fmt/chrono.h>
 
-#include "agent/lifecycle/agent_impl.hpp"
+#include "agent/lifecycle/node_writer.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
 
@@ -10,6 +11,8 @@ namespace asio = boost::asio;
 
 namespace {
 
+using When = GateQuestion::When;
+
 // A node that waits for a slot asks its gates again after one to two of these intervals, so it notices the end of a
 // window.
 constexpr Duration line_look = std::chrono::minutes(5);
@@ -17,167 +20,153 @@ constexpr Duration line_look = std::chrono::minutes(5);
 // at the clock again.
 constexpr Duration clock_look = std::chrono::minutes(10);
 
+std::string backing_off(const Record& record) {
+  return fmt::format("{} failed{}: {}; next attempt at {}", count_of(record.failures, "attempt"),
+                     record.failures == 1 ? "" : ", the last one with", record.cause_message,
+                     fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record.not_before)));
+}
+
 }  // namespace
 
-asio::awaitable<Event> Agent::Impl::wait_for_answer() {
-  co_await first_answer();
-  while (!reload_ && pending_.need == Need::unknown && !reboot_requested(node_)) {
-    if (!pending_.problem.empty()) co_await show(reason::backend_unknown, pending_.problem);
-    co_await wait(TimePoint::max());
+asio::awaitable<Decision> wait_for_answer(const Context& context, RebootNeed& need) {
+  co_await need.first_answer();
+  while (!context.activity.must_reload() && need.pending().need == Need::unknown && !need.requested()) {
+    if (!need.pending().problem.empty()) co_await context.writer.show(reason::backend_unknown, need.pending().problem);
+    co_await context.activity.wait(TimePoint::max());
   }
-  co_return Event::answered;
+  co_return Decision{Event::answered};
 }
 
-asio::awaitable<Event> Agent::Impl::wait_for_need() {
-  co_await first_answer();
-  while (!reload_ && !wanted()) {
+asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need) {
+  NodeWriter& writer = context.writer;
+  co_await need.first_answer();
+  while (!context.activity.must_reload() && !need.wanted()) {
     TimePoint until = TimePoint::max();
-    const auto foreign = foreign_boot(until);
+    const auto foreign = context.view.foreign_boot(until);
+    const Pending& pending = need.pending();
     if (foreign && foreign->reason == reason::boot_id_foreign) {
-      co_await show(foreign->reason, foreign->message);
-    } else if (pending_.need == Need::unknown) {
-      co_await show(reason::backend_unknown, pending_.problem);
-    } else if (pending_.need == Need::yes) {
-      co_await show(reason::rolled_back,
-                    "version " + pending_.target + " was rolled back on this node, so the agent does not try it again");
+      co_await writer.show(foreign->reason, foreign->message);
+    } else if (pending.need == Need::unknown) {
+      co_await writer.show(reason::backend_unknown, pending.problem);
+    } else if (pending.need == Need::yes) {
+      co_await writer.show(
+          reason::rolled_back,
+          "version " + pending.target + " was rolled back on this node, so the agent does not try it again");
     } else {
-      note_no_need(record_);
-      co_await show({}, {});
+      note_no_need(context.record);
+      co_await writer.show({}, {});
     }
-    co_await wait(until);
+    co_await context.activity.wait(until);
   }
-  co_return Event::needed;
+  co_return Decision{Event::needed};
 }
 
-asio::awaitable<Event> Agent::Impl::wait_for_gates() {
-  co_await first_answer();
-  while (!reload_) {
-    if (!wanted() && pending_.need != Need::unknown) co_return Event::not_needed;
+asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& need, GateWatch& gates) {
+  NodeWriter& writer = context.writer;
+  Record& record = context.record;
+  const LifecycleTimes& times = context.options.times;
+  Host& host = context.parts.host;
+  co_await need.first_answer();
+  while (!context.activity.must_reload()) {
+    if (!need.wanted() && need.pending().need != Need::unknown) co_return Decision{Event::not_needed};
     TimePoint until = TimePoint::max();
     // A clock that was ahead may have written this time. So the wait is limited to the longest backoff.
-    const WallTime latest = wall() + std::chrono::duration_cast<WallTime::duration>(options_.times.backoff_cap);
-    if (record_.not_before) record_.not_before = std::min(*record_.not_before, latest);
-    const Asked asked = asked_now();
-    const GateAnswer gates = co_await ask_gates(GateQuestion::When::before_turn);
-    if (const Gate* brake = gates.closed_with(Gate::Effect::degrades)) {
-      cause_ = brake->reason;
-      cause_message_ = brake->message;
-      co_return Event::brake;
-    }
-    if (const auto foreign = foreign_boot(until)) {
-      co_await show(foreign->reason, foreign->message);
-    } else if (!gates.open()) {
-      if (const auto again = gates.look_again()) until = at(*again, clock_look);
-      co_await show(gates.reason(), gates.message());
-    } else if (record_.not_before && *record_.not_before > wall()) {
-      until = at(*record_.not_before, options_.times.backoff_cap);
-      co_await show(
-          reason::backing_off,
-          fmt::format("{} failed{}: {}; next attempt at {}", count_of(record_.failures, "attempt"),
-                      record_.failures == 1 ? "" : ", the last one with", record_.cause_message,
-                      fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
+    const WallTime latest = context.wall() + std::chrono::duration_cast<WallTime::duration>(times.backoff_cap);
+    if (record.not_before) record.not_before = std::min(*record.not_before, latest);
+    const GateWatch::Asked asked = gates.asked_now();
+    const GateAnswer answer = co_await gates.ask(When::before_turn);
+    if (const Gate* brake = answer.closed_with(Gate::Effect::degrades))
+      co_return Decision{Event::brake, brake->reason, brake->message};
+    if (const auto foreign = context.view.foreign_boot(until)) {
+      co_await writer.show(foreign->reason, foreign->message);
+    } else if (!answer.open()) {
+      if (const auto again = answer.look_again()) until = context.at(*again, clock_look);
+      co_await writer.show(answer.reason(), answer.message());
+    } else if (record.not_before && *record.not_before > context.wall()) {
+      until = context.at(*record.not_before, times.backoff_cap);
+      co_await writer.show(reason::backing_off, backing_off(record));
     } else {
-      const Result<> known = co_await learn_version();
+      const Result<> known = co_await need.learn_version(context.within(request_timeout));
       // If another program reboots the machine, the agent needs no permission to do so.
       const Result<> can =
-          parts_.host.reboot_methods().empty() ? Result<>() : co_await parts_.host.can_reboot(within(request_timeout));
-      if (known && can) co_return Event::gates_open;
-      until = now() + std::chrono::minutes(5);
-      co_await show(known ? reason::cannot_reboot : reason::backend_unknown, (known ? can : known).error().message());
+          host.reboot_methods().empty() ? Result<>() : co_await host.can_reboot(context.within(request_timeout));
+      if (known && can) co_return Decision{Event::gates_open};
+      until = context.within(std::chrono::minutes(5));
+      co_await writer.show(known ? reason::cannot_reboot : reason::backend_unknown,
+                           (known ? can : known).error().message());
     }
-    co_await wait_at_gates(asked, until);
+    co_await gates.wait(asked, until);
   }
-  co_return Event::not_needed;
+  co_return Decision{Event::not_needed};
 }
 
-Task<> Agent::Impl::learn_version() {
-  auto version = co_await parts_.backend.booted(within(request_timeout));
-  if (!version) co_return std::move(version).error();
-  booted_ = *std::move(version);
-  co_return Result<>();
-}
-
-asio::awaitable<Event> Agent::Impl::wait_for_turn() {
-  co_await first_answer();
+asio::awaitable<Decision> SlotQueue::run() {
+  co_await need_.first_answer();
   // A new process asks for the version again. A node that cannot report its version must not hold a slot.
-  const Result<> known = co_await learn_version();
-  if (!known) co_return Event::gate_closed;
-  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
-  turns_moved_ = true;
-  while (!reload_) {
-    if (!wanted()) co_return Event::not_needed;
-    const Asked asked = asked_now();
-    if (!(co_await ask_gates(GateQuestion::When::before_turn)).open()) co_return Event::gate_closed;
-    if (turns_moved_) {
-      const auto decided = co_await ask_for_turn(backoff, asked);
-      if (decided) co_return *decided;
+  const Result<> known = co_await need_.learn_version(context_.within(request_timeout));
+  if (!known) co_return Decision{Event::gate_closed};
+  Backoff backoff(eager_patience);
+  while (!context_.activity.must_reload()) {
+    if (!need_.wanted()) co_return Decision{Event::not_needed};
+    const GateWatch::Asked asked = gates_.asked_now();
+    if (!(co_await gates_.ask(When::before_turn)).open()) co_return Decision{Event::gate_closed};
+    if (ask_again_) {
+      auto decision = co_await ask(backoff, asked);
+      if (decision) co_return *std::move(decision);
     }
-    if (!turns_moved_) co_await stay_in_line();
+    if (!ask_again_) co_await wait();
   }
-  co_return Event::not_needed;
+  co_return Decision{Event::not_needed};
 }
 
-// Returns nothing if there is no slot yet; then `turns_moved_` says whether to ask again.
-asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_turn(Backoff& backoff, Asked asked) {
-  auto turn = co_await parts_.slots.take(within(std::chrono::minutes(2)));
+asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWatch::Asked asked) {
+  auto turn = co_await context_.parts.slots.take(context_.within(std::chrono::minutes(2)));
   if (turn && !turn->ours) {
     backoff.reset();
-    turns_moved_ = false;
-    co_await show(reason::waiting_for_slot, turn->why);
+    ask_again_ = false;
+    co_await context_.writer.show(reason::waiting_for_slot, turn->why);
     co_return std::nullopt;
   }
   if (!turn) {
-    co_await show(reason::slots_unavailable, turn.error().message());
-    co_await clock_.sleep_until(now() + backoff.next(rng_, turn.error().retry_after));
+    co_await context_.writer.show(reason::slots_unavailable, turn.error().message());
+    co_await context_.pause(backoff.next(context_.rng, turn.error().retry_after));
     // The Node lacks something that only a person can add, for example a label.
     if (turn.error().code() == Errc::invalid)
-      co_await wait_at_gates(std::move(asked), now() + rng_.between(line_look, 2 * line_look));
+      co_await gates_.wait(std::move(asked), context_.within(context_.rng.between(line_look, 2 * line_look)));
     co_return std::nullopt;
   }
-  slot_ = turn->slot;
-  returned_.clear();
+  slot_.take(turn->slot);
   // Taking the slot took time, so the need and the gates are checked again.
-  if (!wanted()) co_return Event::not_needed;
-  const GateAnswer again = co_await ask_gates(GateQuestion::When::with_turn);
-  co_return again.open() ? Event::turn_taken : Event::gate_closed;
+  if (!need_.wanted()) co_return Decision{Event::not_needed};
+  const GateAnswer again = co_await gates_.ask(When::with_turn);
+  co_return Decision{again.open() ? Event::turn_taken : Event::gate_closed};
 }
 
-asio::awaitable<void> Agent::Impl::stay_in_line() {
+asio::awaitable<void> SlotQueue::wait() {
   co_await with_task_group([this](TaskGroup& group) {
-    group.spawn(follow_turn());
-    group.spawn(follow_gates());
-    return until_line_moves(asked_now().words, now() + rng_.between(line_look, 2 * line_look));
+    group.spawn(follow_slots());
+    group.spawn(gates_.follow());
+    return until_worth_asking(gates_.asked_now(), context_.within(context_.rng.between(line_look, 2 * line_look)));
   });
 }
 
-asio::awaitable<void> Agent::Impl::until_line_moves(Words before, TimePoint until) {
-  gates_moved_ = false;
-  while (!reload_ && !turns_moved_ && !gates_moved_ && wanted() && now() < until) {
-    co_await wait(until);
-    if (asked_now().words == before) continue;
-    turns_moved_ = true;  // the Node's pool may have changed
+asio::awaitable<void> SlotQueue::until_worth_asking(GateWatch::Asked before, TimePoint until) {
+  gates_.forget_change();
+  while (!context_.activity.must_reload() && !ask_again_ && !gates_.changed() && need_.wanted() &&
+         context_.now() < until) {
+    co_await context_.activity.wait(until);
+    if (gates_.asked_now().words == before.words) continue;
+    ask_again_ = true;  // the Node's pool may have changed
     break;
   }
 }
 
-// Wakes the loop when slots change, and detects the loss of the node's own slot.
-asio::awaitable<void> Agent::Impl::follow_turn() {
-  const bool holding = duties_of(record_.state).turn == Duty::yes;
-  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal});
+asio::awaitable<void> SlotQueue::follow_slots() {
   for (;;) {
-    co_await parts_.slots.changed();
-    Duration pause = std::chrono::milliseconds(200);
-    if (holding) {
-      auto turn = co_await parts_.slots.confirm(within(request_timeout));
-      if (turn && !turn->ours) decide(Event::turn_lost);
-      if (turn)
-        backoff.reset();
-      else
-        pause = backoff.next(rng_, turn.error().retry_after);
-    }
-    turns_moved_ = true;
-    changed_->notify();
-    co_await clock_.sleep_until(now() + pause);
+    co_await context_.parts.slots.changed();
+    ask_again_ = true;
+    context_.activity.wake();
+    co_await context_.pause(std::chrono::milliseconds(200));  // counts a burst of changes as one
   }
 }
 

@@ -244,6 +244,16 @@ std::map<Labels, double> labelled(const std::string& label, const std::map<std::
   return values;
 }
 
+// The metrics that each process has, whatever it does.
+struct ProcessMetrics {
+  Counter& cpu;
+  Gauge& resident;
+  Gauge& virtual_memory;
+  Gauge& open_fds;
+  Gauge& max_fds;
+  Gauge& started;
+};
+
 }  // namespace
 
 class Metrics::Impl {
@@ -299,12 +309,12 @@ class Metrics::Impl {
   Series<Counter>& evictions{counters("haulout_evictions_total")};
   Series<Counter>& requests{counters("haulout_api_requests_total")};
   Series<Counter>& events{counters("haulout_events_total")};
-  Counter& cpu{counters("process_cpu_seconds_total").Add({})};
-  Gauge& resident{gauges("process_resident_memory_bytes").Add({})};
-  Gauge& virtual_memory{gauges("process_virtual_memory_bytes").Add({})};
-  Gauge& open_fds{gauges("process_open_fds").Add({})};
-  Gauge& max_fds{gauges("process_max_fds").Add({})};
-  Gauge& started{gauges("process_start_time_seconds").Add({})};
+  ProcessMetrics process{.cpu = counters("process_cpu_seconds_total").Add({}),
+                         .resident = gauges("process_resident_memory_bytes").Add({}),
+                         .virtual_memory = gauges("process_virtual_memory_bytes").Add({}),
+                         .open_fds = gauges("process_open_fds").Add({}),
+                         .max_fds = gauges("process_max_fds").Add({}),
+                         .started = gauges("process_start_time_seconds").Add({})};
 };
 
 Metrics::Metrics(MetricsOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
@@ -396,12 +406,12 @@ void Metrics::count_event(std::string_view result) {
 }
 
 void Metrics::show_process(const ProcessFigures& figures) {
-  impl_->cpu.Increment(std::max(0.0, figures.cpu_seconds - impl_->cpu.Value()));
-  impl_->resident.Set(figures.resident_bytes);
-  impl_->virtual_memory.Set(figures.virtual_bytes);
-  impl_->open_fds.Set(figures.open_fds);
-  impl_->max_fds.Set(figures.max_fds);
-  impl_->started.Set(figures.start_time_seconds);
+  impl_->process.cpu.Increment(std::max(0.0, figures.cpu_seconds - impl_->process.cpu.Value()));
+  impl_->process.resident.Set(figures.resident_bytes);
+  impl_->process.virtual_memory.Set(figures.virtual_bytes);
+  impl_->process.open_fds.Set(figures.open_fds);
+  impl_->process.max_fds.Set(figures.max_fds);
+  impl_->process.started.Set(figures.start_time_seconds);
 }
 
 std::string Metrics::text() const {

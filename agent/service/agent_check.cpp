@@ -1,9 +1,8 @@
-// `haulout agent --check`: tries everything that the agent will need, without changing anything.
+#include "agent/service/agent_check.hpp"
+
 #include <fmt/format.h>
 
 #include "agent/node/record.hpp"
-#include "agent/process/exit_code.hpp"
-#include "agent/service/agent_service.hpp"
 #include "agent/service/cautions.hpp"
 #include "agent/service/rivals.hpp"
 #include "base/text.hpp"
@@ -13,30 +12,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-constexpr Duration start_limit = std::chrono::seconds(30);
 // Limit for each question, so that one unanswered question does not use up the time of the others.
 constexpr Duration answer_limit = std::chrono::seconds(10);
-
-enum class Mark { ok, note, off, failed };
-
-std::string_view word_of(Mark mark) {
-  switch (mark) {
-    case Mark::ok: return "ok";
-    case Mark::note: return "note";
-    case Mark::off: return "off";
-    case Mark::failed: return "FAILED";
-  }
-  return "";
-}
-
-std::string line_of(Mark mark, std::string_view subject, std::string_view text) {
-  return fmt::format("{:<7} {:<12} {}", word_of(mark), subject, text);
-}
-
-Mark mark_of(const Gate& gate) {
-  if (gate.verdict == Gate::Verdict::off) return Mark::off;
-  return gate.closed() ? Mark::note : Mark::ok;
-}
 
 std::string words_of(const Pending& pending) {
   switch (pending.need) {
@@ -49,72 +26,101 @@ std::string words_of(const Pending& pending) {
 
 }  // namespace
 
-awaitable<void> AgentService::check() {
-  co_await with_task_group([this](TaskGroup& group) { return check_all(group); });
+void AgentCheck::say(Mark mark, std::string_view subject, std::string_view text) {
+  const auto word_of = [](Mark of) -> std::string_view {
+    switch (of) {
+      case Mark::ok: return "ok";
+      case Mark::note: return "note";
+      case Mark::off: return "off";
+      case Mark::failed: return "FAILED";
+    }
+    return "";
+  };
+  print_(fmt::format("{:<7} {:<12} {}", word_of(mark), subject, text));
+  if (mark == Mark::failed) failed_ = true;
 }
 
-awaitable<void> AgentService::check_all(TaskGroup& group) {
-  const auto soon = [this] { return in_.process.clock.now() + answer_limit; };
-  const auto tell = [this](Mark mark, std::string_view subject, std::string_view text) {
-    say(line_of(mark, subject, text));
-    if (mark == Mark::failed) exit_code_ = std::max(exit_code_, exit_not_done);
-  };
-  auto begun = co_await begin(group, try_once(in_.process.clock.now() + start_limit));
-  if (!begun) {
-    failed(begun.error());
-    tell(Mark::failed, "start", begun.error().message());
-    co_return;
-  }
+void AgentCheck::start_failed(const Error& error) {
+  say(Mark::failed, "start", error.message());
+}
 
-  const Authority& authority = whole_->authority();
-  tell(Mark::ok, "node", authority.node.name);
-  tell(Mark::ok, "authority", fmt::format("{}, as {}", to_string(authority.kind), authority.user));
-  for (const std::string& reason : authority.passed_over) tell(Mark::note, "authority", reason);
-  if (const auto weak = weakness(authority.kind)) tell(Mark::note, "authority", *weak);
-  for (const std::string& off : authority.switched_off) tell(Mark::off, "rights", off);
-  tell(Mark::ok, "slots", whole_->slots().name());
+awaitable<void> AgentCheck::run(AgentWhole& whole, const AgentConfig& config) {
+  check_authority(whole);
+  const Pending pending = co_await check_backend(whole);
+  const Result<std::string> boot_id = whole.host().boot_id();
+  say(boot_id ? Mark::ok : Mark::failed, "host", boot_id ? "boot id " + *boot_id : boot_id.error().message());
+  co_await check_reboot(whole);
+  check_hooks(whole);
+  const auto node = co_await whole.client().get_node(whole.authority().node.name, soon());
+  if (!node) say(Mark::failed, "gate", "the gates cannot be evaluated: " + node.error().message());
+  if (node && boot_id && has_foreign_boot_id(*node, *boot_id))
+    say(Mark::failed, "host", foreign_boot_id(*node, *boot_id));
+  if (node) co_await check_gates(whole, config, *node, pending);
+  co_await check_rivals(whole);
+}
 
-  const Pending pending = co_await whole_->backend().pending(soon());
-  tell(pending.need == Need::unknown ? Mark::failed : Mark::ok, "backend",
-       whole_->backend().name() + ": " + words_of(pending));
-  const auto version = co_await whole_->backend().booted(soon());
-  if (!version) tell(Mark::failed, "version", "the running version is unknown: " + version.error().message());
-  auto boot_id = whole_->host().boot_id();
-  tell(boot_id ? Mark::ok : Mark::failed, "host", boot_id ? "boot id " + *boot_id : boot_id.error().message());
-  const auto methods = whole_->host().reboot_methods();
-  if (methods.empty()) {
-    tell(Mark::off, "reboot", "another program or a person reboots this machine when it is ready");
-  } else {
-    auto can = co_await whole_->host().can_reboot(soon());
-    tell(can ? Mark::ok : Mark::failed, "reboot",
-         can ? "permitted by " + methods.front() + "; ways: " + joined(methods, ", ") : can.error().message());
-  }
+void AgentCheck::check_authority(AgentWhole& whole) {
+  const Authority& authority = whole.authority();
+  say(Mark::ok, "node", authority.node.name);
+  say(Mark::ok, "authority", fmt::format("{}, as {}", to_string(authority.kind), authority.user));
+  for (const std::string& reason : authority.passed_over) say(Mark::note, "authority", reason);
+  if (const auto weak = weakness(authority.kind)) say(Mark::note, "authority", *weak);
+  for (const std::string& off : authority.switched_off) say(Mark::off, "rights", off);
+  say(Mark::ok, "slots", whole.slots().name());
+}
+
+awaitable<Pending> AgentCheck::check_backend(AgentWhole& whole) {
+  Pending pending = co_await whole.backend().pending(soon());
+  say(pending.need == Need::unknown ? Mark::failed : Mark::ok, "backend",
+      whole.backend().name() + ": " + words_of(pending));
+  const auto version = co_await whole.backend().booted(soon());
+  if (!version) say(Mark::failed, "version", "the running version is unknown: " + version.error().message());
+  co_return pending;
+}
+
+awaitable<void> AgentCheck::check_reboot(AgentWhole& whole) {
+  const auto methods = whole.host().reboot_methods();
+  if (methods.empty())
+    co_return say(Mark::off, "reboot", "another program or a person reboots this machine when it is ready");
+  auto can = co_await whole.host().can_reboot(soon());
+  say(can ? Mark::ok : Mark::failed, "reboot",
+      can ? "permitted by " + methods.front() + "; ways: " + joined(methods, ", ") : can.error().message());
+}
+
+void AgentCheck::check_hooks(AgentWhole& whole) {
   for (const HookPoint point : all_hook_points) {
-    auto files = whole_->hooks().list(point);
-    if (!files) tell(Mark::failed, "hooks", files.error().message());
+    auto files = whole.hooks().list(point);
+    if (!files) say(Mark::failed, "hooks", files.error().message());
     if (!files) continue;
     if (!files->names.empty())
-      tell(Mark::ok, "hooks", std::string(to_string(point)) + ": " + joined(files->names, ", "));
-    for (const std::string& skipped : files->skipped) tell(Mark::note, "hooks", skipped);
+      say(Mark::ok, "hooks", std::string(to_string(point)) + ": " + joined(files->names, ", "));
+    for (const std::string& skipped : files->skipped) say(Mark::note, "hooks", skipped);
   }
-  auto node = co_await whole_->client().get_node(authority.node.name, soon());
-  if (!node) tell(Mark::failed, "gate", "the gates cannot be evaluated: " + node.error().message());
-  if (node && boot_id && has_foreign_boot_id(*node, *boot_id))
-    tell(Mark::failed, "host", foreign_boot_id(*node, *boot_id));
-  if (node) {
-    tell(Mark::ok, "pool", words_of_pool(in_.config, *node));
-    GateQuestion question{.node = *node, .pending = pending, .when = GateQuestion::When::any_time};
-    const GateAnswer answer = co_await whole_->gates().ask(std::move(question), soon());
-    for (const Gate& gate : answer.gates) tell(mark_of(gate), "gate", gate.name + ": " + gate.message);
-    const Cautions cautions =
-        co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, soon());
-    for (const std::string& caution : cautions.config) tell(Mark::note, "config", caution);
-    for (const std::string& caution : cautions.hooks) tell(Mark::note, "hooks", caution);
+}
+
+awaitable<void> AgentCheck::check_gates(AgentWhole& whole, const AgentConfig& config, const k8s::Node& node,
+                                        const Pending& pending) {
+  say(Mark::ok, "pool", words_of_pool(config, node));
+  GateQuestion question{.node = node, .pending = pending, .when = GateQuestion::When::any_time};
+  const GateAnswer answer = co_await whole.gates().ask(std::move(question), soon());
+  for (const Gate& gate : answer.gates) {
+    const Mark mark = gate.verdict == Gate::Verdict::off ? Mark::off : gate.closed() ? Mark::note : Mark::ok;
+    say(mark, "gate", gate.name + ": " + gate.message);
   }
+  const Cautions cautions = co_await find_cautions(whole.client(), config, whole.host_access().root, node, soon());
+  for (const std::string& caution : cautions.config) say(Mark::note, "config", caution);
+  for (const std::string& caution : cautions.hooks) say(Mark::note, "hooks", caution);
+}
+
+awaitable<void> AgentCheck::check_rivals(AgentWhole& whole) {
   const Rivals rivals =
-      co_await find_rivals(whole_->client(), authority.node.name, whole_->host_access(), whole_->uses_bus(), soon());
-  for (const std::string& rival : rivals.found) tell(Mark::note, "rival", rival);
-  for (const std::string& problem : rivals.problems) tell(Mark::note, "rivals", problem);
+      co_await find_rivals(whole.client(), whole.authority().node.name, whole.host_access(), whole.uses_bus(), soon());
+  for (const std::string& rival : rivals.found) say(Mark::note, "rival", rival);
+  for (const std::string& problem : rivals.problems) say(Mark::note, "rivals", problem);
+}
+
+TimePoint AgentCheck::soon() const {
+  return clock_.now() + answer_limit;
 }
 
 }  // namespace haulout::agent

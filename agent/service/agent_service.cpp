@@ -1,10 +1,13 @@
 #include "agent/service/agent_service.hpp"
 
+#include <algorithm>
+
 #include "agent/authority/authority.hpp"
 #include "agent/dbus/bus.hpp"
 #include "agent/lifecycle/release.hpp"
 #include "agent/process/exit_code.hpp"
 #include "agent/report/service_manager.hpp"
+#include "agent/service/agent_check.hpp"
 #include "agent/service/cautions.hpp"
 #include "agent/service/rivals.hpp"
 #include "agent/service/start_patience.hpp"
@@ -18,6 +21,7 @@ namespace {
 using boost::asio::awaitable;
 
 constexpr Duration look_around_limit = std::chrono::seconds(30);
+constexpr Duration check_limit = std::chrono::seconds(30);    // until the parts are made
 constexpr Duration release_limit = std::chrono::seconds(25);  // less than the 30 s for which the package's scripts wait
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
@@ -154,6 +158,22 @@ awaitable<void> AgentService::tell_cautions() {
       co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, deadline);
   for (const std::string& caution : cautions.config) in_.log.write(Severity::warning, caution);
   for (const std::string& caution : cautions.hooks) in_.log.write(Severity::warning, caution);
+}
+
+awaitable<void> AgentService::check() {
+  co_await with_task_group([this](TaskGroup& group) { return check_all(group); });
+}
+
+awaitable<void> AgentService::check_all(TaskGroup& group) {
+  AgentCheck checks(in_.process.clock, [this](std::string_view line) { say(line); });
+  auto begun = co_await begin(group, try_once(in_.process.clock.now() + check_limit));
+  if (begun) {
+    co_await checks.run(*whole_, in_.config);
+  } else {
+    failed(begun.error());
+    checks.start_failed(begun.error());
+  }
+  if (checks.failed()) exit_code_ = std::max(exit_code_, exit_not_done);
 }
 
 awaitable<void> AgentService::release() {

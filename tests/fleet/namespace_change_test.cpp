@@ -40,7 +40,7 @@ TEST_F(NamespaceChanged, ATurnThatMayNotBeGivenBackThereIsNotForgotten) {
     EXPECT_EQ(slots_held(), 1u) << story();
     EXPECT_EQ(label("n1", "haulout.dev/reason"), "CannotRelease");
     const std::string message = node("n1")["metadata"]["annotations"].value("haulout.dev/message", "");
-    EXPECT_THAT(message, HasSubstr("Lease haulout-default-0 was taken in namespace haulout"));
+    EXPECT_THAT(message, HasSubstr("Lease haulout-default-0 is in namespace haulout"));
     EXPECT_THAT(message, HasSubstr("haulout.dev/record"));
     EXPECT_FALSE(unschedulable("n1"));
     cluster.permit("delete", "leases");

@@ -91,7 +91,7 @@ TEST_F(Updates, ACrashInTheMiddleOfADrainIsNoUpdate) {
   });
   after(8min, [&] {
     EXPECT_EQ(state("n1"), "soaking") << story();
-    EXPECT_THAT(message(), HasSubstr("booted; watched until"));
+    EXPECT_THAT(message(), HasSubstr("booted; the slot is released after the soak time"));
     EXPECT_EQ(record().verified_at, std::nullopt);
   });
   run_fleet();
@@ -330,7 +330,7 @@ TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeIsWaitedForAfterTwoReturns) 
     EXPECT_EQ(evictions(), 2u) << story();
     EXPECT_FALSE(n1.shows_ready());
     EXPECT_THAT(story(),
-                HasSubstr("shop/StatefulSet/db has come back to this cordoned node 2 times; it is evicted no more"));
+                HasSubstr("shop/StatefulSet/db has come back to this cordoned node 2 times; it is not evicted again"));
     n1.kill_agent();
   });
   after(30min, [&] {

@@ -72,8 +72,6 @@ BANNED_WORDS = [
 COLUMNS = 120  # as in .clang-format
 # The scenarios 1 to this number must have a row in docs/scenarios.md. A number never changes; new ones follow at the end.
 SCENARIOS = 77
-# Classes whose functions are defined in several files, until each is split by meaning.
-SPREAD_CLASSES = {"agent::Agent::Impl", "agent::AgentService"}
 
 CODE = (".cpp", ".hpp")
 TEXT = CODE + (".py", ".sh", ".go", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml")
@@ -230,7 +228,7 @@ def one_object_one_file(tree):
             name = (namespace.group(1) + "::" if namespace else "") + found.group(1).removesuffix("::")
             places[name].setdefault(path, text.count("\n", 0, found.start(1)) + 1)
     for name, sources in places.items():
-        if len(sources) > 1 and name not in SPREAD_CLASSES:
+        if len(sources) > 1:
             path, line = list(sources.items())[-1]
             yield Finding(path, line, "one_object_one_file", f"{name} is defined in {', '.join(sources)}: split it by meaning")
 

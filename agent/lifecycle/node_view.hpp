@@ -1,0 +1,74 @@
+// The newest state of the agent's Node that the agent knows, from its watch and from the answers to its requests, and
+// what follows from it about this boot of the machine.
+//
+// Node objects may arrive in any order: the watch may be ahead of the answer to a request, and the answer to a patch
+// arrives before its watch event. The view never goes back to an older state. Borrows client and rng. One thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "agent/node/node_status.hpp"
+#include "k8s/client.hpp"
+#include "retry/notifier.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::agent {
+
+class NodeView {
+ public:
+  // What the view calls. A callback must not destroy the view.
+  struct Callbacks {
+    std::function<void()> schedulable;    // a state was learned in which the node is schedulable
+    std::function<void(bool same)> seen;  // see() was called; not `same`: the Node has another UID, and was not learned
+    std::function<void()> deleted;        // the watch reports that the Node was deleted
+    std::function<void()> watch_reported;  // the watch has delivered a batch, or its health has changed
+  };
+
+  NodeView(boost::asio::any_io_executor executor, k8s::Client& client, Rng& rng, std::string name, Callbacks callbacks);
+
+  const k8s::Node& node() const { return node_; }
+  const std::string& name() const { return name_; }
+
+  // Takes over the answer to a request for the Node. `news_before` is the value of news() when the request was sent: if
+  // no other Node has arrived since, the answer is the newest state.
+  void learn(k8s::Node node, std::uint64_t news_before);
+  std::uint64_t news() const { return news_; }
+  // Takes over a Node that may be older than the known one, or another Node of the same name. `list_asked`: when the
+  // list that has this Node was requested; nothing if it came by a watch event or as an answer.
+  void see(const k8s::Node& node, std::optional<TimePoint> list_asked = std::nullopt);
+  // Watches the Node and passes what arrives to see(). Ends only by cancellation.
+  boost::asio::awaitable<void> follow();
+  // Returns after the next change of node(). One waiter. Cancellable.
+  boost::asio::awaitable<void> changed();
+
+  // The boot id that the agent reads from its machine.
+  const std::string& boot_id() const { return boot_id_; }
+  void set_boot_id(std::string boot_id) { boot_id_ = std::move(boot_id); }
+  // The kubelet has reported this boot Ready, or reports no boot ids.
+  bool kubelet_reports_this_boot() const;
+  // Returns a status if the boot id that the agent reads is not that of this machine, or not yet that of the kubelet.
+  // Otherwise returns nothing. Brings `until` forward to the time at which the status has to be evaluated again.
+  std::optional<Status> foreign_boot(TimePoint& until) const;
+  // Since when the node has been seen unschedulable, by the server's clock.
+  WallTime takes_no_pods_since() const { return takes_no_pods_since_; }
+
+ private:
+  void learn_unless_older(k8s::Node node);
+
+  k8s::Client& client_;
+  Rng& rng_;
+  const std::string name_;
+  Callbacks callbacks_;
+  Notifier changed_;
+  k8s::Node node_;
+  std::uint64_t news_ = 0;  // number of states that were learned
+  TimePoint learned_{};     // when the last one was
+  std::string boot_id_;
+  // Since when the kubelet has been Ready and has reported a boot id other than the agent's.
+  std::optional<TimePoint> foreign_boot_since_;
+  WallTime takes_no_pods_since_{};
+};
+
+}  // namespace haulout::agent

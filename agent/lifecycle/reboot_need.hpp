@@ -1,0 +1,51 @@
+// Whether this node needs a reboot, and which version runs: the answers of the back end, and the request of a person on
+// the Node. Borrows its parts. One thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "agent/lifecycle/activity.hpp"
+#include "agent/lifecycle/node_view.hpp"
+#include "agent/node/record.hpp"
+#include "agent/ports/backend.hpp"
+
+namespace haulout::agent {
+
+class RebootNeed {
+ public:
+  RebootNeed(Backend& backend, Activity& activity, const NodeView& view, const Record& record, Clock& clock, Rng& rng);
+
+  // Asks the back end, again each time that its answer may have changed. Ends only by cancellation.
+  boost::asio::awaitable<void> follow();
+  // Returns when the back end has answered, or when the activity has to end. Cancellable.
+  boost::asio::awaitable<void> first_answer();
+
+  // The last answer of the back end.
+  const Pending& pending() const { return pending_; }
+  // Whether the back end has answered since the process started; also true if the answer is `unknown`.
+  bool answered() const { return answered_; }
+  // Whether a person requests a reboot of this node.
+  bool requested() const { return reboot_requested(view_.node()); }
+  // Whether there is a reason to reboot: a request, or a need that leads to no version that was rolled back.
+  bool wanted() const;
+
+  // Stores the running version. An update must not begin without it, because afterwards nothing could show whether it
+  // took place. Cancellable.
+  Task<> learn_version(TimePoint deadline);
+  // The version of the last learn_version(); empty if there was none.
+  const std::string& version() const { return version_; }
+
+ private:
+  Backend& backend_;
+  Activity& activity_;
+  const NodeView& view_;
+  const Record& record_;
+  Clock& clock_;
+  Rng& rng_;
+  Pending pending_;
+  bool answered_ = false;
+  std::string version_;
+};
+
+}  // namespace haulout::agent

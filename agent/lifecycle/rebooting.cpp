@@ -1,0 +1,297 @@
+#include "agent/lifecycle/rebooting.hpp"
+
+#include "agent/lifecycle/node_writer.hpp"
+#include "base/scope_exit.hpp"
+#include "drain/reasons.hpp"
+#include "k8s/reflector.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// Nothing reports that a block of the reboot has ended, so the agent asks this often.
+constexpr Duration block_look = std::chrono::minutes(1);
+// The least pause after a failed proof. Showing the failure changes the agent's own Node, and that change would start
+// the next proof at once.
+constexpr Duration least_pause = std::chrono::seconds(2);
+// A proof is valid for this time. If writing the record between the proof and the request takes longer, the agent
+// proves everything again.
+constexpr Duration proof_keeps = std::chrono::seconds(5);
+// Time limit for Host::started().
+constexpr Duration witness_limit = std::chrono::seconds(5);
+// If the reboot was already requested when the agent started, the agent waits at least this long for evidence of a boot
+// before it requests another one. The kubelet may start later than the agent.
+constexpr Duration witness_time = std::chrono::minutes(2);
+
+asio::awaitable<BootMarks> boot_marks(const Context& context) {
+  auto start = co_await context.parts.host.started(context.within(witness_limit));
+  co_return BootMarks{context.node().boot_id, start ? *std::move(start) : MachineStart()};
+}
+
+// Returns what blocks the reboot for now; empty if nothing does. If the host cannot answer, the agent tries the method
+// nevertheless, and then the next one.
+asio::awaitable<std::string> reboot_blocked_by(const Context& context) {
+  auto who = co_await context.parts.host.blocked_by(context.within(request_timeout));
+  co_return who ? *std::move(who) : std::string();
+}
+
+Decision boot_id_unchanged(const Context& context, const std::string& evidence) {
+  return {Event::boot_unknown, reason::boot_id_unchanged, unchanged_boot_id(evidence, context.options.node)};
+}
+
+}  // namespace
+
+asio::awaitable<Decision> Ready::run() {
+  if (context_.rebooted()) co_return Decision{Event::boot_changed};
+  co_await with_task_group([this](TaskGroup& group) { return watched(group); });
+  co_return context_.activity.decision().value_or(Decision{Event::turn_lost});
+}
+
+asio::awaitable<void> Ready::watched(TaskGroup& group) {
+  Activity& activity = context_.activity;
+  co_await need_.first_answer();
+  const bool by_others = context_.parts.host.reboot_methods().empty();
+  group.spawn(slot_.follow());
+  group.spawn(gates_.follow_pauses());
+  group.spawn(follow_pods());
+  Backoff backoff(eager_patience);
+  TimePoint not_before{};
+  while (!activity.ended()) {
+    if (!need_.wanted() && need_.pending().need == Need::no) co_return activity.decide({Event::not_needed});
+    if (context_.now() < not_before) {
+      co_await activity.wait(not_before);
+      continue;
+    }
+    auto trouble = co_await proof_.prove();
+    // A decision that was made during the proof is newer than the proof.
+    if (activity.ended()) break;
+    if (by_others) {
+      if (auto decision = co_await booted_unnoticed()) co_return activity.decide(*std::move(decision));
+    }
+    if (trouble && !*trouble) context_.writer.show_ready(true);
+    TimePoint until = TimePoint::max();
+    if (!trouble) {
+      until = context_.within(backoff.next(context_.rng, trouble.error().retry_after));
+      not_before = trouble.error().retry_after ? until : context_.within(least_pause);
+      if (context_.writer.status().reason != reason::api_unavailable)
+        group.spawn(
+            show(reason::api_unavailable, "ready, but the agent cannot prove it now: " + trouble.error().message()));
+    } else if (*trouble) {
+      activity.decide(**trouble);
+    } else if (by_others) {
+      backoff.reset();
+      group.spawn(show({}, "drained and cordoned: the node may be rebooted at any time"));
+    } else if (need_.pending().need == Need::unknown && !need_.requested()) {
+      group.spawn(show(reason::backend_unknown, need_.pending().problem));
+    } else if (const std::string who = co_await reboot_blocked_by(context_); activity.ended()) {
+      break;
+    } else if (!who.empty()) {
+      backoff.reset();
+      until = context_.within(block_look);
+      group.spawn(show(reason::cannot_reboot, who));
+    } else {
+      activity.decide({Event::reboot_due});
+    }
+    // Each change of the node, its pods or its slot starts another proof.
+    if (!activity.decision()) co_await activity.wait(until);
+  }
+}
+
+asio::awaitable<std::optional<Decision>> Ready::booted_unnoticed() {
+  const BootMarks marks = co_await boot_marks(context_);
+  if (!context_.record.marks) context_.record.marks = marks;
+  const std::string shown = restart_shown(*context_.record.marks, marks, context_.view.boot_id());
+  co_return shown.empty() ? std::nullopt : std::optional(boot_id_unchanged(context_, shown));
+}
+
+asio::awaitable<void> Ready::follow_pods() {
+  k8s::ReflectorOptions options;
+  options.field_selector = "spec.nodeName=" + context_.options.node;
+  for (;;) {
+    k8s::Reflector<k8s::Pod> view(
+        context_.client, context_.rng, k8s::Kind<k8s::Pod>::api, options,
+        [this](const std::string&, const k8s::Pod* pod) {
+          if (pod && pods_.must_leave(*pod)) context_.activity.interrupt({Event::emptiness_lost});
+        },
+        [] {});
+    static_cast<void>(co_await view.run());
+    co_await context_.pause(look_interval);
+  }
+}
+
+asio::awaitable<void> Ready::show(std::string reason, std::string message) {
+  show_next_ = {std::move(reason), std::move(message)};
+  if (std::exchange(shows_, true)) co_return;
+  const ScopeExit over([this] { shows_ = false; });
+  while (show_next_) {
+    auto [next_reason, next_message] = *std::exchange(show_next_, std::nullopt);
+    co_await context_.writer.show(std::move(next_reason), std::move(next_message));
+  }
+}
+
+asio::awaitable<Decision> Rebooting::run() {
+  if (context_.rebooted()) co_return Decision{Event::boot_changed};
+  // A shutdown that the previous process requested may be under way.
+  co_await shutdowns_.until_known();
+  const auto methods = context_.parts.host.reboot_methods();
+  Record& record = context_.record;
+  // The configuration may have changed since the record was written.
+  if (methods.empty()) co_return Decision{Event::reboot_blocked};
+  if (record.method >= methods.size()) {
+    record.method = 0;
+    record.asked = false;
+  }
+  co_return co_await by_one_method(methods[record.method], record.method + 1 == methods.size());
+}
+
+asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last) {
+  Record& record = context_.record;
+  Activity& activity = context_.activity;
+  problem_ = "the machine did not go down";
+  // The previous process may have requested the reboot, or may have been killed just before. That cannot be found out,
+  // so its deadline stays in force.
+  const bool asked_before = record.asked;
+  if (!asked_before) {
+    auto decision = co_await request(method);
+    if (decision) co_return *std::move(decision);
+  }
+  std::string restart;
+  if (record.asked && !activity.must_reload()) {
+    const Duration limit = context_.options.times.reboot_limit;
+    TimePoint deadline = context_.at(record.deadline.value_or(context_.wall()), limit);
+    if (asked_before) deadline = std::max(deadline, context_.within(witness_time));
+    co_await context_.writer.show(reason::rebooting, "the reboot was requested (" + method + ")");
+    restart = co_await until_down(deadline);
+  }
+  if (auto id = later_boot()) {
+    context_.view.set_boot_id(*std::move(id));
+    co_return Decision{Event::boot_changed};
+  }
+  if (!restart.empty()) co_return boot_id_unchanged(context_, restart);
+  // If the need has gone meanwhile, a boot has served it, even if no agent noticed that boot. Another reboot would be
+  // useless.
+  const bool still_needed = record.requested || !need_.answered() || need_.pending().need != Need::no;
+  if (still_needed && asked_before && !activity.must_reload()) {
+    // The previous process requested a reboot, and the machine may have rebooted unnoticed. That reboot counts for the
+    // reboot limit.
+    if (auto brake = co_await braked()) co_return *std::move(brake);
+    // The previous process may have been killed before it sent the request. So the agent tries the same method again,
+    // but only once.
+    if (!activity.must_reload() && !std::exchange(record.asked_again, true)) {
+      record.asked = false;
+      co_return co_await run();
+    }
+  }
+  if (still_needed && !last) co_return Decision{Event::reboot_overdue};
+  co_return Decision{Event::reboot_impossible, reason::reboot_failed,
+                     "the reboot did not happen: " + problem_ + "; reboot the machine, or annotate its Node with " +
+                         std::string(request_annotation) + "=reboot to try again"};
+}
+
+asio::awaitable<std::optional<Decision>> Rebooting::braked() {
+  const Record& record = context_.record;
+  // The need as it was when the slot was taken, because the back end of this process may not have answered yet.
+  Pending wanted{.need = Need::yes, .reasons = record.reasons, .target = record.to};
+  GateQuestion question{context_.node(), record, std::move(wanted), record.requested, GateQuestion::When::with_turn};
+  const GateAnswer gates = co_await context_.parts.gates.ask(std::move(question), context_.within(request_timeout));
+  const Gate* brake = gates.closed_with(Gate::Effect::degrades);
+  if (!brake) co_return std::nullopt;
+  co_return Decision{Event::reboot_impossible, brake->reason,
+                     "it is unknown whether the machine was rebooted: " + brake->message};
+}
+
+std::optional<std::string> Rebooting::later_boot() const {
+  auto id = context_.parts.host.boot_id();
+  if (!id || *id == context_.record.boot_id) return std::nullopt;
+  return *std::move(id);
+}
+
+TimePoint Rebooting::start_limit() {
+  const Duration limit = context_.options.times.reboot_limit;
+  context_.record.deadline = context_.wall() + std::chrono::duration_cast<WallTime::duration>(limit);
+  return context_.within(limit);
+}
+
+asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) {
+  Record& record = context_.record;
+  Activity& activity = context_.activity;
+  Backoff backoff(eager_patience);
+  // The deadline counts from the request. Until then the loop moves it forward, because the API server may be
+  // unavailable for long.
+  TimePoint deadline = start_limit();
+  while (!activity.must_reload() && context_.now() < deadline) {
+    // While another program shuts the machine down, a request by the first method would be refused. If the machine has
+    // not gone down at the deadline, the agent tries the next method.
+    if (record.method == 0 && shutdowns_.going_down()) {
+      co_await context_.writer.show(reason::rebooting,
+                                    "the machine is already shutting down, not requested by the agent");
+      co_await activity.wait(std::min(deadline, context_.within(look_interval)));
+      if (later_boot()) break;
+      if (!shutdowns_.going_down()) deadline = start_limit();
+      continue;
+    }
+    auto trouble = co_await proof_.prove();
+    if (trouble && !*trouble && !(co_await reboot_blocked_by(context_)).empty())
+      trouble = Decision{Event::reboot_blocked};
+    if (trouble && *trouble) {
+      withdraw_request(record);
+      co_return *std::move(trouble);
+    }
+    // The proof was about a different Node, or the record is not the agent's own any more.
+    if (activity.must_reload()) break;
+    deadline = start_limit();
+    if (!trouble) {
+      // Without a proof the agent must not go on.
+      co_await context_.writer.show(reason::api_unavailable,
+                                    "the agent cannot prove that the node is ready: " + trouble.error().message());
+      co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
+      deadline = start_limit();
+      continue;
+    }
+    const TimePoint proved = context_.now();
+    if (!record.asked) {
+      note_request(record, co_await boot_marks(context_), context_.wall());
+      co_await context_.writer.show(reason::rebooting, "requesting the reboot (" + method + ")");
+    }
+    if (!activity.must_reload() && context_.now() - proved <= proof_keeps)
+      co_return co_await request_of_host(method, deadline);
+  }
+  co_return std::nullopt;
+}
+
+asio::awaitable<std::optional<Decision>> Rebooting::request_of_host(std::string method, TimePoint deadline) {
+  Record& record = context_.record;
+  // Changes since the proof are known from the watch, and from the answer to the write of the record.
+  if (!context_.node().unschedulable) {
+    withdraw_request(record);
+    co_return cordon_lost();
+  }
+  shutdowns_.permit_own_reboot();
+  auto asked = co_await context_.parts.host.reboot(record.method, deadline);
+  if (asked) co_return std::nullopt;
+  problem_ = method + ": " + asked.error().message();
+  // If the answer did not arrive, the machine may already go down. So the agent does not undo the request.
+  if (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset) co_return std::nullopt;
+  withdraw_request(record);
+  // If the host refused because something blocks the reboot, the agent does not try another method.
+  if (!(co_await reboot_blocked_by(context_)).empty()) co_return Decision{Event::reboot_blocked};
+  co_return std::nullopt;
+}
+
+// A shutdown normally ends this process, unless the process runs elsewhere. A process that started after the boot may
+// find the same boot id, because in a container the boot id is that of the host. Therefore the loop also compares the
+// boot marks.
+asio::awaitable<std::string> Rebooting::until_down(TimePoint deadline) {
+  const std::optional<BootMarks>& before = context_.record.marks;
+  while (!context_.activity.must_reload() && context_.now() < deadline) {
+    if (later_boot()) break;
+    std::string shown;
+    if (before) shown = restart_shown(*before, co_await boot_marks(context_), context_.view.boot_id());
+    if (!shown.empty()) co_return shown;
+    co_await context_.clock.sleep_until(std::min(deadline, context_.within(look_interval)));
+  }
+  co_return "";
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,71 @@
+// The states `ready` and `rebooting`: the agent watches that the node stays ready, and requests the reboot. One object
+// for each time in the state. Cancellable. Borrows what it is given.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/lifecycle/own_slot.hpp"
+#include "agent/lifecycle/proof.hpp"
+#include "agent/lifecycle/shutdown.hpp"
+
+namespace haulout::agent {
+
+// The ready file exists while the last proof holds. Watches end the state when it does not hold any more. If another
+// program reboots the machine, the state lasts until the machine has booted.
+class Ready {
+ public:
+  Ready(const Context& context, RebootNeed& need, GateWatch& gates, OwnSlot& slot, RemainingPods& pods, Proof& proof)
+      : context_(context), need_(need), gates_(gates), slot_(slot), pods_(pods), proof_(proof) {}
+  boost::asio::awaitable<Decision> run();
+
+ private:
+  boost::asio::awaitable<void> watched(TaskGroup& group);
+  // Returns a decision if another program has rebooted the machine since it was ready, and the boot id has not changed.
+  boost::asio::awaitable<std::optional<Decision>> booted_unnoticed();
+  boost::asio::awaitable<void> follow_pods();
+  // A child that shows a reason and a message. Only one child at a time writes; it ends with the values that were
+  // passed last. The end of the state must not wait for a Node that cannot be written.
+  boost::asio::awaitable<void> show(std::string reason, std::string message);
+
+  const Context& context_;
+  RebootNeed& need_;
+  GateWatch& gates_;
+  OwnSlot& slot_;
+  RemainingPods& pods_;
+  Proof& proof_;
+  bool shows_ = false;                                            // a child of show() is writing
+  std::optional<std::pair<std::string, std::string>> show_next_;  // reason and message that it writes next
+};
+
+class Rebooting {
+ public:
+  Rebooting(const Context& context, RebootNeed& need, Proof& proof, Shutdowns& shutdowns)
+      : context_(context), need_(need), proof_(proof), shutdowns_(shutdowns) {}
+  boost::asio::awaitable<Decision> run();
+
+ private:
+  boost::asio::awaitable<Decision> by_one_method(std::string method, bool last);
+  // Returns the decision that prevents the request. Otherwise returns nothing: `asked` in the record says whether the
+  // reboot was requested, and `problem_` why a request failed.
+  boost::asio::awaitable<std::optional<Decision>> request(std::string method);
+  // Returns nothing if the reboot was requested, or if the host refused it.
+  boost::asio::awaitable<std::optional<Decision>> request_of_host(std::string method, TimePoint deadline);
+  // Returns a decision if another request may be one reboot too many.
+  boost::asio::awaitable<std::optional<Decision>> braked();
+  // Waits until `deadline` for the machine to go down. Returns the evidence that it has gone down and come up although
+  // its boot id has not changed; empty if there is none.
+  boost::asio::awaitable<std::string> until_down(TimePoint deadline);
+  // Returns the current boot id if it differs from the record's.
+  std::optional<std::string> later_boot() const;
+  // Starts the time limit of the current reboot method.
+  TimePoint start_limit();
+
+  const Context& context_;
+  RebootNeed& need_;
+  Proof& proof_;
+  Shutdowns& shutdowns_;
+  std::string problem_;  // why the machine has not rebooted by the current method
+};
+
+}  // namespace haulout::agent
