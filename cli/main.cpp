@@ -22,7 +22,7 @@ namespace {
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   if (::getrandom(&seed, sizeof seed, 0) != static_cast<ssize_t>(sizeof seed)) {
-    std::fputs("error: the kernel gives no random numbers (getrandom)\n", stderr);
+    std::fputs("error: the kernel provides no random numbers (getrandom)\n", stderr);
     std::exit(1);
   }
   return seed;

@@ -97,8 +97,8 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
       if (found != budgets_.end()) names += (names.empty() ? "" : " and ") + found->second.key();
     }
     return fmt::format(
-        "selected by several PodDisruptionBudgets ({}), which the API refuses to combine; narrow the selector of all "
-        "but one",
+        "several PodDisruptionBudgets select this pod ({}), which the eviction API does not support; narrow the "
+        "selectors so that only one does",
         names);
   }
   const auto found = budgets_.find(budgets.front());
@@ -106,23 +106,25 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   const auto& budget = found->second;
   if (budget.observed_generation < budget.generation)
     return fmt::format(
-        "blocked by PodDisruptionBudget {}: the disruption controller has not processed it yet (is "
-        "kube-controller-manager running?)",
+        "blocked by PodDisruptionBudget {}: the disruption controller has not processed it yet; is "
+        "kube-controller-manager running?",
         budget.key());
   if (budget.condition_reason == "SyncFailed")
-    return fmt::format("blocked by PodDisruptionBudget {}, which cannot be computed: {}", budget.key(),
-                       budget.condition_message);
+    return fmt::format("blocked by PodDisruptionBudget {}: the disruption controller cannot compute it: {}",
+                       budget.key(), budget.condition_message);
   // This check comes before the comparison of healthy pods. If `expectedPods` is 0, the disruption controller allows no
   // disruption, whatever the other counts are.
   if (budget.expected_pods <= 0)
-    return fmt::format("blocked by PodDisruptionBudget {}: it counts no pod, so it allows no disruption", budget.key());
+    return fmt::format(
+        "blocked by PodDisruptionBudget {}: it matches no pod that it can count, so it allows no disruption",
+        budget.key());
   if (budget.disruptions_allowed > 0)
-    return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
+    return fmt::format("blocked by PodDisruptionBudget {}: evictions in progress use all that it allows ({})",
                        budget.key(), budget.disruptions_allowed);
   // The API server counts an eviction as soon as it accepts it. The disruption controller updates `currentHealthy` a
   // moment later.
   if (budget.current_healthy > budget.desired_healthy)
-    return fmt::format("blocked by PodDisruptionBudget {}: evictions under way have taken all it allows ({})",
+    return fmt::format("blocked by PodDisruptionBudget {}: evictions in progress use all that it allows ({})",
                        budget.key(), budget.current_healthy - budget.desired_healthy);
   const int ailing = budget.expected_pods - budget.current_healthy;
   return fmt::format("blocked by PodDisruptionBudget {}: needs {} healthy, has {}; no disruption allowed now{}",

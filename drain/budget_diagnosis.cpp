@@ -63,7 +63,7 @@ std::vector<std::string> unhealthy(const BudgetCase& about) {
 }
 
 constexpr const char* see_controller =
-    "see that kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)";
+    "check that kube-controller-manager runs (kubectl get lease -n kube-system kube-controller-manager)";
 
 // KubeVirt sets this annotation or label on the pod of a virtual machine when it has triggered the migration of that
 // machine away from the node.
@@ -90,13 +90,13 @@ std::string way_out_of_its_controller(const BudgetCase& about) {
       std::find_if(about.held.begin(), about.held.end(), [](const Pod* pod) { return is_evacuated(*pod); });
   if (moving != about.held.end())
     return fmt::format(
-        "pod {} is being migrated away from here ({}): wait, or see why that takes so long (kubectl get "
-        "vmim -n {})",
+        "pod {} is being migrated to another node ({}): wait, or find out why it takes so long (kubectl get vmim -n "
+        "{})",
         (*moving)->key(), evacuation_key, (*moving)->ns);
   const k8s::OwnerReference& controller = *(*found)->controller;
   return fmt::format(
-      "{0} {1} decides when its pods go; it may take the eviction request as its sign, which is repeated: "
-      "wait, or see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} by hand",
+      "{0} {1} decides when its pods move, perhaps because of the eviction request, which the drain repeats: wait, or "
+      "see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} by hand",
       controller.kind, controller.name, (*found)->ns, (*found)->name);
 }
 
@@ -104,15 +104,16 @@ DiagnosisFact unprocessed(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   std::string way_out = way_out_of_its_controller(about);
   if (way_out.empty())
-    way_out = "let it select only pods whose controller has the scale subresource, or use an integer minAvailable";
+    way_out = "make it select only pods whose controller has the scale subresource, or use an integer minAvailable";
   if (budget.condition_reason == "SyncFailed")
     return {reason::budget_sync_failed,
             {},
-            fmt::format("it cannot be computed, so it allows nothing: {}; {}", budget.condition_message, way_out),
+            fmt::format("the disruption controller cannot compute it, so it allows no disruption: {}; {}",
+                        budget.condition_message, way_out),
             controller_hold};
   return {reason::budget_not_observed,
           {},
-          fmt::format("the disruption controller has not processed it, and until then no eviction is allowed; {}",
+          fmt::format("the disruption controller has not processed it yet, and allows no eviction until then; {}",
                       see_controller),
           unobserved_hold};
 }
@@ -121,7 +122,7 @@ DiagnosisFact under_way(const PodDisruptionBudget& budget, WallTime server_now) 
   std::vector<std::string> names;
   std::optional<WallTime> last;
   for (const auto& [name, since] : budget.disrupted_pods) {
-    names.push_back(since ? fmt::format("pod {}/{}, let go at {}", budget.ns, name, k8s::format_time(*since))
+    names.push_back(since ? fmt::format("pod {}/{}, evicted at {}", budget.ns, name, k8s::format_time(*since))
                           : fmt::format("pod {}/{}", budget.ns, name));
     if (since) last = std::max(last.value_or(*since), *since);
   }
@@ -133,25 +134,24 @@ DiagnosisFact under_way(const PodDisruptionBudget& budget, WallTime server_now) 
   if (forgotten)
     return {reason::budget_not_observed,
             {},
-            fmt::format("it counts as gone what was let go more than two minutes ago ({}), which the disruption "
-                        "controller ends by then; {}",
+            fmt::format("its status.disruptedPods still lists pods that were evicted more than two minutes ago ({}), "
+                        "although such entries expire; {}",
                         listed(std::move(names)), see_controller),
             {}};
-  return {
-      reason::budget_disruption_pending,
-      {},
-      fmt::format("it counts as gone what is not being deleted ({}); it goes by the name, so a new pod of that name "
-                  "counts, too. Wait: that ends by itself {}",
-                  listed(std::move(names)),
-                  last ? fmt::format("at {} at the latest", k8s::format_time(*last + limit)) : "after two minutes"),
-      passing_hold};
+  return {reason::budget_disruption_pending,
+          {},
+          fmt::format("its status.disruptedPods lists pods that are not terminating ({}); it identifies pods by name, "
+                      "so a new pod of the same name counts, too. Wait: the entries expire {}",
+                      listed(std::move(names)),
+                      last ? fmt::format("at {} at the latest", k8s::format_time(*last + limit)) : "after two minutes"),
+          passing_hold};
 }
 
 DiagnosisFact deadlock(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   return {reason::budget_unhealthy_deadlock,
           {},
-          fmt::format("pods that are not healthy may not leave while it needs {} healthy and has {}: {}; set its "
+          fmt::format("its unhealthy pods cannot be evicted while it needs {} healthy and has {}: {}; set its "
                       "unhealthyPodEvictionPolicy to AlwaysAllow (kubectl patch pdb {} -n {} --type=merge -p "
                       "'{{\"spec\":{{\"unhealthyPodEvictionPolicy\":\"AlwaysAllow\"}}}}'), or repair the pods",
                       std::max(budget.desired_healthy, 1), budget.current_healthy, listed(unhealthy(about)),
@@ -183,9 +183,11 @@ std::string ways_out(const BudgetCase& about) {
   if (!replicas) return change;
   std::string first;
   if (number && !about.held.empty() && about.held.front()->controller)
-    first = fmt::format("if its controller wants more, see why it creates none (kubectl describe {} {} -n {}), else ",
-                        about.held.front()->controller->kind, about.held.front()->controller->name, budget.ns);
-  return fmt::format("{}scale its controller to {} for as long as the drain takes, or {}", first, *replicas, change);
+    first = fmt::format(
+        "if its controller should have more pods, find out why it creates none (kubectl describe {} {} -n {}); "
+        "otherwise ",
+        about.held.front()->controller->kind, about.held.front()->controller->name, budget.ns);
+  return fmt::format("{}scale its controller to {} during the drain, or {}", first, *replicas, change);
 }
 
 DiagnosisFact needs_all(const BudgetCase& about) {
@@ -200,8 +202,8 @@ DiagnosisFact needs_all(const BudgetCase& about) {
   if (budget.expected_pods == 1)
     return {reason::budget_of_single_pod,
             {},
-            fmt::format("it protects a single pod ({}, needs {} healthy of 1), which can therefore not be evicted; {}; "
-                        "or delete the pod by hand when its owner agrees to the outage",
+            fmt::format("it protects a single pod ({}, needs {} healthy of 1), so this pod cannot be evicted; {}; or "
+                        "delete the pod by hand if its owner accepts the outage",
                         field_of(budget), budget.desired_healthy, ways_out(about)),
             controller_hold};
   return {reason::budget_needs_all_pods,
@@ -209,7 +211,7 @@ DiagnosisFact needs_all(const BudgetCase& about) {
           fmt::format("it needs {} healthy of {} ({}), {}; {}", budget.desired_healthy, pods(budget.expected_pods),
                       field_of(budget),
                       number ? fmt::format("and only {} exist", budget.expected_pods)
-                             : std::string("so it can never spare one"),
+                             : std::string("so it never allows a disruption"),
                       ways_out(about)),
           controller_hold};
 }
@@ -217,8 +219,8 @@ DiagnosisFact needs_all(const BudgetCase& about) {
 DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
   return {reason::budget_misconfigured,
           {},
-          fmt::format("it counts no pod ({}, expectedPods 0), so it allows nothing for ever: pods without a controller "
-                      "count only for an integer minAvailable; use that, or give the pods a controller",
+          fmt::format("it counts no pod ({}, expectedPods 0), so it never allows a disruption: pods without a "
+                      "controller count only for an integer minAvailable; use that, or give the pods a controller",
                       field_of(budget)),
           controller_hold};
 }
@@ -226,7 +228,7 @@ DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
 DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
   return {reason::budget_misconfigured,
           {},
-          fmt::format("all its pods are healthy ({} of {}, {} needed), and it allows no disruption ({}); see that "
+          fmt::format("all its pods are healthy ({} of {}, {} needed), but it allows no disruption ({}); check that "
                       "kube-controller-manager runs, or change that field",
                       budget.current_healthy, budget.expected_pods, budget.desired_healthy, field_of(budget)),
           controller_hold};
@@ -241,9 +243,9 @@ DiagnosisFact waiting(const BudgetCase& about) {
   if (!states.empty())
     what = fmt::format("{}; it opens when they are Ready", listed(states));
   else if (about.members)
-    what = "the others do not exist yet; kubectl describe their controller to see why it creates none";
+    what = "the other pods do not exist yet; use kubectl describe on their controller to see why it creates none";
   else
-    what = fmt::format("the others are not Ready or do not exist yet (kubectl get pods -n {} -o wide)", budget.ns);
+    what = fmt::format("the other pods are not Ready or do not exist yet (kubectl get pods -n {} -o wide)", budget.ns);
   return {reason::budget_awaits_replacement, {}, count + ": " + what, passing_hold};
 }
 
@@ -251,11 +253,11 @@ DiagnosisFact never_opens(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   std::string way_out = way_out_of_its_controller(about);
   if (way_out.empty())
-    way_out = fmt::format("change that field{}, or delete the pods by hand when their owner agrees",
+    way_out = fmt::format("change that field{}, or delete the pods by hand if their owner agrees",
                           budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
   return {reason::budget_never_allows,
           {},
-          fmt::format("it says {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),
+          fmt::format("it has {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),
           {}};
 }
 
@@ -265,7 +267,7 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
     return DiagnosisFact{reason::budget_map_too_big,
                          {},
                          fmt::format("more than {} evictions of its pods wait for the disruption controller, and the "
-                                     "server takes no more; see that kube-controller-manager runs and keeps up",
+                                     "server accepts no more; check that kube-controller-manager runs and keeps up",
                                      most_disrupted_pods),
                          controller_hold};
   if (budget.observed_generation < budget.generation) return unprocessed(about);

@@ -101,7 +101,7 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_budget(const Group& 
   const std::string of =
       group.controller.replicas ? fmt::format(" of its {}", *group.controller.replicas) : std::string();
   return Hold{reason::blocked_by_controller_budget,
-              fmt::format("held back until a replacement is Ready: {} may be without {}{} ({}), and is without {}",
+              fmt::format("waiting until a replacement is Ready: {} may lack {}{} ({}), and lacks {}",
                           group.controller.text(), pods(allowed), of, to_string(share), missing)};
 }
 
@@ -118,17 +118,17 @@ std::optional<ControllerBook::Hold> ControllerBook::held_by_canary(const Group& 
   if (!has_canaries()) return std::nullopt;
   if (const Member* member = homeless(group)) {
     const TimePoint told = homeless_told(*member);
-    return Hold{
-        told <= now ? reason::replacement_unschedulable : reason::awaiting_replacement,
-        fmt::format("held back because a replacement, pod {}, finds no node: {}", member->key, *member->unschedulable),
-        told <= now ? TimePoint::max() : told};
+    return Hold{told <= now ? reason::replacement_unschedulable : reason::awaiting_replacement,
+                fmt::format("waiting because a replacement, pod {}, cannot be scheduled: {}", member->key,
+                            *member->unschedulable),
+                told <= now ? TimePoint::max() : told};
   }
   if (!group.left_first) return std::nullopt;
   const TimePoint until = *group.left_first + guards_.canary;
   if (tally_of(group).found_home || until <= now) return std::nullopt;
   return Hold{reason::awaiting_replacement,
-              fmt::format("held back until the first replacement of {} has found a node, or for {}",
-                          group.controller.text(), seconds(guards_.canary)),
+              fmt::format("waiting until the first replacement of {} is scheduled, or for {}", group.controller.text(),
+                          seconds(guards_.canary)),
               until};
 }
 
@@ -138,17 +138,17 @@ std::optional<ControllerBook::Hold> ControllerBook::held(const k8s::Pod& pod, Ti
   if (!group) {
     want(pod);
     return Hold{reason::controller_unknown,
-                fmt::format("held back until its {} {} was looked up", pod.controller->kind, pod.controller->name)};
+                fmt::format("waiting until its {} {} has been read", pod.controller->kind, pod.controller->name)};
   }
   if (!seen_.contains(pod.ns))
     return Hold{reason::controller_unknown,
-                fmt::format("held back until the pods of {} on other nodes can be seen", group->controller.text())};
+                fmt::format("waiting until the pods of {} on other nodes can be listed", group->controller.text())};
   if (group->controller.gone) return std::nullopt;
   // The first count must include all existing pods: those of an unknown ReplicaSet would count as replacements later.
   if (const Wanted* stranger = group->counted ? nullptr : stranger_of(group->controller))
     return Hold{reason::controller_unknown,
-                fmt::format("held back until {} {} was looked up, which may be one of {}",
-                            stranger->question.owner.kind, stranger->question.owner.name, group->controller.text())};
+                fmt::format("waiting until {} {} has been read, which may be one of {}", stranger->question.owner.kind,
+                            stranger->question.owner.name, group->controller.text())};
   if (!group->counted) count_first(*group);
   // The pod was sent an eviction whose response was lost. It counts as leaving already, so another request takes
   // nothing more.

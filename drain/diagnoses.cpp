@@ -50,12 +50,11 @@ void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts)
 }
 
 DiagnosisFact denied_fact(const TrackedPod& tracked) {
-  return {
-      reason::admission_denied, "pod " + tracked.pod.key(),
-      fmt::format("the server's admission denies its eviction ({}); ask whoever runs the policy or the plugin of the "
-                  "API server that says so",
-                  tracked.refusal.message),
-      controller_hold, about(tracked.pod)};
+  return {reason::admission_denied, "pod " + tracked.pod.key(),
+          fmt::format(
+              "admission control denies its eviction ({}); ask the owner of the policy or of the API server's plugin",
+              tracked.refusal.message),
+          controller_hold, about(tracked.pod)};
 }
 
 void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
@@ -158,9 +157,8 @@ DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message) {
 DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
   return {reason::do_not_disrupt, "pod " + pod.key(),
           message +
-              "; remove the annotation when its owner agrees, or drain without respect for "
-              "it (of an agent --ignore-do-not-disrupt; of haulout drain the default, "
-              "without --respect-do-not-disrupt)",
+              "; remove the annotation if its owner agrees, or ignore it (agent: --ignore-do-not-disrupt; haulout "
+              "drain: omit --respect-do-not-disrupt)",
           controller_hold, about(pod)};
 }
 
@@ -174,8 +172,8 @@ DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
 DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods,
                              const std::string& cause) {
   return {reason::namespace_stuck_terminating, "namespace " + ns,
-          fmt::format("it has been terminating for more than {} minutes, and the server evicts none of its "
-                      "pods ({}) meanwhile{}; kubectl get namespace {} -o yaml names what is left in it",
+          fmt::format("it has been terminating for more than {} minutes, and the server evicts none of its pods ({}) "
+                      "until it is deleted{}; kubectl get namespace {} -o yaml shows what is left in it",
                       std::chrono::duration_cast<std::chrono::minutes>(namespace_hold).count(),
                       one_of(pods.front()->key(), pods.size()), cause.empty() ? "" : ": " + cause, ns),
           namespace_hold, about(pods)};
@@ -188,8 +186,8 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
   if (containers_have_ended(pod) && !pod.finalizers.empty())
     return DiagnosisFact{
         reason::pod_finalizer, subject,
-        fmt::format("its containers have ended, but its finalizers hold it: {}; the controller that set them has "
-                    "to remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
+        fmt::format("its containers have ended, but its finalizers keep it: {}; the controller that set them must "
+                    "remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
                     fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
         controller_hold, about(pod)};
   // If the node is not Ready, one diagnosis of the node says so, instead of one for each pod.
@@ -198,11 +196,11 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
   return DiagnosisFact{
       reason::pod_stuck_terminating, subject,
       pod.containers_terminated
-          ? fmt::format("its containers have ended, and the kubelet does not remove it: usually a volume that cannot "
-                        "be unmounted; its Events ({}) and the kubelet's log on the node say which",
+          ? fmt::format("its containers have ended, but the kubelet does not remove it, usually because of a volume "
+                        "that cannot be unmounted; see its Events ({}) and the kubelet's log on the node",
                         see)
-          : fmt::format("it is still there 60 s after its grace period: a container that does not end, or its preStop "
-                        "hook; see {}, and on the node the kubelet's log (journalctl -u kubelet)",
+          : fmt::format("it still exists 60 s after its grace period: a container or its preStop hook does not end; "
+                        "see {}, and on the node the kubelet's log (journalctl -u kubelet)",
                         see),
       controller_hold, about(pod)};
 }

@@ -91,8 +91,8 @@ void Drain::Impl::diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts
   if (at < unproved_told_at()) return;
   facts.push_back({reason::emptiness_unproved,
                    "node " + node_name_,
-                   fmt::format("no pod is left in our view, and the API server does not confirm it: {}; it is asked "
-                               "again until it does",
+                   fmt::format("no pod is left according to the watch, but the API server does not confirm it: {}; the "
+                               "drain asks again until it does",
                                unproved_->why.empty() ? "it has not answered yet" : unproved_->why),
                    {}});
 }
@@ -101,9 +101,9 @@ void Drain::Impl::diagnose_proof(TimePoint at, std::vector<DiagnosisFact>& facts
 std::string Drain::Impl::why_not_over() const {
   if (unproved_ && !unproved_->why.empty()) return ": " + unproved_->why;
   if (unproved_) return ": the API server has not answered";
-  if (!node_facts_.unschedulable) return ": the node takes pods, somebody uncordoned it";
+  if (!node_facts_.unschedulable) return ": the node was uncordoned";
   if (pods_view_ && !pods_view_->health().connected && pods_view_->health().error)
-    return ": its pods cannot be followed: " + pods_view_->health().error->message();
+    return ": its pods cannot be watched: " + pods_view_->health().error->message();
   if (now() < saturating_add(cordoned_at_, options_.settle)) return ": the settle time (--settle) was not over";
   return {};
 }
@@ -143,7 +143,7 @@ void Drain::Impl::doubt_node_for_late_pods(TaskGroup& group) {
 
 asio::awaitable<void> Drain::Impl::doubt_node() {
   Backoff backoff(BackoffOptions{});
-  Trouble trouble(*this, "whether node " + node_name_ + " still takes no pods could not be read");
+  Trouble trouble(*this, "whether node " + node_name_ + " is still unschedulable could not be read");
   while (late_pods_ != late_pods_settled_) {
     const std::size_t late = late_pods_;
     const auto read = co_await read_node();

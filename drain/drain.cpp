@@ -168,7 +168,7 @@ Report Drain::Impl::report() const {
   Report report = report_;
   if (!ended_) {
     report.outcome = Outcome::cancelled;
-    report.message = "stopped before it was finished";
+    report.message = "stopped before the end";
     report.finished_at = clock_.wall_now();
   }
   report.cordon.known = !changes_cordon_;
@@ -255,12 +255,12 @@ asio::awaitable<void> Drain::Impl::restore_cordon() {
   deadline_ = saturating_add(now(), request_timeout);
   changes_cordon_ = true;
   auto restored = co_await change_cordon(
-      "the cordon of node " + node_name_ + " could not be taken back",
+      "the cordon of node " + node_name_ + " could not be removed",
       [this](TimePoint limit) { return take_back(client_, rng_, node_name_, options_.run_id, limit); });
   if (!restored) {
     report_.message +=
-        fmt::format("; {}, taking the cordon back failed: {}",
-                    changes_cordon_ ? "whether the node is still cordoned is not known" : "the node is still cordoned",
+        fmt::format("; {}, uncordoning it failed: {}",
+                    changes_cordon_ ? "it is unknown whether the node is still cordoned" : "the node is still cordoned",
                     restored.error().message());
     co_return;
   }

@@ -63,8 +63,8 @@ asio::awaitable<bool> Drain::Impl::dry_run() {
     if (options_.delete_instead_of_evict || found == budgets.end()) continue;
     const auto allowed = static_cast<std::size_t>(std::max(0, found->second.disruptions_allowed));
     if (count > allowed)
-      message += fmt::format("; PodDisruptionBudget {} lets {} of its {} go at once", found->second.key(), allowed,
-                             pods(count));
+      message += fmt::format("; PodDisruptionBudget {} allows {} of its {} to be evicted at once", found->second.key(),
+                             allowed, pods(count));
   }
   end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));
   emit(EventType::finished, nullptr, nullptr, report_.message);

@@ -146,13 +146,14 @@ void Drain::Impl::conclude(TimePoint at) {
     for (const PodReport& pod : pipeline_->reports())
       if (pod.outcome == PodOutcome::waiting && first.empty())
         first = fmt::format("pod {}: {}", pod.key(), pod.message);
-    end(Outcome::failed, "the server rejects the evictions that are left: " + first);
+    end(Outcome::failed, "the server rejects the remaining evictions: " + first);
   } else if (at >= deadline_) {
     const Progress progress = pipeline_->progress();
     const std::size_t left = progress.to_evict - progress.vanished;
     end(Outcome::blocked,
-        left == 0 ? volumes_clear() ? "the deadline passed before emptiness was proved" + why_not_over()
-                                    : "the deadline passed before all volumes were detached: " + volumes_.waiting_for()
+        left == 0 ? volumes_clear()
+                        ? "the deadline passed before the API server confirmed that no pod is left" + why_not_over()
+                        : "the deadline passed before all volumes were detached: " + volumes_.waiting_for()
                   : fmt::format("the deadline passed with {} left", pods(left)));
   }
 }

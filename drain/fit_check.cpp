@@ -42,7 +42,7 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   std::set<std::string> closed = options_.drained_together;
   closed.insert(node_name_);
   const std::set<std::string> leaving = leaving_pods();
-  const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is not known";
+  const std::string what = "whether the pods of node " + node_name_ + " fit elsewhere is unknown";
   // With `warn` the check must not delay the drain without limit.
   const TimePoint limit = options_.fit == FitPolicy::warn ? now() + patience_with_others : TimePoint::max();
   auto fits = co_await insist<std::vector<placement::PodFit>>(
@@ -52,7 +52,7 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
       },
       placement::fit_limit, limit);
   if (!fits) {
-    if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was touched");
+    if (options_.fit != FitPolicy::warn) co_return give_up(fits.error(), what + ", so nothing was changed");
     for (const PodReport& pod : pipeline_->reports())
       if (leaving.contains(pod.uid))
         report_.fits.push_back({pod.key(), pod.uid, placement::Fit::unknown, {}, {}, fits.error().message()});
@@ -65,7 +65,7 @@ asio::awaitable<bool> Drain::Impl::check_fit() {
   const bool refused =
       (options_.fit != FitPolicy::warn && placement::count(report_.fits, placement::Fit::does_not_fit) != 0) ||
       (options_.fit == FitPolicy::require && placement::count(report_.fits, placement::Fit::unknown) != 0);
-  if (refused) co_return end(Outcome::refused, doubts + "; so nothing was touched");
+  if (refused) co_return end(Outcome::refused, doubts + "; so nothing was changed");
   if (!doubts.empty()) emit(EventType::fit_checked, nullptr, nullptr, doubts);
   co_return true;
 }

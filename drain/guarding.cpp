@@ -243,8 +243,8 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
     facts.push_back(
         {reason::replacement_unschedulable,
          found.controller->text(),
-         fmt::format("its replacement, pod {}, finds no node: {}; until it has found one {}; make room, or change "
-                     "what the pod asks for",
+         fmt::format("its replacement, pod {}, cannot be scheduled: {}; until then {}; add capacity, or change the "
+                     "pod's requests",
                      found.pod, found.message,
                      options_.guards.canary > Duration::zero() ? "no further pod of it is evicted"
                                                                : "it counts against --max-unavailable-per-controller"),
@@ -252,12 +252,13 @@ void Drain::Impl::diagnose_controllers(TimePoint at, std::vector<DiagnosisFact>&
          {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : namespace_views_) {
     if (!view || !view->health().error || !k8s::is_forbidden(*view->health().error)) continue;
-    facts.push_back({reason::right_missing,
-                     "pods of namespace " + ns,
-                     fmt::format("replacements cannot be seen: {}; grant verbs list and watch on resource pods (API "
-                                 "group \"\")",
-                                 view->health().error->message()),
-                     {}});
+    facts.push_back(
+        {reason::right_missing,
+         "pods of namespace " + ns,
+         fmt::format(
+             "the drain cannot see replacements: {}; grant verbs list and watch on resource pods (API group \"\")",
+             view->health().error->message()),
+         {}});
   }
   if (options_.guards.any()) diagnose_replicas(pipeline_->leaving(), controllers_, pipeline_->book().visible(), facts);
 }

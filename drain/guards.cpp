@@ -24,8 +24,8 @@ Result<Share> parse_share(std::string_view text) {
   if (share.value == 0)
     return Error(
         Errc::invalid,
-        fmt::format("'{}' would let no pod go, ever: at least 1 (--single-replica=block protects pods)", text));
-  if (share.percent && share.value > 100) return Error(Errc::invalid, "a share ends at 100%");
+        fmt::format("'{}' would never allow an eviction: use at least 1 (--single-replica=block protects pods)", text));
+  if (share.percent && share.value > 100) return Error(Errc::invalid, "a percentage is at most 100%");
   share.value = std::min(share.value, most_pods);
   return share;
 }

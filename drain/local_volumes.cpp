@@ -31,11 +31,10 @@ Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod p
     if (std::any_of(volume->hostnames.begin(), volume->hostnames.end(),
                     [&](const std::string& one) { return one != hostname; }))
       continue;
-    co_return std::optional(
-        fmt::format("its volume {} (claim {}/{}) exists on this node only: once evicted, its replacement stays Pending "
-                    "until the node takes pods again. Let its owner move the data first, or accept that for as long as "
-                    "the maintenance takes",
-                    volume->name, pod.ns, name));
+    co_return std::optional(fmt::format(
+        "its volume {} (claim {}/{}) exists only on this node: after the eviction, its replacement stays Pending until "
+        "the node is uncordoned. Let its owner move the data first, or accept the outage during the maintenance",
+        volume->name, pod.ns, name));
   }
   co_return std::optional<std::string>();
 }

@@ -24,9 +24,8 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   facts.push_back(
       {reason::clock_skew,
        "clock",
-       fmt::format("the clock of the machine that Haulout runs on is {} s {} the API server's, and so are "
-                   "the times told here; tokens and certificates may be taken for invalid. Set the clock "
-                   "(timedatectl, chronyc tracking)",
+       fmt::format("the clock of this machine is {} s {} the API server's, so the times shown here are wrong by as "
+                   "much, and tokens and certificates may be rejected. Set the clock (timedatectl, chronyc tracking)",
                    std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
        controller_hold,
        {.holds = false}});
@@ -35,27 +34,25 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
 }  // namespace
 
 DiagnosisFact diagnose_not_ready(const std::string& node) {
-  return {
-      reason::kubelet_not_ready, "node " + node,
-      fmt::format("its kubelet does not report it Ready, and pods cannot vanish without a kubelet; bring the kubelet "
-                  "back (systemctl status kubelet on the node). If the machine is gone for good, delete the Node: "
-                  "its pods go with it. To leave behind what is terminating: haulout drain {} "
-                  "--skip-wait-for-delete-timeout=1",
-                  node),
-      controller_hold};
+  return {reason::kubelet_not_ready, "node " + node,
+          fmt::format(
+              "its kubelet does not report it Ready, and pods are not deleted without a kubelet; repair the kubelet "
+              "(systemctl status kubelet on the node). If the machine is lost, delete the Node: its pods are then "
+              "deleted, too. To leave terminating pods behind: haulout drain {} --skip-wait-for-delete-timeout=1",
+              node),
+          controller_hold};
 }
 
 void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   const std::string subject = "node " + node.name;
   if (node.gone)
     facts.push_back(
-        {reason::node_gone, subject, "the Node was deleted or replaced; its pods are not evicted any more", {}});
+        {reason::node_gone, subject, "the Node was deleted or replaced, so its pods are not evicted any more", {}});
   if (!node.gone && node.expect_cordon && !node.unschedulable)
     facts.push_back(
         {reason::uncordoned,
          subject,
-         fmt::format("somebody{} made the node schedulable again: nothing is evicted until it is cordoned "
-                     "(kubectl cordon {})",
+         fmt::format("the node was uncordoned{}: no pod is evicted until it is cordoned again (kubectl cordon {})",
                      node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
                      node.name),
          {}});
@@ -68,8 +65,8 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
   if (!node.gone && !node.ready && !pipeline.clear()) facts.push_back(diagnose_not_ready(node.name));
   if (only_own_pod_left(pipeline, node.own_uid))
     facts.push_back({reason::only_own_pod_left, subject,
-                     "only the pod that Haulout itself runs in is left, and it cannot watch its own end; run it as a "
-                     "DaemonSet pod, or from another node",
+                     "only the pod that Haulout itself runs in is left, and it cannot wait for its own deletion; run "
+                     "it as a DaemonSet pod, or from another node",
                      controller_hold});
   diagnose_clock(node, facts);
 }

@@ -25,7 +25,7 @@ Result<OrderRule> parse_order_rule(std::string_view text) {
   };
   const std::size_t equals = text.rfind('=');
   const auto order = equals == std::string_view::npos ? std::nullopt : whole_number(text.substr(equals + 1));
-  if (!order) return wrong("it does not end in = and a whole number");
+  if (!order) return wrong("it does not end with = and a whole number");
   auto selector = k8s::parse_label_selector(text.substr(0, equals));
   if (!selector) return wrong(selector.error().message());
   if (selector->empty()) return wrong("an empty selector would match every pod");

@@ -177,8 +177,8 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   // Finalizers hold the pod only after its containers have ended. The end of its grace period does not prove that.
   tracked.report.message =
       !containers_have_ended(tracked.pod) || tracked.pod.finalizers.empty()
-          ? "still there 60 s after its grace period ended: is the kubelet of this node running?"
-          : fmt::format("held by its finalizers ({}): the controller that set them has to remove them",
+          ? "still exists 60 s after its grace period: is the kubelet of this node running?"
+          : fmt::format("kept by its finalizers ({}): the controller that set them must remove them",
                         fmt::join(tracked.pod.finalizers, ", "));
   emit_(EventType::parked, tracked.report);
 }

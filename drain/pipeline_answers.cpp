@@ -196,7 +196,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   if (verdict == EvictionVerdict::gone) {
     // The view should show the deletion soon. If it does not, the answer was about another pod, and the drain asks
     // again.
-    park(tracked, reason::awaiting_watch, "the server says that it does not exist any more",
+    park(tracked, reason::awaiting_watch, "the server reports that it does not exist any more",
          now + std::chrono::seconds(30));
     return;
   }

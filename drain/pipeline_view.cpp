@@ -90,18 +90,17 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
 
 void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) {
   if (!must_leave(tracked.state) || tracked.state == PodState::terminating) return;
-  const std::string why =
-      fmt::format("{} {} {}: {}", tracked.pod.controller->kind, tracked.pod.controller->name, what,
-                  tracked.pod.tolerates_unschedulable
-                      ? "its pods tolerate the taint node.kubernetes.io/unschedulable"
-                      : "its pods do not tolerate the cordon, so their spec.nodeName or a scheduler of their own binds "
-                        "them to this node");
+  const std::string why = fmt::format(
+      "{} {} {}: {}", tracked.pod.controller->kind, tracked.pod.controller->name, what,
+      tracked.pod.tolerates_unschedulable
+          ? "its pods tolerate the taint node.kubernetes.io/unschedulable"
+          : "its pods do not tolerate the cordon, so spec.nodeName or a custom scheduler binds them to this node");
   if (options_.leaves_pinned) {
     tracked.left_pinned = why + "; it stays (--pinned leave)";
     return apply_decision(tracked, now);
   }
   hold(tracked, TrackedPod::Hold::pinned, reason::pod_pinned,
-       why + "; let such pods stay (--pinned leave), scale them down, or have their owner change that");
+       why + "; leave such pods on the node (--pinned leave), scale them down, or ask their owner to change that");
 }
 
 void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {

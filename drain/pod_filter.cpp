@@ -43,10 +43,10 @@ Finding daemon_set_finding(const k8s::Pod& pod, const Policy& policy, const Daem
   const std::string name = pod.controller->name;
   if (state == DaemonSetState::gone) {
     return {verdict_of(policy.orphaned_daemon_set), reason::orphaned_daemon_set_pod,
-            fmt::format("its DaemonSet {} does not exist any more, nothing will bring it back", name)};
+            fmt::format("its DaemonSet {} does not exist any more, so it is not created again", name)};
   }
   return {verdict_of(policy.daemon_set), reason::daemon_set_managed,
-          fmt::format("managed by DaemonSet {}, which would bring it back to this node at once", name)};
+          fmt::format("managed by DaemonSet {}, which would create it again on this node at once", name)};
 }
 
 bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTime wall) {
@@ -107,12 +107,12 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
                        fmt::format("matches --leave-pods {}: it stays", to_string(selector))});
   if (terminating_for_too_long(pod, policy, wall))
     found.push_back({Verdict::skip, std::string(terminating_too_long),
-                     "has been terminating for longer than we were told to wait"});
+                     "has been terminating for longer than --skip-wait-for-delete-timeout"});
   const bool finished = counts_as_finished(pod, policy);
   if (finished && !mirror)
     found.push_back({verdict_of(policy.finished), reason::finished,
-                     pod.phase == k8s::PodPhase::succeeded ? "has succeeded, nothing of it runs"
-                                                           : "has failed, nothing of it runs"});
+                     pod.phase == k8s::PodPhase::succeeded ? "has succeeded, so it does not run any more"
+                                                           : "has failed, so it does not run any more"});
   if (!finished) {
     if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
   }
@@ -122,8 +122,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
       found.push_back(
           {verdict_of(policy.empty_dir), reason::empty_dir, "has an emptyDir volume, whose data the eviction deletes"});
     if (!pod.controller)
-      found.push_back({verdict_of(policy.unmanaged), reason::unmanaged,
-                       "declares no controller: nothing will bring it back elsewhere"});
+      found.push_back(
+          {verdict_of(policy.unmanaged), reason::unmanaged, "has no controller, so it is not created again elsewhere"});
     if (const std::string protection = do_not_disrupt(pod, wall); !protection.empty() && !pod.terminating())
       found.push_back(
           {verdict_of(policy.do_not_disrupt), reason::do_not_disrupt, "protected by its annotation " + protection});

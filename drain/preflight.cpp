@@ -127,7 +127,7 @@ bool Drain::Impl::refuse_by_policy() {
     refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
   }
   if (count == 0) return false;
-  end(Outcome::refused, fmt::format("policy does not allow to evict {} pod{}, so nothing was touched: {}", count,
+  end(Outcome::refused, fmt::format("policy does not allow the eviction of {} pod{}, so nothing was changed: {}", count,
                                     count == 1 ? "" : "s", refused));
   return true;
 }
@@ -140,7 +140,7 @@ asio::awaitable<bool> Drain::Impl::preflight() {
       report_.error = node.error();
       co_return end(
           Outcome::failed,
-          fmt::format("node {} does not exist in this cluster (kubectl get nodes lists those that do)", node_name_));
+          fmt::format("node {} does not exist in this cluster (kubectl get nodes lists the nodes)", node_name_));
     }
     co_return fail(node.error(), "node " + node_name_ + " could not be read");
   }

@@ -51,7 +51,7 @@ void diagnose_override(const Controller& controller, const std::map<std::string,
   };
   if (const auto single = k8s::value_at(annotations, single_replica_annotation);
       single && !parse_single_replica(*single))
-    ignored(single_replica_annotation, *single, "it is none of allow, warn and block");
+    ignored(single_replica_annotation, *single, "it must be allow, warn or block");
   if (const auto share = k8s::value_at(annotations, max_unavailable_annotation))
     if (const auto parsed = parse_share(*share); !parsed)
       ignored(max_unavailable_annotation, *share, parsed.error().message());
@@ -62,11 +62,11 @@ void diagnose_override(const Controller& controller, const std::map<std::string,
 void diagnose_unknown(const Controller& controller, const Guards& guards, Pods pods,
                       std::vector<DiagnosisFact>& facts) {
   std::string message = fmt::format(
-      "how many replicas it has could not be found out, so it is taken to have more than one: {}", controller.unknown);
+      "the number of its replicas could not be read, so the drain assumes more than one: {}", controller.unknown);
   if (controller.cannot_scale && guards.max_unavailable)
     message += fmt::format(
-        "; --max-unavailable-per-controller does not count its pods, which perhaps nothing replaces, but those with an "
-        "annotation {} of their own",
+        "; --max-unavailable-per-controller does not count its pods, because it may not replace them, except those "
+        "with an annotation {} of their own",
         max_unavailable_annotation);
   facts.push_back({reason::replicas_unknown, controller.text(), std::move(message), {}, advice(pods)});
 }
@@ -74,8 +74,8 @@ void diagnose_unknown(const Controller& controller, const Guards& guards, Pods p
 void diagnose_single(const TrackedPod& tracked, const Controller& controller, std::vector<DiagnosisFact>& facts) {
   facts.push_back({reason::only_replica_evicted,
                    controller.text(),
-                   fmt::format("it has a single replica, pod {}: nothing of it runs from its eviction until its "
-                               "replacement is Ready; with a second replica for the time being it would be served",
+                   fmt::format("it has a single replica, pod {}, so it is unavailable from the eviction until the "
+                               "replacement is Ready; scale it up to two replicas during the drain",
                                tracked.pod.key()),
                    {},
                    advice(Pods(std::array{&tracked}))});
@@ -118,8 +118,8 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerBoo
         of_it.ready >= controller.ready_replicas && !of_it.budget)
       facts.push_back({reason::last_ready_pods,
                        controller.text(),
-                       fmt::format("all {} of its Ready pods are on this node and no PodDisruptionBudget keeps them "
-                                   "from leaving together; --max-unavailable-per-controller does",
+                       fmt::format("all {} of its Ready pods are on this node, and no PodDisruptionBudget prevents "
+                                   "their eviction at the same time; use --max-unavailable-per-controller",
                                    controller.ready_replicas),
                        {},
                        advice(of_it.pods)});
@@ -148,13 +148,13 @@ Decision ControllerBook::judge(Decision decision, const k8s::Pod& pod) {
   if (!group && own_word != SingleReplica::allow) {
     want(pod);
     finding = {Verdict::park, reason::controller_unknown,
-               fmt::format("held back until its {} {} was looked up", pod.controller->kind, pod.controller->name)};
+               fmt::format("waiting until its {} {} has been read", pod.controller->kind, pod.controller->name)};
   } else if (group && single_replica(pod, group->controller) == SingleReplica::block) {
     group->holds = true;
     asked_.try_emplace(pod.controller->uid, ControllerQuestion{*pod.controller, pod.ns});
     finding = {Verdict::refuse, reason::single_replica,
-               fmt::format("{} has a single replica: nothing of it runs while this pod moves; scale it up for the "
-                           "time being, or annotate it {}=allow",
+               fmt::format("{} has a single replica, so it is unavailable while this pod moves; scale it up during the "
+                           "drain, or annotate it {}=allow",
                            group->controller.text(), single_replica_annotation)};
   } else {
     return decision;

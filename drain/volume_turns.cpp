@@ -57,14 +57,13 @@ std::string VolumeTurns::holder_of(const std::string& driver, const std::string&
   std::string holder;
   volumes_.each_attached(now, [&](const VolumeReport& volume, bool is_stuck) {
     if (volume.driver == driver && volume.outcome == VolumeOutcome::detaching && !is_stuck && holder.empty())
-      holder = fmt::format("PersistentVolume {} of a pod before it is not detached yet", volume.volume);
+      holder = fmt::format("PersistentVolume {} of the previous pod is not detached yet", volume.volume);
   });
   volumes_.each_reattaching([&](const VolumeReport& volume) {
     if (volume.driver == driver && holder.empty())
-      holder = fmt::format(
-          "PersistentVolume {} of a pod before it is not attached to another node yet "
-          "(--reattach-limit)",
-          volume.volume);
+      holder =
+          fmt::format("PersistentVolume {} of the previous pod is not attached to another node yet (--reattach-limit)",
+                      volume.volume);
   });
   return holder;
 }
@@ -81,8 +80,7 @@ std::optional<EvictionGuard::Hold> VolumeTurns::held(const k8s::Pod& pod, TimePo
   const Leaver leaver = leaver_of(pod);
   if (!knows_all_volumes_of(leaver, now) && now < *unresolved_since_ + patience)
     return Hold{reason::volumes_in_turn,
-                "held back until it is known which of the volumes that are attached to the node are its own "
-                "(--serialize-volumes)",
+                "waiting until it is known which of the node's volumes it uses (--serialize-volumes)",
                 *unresolved_since_ + patience};
   for (const std::string& driver : drivers_of(leaver, now)) {
     const std::string holder = holder_of(driver, pod.uid, now);
@@ -91,9 +89,10 @@ std::optional<EvictionGuard::Hold> VolumeTurns::held(const k8s::Pod& pod, TimePo
     std::string& last = last_in_line_[driver];
     if (is_new && !last.empty()) told->second = last;
     if (is_new) last = fmt::format("pod {} goes first", leaver.key);
-    return Hold{reason::volumes_in_turn,
-                fmt::format("held back because pods with volumes of {} leave one at a time (--serialize-volumes): {}",
-                            driver, told->second)};
+    return Hold{
+        reason::volumes_in_turn,
+        fmt::format("waiting because pods with volumes of {} are evicted one at a time (--serialize-volumes): {}",
+                    driver, told->second)};
   }
   return std::nullopt;
 }

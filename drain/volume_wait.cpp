@@ -200,13 +200,14 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
     facts.push_back(
         {reason::right_missing,
          "volumes of node " + node_name_,
-         fmt::format("{}: {}; grant verbs list and watch on resource volumeattachments "
-                     "(API group \"storage.k8s.io\") and verb get on resource persistentvolumes (API group "
-                     "\"\")",
-                     options_.volume_turns == VolumeWait::off
-                         ? "they are not waited for"
-                         : "they are not waited for, and their pods leave side by side (--serialize-volumes)",
-                     volumes_error_->message()),
+         fmt::format(
+             "{}: {}; grant verbs list and watch on resource volumeattachments "
+             "(API group \"storage.k8s.io\") and verb get on resource persistentvolumes (API group "
+             "\"\")",
+             options_.volume_turns == VolumeWait::off
+                 ? "the drain does not wait for them"
+                 : "the drain does not wait for them, and evicts their pods at the same time (--serialize-volumes)",
+             volumes_error_->message()),
          {},
          {.holds = false}});
   const auto seen = volumes_view_ ? volumes_view_->health().error : std::nullopt;
@@ -215,15 +216,15 @@ void Drain::Impl::diagnose_volumes(TimePoint at, std::vector<DiagnosisFact>& fac
   // This has a hold time, because a single refusal right after a reconnect proves nothing.
   if (!volumes_error_ && error && k8s::is_forbidden(*error))
     facts.push_back({reason::right_missing, "volumes of node " + node_name_,
-                     fmt::format("whether they are detached cannot be seen any more: {}; grant verbs list and watch on "
-                                 "resource volumeattachments (API group \"storage.k8s.io\") and verb get on resource "
-                                 "persistentvolumes (API group \"\")",
+                     fmt::format("the drain cannot see any more whether they are detached: {}; grant verbs list and "
+                                 "watch on resource volumeattachments (API group \"storage.k8s.io\") and verb get on "
+                                 "resource persistentvolumes (API group \"\")",
                                  error->message()),
                      controller_hold});
   else if (!volumes_error_ && trouble)
     facts.push_back({reason::volumes_unreadable,
                      "volumes of node " + node_name_,
-                     "whether they are detached cannot be seen: " + trouble->message(),
+                     "the drain cannot see whether they are detached: " + trouble->message(),
                      {}});
   if (wants_volumes()) volumes_.diagnose(at, facts);
 }

@@ -15,7 +15,7 @@ std::string progress_of(const k8s::VolumeAttachment& attachment) {
   if (!attachment.detach_error.empty())
     return fmt::format("{} cannot detach it: {}", attachment.attacher, attachment.detach_error);
   if (attachment.deleting()) return fmt::format("{} is detaching it", attachment.attacher);
-  return "the kubelet has not unmounted it yet, or kube-controller-manager has not asked for it to be detached";
+  return "the kubelet has not unmounted it yet, or kube-controller-manager has not requested its detachment";
 }
 
 std::string subject_of(const VolumeReport& report) {
@@ -227,9 +227,8 @@ std::optional<std::string> VolumeBook::past_limit(TimePoint now) const {
   for (const auto& [uid, entry] : entries_)
     if (is_stuck(entry, now))
       return fmt::format(
-          "{}{} is still attached to node {} {} s after its last pod has gone, which is the limit for volumes: {}; "
-          "look "
-          "at it (kubectl describe volumeattachment {}), raise --volume-limit, or wait for it (--stuck-volume=wait)",
+          "{}{} is still attached to node {} {} s after its last pod was deleted, which is the limit (--volume-limit): "
+          "{}; see kubectl describe volumeattachment {}, raise the limit, or wait (--stuck-volume=wait)",
           subject_of(entry.report), entry.report.claim.empty() ? "" : " (claim " + entry.report.claim + ")", node_,
           std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), entry.report.message,
           entry.report.attachment);
@@ -253,8 +252,8 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
       facts.push_back(
           {reason::volume_attachment_leaked,
            "VolumeAttachment " + report.attachment,
-           fmt::format("{} is attached to node {}, and no pod of the node uses it; it is not waited for{}. If nothing "
-                       "needs it, delete the VolumeAttachment",
+           fmt::format("{} is attached to node {}, but no pod of the node uses it; the drain does not wait for it{}. "
+                       "If nothing needs it, delete the VolumeAttachment",
                        subject_of(report), node_,
                        entry.attachment.detach_error.empty()
                            ? ""
@@ -267,8 +266,8 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
     if (!entry.attachment.detach_error.empty())
       facts.push_back({reason::volume_detach_error,
                        subject_of(report),
-                       fmt::format("{} cannot detach it from node {}: {}; it tries again by itself, look at the log of "
-                                   "its controller if this stays",
+                       fmt::format("{} cannot detach it from node {}: {}; it retries by itself; if this lasts, see the "
+                                   "log of its controller",
                                    report.driver, node_, entry.attachment.detach_error),
                        {},
                        {.volumes = {report.attachment}}});
@@ -276,8 +275,8 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
       facts.push_back(
           {reason::volume_stuck,
            subject_of(report),
-           fmt::format("it is still attached to node {}, and no pod has used {} for {} s: {}; see that the kubelet of "
-                       "the node runs, and the controller of {} (kubectl describe volumeattachment {})",
+           fmt::format("it is still attached to node {}, but no pod has used {} for {} s: {}; check that the kubelet "
+                       "of the node and the controller of {} run (kubectl describe volumeattachment {})",
                        node_, report.claim.empty() ? "it" : "claim " + report.claim,
                        std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), report.message, report.driver,
                        report.attachment),

@@ -81,28 +81,27 @@ void VolumeBook::look_elsewhere(const ClaimUse& use, TimePoint now) {
 
 std::string VolumeBook::say_reattach(const VolumeReport& report, const ReattachFacts& facts, const Other* other) {
   const std::string doing =
-      !other ? "no other node asks for it"
+      !other ? "no other node needs it"
       : other->error.empty()
           ? fmt::format("{} is attaching it to node {}", report.driver, other->node)
           : fmt::format("{} cannot attach it to node {}: {}", report.driver, other->node, other->error);
   switch (report.reattach) {
     case Reattach::none:
     case Reattach::attached: return {};
-    case Reattach::waiting: return other ? doing : "no other node has asked for it yet";
+    case Reattach::waiting: return other ? doing : "no other node has requested it yet";
     case Reattach::unclaimed:
-      return facts.used_here ? "a pod of this node uses it once more"
+      return facts.used_here ? "a pod of this node uses it again"
                              : fmt::format(
-                                   "no other node has asked for it within {} after it was detached: is its pod "
-                                   "scaled down, or does it find no node?",
+                                   "no other node has requested it within {} after it was detached: was its pod scaled "
+                                   "down, or can it not be scheduled?",
                                    seconds_of(claim_hold));
     case Reattach::late: break;
   }
   return fmt::format(
-      "no other node has it {} after it was detached here{}: {}; the drain goes on. See what its pod waits for "
-      "(kubectl "
-      "describe pod, of the pod with claim {}), or raise --reattach-limit if this storage takes longer",
+      "no other node has attached it {} after it was detached here{}: {}; the drain continues. Use kubectl describe on "
+      "the pod with claim {} to see what it waits for, or raise --reattach-limit if this storage takes longer",
       seconds_of(facts.now - facts.detached_at),
-      facts.now >= facts.until ? ", and the drain has no more time for that" : "", doing, report.claim);
+      facts.now >= facts.until ? ", and the drain has no more time to wait" : "", doing, report.claim);
 }
 
 }  // namespace haulout::drain

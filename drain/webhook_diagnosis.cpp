@@ -26,23 +26,23 @@ std::string servers_here(const WebhookCase& about, const k8s::Service& service) 
     const bool leaves = tracked.state == PodState::vanished || tracked.state == PodState::terminating;
     (leaves ? left : here) = &tracked;
   }
-  if (here) return fmt::format("; pod {} of them is on this node, {}", here->pod.key(), state_of(here->pod));
+  if (here) return fmt::format("; their pod {} is on this node, {}", here->pod.key(), state_of(here->pod));
   if (!left) return {};
   return fmt::format(
-      "; pod {} of them {} this node before pods that it judges: the annotation {}: \"1\" lets it go after them",
+      "; their pod {} {} this node before pods that the webhook checks: with the annotation {}: \"1\" it is evicted "
+      "after them",
       left->pod.key(), left->state == PodState::vanished ? "has left" : "is leaving", drain_order_annotation);
 }
 
 std::string way_to_its_servers(const WebhookCase& about) {
-  if (!about.service) return "see that the pods behind its Service run";
+  if (!about.service) return "check that the pods behind its Service run";
   if (!*about.service)
     return fmt::format(
-        "its Service {} does not exist: if what it belonged to is gone for good, have its configuration "
-        "deleted",
+        "its Service {} does not exist: if its application was removed, have the webhook's configuration deleted",
         about.held.front()->refusal.webhook->service);
   const k8s::Service& service = **about.service;
-  if (!service.selector) return fmt::format("see that what stands behind its Service {} runs", service.key());
-  return fmt::format("see that the pods behind its Service {} run (kubectl get pods -n {} -l '{}' -o wide){}",
+  if (!service.selector) return fmt::format("check that the endpoints of its Service {} run", service.key());
+  return fmt::format("check that the pods behind its Service {} run (kubectl get pods -n {} -l '{}' -o wide){}",
                      service.key(), service.ns, k8s::to_string(*service.selector), servers_here(about, service));
 }
 
@@ -55,13 +55,13 @@ DiagnosisFact diagnose_webhook(const WebhookCase& about) {
   const std::string subject = "webhook " + refusal.name;
   if (refusal.down)
     return {reason::webhook_down, subject,
-            fmt::format("it cannot be called, so the server refuses the eviction of {} ({}); {}; or have its "
+            fmt::format("the API server cannot call it, so it refuses the eviction of {} ({}); {}; or have its "
                         "failurePolicy changed ({})",
                         whom, refusal.words, way_to_its_servers(about), configurations),
             controller_hold, drain::about(about.held)};
   return {reason::webhook_denied, subject,
-          fmt::format("it denies the eviction of {} ({}); that may be its way to say \"not yet\". If it stays, ask the "
-                      "owner of the webhook ({})",
+          fmt::format("it denies the eviction of {} ({}), which may mean \"not yet\". If this lasts, ask the owner of "
+                      "the webhook ({})",
                       whom, refusal.words, configurations),
           controller_hold, drain::about(about.held)};
 }

@@ -87,13 +87,14 @@ class ClientStream final : public BodyStream {
   const ResponseHead& head() const override { return head_; }
 
   Task<std::string> read_some(TimePoint deadline) override {
-    if (!conversation_) co_return Error(Errc::reset, "the body of " + peer_ + " was given up after a failure");
+    if (!conversation_)
+      co_return Error(Errc::reset, "the body of " + peer_ + " was not read to its end after a failure");
     SpentUnless succeeded(conversation_);
     auto& parser = conversation_->parser();
     if (parser.body().empty() && !parser.done()) {
       const auto read = co_await with_deadline(clock_, deadline, read_until_something(*conversation_));
       if (!read && read.error().code() == Errc::timeout)
-        co_return Error(Errc::timeout, "nothing came from " + peer_ + " before the deadline");
+        co_return Error(Errc::timeout, "nothing was received from " + peer_ + " before the deadline");
       if (!read) co_return read.error();
     }
     read_on();  // the connection may next serve a reader that needs each byte at once

@@ -64,7 +64,7 @@ Task<> Conversation::start(const std::string& bytes, Phase* phase) {
 
 Task<> Conversation::advance() {
   const auto room = buffer_.prepare();
-  if (room.empty()) co_return Error(Errc::protocol, fmt::format("{} sent a message head without an end", peer_));
+  if (room.empty()) co_return Error(Errc::protocol, fmt::format("{} sent an incomplete message head", peer_));
   const auto [failure, bytes] = co_await wire_->read_some(room);
   if (failure) {
     if (!is_orderly_end(failure) || !parser_.put_eof())
@@ -77,7 +77,7 @@ Task<> Conversation::advance() {
   };
   // A TLS alert is shorter than the input that the parser needs to report an error.
   if (!parser_.got_some() && buffer_.view().starts_with('\x15'))
-    co_return unusable("it seems to speak TLS (https:// instead of http://)");
+    co_return unusable("it seems to use TLS (https:// instead of http://)");
   const auto used = parser_.put(buffer_.view());
   if (!used) co_return unusable(used.error().message());
   buffer_.consume(*used);

@@ -34,7 +34,7 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
   if (!https && !http)
     return not_an_endpoint(url, "it must look like https://host:port, http://host:port or unix:/path");
   if (parsed->host().empty()) return not_an_endpoint(url, "it names no host");
-  if (parsed->has_userinfo()) return not_an_endpoint(url, "user and password do not belong into it");
+  if (parsed->has_userinfo()) return not_an_endpoint(url, "it must not contain user and password");
   if (parsed->has_query() || parsed->has_fragment())
     return not_an_endpoint(url, "it must not have a query or fragment");
 

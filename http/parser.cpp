@@ -104,7 +104,7 @@ Result<std::size_t> ResponseParser::put(std::string_view bytes) {
     if (failure) return protocol_error(failure, limits_);
     if (!had_head && head_done()) {
       if (impl_->parser.status == 101)
-        return Error(Errc::protocol, "the server switched to a protocol nobody asked for");
+        return Error(Errc::protocol, "the server switched to a protocol that was not requested");
       if (impl_->parser.status < 200) {
         impl_ = std::make_unique<Impl>(limits_);
         continue;

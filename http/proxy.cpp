@@ -15,7 +15,7 @@ constexpr std::size_t longest_of_socks = 255;
 
 Error no_proxy_url(std::string_view why) {
   return Error(Errc::invalid, fmt::format("it is not the address of a proxy: {}; expected http://HOST:PORT or "
-                                          "socks5://HOST:PORT, with USER:PASSWORD@ before the host if it wants them",
+                                          "socks5://HOST:PORT, with USER:PASSWORD@ before the host if it needs them",
                                           why));
 }
 
@@ -48,7 +48,7 @@ Result<Proxy> parse_proxy(std::string_view url) {
   if (socks && std::max(proxy.user.size(), proxy.password.size()) > longest_of_socks)
     return no_proxy_url("user and password of SOCKS5 have at most 255 bytes");
   if (socks && proxy.user.empty() != proxy.password.empty())
-    return no_proxy_url("SOCKS5 wants both a user and a password, or neither");
+    return no_proxy_url("SOCKS5 needs both a user and a password, or neither");
   return proxy;
 }
 

@@ -144,8 +144,8 @@ void give_back(const Descriptor& place) {
 Error no_address(const std::string& host, int failure) {
   switch (failure) {
     case EAI_NONAME:
-    case EAI_NODATA: return Error(Errc::dns, fmt::format("there is no host named {}", host));
-    case EAI_AGAIN: return Error(Errc::dns, fmt::format("no name server could say what host {} is", host));
+    case EAI_NODATA: return Error(Errc::dns, fmt::format("host {} does not exist", host));
+    case EAI_AGAIN: return Error(Errc::dns, fmt::format("no name server answered for host {}", host));
     default: return Error(Errc::dns, fmt::format("host {} has no address ({})", host, ::gai_strerror(failure)));
   }
 }

@@ -102,9 +102,9 @@ std::string refused_by_alert(const std::string& peer, const Ec& failure) {
   const auto alert = alert_of(failure);
   if (!alert) return "";
   if (*alert == SSL_AD_CERTIFICATE_REQUIRED)
-    return fmt::format("{} wants a client certificate and was offered none ({})", peer, reason_text(failure));
+    return fmt::format("{} requires a client certificate, but none was sent ({})", peer, reason_text(failure));
   if (is_about_certificate(*alert))
-    return fmt::format("{} refused the certificate it was offered ({})", peer, reason_text(failure));
+    return fmt::format("{} refused the client certificate ({})", peer, reason_text(failure));
   return fmt::format("{} ended the TLS connection ({})", peer, reason_text(failure));
 }
 
@@ -116,7 +116,7 @@ Error handshake_error(const HandshakeSubject& subject, const CertificateVerdict&
   if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST || reason == SSL_R_PACKET_LENGTH_TOO_LONG) {
     const std::string way_out =
         subject.we_are_client ? "; is it a plain HTTP server (http:// instead of https://)?" : "";
-    return Error(Errc::tls, fmt::format("{} does not speak TLS ({}){}", subject.peer, reason_text(failure), way_out));
+    return Error(Errc::tls, fmt::format("{} does not use TLS ({}){}", subject.peer, reason_text(failure), way_out));
   }
   return Error(Errc::tls, fmt::format("the TLS handshake with {} failed ({})", subject.peer, reason_text(failure)));
 }

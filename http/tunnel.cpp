@@ -36,14 +36,14 @@ class Handshake {
   Task<std::string> read(std::size_t bytes);
 
   Error went_away(const Ec& failure) const {
-    return Error(Errc::unreachable, fmt::format("{} went away before it had connected to {}: {}", name_of(proxy_),
-                                                peer_name(target_), failure.message()));
+    return Error(Errc::unreachable, fmt::format("{} closed the connection before it had connected to {}: {}",
+                                                name_of(proxy_), peer_name(target_), failure.message()));
   }
   Error cannot(Errc code, std::string_view why) const {
     return Error(code, fmt::format("{} does not connect to {}: {}", name_of(proxy_), peer_name(target_), why));
   }
   Error not_a_proxy(std::string_view kind) const {
-    return Error(Errc::protocol, fmt::format("{} answers like no {}; check its address", name_of(proxy_), kind));
+    return Error(Errc::protocol, fmt::format("{} does not answer like a {}; check its address", name_of(proxy_), kind));
   }
 
   tcp::socket& socket_;
@@ -86,12 +86,14 @@ Task<> Handshake::connect_by_http() {
   const int status = parser.head().status;
   if (status == 407)
     co_return cannot(Errc::unavailable,
-                     proxy_.user.empty() ? "it wants a user and a password; put them into its address, before the host"
-                                         : "it does not accept the user and the password that its address holds");
+                     proxy_.user.empty()
+                         ? "it requires a user and a password; put them into its address, before the host"
+                         : "it does not accept the user and the password in its address");
   if (status >= 500 || status == 408 || status == 429)
     co_return cannot(Errc::unreachable, fmt::format("it answered {}", status));
   if (status / 100 != 2)
-    co_return cannot(Errc::unavailable, fmt::format("it answered {}; ask those who run it whether it may", status));
+    co_return cannot(Errc::unavailable,
+                     fmt::format("it answered {}; ask its operator whether this is allowed", status));
   // With TLS and HTTP the client sends first, so bytes behind the head cannot come from the server.
   if (head.size() > end) co_return not_a_proxy("HTTP proxy");
   co_return Result<>();
@@ -107,7 +109,7 @@ Task<> Handshake::log_in_to_socks() {
   CO_CHECK(co_await write(std::move(request)));
   CO_TRY(const std::string answer, co_await read(2));
   if (answer[1] != 0)
-    co_return cannot(Errc::unavailable, "it does not accept the user and the password that its address holds");
+    co_return cannot(Errc::unavailable, "it does not accept the user and the password in its address");
   co_return Result<>();
 }
 
@@ -115,7 +117,7 @@ Task<> Handshake::log_in_to_socks() {
 std::string in_words(unsigned char code) {
   switch (code) {
     case 0x01: return "general failure";
-    case 0x02: return "its rules do not allow it; ask those who run it";
+    case 0x02: return "its rules do not allow this; ask its operator";
     case 0x03: return "network unreachable";
     case 0x04: return "host unreachable";
     case 0x05: return "connection refused";
@@ -135,7 +137,7 @@ Task<> Handshake::connect_by_socks() {
   if (chosen == by_password && !proxy_.user.empty()) {
     CO_CHECK(co_await log_in_to_socks());
   } else if (chosen != none) {
-    co_return cannot(Errc::unavailable, "it wants credentials of a kind that its address does not hold");
+    co_return cannot(Errc::unavailable, "it requires another kind of credentials than those in its address");
   }
 
   std::string request = "\x05\x01\x00"s;

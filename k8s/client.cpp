@@ -33,10 +33,9 @@ constexpr std::string_view by_node = "spec.nodeName=";
 
 Error about_others(std::string_view kind, const std::string& name, std::string_view field, const std::string& value,
                    std::string_view wanted) {
-  return Error(Errc::decode,
-               fmt::format("the server's answer is about other objects: {} {} has {}{}, asked for was {}; does a proxy "
-                           "on the way ignore field selectors?",
-                           kind, name, field, value.empty() ? "(none)" : value, wanted));
+  return Error(Errc::decode, fmt::format("the server's answer contains other objects: {} {} has {}{}, requested was "
+                                         "{}; does a proxy in between ignore field selectors?",
+                                         kind, name, field, value.empty() ? "(none)" : value, wanted));
 }
 
 // A selector that cannot be parsed is not checked. A Node whose labels may have been cut is not checked either: it must
@@ -46,10 +45,9 @@ Result<> check_labels(std::string_view label_selector, const std::vector<Node>& 
   if (!selector) return {};
   for (const Node& node : nodes)
     if (!selector->matches(node.labels) && !labels_may_be_cut(node))
-      return Error(Errc::decode,
-                   fmt::format("the server's answer is about other objects: Node {} has not the labels that "
-                               "were asked for ({}); does a proxy on the way ignore label selectors?",
-                               node.name, label_selector));
+      return Error(Errc::decode, fmt::format("the server's answer contains other objects: Node {} lacks the requested "
+                                             "labels ({}); does a proxy in between ignore label selectors?",
+                                             node.name, label_selector));
   return {};
 }
 
@@ -77,8 +75,7 @@ Error too_much(const Api& api, const std::string& ns, const std::string& limit, 
                std::string_view page) {
   const std::string longest = longest_object(page);
   return Error(Errc::decode,
-               fmt::format("the {} are more than the {} that are read at most{}{}; delete what does not belong there",
-                           whole_of(api, ns), limit,
+               fmt::format("the {} exceed the limit of {}{}{}; delete what is not needed", whole_of(api, ns), limit,
                            longest.empty() ? "" : ", the longest of the last page is " + longest, part));
 }
 

@@ -55,7 +55,7 @@ Result<AccessReview> decode_access_review(std::string_view text) {
   AccessReview out{status.boolean("allowed"), status.string("reason")};
   if (!status.has("allowed")) problem.note("status.allowed is missing");
   if (problem.text.empty()) return out;
-  return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  return codec::decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
 }
 
 Result<Self> decode_self_review(std::string_view text) {
@@ -80,7 +80,7 @@ Result<Self> decode_self_review(std::string_view text) {
             claim("authentication.kubernetes.io/credential-id")};
   if (self.username.empty()) problem.note("status.userInfo.username is missing");
   if (problem.text.empty()) return self;
-  return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  return codec::decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
 }
 
 Result<> decode_write_answer(std::string_view text, std::string_view kind) {
@@ -92,7 +92,8 @@ Result<> decode_write_answer(std::string_view text, std::string_view kind) {
   Problem problem;
   const auto status = Object(**json, "Status", problem).string("status");
   if (status == "Success") return {};
-  return codec::decode_error(fmt::format("the server's Status says neither Success nor Failure but '{}'", status));
+  return codec::decode_error(
+      fmt::format("the status of the server's Status object is '{}', expected Success or Failure", status));
 }
 
 std::string longest_object(std::string_view list) {
@@ -120,7 +121,7 @@ Result<codec::RawEvent> codec::read_event(std::string_view line, std::span<const
   const bool deleted = line.starts_with(R"({"type":"DELETED",)");
   auto json = parse(line, deleted ? std::span<const std::string_view>(keys_beside_identity) : dropped);
   if (!json) return std::move(json).error();
-  if (!(*json)->is_object()) return decode_error("asked for a watch event, got " + describe(**json));
+  if (!(*json)->is_object()) return decode_error("expected a watch event, got " + describe(**json));
   RawEvent out{*std::move(json)};
   Problem problem;
   const Object event(*out.document, "event", problem);
@@ -128,8 +129,7 @@ Result<codec::RawEvent> codec::read_event(std::string_view line, std::span<const
   const auto type = event_type(name);
   const Json* object = event.find("object");
   if (!type || object == nullptr) {
-    return decode_error(
-        fmt::format("asked for a watch event, got something of type '{}'{}", name, object ? "" : " without object"));
+    return decode_error(fmt::format("expected a watch event, got type '{}'{}", name, object ? "" : " without object"));
   }
   out.type = *type;
   if (*type == WatchEventType::error) {

@@ -67,9 +67,9 @@ void check_identity(const T& object, Problem& problem) {
   }
   if constexpr (requires { object.ns; }) {
     if (object.ns.empty()) return problem.note("metadata.namespace is missing");
-    if (is_path(object.ns)) return problem.note("metadata.namespace is no name");
+    if (is_path(object.ns)) return problem.note("metadata.namespace is not a valid name");
   }
-  if (is_path(object.name)) problem.note("metadata.name is no name");
+  if (is_path(object.name)) problem.note("metadata.name is not a valid name");
 }
 
 template <class T>
@@ -90,7 +90,7 @@ Result<T> decode_object(const Json& json) {
   Kind<T>::read(Object(json, Kind<T>::name, problem), object);
   check_identity(object, problem);
   if (problem.text.empty()) return object;
-  return decode_error(fmt::format("{} {} makes no sense: {}", Kind<T>::name, display_name(object), problem.text));
+  return decode_error(fmt::format("{} {} is invalid: {}", Kind<T>::name, display_name(object), problem.text));
 }
 
 // An event of a watch whose object is still JSON. `object` is set for added, modified and deleted.

@@ -177,7 +177,7 @@ Result<Document> parse(std::string_view text, std::span<const std::string_view> 
   if (parser.handler().is_too_large())
     return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
   if (failure == boost::json::error::incomplete)
-    return decode_error("the answer was cut short: it ends in the middle of JSON");
+    return decode_error("the answer is incomplete: it ends in the middle of JSON");
   if (failure == boost::json::error::too_deep)
     return decode_error(fmt::format("the answer is JSON that is nested more than {} times", deepest));
   return decode_error("the answer is not JSON: " + beginning(text));
@@ -336,13 +336,13 @@ void Object::members(std::string_view key,
 
 Result<> check_kind(const Json& json, std::string_view kind) {
   const auto* object = json.if_object();
-  if (object == nullptr) return decode_error(fmt::format("asked for a {}, got {}", kind, describe(json)));
+  if (object == nullptr) return decode_error(fmt::format("expected a {}, got {}", kind, describe(json)));
   const Json* found = object->if_contains("kind");
-  if (found == nullptr) return decode_error(fmt::format("asked for a {}, got an object without kind", kind));
+  if (found == nullptr) return decode_error(fmt::format("expected a {}, got an object without kind", kind));
   const auto* name = found->if_string();
-  if (name == nullptr) return decode_error(fmt::format("asked for a {}, got a kind that is no string", kind));
+  if (name == nullptr) return decode_error(fmt::format("expected a {}, got a kind that is not a string", kind));
   if (std::string_view(name->data(), name->size()) == kind) return {};
-  return decode_error(fmt::format("asked for a {}, got a {}", kind, name->c_str()));
+  return decode_error(fmt::format("expected a {}, got a {}", kind, name->c_str()));
 }
 
 Result<> check_kind_if_any(const Json& json, std::string_view kind) {
@@ -358,8 +358,8 @@ Result<ListHead> read_list(const Json& list, std::string_view kind, const std::f
   if (head.resource_version.empty()) problem.note("metadata.resourceVersion is missing");
   const Json* items = list.get_object().if_contains("items");
   if (items == nullptr) problem.note("items are missing");
-  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items are no array");
-  if (!problem.text.empty()) return decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  if (items != nullptr && !items->is_array() && !items->is_null()) problem.note("items is not an array");
+  if (!problem.text.empty()) return decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
   if (items->is_null()) return head;
   for (const Json& item : items->get_array())
     if (auto visited = visit(item); !visited) return std::move(visited).error();

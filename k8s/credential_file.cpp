@@ -19,7 +19,7 @@ constexpr std::size_t size_limit = std::size_t{16} << 20;
 Error file_error(const std::string& what, const std::string& path, int cause) {
   const char* way_out = "";
   if (cause == ENOENT) way_out = "; check the path";
-  if (cause == EACCES || cause == EPERM) way_out = "; make it readable for this user or run as one who may read it";
+  if (cause == EACCES || cause == EPERM) way_out = "; make it readable for this user, or run as a user who may read it";
   if (cause == EISDIR) way_out = "; name the file itself";
   return Error(Errc::unavailable,
                fmt::format("cannot read {} {}: {}{}", what, path, std::generic_category().message(cause), way_out));
@@ -89,7 +89,7 @@ Result<std::string> load_token(const Connection& connection) {
   for (const char c : *token) {
     // Such a character could end the header and begin another.
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      return Error(Errc::unavailable, fmt::format("{}: token file {} holds a control character; expected one line",
+      return Error(Errc::unavailable, fmt::format("{}: token file {} contains a control character; expected one line",
                                                   connection.origin, connection.token.file));
   }
   if (token->empty())

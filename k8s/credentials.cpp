@@ -66,8 +66,8 @@ bool may_be_in_cluster(const Environment& environment) {
 Error nothing_found(const std::vector<std::string>& files, const std::string& where, const Environment& environment) {
   const bool service = !environment.get("KUBERNETES_SERVICE_HOST").empty();
   return Error(Errc::unavailable,
-               fmt::format("no cluster to talk to: --kubeconfig is not given, {} {}, and this is no Pod ({}); name a "
-                           "kubeconfig with --kubeconfig or $KUBECONFIG, or a server with --server",
+               fmt::format("no cluster is configured: --kubeconfig is not given, {} {}, and this is not a Pod ({}); "
+                           "name a kubeconfig with --kubeconfig or $KUBECONFIG, or a server with --server",
                            where, files.empty() ? "is not known" : joined(files) + " is missing or empty",
                            service ? "no " + token_path(environment) : "KUBERNETES_SERVICE_HOST is not set"));
 }
@@ -113,7 +113,7 @@ Result<Connection> in_cluster(const Environment& environment) {
   std::uint16_t number = 0;
   const auto [end, failure] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (failure != std::errc() || end != port.data() + port.size() || number == 0)
-    return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is no port number", port));
+    return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is not a port number", port));
   // Some installations put brackets around an IPv6 address here, most do not.
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   connection.endpoint.kind = http::Endpoint::Kind::tls;
@@ -176,8 +176,8 @@ Result<Connection> discover_directly(const std::string& kubeconfig, const Enviro
   const auto kubelet = std::find_if_not(kubelet_files.begin(), kubelet_files.end(), is_missing);
   if (kubelet != kubelet_files.end()) return load_kubeconfig({*kubelet}, {});
   return Error(Errc::unavailable,
-               fmt::format("no cluster to talk to: neither --kubeconfig nor $KUBECONFIG is given, this is no Pod, and "
-                           "the kubelet has left no kubeconfig ({}); name one with --kubeconfig",
+               fmt::format("no cluster is configured: neither --kubeconfig nor $KUBECONFIG is given, this is not a "
+                           "Pod, and there is no kubeconfig of a kubelet ({}); name one with --kubeconfig",
                            joined(kubelet_files)));
 }
 
@@ -350,7 +350,7 @@ Result<> apply_exec(Connection& connection, const KubeconfigExec& exec, const Ku
   }
   for (const auto& [name, value] : exec.env) {
     if (name.empty() || name.find('=') != std::string::npos)
-      return unusable(entry + ": exec.env holds a variable without a proper name");
+      return unusable(entry + ": exec.env contains a variable without a valid name");
   }
   plugin.command = exec.command;
   plugin.args = exec.args;
@@ -384,14 +384,14 @@ Result<> apply_auth_provider(Connection& connection, const KubeconfigUser& user,
     return unusable(
         fmt::format("{}: auth-provider \"{}\" {}; use the exec plugin of your provider, a client "
                     "certificate or a token",
-                    entry, name, removed ? "is none any more (kubectl dropped it in 1.26)" : "is not known"));
+                    entry, name, removed ? "is not supported any more (kubectl removed it in 1.26)" : "is not known"));
   }
   const std::string token = trimmed(user.id_token);
   if (token.empty())
     return unusable(entry +
                     ": auth-provider \"oidc\" has no id-token in its config; log in with the tool that made this "
                     "kubeconfig, or use its exec plugin");
-  if (!is_header_safe(token)) return unusable(entry + ": id-token holds a control character; paste it on one line");
+  if (!is_header_safe(token)) return unusable(entry + ": id-token contains a control character; write it on one line");
   connection.token = Material{token, {}};
   connection.token_expires = user.id_token_expires;
   return {};
@@ -407,10 +407,10 @@ Result<> apply_user(Connection& connection, const KubeconfigUser& user, const Ku
   if (!flags.token.empty()) return {};
   if (!user.auth_provider.empty()) return apply_auth_provider(connection, user, entry);
   const std::string token = trimmed(user.token);
-  if (!is_header_safe(token)) return unusable(entry + ": token holds a control character; paste it on one line");
+  if (!is_header_safe(token)) return unusable(entry + ": token contains a control character; write it on one line");
   const bool basic = !user.username.empty() || !user.password.empty();
   if (basic && !token.empty())
-    return unusable(entry + ": both token and username/password are given, only one may be; remove one");
+    return unusable(entry + ": both token and username/password are given; remove one of them");
   connection.token = Material{token, user.token_file};
   connection.username = user.username;
   connection.password = user.password;
@@ -430,7 +430,7 @@ Result<> check_impersonation(const Connection& connection) {
   bool safe = is_header_safe(connection.impersonate_user) && is_header_safe(connection.impersonate_uid);
   for (const auto& group : connection.impersonate_groups) safe = safe && is_header_safe(group);
   for (const auto& [key, value] : connection.impersonate_extra) safe = safe && is_header_safe(value);
-  if (!safe) return unusable(connection.origin + ": a control character in what is to be impersonated");
+  if (!safe) return unusable(connection.origin + ": the impersonation settings contain a control character");
   return {};
 }
 
@@ -438,7 +438,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   if (!flags.token.empty()) {
     connection.token = Material{trimmed(flags.token), {}};
     connection.token_expires.reset();
-    if (!is_header_safe(connection.token.data)) return unusable("--token holds a control character");
+    if (!is_header_safe(connection.token.data)) return unusable("--token contains a control character");
     connection.username.clear();
     connection.password.clear();
     connection.client_cert = {};
@@ -448,7 +448,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   if (!flags.username.empty() || !flags.password.empty()) {
     if (!connection.token.empty())
       return unusable("--username and --password contradict a token (" +
-                      (flags.token.empty() ? connection.origin : "--token") + "); only one of both may be given");
+                      (flags.token.empty() ? connection.origin : "--token") + "); give only one of them");
     if (!flags.username.empty()) connection.username = flags.username;
     if (!flags.password.empty()) connection.password = flags.password;
     connection.exec.reset();
@@ -456,7 +456,7 @@ Result<> apply_user_flags(Connection& connection, const ConnectionFlags& flags) 
   if (!flags.client_certificate.empty()) connection.client_cert = Material{{}, flags.client_certificate};
   if (!flags.client_key.empty()) connection.client_key = Material{{}, flags.client_key};
   if (connection.client_cert.empty() != connection.client_key.empty())
-    return unusable("a client certificate and its key go together; give both --client-certificate and --client-key");
+    return unusable("a client certificate needs its key; give both --client-certificate and --client-key");
   if (!flags.as.empty()) connection.impersonate_user = flags.as;
   if (!flags.as_uid.empty()) connection.impersonate_uid = flags.as_uid;
   if (!flags.as_groups.empty()) connection.impersonate_groups = flags.as_groups;

@@ -42,7 +42,7 @@ std::string describe(const ChildOutcome& outcome) {
 
 std::string describe_timeout(std::chrono::seconds limit, const ChildOutcome& outcome) {
   const std::string tail = on_one_line(outcome.error_tail);
-  return fmt::format("did not end within {} s; {}", limit.count(),
+  return fmt::format("did not finish within {} s; {}", limit.count(),
                      tail.empty() ? "run it by hand to see what it waits for" : "it said: " + tail);
 }
 
@@ -52,10 +52,9 @@ Task<ExecCredential> run_exec_plugin(Clock& clock, ExecPlugin plugin, std::strin
   using Mode = ExecPlugin::InteractiveMode;
   const bool interactive = plugin.interactive_mode != Mode::never && ::isatty(STDIN_FILENO) == 1;
   if (plugin.interactive_mode == Mode::always && !interactive)
-    co_return plugin_error(
-        plugin,
-        "its interactiveMode is Always and standard input is no terminal; run from a terminal, or use "
-        "credentials that need no human");
+    co_return plugin_error(plugin,
+                           "its interactiveMode is Always, but standard input is not a terminal; run this from a "
+                           "terminal, or use credentials that need no person");
   ChildCommand command;
   command.program = plugin.command;
   command.args = plugin.args;
@@ -121,10 +120,10 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
   std::string kind;
   std::string version;
   if (!read_string(json, "kind", kind) || kind != "ExecCredential")
-    return bad_answer("is no ExecCredential (see its `kind`)");
+    return bad_answer("is not an ExecCredential: `kind` is missing or different");
   if (!read_string(json, "apiVersion", version) || version != api_version)
     return bad_answer(
-        fmt::format("has another apiVersion than the {} of the kubeconfig; set both to the same", api_version));
+        fmt::format("has an apiVersion other than {} of the kubeconfig; set both to the same", api_version));
   const auto status = json.find("status");
   if (status == json.end() || !status->is_object())
     return bad_answer("has no status, which would hold the credentials");
@@ -135,7 +134,7 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
       !read_string(*status, "clientCertificateData", credential.client_cert_pem) ||
       !read_string(*status, "clientKeyData", credential.client_key_pem) ||
       !read_string(*status, "expirationTimestamp", expiration))
-    return bad_answer("has a status field that is no string");
+    return bad_answer("has a status field that is not a string");
   if (credential.token.empty() && credential.client_cert_pem.empty() && credential.client_key_pem.empty())
     return bad_answer("has neither a token nor a certificate with its key");
   if (credential.client_cert_pem.empty() != credential.client_key_pem.empty())
@@ -143,7 +142,7 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
   if (!is_token(credential.token)) return bad_answer("has a token with blanks or control characters");
   if (!expiration.empty()) {
     auto time = parse_time(expiration);
-    if (!time) return bad_answer("has an expirationTimestamp that is no RFC 3339 time");
+    if (!time) return bad_answer("has an expirationTimestamp that is not an RFC 3339 time");
     credential.expiration = *time;
   }
   return credential;

@@ -198,7 +198,7 @@ std::optional<Json> parse_json(std::string_view text, std::string& failure) {
     failure = place_of(text, error.byte);
     return std::nullopt;
   } catch (const Json::out_of_range&) {
-    failure = "a number is beyond all bounds";
+    failure = "a number is out of range";
     return std::nullopt;
   }
 }
@@ -238,7 +238,7 @@ Result<Kubeconfig> decode_kubeconfig(std::string_view text, const std::string& f
   const std::string kind = root.string("kind");
   const std::string api_version = root.string("apiVersion");
   if ((!kind.empty() && kind != "Config") || (!api_version.empty() && api_version != "v1"))
-    return unusable(file, fmt::format("not a kubeconfig: it holds {} {}, expected v1 Config", api_version, kind));
+    return unusable(file, fmt::format("not a kubeconfig: it is {} {}, expected v1 Config", api_version, kind));
   config.current_context = root.string("current-context");
   for (const Reader& named : root.objects("clusters"))
     add(config.clusters, named, decode_cluster(named.object("cluster"), file, directory), duplicate);

@@ -101,7 +101,7 @@ class Parser {
       return failure(at_end() ? "expected a label key at the end"
                               : fmt::format("expected a label key before '{}'", rest()));
     }
-    if (!valid_key(requirement.key)) return failure(fmt::format("'{}' is no label key", requirement.key));
+    if (!valid_key(requirement.key)) return failure(fmt::format("'{}' is not a label key", requirement.key));
     if (negated) {
       requirement.op = Operator::does_not_exist;
       return requirement;
@@ -133,8 +133,8 @@ class Parser {
     requirement.op = op;
     requirement.values.emplace_back(word());
     if (!to_integer(requirement.values.front())) {
-      return failure(
-          fmt::format("'{}' is compared with '{}', which is no integer", requirement.key, requirement.values.front()));
+      return failure(fmt::format("'{}' is compared with '{}', which is not an integer", requirement.key,
+                                 requirement.values.front()));
     }
     return requirement;
   }
@@ -154,7 +154,7 @@ class Parser {
 
   Result<Requirement> checked(Requirement requirement) const {
     for (const auto& value : requirement.values) {
-      if (!value.empty() && !valid_name(value)) return failure(fmt::format("'{}' is no label value", value));
+      if (!value.empty() && !valid_name(value)) return failure(fmt::format("'{}' is not a label value", value));
     }
     return requirement;
   }

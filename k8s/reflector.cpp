@@ -235,8 +235,7 @@ Result<> Reflector<T>::apply_bytes(LineSplitter& lines, std::string_view bytes) 
     if (!applied) return applied;
   }
   if (lines.overlong())
-    return Error(Errc::decode, fmt::format("an event of the watch is longer than the {} bytes that are read at most",
-                                           longest_answer));
+    return Error(Errc::decode, fmt::format("a watch event is longer than the limit of {} bytes", longest_answer));
   return {};
 }
 
@@ -261,7 +260,7 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
   // This error leads to a list. That list is too long as well, and its error message says which objects are the cause.
   const ListSize size{store_.objects().size(), 0, 0, store_.memory()};
   if (const auto limit = client_.excess_of(Kind<T>::budget, size))
-    return Error(Errc::decode, fmt::format("the watch tells of more than the {} that are kept at most", *limit));
+    return Error(Errc::decode, fmt::format("the watch reports more objects than the limit of {}", *limit));
   return {};
 }
 

@@ -102,8 +102,9 @@ Error status_error(int code, const Json& json) {
 }
 
 Error unstructured_error(int code, const http::Headers& headers, std::string_view body) {
-  std::string message =
-      is_html(headers, body) ? "an HTML page, so something between us and the API server answered" : first_line(body);
+  std::string message = is_html(headers, body)
+                            ? "an HTML page, so a proxy or a login page answered instead of the API server"
+                            : first_line(body);
   if (code >= 300 && code <= 399) message = fmt::format("redirect to {}", headers.find("Location").value_or("nowhere"));
   Error error(Errc::status, sentence(code, message));
   error.peer.emplace();
@@ -114,9 +115,8 @@ Error unstructured_error(int code, const http::Headers& headers, std::string_vie
 
 std::optional<Error> failure(int code, const http::Headers& headers, std::string_view body, WallTime wall) {
   if (is_success(code) && is_html(headers, body)) {
-    return codec::decode_error(fmt::format(
-        "the answer {} is an HTML page: something between us and the API server answered (a proxy or a login page)",
-        code));
+    return codec::decode_error(
+        fmt::format("the answer {} is an HTML page: a proxy or a login page answered instead of the API server", code));
   }
   if (is_success(code) && body.size() > largest_status) return std::nullopt;
   const auto status = failure_status(body);

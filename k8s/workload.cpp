@@ -37,8 +37,7 @@ Result<Workload> decode_workload(std::string_view text, std::string_view kind) {
   if (workload.name.empty()) problem.note("metadata.name is missing");
   if (workload.uid.empty()) problem.note("metadata.uid is missing");
   if (problem.text.empty()) return workload;
-  return codec::decode_error(
-      fmt::format("{} {}/{} makes no sense: {}", kind, workload.ns, workload.name, problem.text));
+  return codec::decode_error(fmt::format("{} {}/{} is invalid: {}", kind, workload.ns, workload.name, problem.text));
 }
 
 Result<std::map<std::string, std::string>> decode_scalable(std::string_view text) {
@@ -64,7 +63,7 @@ Result<std::map<std::string, std::string>> decode_scalable(std::string_view text
   });
   if (!list.has("resources")) problem.note("resources are missing");
   if (problem.text.empty()) return scalable;
-  return codec::decode_error(fmt::format("{} makes no sense: {}", kind, problem.text));
+  return codec::decode_error(fmt::format("{} is invalid: {}", kind, problem.text));
 }
 
 }  // namespace haulout::k8s

@@ -191,7 +191,7 @@ class Builder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) throw Refusal{mark, "an alias stands inside what it repeats"};
+    if (found == anchors_.end()) throw Refusal{mark, "an alias is inside the node that it repeats"};
     add(mark, found->second);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -287,7 +287,8 @@ class Builder final : public YAML::EventHandler {
     if (value.kind != Value::Kind::mapping) throw Refusal{mark, "<< needs a mapping or a list of mappings"};
     std::map<std::string, bool> known;
     for (const auto& [key, member] : parent.merged) known.emplace(key->json, true);
-    if (value.members.size() + known.size() > budget_) throw Refusal{mark, "aliases blow the document up"};
+    if (value.members.size() + known.size() > budget_)
+      throw Refusal{mark, "the document is too large after its aliases are expanded"};
     budget_ -= value.members.size() + known.size();
     for (const auto& member : value.members) {
       if (!known.contains(member.first->json)) parent.merged.push_back(member);
@@ -356,7 +357,7 @@ Result<> read_documents(std::string_view text, const Take& take) {
     while (more && parser.HandleNextDocument(builder)) {
       // yaml-cpp 0.7 can stop at a token that it does not understand and return empty documents there for ever.
       if (builder.start().pos <= last)
-        throw Refusal{builder.start(), "this is neither part of a document nor a new one"};
+        throw Refusal{builder.start(), "this is neither part of the document nor a new document"};
       last = builder.start().pos;
       const ValuePtr& root = builder.root();
       if (root && root->json != "null") more = take(builder.start(), root);
@@ -377,7 +378,8 @@ Result<std::vector<std::string>> convert(std::string_view text, std::size_t max_
   const auto take = [&](const YAML::Mark&, const ValuePtr& root) {
     std::string json;
     if (!write(*root, 0, limit, json))
-      throw Refusal{YAML::Mark::null_mark(), "aliases blow the document up; write it out in full"};
+      throw Refusal{YAML::Mark::null_mark(),
+                    "the document is too large after its aliases are expanded; write it without aliases"};
     documents.push_back(std::move(json));
     return documents.size() < max_documents;
   };

@@ -23,7 +23,7 @@ Result<std::string> read_page(const std::string& body, const Collection& what, s
   const Json list = Json::parse(body, nullptr, false);
   const std::string kind = text(list, "/kind");
   if (kind != what.kind)
-    return Error(Errc::decode, fmt::format("asked for a {}, got {}", what.kind, kind.empty() ? "no list" : kind));
+    return Error(Errc::decode, fmt::format("expected a {}, got {}", what.kind, kind.empty() ? "no list" : kind));
   const auto items = list.find("items");
   if (items == list.end() || !(items->is_array() || items->is_null()))
     return Error(Errc::decode, fmt::format("{} makes no sense: items are missing", what.kind));

@@ -26,7 +26,7 @@ std::string_view class_of(agent::State state) {
 }
 
 std::string drawn(const SvgChart& chart, const FleetNode& node, std::size_t row, WallTime end) {
-  std::string out = "<g>" + chart.name(row, node.left_out.empty() ? node.name : node.name + " (left out)");
+  std::string out = "<g>" + chart.name(row, node.left_out.empty() ? node.name : node.name + " (not part)");
   for (const FleetPhase& phase : node.phases) {
     const WallTime until = std::min(phase.until.value_or(end), end);
     if (class_of(phase.state).empty() || until < phase.from) continue;
@@ -47,11 +47,11 @@ std::string fleet_svg(const FleetRehearsal& rehearsal, const std::string& title)
   for (std::size_t i = 0; i < rehearsal.nodes.size(); ++i)
     inside += drawn(chart, rehearsal.nodes[i], i, rehearsal.ended);
   return chart.file(title,
-                    {{"in-line", "#ddd", "waits for window, gate or turn"},
+                    {{"in-line", "#ddd", "waits for a gate or a slot"},
                      {"drains", "#e9a23b", "drains"},
-                     {"reboots", "#3b7dd8", "reboots, and is looked at"},
-                     {"soaks", "#9cc79c", "is watched"},
-                     {"stopped", "#c33", "stopped for a person"}},
+                     {"reboots", "#3b7dd8", "reboots and is verified"},
+                     {"soaks", "#9cc79c", "soaks"},
+                     {"stopped", "#c33", "degraded"}},
                     {}, 0, inside);
 }
 

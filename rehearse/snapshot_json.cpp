@@ -38,7 +38,7 @@ std::string path_of(const Kind& kind) {
 
 Result<std::string> continue_token(const std::string& list) {
   const auto json = nlohmann::json::parse(list, nullptr, false);
-  if (!json.is_object()) return Error(Errc::decode, "a list of the API server is no JSON object");
+  if (!json.is_object()) return Error(Errc::decode, "a list of the API server is not a JSON object");
   const auto metadata = json.find("metadata");
   if (metadata == json.end() || !metadata->is_object()) return std::string();
   const auto token = metadata->find("continue");

@@ -74,7 +74,7 @@ Result<> Stage::play(std::function<boost::asio::awaitable<void>()> act) {
                             group.spawn(cluster.run());
                             return act();
                           }));
-  if (!played) return std::move(played).error().with_context("the rehearsal cannot be played to its end");
+  if (!played) return std::move(played).error().with_context("the rehearsal cannot be completed");
   return {};
 }
 

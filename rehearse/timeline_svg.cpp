@@ -18,11 +18,12 @@ std::string leaving(const SvgChart& chart, const Timeline::Row& row, std::size_t
     const std::string how_long = format_duration(row.vanished.value_or(end) - *row.leaving);
     return chart.bar("leaves", index, *row.leaving, row.vanished.value_or(end),
                      row.vanished ? fmt::format("{} terminated for {}", row.pod, how_long)
-                                  : fmt::format("{} has been terminating for {}, and is still there{}", row.pod,
-                                                how_long, row.left ? ": it is not waited for" : ""));
+                                  : fmt::format("{} has been terminating for {}, and still exists{}", row.pod, how_long,
+                                                row.left ? ": it is not waited for" : ""));
   }
   if (!row.vanished) return {};
-  return chart.bar("leaves", index, row.sent.value_or(*row.vanished), *row.vanished, row.pod + " went by itself");
+  return chart.bar("leaves", index, row.sent.value_or(*row.vanished), *row.vanished,
+                   row.pod + " was deleted by another client");
 }
 
 // A pod that is stuck is both terminating and waiting. Its waits are drawn in front.

@@ -202,35 +202,37 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
       ailing.push_back(key_of(*pod));
   }
   std::vector<std::string> assumed{
-      fmt::format("a new pod is Ready {} after it found a node", format_whole_seconds(assumptions.ready_after)),
+      fmt::format("a new pod is Ready {} after it was scheduled", format_whole_seconds(assumptions.ready_after)),
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + format_whole_seconds(*assumptions.terminate_within)
                                  : "after its whole grace period, the longest that it may take")};
   if (!silent.empty())
-    assumed.push_back("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node " +
-                      some_of(silent));
-  if (!waiting.empty()) assumed.push_back("what waits for a node gets one where there is room: " + some_of(waiting));
-  if (!gated.empty()) assumed.push_back("nobody takes the scheduling gates away from " + some_of(gated));
-  if (!starting.empty()) assumed.push_back("what is starting becomes Ready: " + some_of(starting));
+    assumed.push_back(
+        "a node whose Ready condition is Unknown has no running kubelet, so no pod ends or starts there: node " +
+        some_of(silent));
+  if (!waiting.empty()) assumed.push_back("pending pods are scheduled where there is capacity: " + some_of(waiting));
+  if (!gated.empty()) assumed.push_back("scheduling gates are not removed from " + some_of(gated));
+  if (!starting.empty()) assumed.push_back("starting pods become Ready: " + some_of(starting));
   if (!ailing.empty())
-    assumed.push_back("what runs without being Ready does not become Ready where it is, its replacement does: " +
+    assumed.push_back("running pods that are not Ready do not become Ready, but their replacements do: " +
                       some_of(ailing));
   const std::vector<std::string> of_daemon_sets = pods_of_missing_daemon_sets(cluster);
   if (!of_daemon_sets.empty())
     assumed.push_back(
-        "the snapshot has no DaemonSets (kubectl get ds -A -o json adds them), so those of these pods are "
-        "taken to exist: " +
+        "the snapshot has no DaemonSets (kubectl get ds -A -o json adds them), so the DaemonSets of these pods are "
+        "assumed to exist: " +
         some_of(of_daemon_sets));
   if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
-    assumed.push_back("quotas hold no new pod back, though real ones may until old pods have gone: ResourceQuota " +
-                      some_of(quotas));
+    assumed.push_back(
+        "quotas do not block new pods, although real ones may until old pods are deleted: ResourceQuota " +
+        some_of(quotas));
   if (const std::vector<std::string> webhooks = webhooks_on_evictions(cluster); !webhooks.empty())
     assumed.push_back(
-        "what webhooks make of evictions is unknown: they are taken to admit them and to move no pod, "
-        "though a pod that its budget never lets go may go because it is asked for: " +
+        "the effect of webhooks on evictions is unknown: they are assumed to admit them and to move no pod, although a "
+        "webhook may move a pod whose budget never allows an eviction: " +
         some_of(webhooks));
   if (!not_replaced.empty())
-    assumed.push_back("no replacement comes for pods whose controllers are not played or not in the snapshot: " +
+    assumed.push_back("pods are not replaced if their controllers are not simulated or not in the snapshot: " +
                       some_of(not_replaced));
   return assumed;
 }
@@ -286,7 +288,8 @@ void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRo
     if (std::none_of(now.begin(), now.end(), [&](const NoRoom& still) { return still.pod == pod.pod; }))
       later.push_back(pod.pod);
   if (!later.empty())
-    assumed.push_back("no node has room until pods that are terminating elsewhere have gone for " + some_of(later));
+    assumed.push_back("no node has capacity, until pods that are terminating elsewhere are deleted, for " +
+                      some_of(later));
 }
 
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room) {
@@ -294,7 +297,7 @@ void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<N
   for (const NoRoom& pod : no_room)
     if (!pod.preempts_on.empty()) pods.push_back(pod.pod);
   if (!pods.empty())
-    assumed.push_back("pods of lower priority keep their places, though they may have to give them to " +
+    assumed.push_back("pods of lower priority are not preempted, although they may have to make room for " +
                       some_of(pods));
 }
 

@@ -43,9 +43,14 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster) {
   for (const std::string& driver : drivers)
     cluster.create("csidrivers", {{"metadata", {{"name", driver}}}, {"spec", {{"attachRequired", false}}}});
   if (!drivers.empty())
-    assumed.push_back("volumes are not attached to nodes, as pods run without that, by driver " + some_of(drivers));
+    assumed.push_back(
+        "volumes are not attached to nodes, because the snapshot shows pods that run without it, by driver " +
+        some_of(drivers));
   if (const auto moving = forget_attaching(cluster); !moving.empty())
-    assumed.push_back("what is being attached comes to its end: PersistentVolume " + some_of(moving));
+    assumed.push_back(
+        "attachments in progress are discarded, and the volumes are attached again when a pod needs them: "
+        "PersistentVolume " +
+        some_of(moving));
   return assumed;
 }
 
@@ -56,10 +61,10 @@ std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, cons
     return std::find(nodes.begin(), nodes.end(), sim::text(*attachment, "/spec/nodeName")) != nodes.end();
   });
   if (!any) return {};
-  return {fmt::format("a volume is detached {} after its last pod on the node has gone",
+  return {fmt::format("a volume is detached {} after its last pod on the node was deleted",
                       format_whole_seconds(assumptions.detach_within)),
-          fmt::format("a volume is attached elsewhere in {}, once the node that had it alone has let it go; its pod is "
-                      "Ready {} after that",
+          fmt::format("a volume is attached elsewhere in {}, after the node that had it exclusively has detached it; "
+                      "its pod is Ready {} after that",
                       format_whole_seconds(assumptions.attach_within), format_whole_seconds(assumptions.ready_after))};
 }
 

@@ -44,7 +44,7 @@ check_gcc_refused() {
   fi
   if ! grep -q "Use clang" <<<"$(tr -s ' \n' ' ' <<<"$log")"; then
     printf '%s\n' "$log" >&2
-    warn "configuring failed, but not with the sentence that says what to use instead"
+    warn "configuring failed, but not with the message that says what to use instead"
     return 1
   fi
 }

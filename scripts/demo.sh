@@ -115,12 +115,12 @@ demo_update() {
   demo_begin
   for node in "${demo_fleet[@]}"; do machine_boots "$demo_directory/machines/$node"; done
   say "demo: three nodes update themselves under a workload"
-  note "made up: a cluster (demo/fleet.yaml) on 127.0.0.1, and three machines that boot"
-  note "         in three seconds. In a moment all three want a reboot."
-  note "real:    an agent for each of them: haulout agent ${demo_agent[*]:0:4}"
-  note "         ${demo_agent[*]:4}"
-  note "         and what you will see now: haulout status -w"
-  note "A judge in the API server sees every object and request, and has the last word."
+  note "simulated: a cluster (demo/fleet.yaml) on 127.0.0.1, and three machines that boot"
+  note "           in three seconds. After three seconds all three need a reboot."
+  note "real:      an agent for each machine: haulout agent ${demo_agent[*]:0:4}"
+  note "           ${demo_agent[*]:4}"
+  note "           and the output that follows: haulout status -w"
+  note "A judge in the API server sees every object and request, and prints at the end which promises were kept."
   printf '\n' >&2
   start_simulated_cluster --world demo/fleet.yaml --machines "$demo_directory/machines" --verdict "$demo_directory/verdict"
   began=$SECONDS
@@ -136,7 +136,7 @@ demo_update() {
   for node in "${demo_fleet[@]}"; do echo "kernel 6.1.120 is installed" >"$demo_directory/machines/$node/run/reboot-required"; done
   until [[ -e $demo_directory/verdict ]]; do
     for process in "${machines[@]}" "$demo_cluster" "$watch"; do
-      kill -0 "$process" 2>/dev/null || verdict="something ended before the update was over"
+      kill -0 "$process" 2>/dev/null || verdict="a process of the demo ended before the update was over"
     done
     [[ -z $verdict ]] || break
     sleep 0.2
@@ -158,7 +158,7 @@ demo_update() {
   fi
   if ((status != 0)); then
     for node in "${demo_fleet[@]}"; do
-      warn "the last words of the agent on $node"
+      warn "the end of the log of the agent on $node"
       tail -n 8 "$demo_directory/machines/$node.log" >&2 || true
     done
     cat "$demo_directory/log" >&2
@@ -173,7 +173,7 @@ demo() {
       (($# <= 2)) || usage_error "demo drain: unknown argument $3"
       demo_drain "${@:2}"
       ;;
-    --real) usage_error "demo: only the drain can be shown on a real control plane: ./dev demo drain --real" ;;
+    --real) usage_error "demo: only the drain runs on a real control plane: ./dev demo drain --real" ;;
     *) usage_error "demo: unknown argument $1" ;;
   esac
 }

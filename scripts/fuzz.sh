@@ -85,6 +85,6 @@ fuzz() {
   ((${#names[@]})) || mapfile -t names < <(fuzz_names)
   setup
   build_preset asan-ubsan fuzz
-  say "fuzz: $seconds s each; seeds in tests/fuzz/corpus, inputs that break something in build/fuzz/found"
+  say "fuzz: $seconds s each; seeds in tests/fuzz/corpus, inputs that find a defect in build/fuzz/found"
   fuzz_all "$seconds" "${names[@]}"
 }

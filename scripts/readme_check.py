@@ -1,4 +1,4 @@
-"""What the README tells people to type must exist: commands and flags of the binary, and links within the tree.
+"""Checks that the commands and flags in the README exist in the binary, and that its links exist in the tree.
 
   readme_check.py README BINARY
 """
@@ -14,7 +14,7 @@ def help_of(binary, command):
 
 
 def problems(text, binary, directory):
-    # Commands: after "haulout" in code, where a word in plain text is not meant.
+    # A command is the word after "haulout" in code. In plain text that word is no command.
     code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^    (.+)$", text, re.M)
     commands = {match for line in code for match in re.findall(r"\bhaulout ([a-z][a-z-]*)", line)}
     pages = {command: help_of(binary, command) for command in sorted(commands)}
@@ -23,7 +23,7 @@ def problems(text, binary, directory):
             yield f"haulout {command} --help fails"
     for line in code:
         used = re.match(r"(?:kubectl )?haulout ([a-z][a-z-]*)(.*)", line)
-        # A flag by itself belongs to any of the commands; other programs are not ours to check.
+        # A flag by itself belongs to any of the commands; flags of other programs are not checked.
         if not used and not line.startswith("-"):
             continue
         page = pages.get(used.group(1)) if used else "\n".join(page for page in pages.values() if page)

@@ -1,4 +1,4 @@
-"""Counts tests, so that `./dev test` can end with one honest line.
+"""Counts tests, for the last line of `./dev test`.
 
   results.py ctest JUNIT GTEST_DIRECTORY   prints "PASSED FAILED": the cases of every gtest executable, other tests as one
   results.py go COUNTS_FILE                reads `go test -json`, prints it for people, writes "PASSED FAILED" to the file
@@ -10,7 +10,7 @@ import xml.etree.ElementTree as xml
 
 
 def gtest_counts(report):
-    """(passed, failed) of one gtest report, or None if there is none that can be read."""
+    """Returns (passed, failed) of one gtest report, or None if it cannot be read."""
     try:
         root = xml.parse(report).getroot()
     except (OSError, xml.ParseError):
@@ -40,14 +40,14 @@ def count_ctest(junit, gtest_directory):
 
 
 def count_go(lines, out):
-    """Only leaves count: a test with subtests passes and fails with them."""
+    """Counts only tests without subtests, because a test with subtests passes and fails with them."""
     outcome = {}  # (package, test or None) -> pass | fail | skip
     printed = {}
     for line in lines:
         try:
             event = json.loads(line)
         except ValueError:
-            print(line, end="", file=out)  # the compiler's own words
+            print(line, end="", file=out)  # the compiler's own output
             continue
         key = (event.get("Package") or event.get("ImportPath"), event.get("Test"))
         action = event.get("Action")
@@ -69,7 +69,7 @@ def count_go(lines, out):
     passed = sum(1 for key in leaves if outcome[key] == "pass")
     failed = sum(1 for key in leaves if outcome[key] == "fail")
     for (package, test), result in outcome.items():
-        # It did not compile, panicked, or a parent failed by itself.
+        # The package did not compile, it panicked, or a test with subtests failed by itself.
         if test is None and result == "fail" and not any(
                 other == package and outcome[(other, name)] == "fail" for other, name in leaves):
             failed += 1

@@ -43,7 +43,7 @@ install_packages() {
     apt_get update -qq || die "apt-get update failed: see above"
     plan=$(apt_plan "$@") || {
       printf '%s\n' "$plan" >&2
-      die "apt cannot install these packages; it says why above (they are in Debian 12 main)"
+      die "apt cannot install these packages; see its message above (they are in Debian 12 main)"
     }
   fi
   removed=$(removals <<<"$plan")

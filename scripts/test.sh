@@ -7,38 +7,84 @@ steps=()
 failures=()
 passed=0
 failed=0
+begun=0
 counts=build/results/counts
+beside_pid=""
 
-# step NAME COMMAND…: runs a step. Do not call it where its status is tested (if, &&, ||): bash would then ignore `set -e`
+# run_step NUMBER COMMAND…: runs the command of a step. Writes its exit code and its duration to step-NUMBER.end, and to
+# $counts what the step counts. Do not call it where its status is tested (if, &&, ||): bash would then ignore `set -e`
 # inside the step.
-step() {
-  local name=$1 began=$SECONDS status ok=0 bad=0 log=build/results/step-${#steps[@]}.log errors keeps
+run_step() {
+  local number=$1 start=$SECONDS status
   shift
+  counts=build/results/step-$number.counts
   rm -f "$counts"
-  exec {errors}> >(tee "$log" >&2)
-  keeps=$!
   set +e
   (
     set -e
     "$@"
-  ) 2>&"$errors" {errors}>&-
+  )
   status=$?
   set -e
-  exec {errors}>&-
-  # Waits until tee has written all output. At most 10 s, since a process that the step left behind may hold the pipe open.
-  timeout 10 tail -s 0.05 --pid="$keeps" -f /dev/null || true
-  if [[ -s $counts ]]; then read -r ok bad <"$counts"; else ok=$((status == 0)); fi
+  echo "$status $((SECONDS - start))" >"build/results/step-$number.end"
+}
+
+# note_step NUMBER NAME: adds the result of a step that has ended to the summary.
+note_step() {
+  local number=$1 name=$2 status=1 took=0 ok=0 bad=0 verdict=ok
+  read -r status took <"build/results/step-$number.end" || true
+  if [[ -s build/results/step-$number.counts ]]; then
+    read -r ok bad <"build/results/step-$number.counts"
+  else
+    ok=$((status == 0))
+  fi
   if ((status != 0 && bad == 0)); then bad=1; fi
   passed=$((passed + ok))
   failed=$((failed + bad))
-  local verdict=ok
   if ((bad)); then
     verdict=FAILED
-    failures+=("$name" "$log")
+    failures+=("$name" "build/results/step-$number.log")
   elif ((ok == 0)); then
     verdict="NOT RUN"
   fi
-  steps+=("$(printf '%-7s %5d s  %s (%d passed, %d failed)' "$verdict" $((SECONDS - began)) "$name" "$ok" "$bad")")
+  steps+=("$(printf '%-7s %5d s  %s (%d passed, %d failed)' "$verdict" "$took" "$name" "$ok" "$bad")")
+}
+
+# step NAME COMMAND…: runs a step and notes its result.
+step() {
+  local number=$begun name=$1 log=build/results/step-$begun.log errors keeps
+  begun=$((begun + 1))
+  shift
+  rm -f "build/results/step-$number.end"
+  exec {errors}> >(tee "$log" >&2)
+  keeps=$!
+  (run_step "$number" "$@") 2>&"$errors" {errors}>&-
+  exec {errors}>&-
+  # Waits until tee has written all output. At most 10 s, since a process that the step left behind may hold the pipe open.
+  timeout 10 tail -s 0.05 --pid="$keeps" -f /dev/null || true
+  note_step "$number" "$name"
+}
+
+# beside NAME COMMAND…: begins a step with the lowest priority and returns. The steps that follow run beside it, until
+# join_beside. For work that fills the time in which other steps mostly wait.
+beside() {
+  beside_number=$begun
+  beside_name=$1
+  begun=$((begun + 1))
+  shift
+  rm -f "build/results/step-$beside_number.end"
+  (
+    renice -n 19 "$BASHPID" >/dev/null
+    run_step "$beside_number" "$@"
+  ) >"build/results/step-$beside_number.log" 2>&1 &
+  beside_pid=$!
+}
+
+# Waits for the step that `beside` began, prints its output and notes its result.
+join_beside() {
+  wait "$beside_pid" || true
+  cat "build/results/step-$beside_number.log" >&2
+  note_step "$beside_number" "$beside_name"
 }
 
 # Prints the end of the output of each failed step, because that output may be far above, and then the summary.
@@ -50,6 +96,7 @@ summary() {
   done
   say "summary"
   for line in "${steps[@]}"; do note "$line"; done
+  note "$(printf '%-7s %5d s' "in all" "$SECONDS")"
   ((passed + failed > 0)) || warn "no test ran"
   printf '%d passed, %d failed\n' "$passed" "$failed"
   ((failed == 0 && passed > 0))
@@ -115,7 +162,7 @@ half_of_the_seeds() {
 
 sanitizer_seeds() {
   build_preset asan-ubsan seeds_test
-  say "test: 2000 drain seeds more, under AddressSanitizer and UBSan"
+  say "test: 2000 more drain seeds, under AddressSanitizer and UBSan"
   sanitizer_options
   in_halves build/results/sanitizer-seeds.log half_of_the_seeds
 }
@@ -129,7 +176,7 @@ half_of_the_plays() {
   return "$status"
 }
 
-# Uses the optimised code that ships. In the same time it plays ten times as many fleets as a debug build.
+# Uses the optimised code that ships. In the same time it runs ten times as many fleets as a debug build.
 plays() {
   build_preset plays fleet_seeds_test crash_points_test
   say "test: 500 fleets, every crash point of every scenario"
@@ -138,7 +185,7 @@ plays() {
 
 hostile_worlds() {
   build_release
-  say "test: 2000 hostile worlds, and those that once found something"
+  say "test: 2000 hostile worlds, and those that once found a defect"
   python3 -B tests/hostile/hostile.py --binary "$release_binary" --seeds 2000 >&2
 }
 

@@ -62,7 +62,7 @@ std::string broken_json(std::string_view text) {
   } catch (const Json::parse_error& error) {
     byte = error.byte;
   } catch (const Json::out_of_range&) {
-    return "a number is beyond all bounds";
+    return "a number is out of range";
   }
   if (byte > text.size()) return "it is JSON that ends in the middle: was it written to its end?";
   return "not valid JSON: " + k8s::place_of(text, byte);

@@ -74,30 +74,31 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   const bool leases = context.slots == SlotsChoice::lease;
   return {
       {&Rights::other_nodes, list_one(k8s::Kind<k8s::Node>::api, {}), false,
-       leases ? "other Nodes are out of reach: Leases cannot be turns (slots lease), since nobody knows how many nodes "
-                "are out"
-              : "other Nodes are out of reach: updates that went wrong on them are not noticed"},
+       leases ? "the credential may not list Nodes, so slots lease does not work: the agent cannot count unavailable "
+                "nodes. Grant verb list on nodes, or set slots to fleetlock"
+              : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes"},
       {&Rights::leases, list_one(k8s::Kind<k8s::Lease>::api, context.ns), false,
-       "Leases are out of reach: they cannot be turns (slots lease); a FleetLock server can"},
+       "the credential may not list Leases, so slots lease does not work; set slots to fleetlock"},
       {&Rights::leases, k8s::create(own_slot, dry_run), false,
-       "Leases cannot be created: they cannot be turns (slots lease); a FleetLock server can"},
+       "the credential may not create Leases, so slots lease does not work; set slots to fleetlock"},
       {&Rights::budgets, list_one(k8s::Kind<k8s::PodDisruptionBudget>::api, {}), false,
-       "PodDisruptionBudgets are out of reach: evictions go out one at a time per namespace, and are tried again by "
-       "the "
-       "clock instead of when a budget opens"},
+       "the credential may not list PodDisruptionBudgets: the agent sends one eviction at a time per namespace, and "
+       "retries periodically instead of when a budget changes"},
       {&Rights::daemon_sets, k8s::get<k8s::DaemonSet>(context.pod_ns, nobody).value(), true,
-       "DaemonSets are out of reach: a pod whose DaemonSet has gone is left alone"},
+       "the credential may not get DaemonSets: pods whose DaemonSet was deleted stay on the node. Grant verb get on "
+       "daemonsets (API group \"apps\")"},
       {&Rights::volumes, list_one(k8s::Kind<k8s::VolumeAttachment>::api, {}), false,
-       "VolumeAttachments are out of reach: a node is ready although volumes may still be attached to it, and "
+       "the credential may not list VolumeAttachments: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::volumes, k8s::get<k8s::PersistentVolume>(nobody).value(), true,
-       "PersistentVolumes are out of reach: a node is ready although volumes may still be attached to it, and "
+       "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
-       "ConfigMaps are out of reach: a pause of the pool or the cluster is not seen; pause Nodes by their annotation"},
-      {&Rights::events, k8s::create(event(context), dry_run), false, "Events cannot be written"},
+       "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause single "
+       "Nodes by their annotation"},
+      {&Rights::events, k8s::create(event(context), dry_run), false, "the credential may not create Events"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
-       false, "the status of the Node cannot be written: it gets no condition HauloutMaintenance"},
+       false, "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance"},
   };
 }
 

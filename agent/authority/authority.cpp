@@ -27,13 +27,12 @@ std::optional<std::string> weakness(AuthorityKind kind) {
     case AuthorityKind::impersonation:
     case AuthorityKind::kubelet: return std::nullopt;
     case AuthorityKind::policies:
-      return "whoever steals this token can evict pods of other nodes in the first milliseconds of their lives, before "
-             "the policies see them, and can list all pods; from Kubernetes 1.36 on use impersonation (the kustomize "
-             "base)";
+      return "a stolen token of this kind can evict pods of other nodes in the first milliseconds after their "
+             "creation, before the policies apply, and can list all pods; from Kubernetes 1.36 on use impersonation "
+             "(the kustomize base)";
     case AuthorityKind::service_account:
-      return "nothing keeps this credential to its Node: whoever steals it can do to all Nodes and pods what it may "
-             "do; "
-             "use the manifests' roles and policies";
+      return "the API server does not restrict this credential to its Node: a stolen copy could change every Node and "
+             "evict every pod; use the roles and policies of the manifests";
   }
   return std::nullopt;
 }
@@ -61,11 +60,11 @@ Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self
                     node_name, printable(self.username), printable(bound)));
   }
   if (!node_name.empty()) return OwnNode{node_name, {}};
-  return Error(Errc::invalid,
-               fmt::format("nobody says which Node this is: the credential ({}) is bound to none. Set node-name "
-                           "(HAULOUT_NODE_NAME), or use a token that is bound to the agent's pod, or the kubelet's "
-                           "credentials",
-                           printable(self.username)));
+  return Error(
+      Errc::invalid,
+      fmt::format("the agent does not know its Node: the credential ({}) is bound to none. Set node-name "
+                  "(HAULOUT_NODE_NAME), or use a token that is bound to the agent's pod, or the kubelet's credentials",
+                  printable(self.username)));
 }
 
 std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& self) {

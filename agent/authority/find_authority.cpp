@@ -92,10 +92,10 @@ std::optional<std::string> Search::missing_for(AuthorityKind kind) const {
   switch (kind) {
     case AuthorityKind::impersonation:
     case AuthorityKind::policies:
-      if (service_account_namespace(self_.username).empty()) return who + " is no ServiceAccount";
+      if (service_account_namespace(self_.username).empty()) return who + " is not a ServiceAccount";
       if (self_.node_name.empty() || self_.node_uid.empty() || self_.pod_name.empty())
-        return "the token is not bound to a pod on a Node: use the one that the kubelet projects into the agent's pod, "
-               "or one from TokenRequest with that pod as boundObjectRef";
+        return "the token is not bound to a pod on a Node: use the token that the kubelet projects into the agent's "
+               "pod, or one from TokenRequest with that pod as boundObjectRef";
       return std::nullopt;
     case AuthorityKind::kubelet:
       if (node_of_user(self_.username).empty()) return who + " is not the identity of a kubelet (system:node:…)";
@@ -157,14 +157,14 @@ Error Search::nothing_holds() const {
   const std::string why = joined(found_.passed_over, "; ");
   if (options_.wanted == AuthorityChoice::service_account)
     return Error(Errc::unavailable,
-                 fmt::format("the credential ({}) does not suffice: {}", printable(self_.username), why));
+                 fmt::format("the credential ({}) has too few rights: {}", printable(self_.username), why));
   if (options_.wanted != AuthorityChoice::automatic)
-    return Error(Errc::unavailable, fmt::format("the authority that was asked for does not work: {}", why));
-  return Error(
-      Errc::unavailable,
-      fmt::format("nothing keeps the credential ({}) to Node {}: {}. Apply the manifests' roles and policies (before "
-                  "Kubernetes 1.36 with the component policies-only), or use it as it is with authority serviceaccount",
-                  printable(self_.username), printable(found_.node.name), why));
+    return Error(Errc::unavailable, fmt::format("the configured authority does not work: {}", why));
+  return Error(Errc::unavailable,
+               fmt::format("the API server does not restrict the credential ({}) to Node {}: {}. Apply the roles and "
+                           "policies of the manifests (before Kubernetes 1.36 with the component policies-only), or "
+                           "accept the risk with authority serviceaccount",
+                           printable(self_.username), printable(found_.node.name), why));
 }
 
 Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
@@ -177,18 +177,16 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
                                                    printable(name)));
   if (refusal && knows_no_associated_nodes(*refusal))
     co_return std::optional(
-        fmt::format("the API server lets no pod act as its own node, as Kubernetes does from 1.36 on "
+        fmt::format("the API server does not allow a pod to act as its own node, which Kubernetes 1.36 and newer do "
                     "(feature gate ConstrainedImpersonation): {}",
                     refusal->message()));
-  if (refusal) co_return std::optional(fmt::format("it may not read the own Node: {}", refusal->message()));
+  if (refusal) co_return std::optional(fmt::format("it may not read its own Node: {}", refusal->message()));
   k8s::Client client(as, clock_);
   CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
   if (!found_.node.uid.empty() && found_.node.uid != node.uid)
-    co_return Error(
-        Errc::unavailable,
-        fmt::format("the token was issued for a former Node {} (UID {}, now {}): the pod it is bound to is on "
-                    "its way out, and the new Node gets one of its own",
-                    printable(name), printable(found_.node.uid), node.uid));
+    co_return Error(Errc::unavailable, fmt::format("the token was issued for an earlier Node {} (UID {}, now {}): its "
+                                                   "pod will be deleted, and the new Node gets a pod of its own",
+                                                   printable(name), printable(found_.node.uid), node.uid));
   found_.node.uid = node.uid;
   co_return std::optional<std::string>();
 }
@@ -214,7 +212,8 @@ Task<> Search::explore(http::Transport& as) {
 Task<Authority> Search::run() {
   k8s::Client client(transport_, clock_);
   auto self = co_await client.review_self(deadline_);
-  if (!self) co_return std::move(self).error().with_context("asking the API server who we are");
+  if (!self)
+    co_return std::move(self).error().with_context("asking the API server for the identity of this credential");
   self_ = *std::move(self);
   auto node = resolve_node(options_.node_name, self_);
   if (!node) co_return std::move(node).error();

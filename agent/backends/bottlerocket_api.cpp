@@ -28,10 +28,10 @@ ActionNames names_of(BottlerocketAction action) {
 }
 
 std::string_view meaning_of(int status) {
-  if (status == 404) return "there is no such update any more";
-  if (status == 409) return "the update is in a state that does not allow this";
+  if (status == 404) return "this update does not exist any more";
+  if (status == 409) return "the state of the update does not allow this command";
   if (status == locked) return "another update command holds the lock";
-  return "it was refused";
+  return "the command was refused";
 }
 
 Error refusal(const std::string& who, const http::Response& response) {
@@ -98,14 +98,14 @@ Task<BottlerocketStatus> BottlerocketApi::run(BottlerocketAction action, TimePoi
   if (!is_success(accepted)) co_return refusal(who, accepted);
   for (;;) {
     const TimePoint look = clock_.now() + poll_interval;
-    if (look >= deadline) co_return Error(Errc::timeout, who + ": the command did not end in time");
+    if (look >= deadline) co_return Error(Errc::timeout, who + ": the command did not finish in time");
     co_await clock_.sleep_until(look);
     CO_TRY(BottlerocketStatus now, co_await status(deadline));
     const bool same = !now.last || (before.last && now.last->timestamp == before.last->timestamp);
     if (same) continue;
     if (now.last->type != names.type)
       co_return Error(Errc::unavailable,
-                      fmt::format("{}: somebody else ran {} at the same time", who, one_line(now.last->type)));
+                      fmt::format("{}: another client ran {} at the same time", who, one_line(now.last->type)));
     if (now.last->status != "Success")
       co_return Error(Errc::unavailable, fmt::format("{}: {}: {}", who, one_line(now.last->status), now.last->error));
     co_return std::move(now);

@@ -28,7 +28,7 @@ Pending unknown(std::string problem) {
 }
 
 Error other_version(const std::string& target, const std::string& have, std::string_view what) {
-  return Error(Errc::invalid, fmt::format("Bottlerocket {} was to be put in place, but {} is {} now", target,
+  return Error(Errc::invalid, fmt::format("Bottlerocket {} should be installed, but {} is {} now", target,
                                           have.empty() ? "none" : have, what));
 }
 
@@ -43,16 +43,16 @@ Pending bottlerocket_answer(const BottlerocketStatus& status) {
   switch (status.state) {
     case State::ready:
       if (status.staged.empty() || !status.staged_boots_next)
-        return unknown("is Ready, but names no version that boots next");
-      return yes(status.staged, "in place for the next boot");
+        return unknown("is Ready, but has no version for the next boot");
+      return yes(status.staged, "installed for the next boot");
     case State::staged:
       if (status.chosen.empty()) return {.need = Need::no};  // withdrawn after it was written
       return yes(status.chosen, status.chosen == status.staged ? "written to the other partition" : "available");
     case State::available:
-      if (status.chosen.empty()) return unknown("is Available, but names no version");
+      if (status.chosen.empty()) return unknown("is Available, but has no version");
       return yes(status.chosen, "available");
     case State::idle:
-      if (failed) return unknown(fmt::format("is that of a failed look for updates: {}", status.last->error));
+      if (failed) return unknown(fmt::format("shows that the last check for updates failed: {}", status.last->error));
       return {.need = Need::no};
   }
   return unknown("is unknown");
@@ -85,7 +85,8 @@ Task<std::string> BottlerocketBackend::booted(TimePoint deadline) {
 
 Task<> BottlerocketBackend::apply(std::string target, TimePoint deadline) {
   while (refreshing_) {
-    if (clock_.now() >= deadline) co_return Error(Errc::timeout, "Bottlerocket's look for updates did not end in time");
+    if (clock_.now() >= deadline)
+      co_return Error(Errc::timeout, "the check for updates of Bottlerocket did not finish in time");
     co_await clock_.sleep_until(clock_.now() + look_interval);
   }
   CO_TRY(BottlerocketStatus status, co_await current(deadline));

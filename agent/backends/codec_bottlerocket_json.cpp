@@ -46,7 +46,7 @@ std::optional<BottlerocketStatus::State> state_of(const std::string& name) {
 
 Result<BottlerocketStatus> decode_bottlerocket_status(std::string_view body) {
   const Json json = Json::parse(body, nullptr, false);
-  if (!json.is_object()) return unreadable("the update status is no JSON object: " + one_line(body, 60));
+  if (!json.is_object()) return unreadable("the update status is not a JSON object: " + one_line(body, 60));
   const std::string state_name = text_at(&json, "update_state");
   const auto state = state_of(state_name);
   if (!state)

@@ -18,17 +18,16 @@ Error contradiction(std::string text) {
 Result<FoundBackend> as_wished(const BackendWish& wish) {
   const auto& names = backend_names();
   if (std::find(names.begin(), names.end(), wish.backend) == names.end())
-    return contradiction(
-        fmt::format("--backend \"{}\" is none that there is; choose one of {}", wish.backend, fmt::join(names, ", ")));
+    return contradiction(fmt::format("--backend \"{}\" is not a known back end; choose one of {}", wish.backend,
+                                     fmt::join(names, ", ")));
   const bool file = wish.backend == "file";
   const bool command = wish.backend == "command";
   if (file && wish.sentinel.empty()) return contradiction("--backend=file needs --sentinel FILE");
   if (command && wish.sentinel_command.empty()) return contradiction("--backend=command needs --sentinel-command");
   if (!file && !wish.sentinel.empty())
-    return contradiction(fmt::format("--sentinel goes with --backend=file, not with --backend={}", wish.backend));
+    return contradiction(fmt::format("--sentinel needs --backend=file, not --backend={}", wish.backend));
   if (!command && !wish.sentinel_command.empty())
-    return contradiction(
-        fmt::format("--sentinel-command goes with --backend=command, not with --backend={}", wish.backend));
+    return contradiction(fmt::format("--sentinel-command needs --backend=command, not --backend={}", wish.backend));
   return FoundBackend{wish.backend, wish.sentinel, "--backend says so"};
 }
 
@@ -55,7 +54,7 @@ std::optional<FoundBackend> by_release(const OsRelease& release) {
 Result<FoundBackend> found(const HostRoot& root) {
   auto ostree = root.exists("/run/ostree-booted");
   if (!ostree) return std::move(ostree).error();
-  if (*ostree) return FoundBackend{"rpm-ostree", "", root.display("/run/ostree-booted") + " is there"};
+  if (*ostree) return FoundBackend{"rpm-ostree", "", root.display("/run/ostree-booted") + " exists"};
   auto release = read_os_release(root);
   if (!release) return std::move(release).error();
   if (*release) {
@@ -64,13 +63,15 @@ Result<FoundBackend> found(const HostRoot& root) {
     // Some pods on Bottlerocket mount only this socket from the host.
     auto socket = root.exists("/run/api.sock");
     if (!socket) return std::move(socket).error();
-    if (*socket) return FoundBackend{"bottlerocket", "", root.display("/run/api.sock") + " is there"};
+    if (*socket) return FoundBackend{"bottlerocket", "", root.display("/run/api.sock") + " exists"};
   }
-  const std::string seen = *release ? "there is none for " + called(**release)
-                                    : fmt::format("{} is not there", root.display("/etc/os-release"));
-  return Error(Errc::unavailable, fmt::format("no update back end was found: {}; name one by --backend ({}), or give "
-                                              "--sentinel FILE or --sentinel-command",
-                                              seen, fmt::join(backend_names(), ", ")));
+  const std::string seen = *release ? "no back end supports " + called(**release)
+                                    : fmt::format("{} does not exist", root.display("/etc/os-release"));
+  return Error(
+      Errc::unavailable,
+      fmt::format(
+          "no back end was detected: {}; choose one with --backend ({}), or give --sentinel FILE or --sentinel-command",
+          seen, fmt::join(backend_names(), ", ")));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ Pending sentinel_answer(const Result<std::optional<std::string>>& content, const
   if (!content) return {.need = Need::unknown, .problem = content.error().message()};
   if (!*content) return {.need = Need::no};
   std::string reason = first_line(**content);
-  if (reason.empty()) reason = fmt::format("{} is there", name);
+  if (reason.empty()) reason = fmt::format("{} exists", name);
   return {.need = Need::yes, .reasons = {std::move(reason)}};
 }
 

@@ -78,7 +78,7 @@ std::string spelling_of(const Option& option) {
 std::string_view places_of(const Option& option) {
   switch (option.home) {
     case Option::Home::everywhere: return "";
-    case Option::Home::flag_and_environment: return " Not in the file.";
+    case Option::Home::flag_and_environment: return " Not allowed in the file.";
     case Option::Home::flag_only: return " Only as a flag.";
   }
   return "";

@@ -23,19 +23,19 @@ std::vector<Rule> about_turns(const AgentConfig& c) {
   const bool leases = c.slots == SlotsChoice::lease;
   return {
       {fleetlock && c.fleetlock_url.empty(),
-       "slots is fleetlock, but no server is named: set fleetlock-url, or choose other slots"},
+       "slots is fleetlock, but no server is set: set fleetlock-url, or choose other slots"},
       {!fleetlock && !c.fleetlock_url.empty(),
-       "fleetlock-url is set, but slots is not fleetlock, so nobody would ask that server: set slots to fleetlock, or "
-       "remove fleetlock-url"},
+       "fleetlock-url is set, but slots is not fleetlock, so the agent would not use that server: set slots to "
+       "fleetlock, or remove fleetlock-url"},
       {c.authority == AuthorityChoice::kubelet && leases,
        "authority is kubelet and slots is lease, but the kubelet's credentials may not write Leases: set slots to "
        "fleetlock, or to none for a machine on its own"},
       {!c.pool_label.empty() && c.pool != fresh.pool,
        "pool and pool-label both say which pool the node is in: remove one of them"},
       {!leases && c.max_unavailable != fresh.max_unavailable,
-       "max-unavailable is set, but only slots lease counts by it: remove it, or set slots to lease"},
+       "max-unavailable is set, but only slots lease uses it: remove it, or set slots to lease"},
       {!leases && !c.zone_label.empty(),
-       "zone-label is set, but only slots lease counts per zone: remove it, or set slots to lease"},
+       "zone-label is set, but only slots lease uses it: remove it, or set slots to lease"},
   };
 }
 
@@ -50,26 +50,26 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
   return {
       {sentinel && sentinel_command,
        "sentinel and sentinel-command both say whether a reboot is needed: remove one of them"},
-      {c.backend == B::file && !sentinel, "backend is file, but no file is named: set sentinel"},
-      {c.backend == B::command && !sentinel_command,
-       "backend is command, but no command is named: set sentinel-command"},
+      {c.backend == B::file && !sentinel, "backend is file, but no file is set: set sentinel"},
+      {c.backend == B::command && !sentinel_command, "backend is command, but no command is set: set sentinel-command"},
       {sentinel && !with_file,
-       "sentinel is set, but only backend file looks at it: set backend to file, or remove sentinel"},
+       "sentinel is set, but only backend file uses it: set backend to file, or remove sentinel"},
       {sentinel_command && !with_command,
        "sentinel-command is set, but only backend command runs it: set backend to command, or remove "
        "sentinel-command"},
       {!sentinel_command && c.sentinel_exit_codes != fresh.sentinel_exit_codes,
-       "sentinel-exit-codes is set, but there is no command: set sentinel-command, or remove sentinel-exit-codes"},
+       "sentinel-exit-codes is set, but sentinel-command is not: set sentinel-command, or remove sentinel-exit-codes"},
       {!sentinel_command && c.sentinel_interval != fresh.sentinel_interval,
-       "sentinel-interval is set, but there is no command: set sentinel-command, or remove sentinel-interval"},
+       "sentinel-interval is set, but sentinel-command is not: set sentinel-command, or remove sentinel-interval"},
       {by_command && c.reboot_command.empty(),
-       "reboot-method has command, but no command is named: set reboot-command, or remove command from reboot-method"},
+       "reboot-method contains command, but reboot-command is not set: set reboot-command, or remove command from "
+       "reboot-method"},
       {!by_command && !c.reboot_command.empty(),
-       "reboot-command is set, but reboot-method has no command, so it would never run: add command to "
+       "reboot-command is set, but reboot-method does not contain command, so it would never run: add command to "
        "reboot-method, or remove reboot-command"},
       {among(c.reboot_methods, RebootMethod::none) && c.reboot_methods.size() > 1,
-       "reboot-method has none beside others, and none leaves the reboot to somebody else: write none alone, or "
-       "remove it"},
+       "reboot-method contains none beside other methods, but none leaves the reboot to another program: write none "
+       "alone, or remove it"},
   };
 }
 
@@ -88,12 +88,12 @@ std::vector<Rule> about_prometheus(const AgentConfig& c) {
                      c.prometheus_max_age != fresh.prometheus_max_age;
   return {
       {!named && (token || user || password || ca || certificate || key || asked),
-       "options for Prometheus are set, but not where it is: set prometheus-url, or remove the other prometheus-… "
+       "options for Prometheus are set, but its address is not: set prometheus-url, or remove the other prometheus-… "
        "options"},
-      {user != password, "prometheus-username and prometheus-password-file go together: set both, or neither"},
+      {user != password, "prometheus-username and prometheus-password-file need each other: set both, or neither"},
       {token && (user || password),
        "prometheus-token-file and prometheus-username are two ways to log in: remove one of them"},
-      {certificate != key, "prometheus-cert-file and prometheus-key-file go together: set both, or neither"},
+      {certificate != key, "prometheus-cert-file and prometheus-key-file need each other: set both, or neither"},
       {named && !https && (ca || certificate || key),
        "certificates for Prometheus are set, but prometheus-url is not https: correct the URL, or remove "
        "prometheus-ca-file, prometheus-cert-file and prometheus-key-file"},
@@ -103,14 +103,13 @@ std::vector<Rule> about_prometheus(const AgentConfig& c) {
 std::vector<Rule> about_the_rest(const AgentConfig& c) {
   return {
       {c.drain_deadline > Duration::zero() && c.drain_deadline <= c.settle,
-       "drain-deadline is not longer than settle, so that no drain could ever succeed: make drain-deadline longer, or "
-       "settle shorter"},
+       "drain-deadline is not longer than settle, so no drain could succeed: make drain-deadline longer, or settle "
+       "shorter"},
       {c.drain_deadline > Duration::zero() && c.drain_deadline <= c.lb_drain_wait,
-       "drain-deadline is not longer than lb-drain-wait, which it includes, so that no drain could ever succeed: make "
-       "drain-deadline longer, or lb-drain-wait shorter"},
-      {c.backoff > std::chrono::hours(1),
-       "backoff is longer than an hour, which is the most that it grows to: shorten it"},
-      {c.check && c.release, "--check touches nothing and --release does: give one of them"},
+       "drain-deadline includes lb-drain-wait and is not longer, so no drain could succeed: make drain-deadline "
+       "longer, or lb-drain-wait shorter"},
+      {c.backoff > std::chrono::hours(1), "backoff is longer than one hour, which is its maximum: shorten it"},
+      {c.check && c.release, "--check changes nothing, but --release does: give only one of them"},
   };
 }
 

@@ -32,8 +32,8 @@ std::variant<AgentConfig, std::string> load_config(const FlagValues& flags, cons
   if (named.empty() && file.failure == ENOENT) return read_config(flags, environment, std::nullopt);
   return fmt::format("the configuration file {} cannot be read: {}: {}", path,
                      std::generic_category().message(file.failure),
-                     named.empty() ? "make it readable, or remove it"
-                                   : "correct its name (--config, HAULOUT_CONFIG), or make it readable");
+                     named.empty() ? "make it readable, or delete it"
+                                   : "correct its path (--config, HAULOUT_CONFIG), or make it readable");
 }
 
 }  // namespace haulout::agent

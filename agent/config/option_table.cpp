@@ -65,7 +65,7 @@ OptionGroup turns() {
                "Also apply max-unavailable to the nodes of the pool in each zone, which is the value of this label, "
                "for example topology.kubernetes.io/zone. Use it with a percentage."},
               {"soak", duration(&C::soak, Zero::allowed), "0s",
-               "How long an updated node must run well before it releases its slot."},
+               "How long an updated node must stay Ready before it releases its slot."},
               {"fleetlock-url", text(&C::fleetlock_url, "URL", check_url), "", "URL of the FleetLock server."},
           }};
 }

@@ -87,9 +87,10 @@ Values choices(std::vector<T> AgentConfig::* field, Words<T> words) {
     for (const std::string& part : split_at(value, ',')) {
       const auto found =
           std::find_if(words.begin(), words.end(), [&](const auto& entry) { return entry.first == part; });
-      if (found == words.end()) return must_be_one_of(names) + "; several with commas, best first";
+      if (found == words.end())
+        return must_be_one_of(names) + "; separate several with commas, the preferred one first";
       if (std::find(chosen.begin(), chosen.end(), found->second) != chosen.end())
-        return fmt::format("{} stands in it twice", part);
+        return fmt::format("{} is given twice", part);
       chosen.push_back(found->second);
     }
     config.*field = std::move(chosen);

@@ -21,7 +21,7 @@ std::string unreadable(const ConfigFile& file) {
     const auto byte = static_cast<unsigned char>(rest.front());
     if (length == 0) return fmt::format("{}:{}: this is not UTF-8: save the file as UTF-8", file.path, line);
     if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7F)
-      return fmt::format("{}:{}: a control character (0x{:02x}) stands here: remove it", file.path, line, byte);
+      return fmt::format("{}:{}: control character 0x{:02x}: remove it", file.path, line, byte);
     if (byte == '\n') ++line;
     rest.remove_prefix(length);
   }
@@ -91,12 +91,12 @@ class FileReader {
     const Option* option = find_option(key.text);
     if (option == nullptr) return unknown(key.line, name);
     if (option->home == Option::Home::flag_only)
-      return problem(key.line, fmt::format("{0} cannot stand in a file: it is a flag only, --{0}", name));
+      return problem(key.line, fmt::format("{0} is not allowed in the file: give it as a flag, --{0}", name));
     if (option->home == Option::Home::flag_and_environment)
-      return problem(key.line, fmt::format("{0} cannot stand in the file that it names: use --{0} or {1}", name,
+      return problem(key.line, fmt::format("{0} is not allowed in the file that it names: use --{0} or {1}", name,
                                            option->variable()));
     if (value.kind == Kind::mapping)
-      return problem(key.line, name + " has keys of its own: the file is flat, it takes a value here");
+      return problem(key.line, name + " contains further keys, but the file is flat: it needs a value here");
     if (value.kind == Kind::sequence) return read_list(*option, key, value);
     if (meaning_of(value) == Meaning::null) return;
     GivenValue given{value.text, option->name, place(key.line)};

@@ -55,7 +55,8 @@ std::string check_not_blank(const std::string& text) {
 
 std::string check_dns_label(const std::string& text) {
   if (is_dns_label(text)) return {};
-  return "it must be of small letters, digits and '-', begin and end with a letter or digit, and be 63 long at most";
+  return "it must consist of lower-case letters, digits and '-', begin and end with a letter or digit, and have at "
+         "most 63 characters";
 }
 
 std::string check_node_name(const std::string& text) {
@@ -66,7 +67,9 @@ std::string check_node_name(const std::string& text) {
     if (dot == std::string_view::npos) break;
     rest.remove_prefix(dot + 1);
   }
-  return valid ? "" : "a Node's name is of small letters, digits, '-' and '.': see kubectl get nodes";
+  return valid ? ""
+               : "a Node's name consists of lower-case letters, digits, '-' and '.'; run kubectl get nodes to list the "
+                 "names";
 }
 
 std::string check_absolute_path(const std::string& text) {
@@ -108,7 +111,7 @@ std::string check_listen_address(const std::string& text) {
   const std::string_view host = std::string_view(text).substr(0, colon);
   const bool bracketed = host.starts_with('[') && host.ends_with(']');
   if (!bracketed && host.find_first_of(":/[] ") != std::string_view::npos)
-    return "this is no address to listen on; " + how;
+    return "this is not an address to listen on; " + how;
   return {};
 }
 
@@ -147,7 +150,8 @@ std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes
     rest.remove_prefix(comma + 1);
   }
   const bool any = std::any_of(result.begin(), result.end(), [](const auto& entry) { return entry.second; });
-  if (!any) return "no exit code says yes: no reboot would ever be needed";
+  if (!any)
+    return "no exit code means yes, so the agent would never detect a needed reboot; add one, for example 1=yes";
   codes = std::move(result);
   return {};
 }
@@ -155,7 +159,7 @@ std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes
 std::string split_words(const std::string& text, std::vector<std::string>& words) {
   auto split = shell_words(text);
   if (!split) return split.error().message();
-  if (split->empty() || split->front().empty()) return "it names no program";
+  if (split->empty() || split->front().empty()) return "it does not name a program";
   words = *std::move(split);
   return {};
 }

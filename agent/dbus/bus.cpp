@@ -85,7 +85,7 @@ void Bus::Call::replied(sdbus::MethodReply& reply, const sdbus::Error* failure) 
   else if (read(reply))
     outcome = Result<>();
   else
-    outcome = Error(Errc::decode, method.what() + " answered with other types than it is documented to");
+    outcome = Error(Errc::decode, method.what() + " answered with types other than the documented ones");
   wake.notify();
 }
 
@@ -156,7 +156,7 @@ Task<> Bus::send(Call& call, TimePoint deadline) {
       const bool woken = co_await call.wake.wait_until(clock_, deadline);
       if (!woken && (!link_ || link_ == call.link))
         co_return Error(Errc::unavailable, fmt::format("no connection to the system bus: {}",
-                                                       problem_.empty() ? "it did not come about in time" : problem_));
+                                                       problem_.empty() ? "it was not established in time" : problem_));
     }
     call.proxy.reset();
     call.link = link_;
@@ -164,7 +164,7 @@ Task<> Bus::send(Call& call, TimePoint deadline) {
       call.link->nudge();
       co_return Result<>();
     }
-    call.link->fail("the connection broke");
+    call.link->fail("the connection was lost");
   }
 }
 
@@ -176,7 +176,7 @@ Task<> Bus::exchange(BusMethod method, Write write, Read read, TimePoint deadlin
   while (!call.outcome) {
     const bool woken = co_await call.wake.wait_until(clock_, deadline);
     if (call.outcome) break;
-    if (link_ != call.link) co_return Error(Errc::reset, what + ": the bus went away before the answer came");
+    if (link_ != call.link) co_return Error(Errc::reset, what + ": the bus closed the connection before the answer");
     if (!woken) co_return Error(Errc::timeout, what + ": no answer before the deadline");
   }
   co_return *std::move(call.outcome);

@@ -10,7 +10,7 @@ Error bus_failure(const std::string& what, const sdbus::Error& failure) {
   // Calls have no timeout of the library's own. NoReply and Disconnected therefore both mean that the connection or the
   // peer was closed.
   if (name == bus_error::no_reply || name == bus_error::disconnected)
-    return Error(Errc::reset, fmt::format("{}: no answer, it has gone away: {}", what, failure.getMessage()));
+    return Error(Errc::reset, fmt::format("{}: the service ended without an answer: {}", what, failure.getMessage()));
   Error out(Errc::status, fmt::format("{}: {} ({})", what, failure.getMessage(), name));
   out.peer.emplace();
   out.peer->reason = name;
@@ -30,10 +30,10 @@ bool is_absent(const Error& error) {
 }
 
 std::string container_traps() {
-  return "in a pod the container's own confinement may forbid the host's bus: under AppArmor (Ubuntu, Debian) set "
-         "securityContext.appArmorProfile.type to Unconfined, under SELinux (RHEL, Fedora, MicroOS) "
-         "securityContext.seLinuxOptions.type to spc_t, on Bottlerocket to super_t; run as uid 0 of the host "
-         "(hostUsers: false makes it a stranger)";
+  return "in a pod, AppArmor or SELinux may forbid access to the host's bus: with AppArmor (Ubuntu, Debian) set "
+         "securityContext.appArmorProfile.type to Unconfined, with SELinux (RHEL, Fedora, MicroOS) "
+         "securityContext.seLinuxOptions.type to spc_t, on Bottlerocket to super_t; run as uid 0 of the host (not with "
+         "hostUsers: false)";
 }
 
 }  // namespace haulout::agent

@@ -96,7 +96,7 @@ TimePoint BusLink::dispatch(Clock& clock) {
       return TimePoint::max();
     return TimePoint(std::chrono::microseconds(poll.timeout_usec));
   } catch (const sdbus::Error& failure) {
-    if (failed_.empty()) failed_ = "the connection broke: " + failure.getMessage();
+    if (failed_.empty()) failed_ = "the connection was lost: " + failure.getMessage();
     return clock.now();
   }
 }

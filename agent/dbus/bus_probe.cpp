@@ -47,8 +47,9 @@ Task<> authenticate(std::string path) {
     CO_CHECK(outcome(unread, "authenticate"));
     if (answer.starts_with("OK")) co_return Result<>();
     if (!answer.starts_with("DATA"))
-      co_return Error(Errc::unreachable, fmt::format("authenticate: the bus does not know this process as uid {}; {}",
-                                                     ::geteuid(), container_traps()));
+      co_return Error(Errc::unreachable,
+                      fmt::format("authentication: the bus does not accept this process as uid {}; {}", ::geteuid(),
+                                  container_traps()));
     answer.erase(0, size);
   }
 }
@@ -60,7 +61,7 @@ Task<> probe_bus(Clock& clock, std::string socket_path, TimePoint deadline) {
   if (probed) co_return probed;
   if (probed.error().code() == Errc::timeout)
     co_return Error(Errc::unreachable,
-                    socket_path + ": the socket is there, but nobody answers on it; does dbus.service run?");
+                    socket_path + ": the socket exists, but no program answers on it; is dbus.service running?");
   co_return std::move(probed).error().with_context(socket_path);
 }
 

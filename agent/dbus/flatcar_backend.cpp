@@ -30,7 +30,7 @@ Pending unknown(std::string problem) {
 Pending judge_update_status(const UpdateStatus& status) {
   std::string_view operation = status.operation;
   if (!operation.starts_with(prefix))
-    return unknown(fmt::format("update_engine is in a state that is not known here: \"{}\"", operation));
+    return unknown(fmt::format("update_engine reports an unknown state: \"{}\"", operation));
   operation.remove_prefix(prefix.size());
   Pending out;
   if (operation == "UPDATED_NEED_REBOOT") {
@@ -47,7 +47,7 @@ Pending judge_update_status(const UpdateStatus& status) {
   }
   if (operation == "REPORTING_ERROR_EVENT")
     return unknown("update_engine's last update failed; see journalctl -u update-engine on the machine");
-  return unknown(fmt::format("update_engine is in a state that is not known here: \"{}\"", status.operation));
+  return unknown(fmt::format("update_engine reports an unknown state: \"{}\"", status.operation));
 }
 
 FlatcarBackend::FlatcarBackend(Bus& bus, Rng& rng, HostRoot root)
@@ -77,7 +77,7 @@ boost::asio::awaitable<Pending> FlatcarBackend::pending(TimePoint deadline) {
       bus_, {service, path, interface, "GetStatus"}, deadline);
   if (!answer) {
     last_.reset();
-    co_return unknown(is_absent(answer.error()) ? "update_engine is not on this bus; does update-engine.service run?"
+    co_return unknown(is_absent(answer.error()) ? "update_engine is not on this bus; is update-engine.service running?"
                                                 : answer.error().message());
   }
   last_ = UpdateStatus{std::get<2>(*answer), std::get<3>(*answer)};
@@ -89,7 +89,7 @@ Task<std::string> FlatcarBackend::booted(TimePoint) {
   if (!release) co_return std::move(release).error();
   if (*release && !(*release)->version.empty()) co_return std::move((*release)->version);
   co_return Error(Errc::unavailable,
-                  fmt::format("{} names no VERSION; is the host's file system where --host-root says?",
+                  fmt::format("{} has no VERSION; is --host-root the directory of the host's file system?",
                               root_.display("/etc/os-release")));
 }
 

@@ -18,12 +18,13 @@ Error cannot_reboot(const std::string& why) {
 Result<> judge_can_reboot(std::string_view answer, std::uint32_t uid) {
   if (answer == "yes" || answer.ends_with("inhibitor-blocked")) return {};
   const std::string rights = fmt::format(
-      "this process is uid {} to it; run as uid 0 of the host, or allow org.freedesktop.login1.reboot and "
-      "org.freedesktop.login1.reboot-multiple-sessions to it by a polkit rule",
+      "logind sees this process as uid {}; run it as uid 0 of the host, or allow it org.freedesktop.login1.reboot and "
+      "org.freedesktop.login1.reboot-multiple-sessions with a polkit rule",
       uid);
-  if (answer == "challenge") return cannot_reboot("it wants a password (CanReboot: challenge); " + rights);
+  if (answer == "challenge") return cannot_reboot("it requires a password (CanReboot: challenge); " + rights);
   if (answer == "no") return cannot_reboot("it is not permitted (CanReboot: no); " + rights);
-  if (answer == "na") return cannot_reboot(fmt::format("it has no way to (CanReboot: na); {}", other_methods));
+  if (answer == "na")
+    return cannot_reboot(fmt::format("it does not support reboots (CanReboot: na); {}", other_methods));
   return cannot_reboot(fmt::format("CanReboot answered \"{}\"; {}", answer, other_methods));
 }
 
@@ -46,17 +47,15 @@ Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors) {
   if (blockers.empty()) return {};
   return Error(
       Errc::unavailable,
-      fmt::format("a reboot is blocked by {}; wait until it is done, or end it (systemd-inhibit --list)", blockers));
+      fmt::format("a reboot is blocked by {}; wait until it ends, or end it (systemd-inhibit --list)", blockers));
 }
 
 Result<bool> judge_system_state(std::string_view state) {
   if (state == "running" || state == "degraded") return true;
   if (state == "initializing" || state == "starting") return false;
-  return Error(
-      Errc::unavailable,
-      fmt::format("the boot does not come to its end: systemd says \"{}\" (running and degraded are ends); see "
-                  "systemctl status on the machine",
-                  state));
+  return Error(Errc::unavailable, fmt::format("the boot has not finished: systemd reports \"{}\", expected running or "
+                                              "degraded; see systemctl status on the machine",
+                                              state));
 }
 
 Error explain_refusal(std::string_view service, Error refusal) {

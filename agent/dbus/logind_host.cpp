@@ -19,7 +19,8 @@ constexpr std::string_view by_systemd = "systemd";
 constexpr std::uint64_t also_for_root = 1;
 
 Error no_such_method(std::string_view method) {
-  return Error(Errc::invalid, fmt::format("\"{}\" is no way to reboot over D-Bus: logind, systemd", method));
+  return Error(Errc::invalid,
+               fmt::format("\"{}\" is not a reboot method over D-Bus; choose logind or systemd", method));
 }
 
 // The uid of this process as the bus sees it. In a user namespace it may differ from geteuid().
@@ -38,7 +39,7 @@ Task<MachineStart> LogindHost::started(TimePoint deadline) {
 }
 
 Task<> LogindHost::can_reboot(TimePoint deadline) {
-  if (methods_.empty()) co_return Error(Errc::invalid, "no way to reboot is configured");
+  if (methods_.empty()) co_return Error(Errc::invalid, "no reboot method is configured");
   if (methods_.front() == by_logind) co_return co_await logind_permits(deadline);
   if (methods_.front() == by_systemd) co_return co_await systemd_permits(deadline);
   co_return no_such_method(methods_.front());
@@ -80,12 +81,13 @@ Task<> LogindHost::systemd_permits(TimePoint deadline) {
   if (!state) co_return explain_refusal("systemd", std::move(state).error());
   const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
   if (uid == 0) co_return Result<>();
-  co_return Error(Errc::unavailable, fmt::format("systemd lets only root reboot, and this process is uid {} to it; {}",
-                                                 uid, container_traps()));
+  co_return Error(
+      Errc::unavailable,
+      fmt::format("systemd allows reboots only to root, and sees this process as uid {}; {}", uid, container_traps()));
 }
 
 Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {
-  if (method >= methods_.size()) co_return Error(Errc::invalid, fmt::format("there is no reboot method {}", method));
+  if (method >= methods_.size()) co_return Error(Errc::invalid, fmt::format("reboot method {} does not exist", method));
   if (methods_[method] == by_logind) co_return co_await reboot_by_logind(deadline);
   if (methods_[method] != by_systemd) co_return no_such_method(methods_[method]);
   auto accepted = co_await bus_call<>(bus_, systemd1("Reboot"), deadline);

@@ -35,7 +35,7 @@ Result<Deployment> decode(const Dictionary& from) {
                      take(from, "booted", out.booted) && take(from, "staged", out.staged) &&
                      take(from, "finalization-locked", out.locked);
   if (!typed || out.checksum.empty())
-    return Error(Errc::decode, "rpm-ostree describes a deployment in another way than documented");
+    return Error(Errc::decode, "rpm-ostree describes a deployment in an undocumented format");
   return out;
 }
 
@@ -77,7 +77,7 @@ Task<std::string> RpmOstreeBackend::booted(TimePoint deadline) {
   CO_TRY(const std::vector<Deployment> all, co_await deployments(deadline));
   for (const Deployment& deployment : all)
     if (deployment.booted) co_return version_of(deployment);
-  co_return Error(Errc::unavailable, "rpm-ostree knows no deployment that is booted");
+  co_return Error(Errc::unavailable, "rpm-ostree reports no booted deployment");
 }
 
 Task<> RpmOstreeBackend::apply(std::string, TimePoint) {

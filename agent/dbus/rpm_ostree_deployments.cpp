@@ -22,7 +22,7 @@ std::string version_of(const Deployment& deployment) {
 Pending judge_deployments(const std::vector<Deployment>& deployments) {
   const auto is_booted = [](const Deployment& deployment) { return deployment.booted; };
   if (std::none_of(deployments.begin(), deployments.end(), is_booted))
-    return unknown("rpm-ostree knows no deployment that is booted; is this a live system, or another machine's bus?");
+    return unknown("rpm-ostree reports no booted deployment; is this a live system, or the bus of another machine?");
   const auto staged = std::find_if(deployments.begin(), deployments.end(),
                                    [](const Deployment& deployment) { return deployment.staged; });
   const Deployment& next = staged != deployments.end() ? *staged : deployments.front();
@@ -32,10 +32,10 @@ Pending judge_deployments(const std::vector<Deployment>& deployments) {
     return out;
   }
   if (next.staged && next.locked)
-    return unknown(fmt::format(
-        "deployment {} is staged and locked: a reboot would not apply it; whoever locked it (zincati?) has to finalize "
-        "it, or rpm-ostree finalize-deployment does it by hand",
-        version_of(next)));
+    return unknown(
+        fmt::format("deployment {} is staged and locked, so a reboot would not apply it; the program that locked it "
+                    "(zincati?) must finalize it, or run rpm-ostree finalize-deployment",
+                    version_of(next)));
   out.need = Need::yes;
   out.target = version_of(next);
   out.reasons.push_back(fmt::format("{} deployment {}", next.staged ? "staged" : "pending", out.target));

@@ -141,14 +141,14 @@ class Follower {
     const TimePoint last = saturating_add(deadline, stop_limit);
     static_cast<void>(
         co_await bus_call<sdbus::ObjectPath>(bus_, systemd1("StopUnit"), last, command_.unit, std::string("replace")));
-    co_return Error(Errc::timeout, fmt::format("unit {} did not end in time", command_.unit));
+    co_return Error(Errc::timeout, fmt::format("unit {} did not finish in time", command_.unit));
   }
 
   // Returns nothing while the unit runs.
   Task<std::optional<UnitEnd>> look(TimePoint deadline) {
     auto path = co_await bus_call<sdbus::ObjectPath>(bus_, systemd1("GetUnit"), deadline, command_.unit);
     if (!path && is_bus_error(path.error(), no_such_unit))
-      co_return Error(Errc::reset, fmt::format("unit {} is gone, and with it how it ended", command_.unit));
+      co_return Error(Errc::reset, fmt::format("unit {} was removed, so its result is unknown", command_.unit));
     if (!path) co_return std::move(path).error();
     const auto unit = [&](const char* interface, const char* name) {
       return BusMethod{"org.freedesktop.systemd1", std::get<0>(*path),
@@ -179,9 +179,9 @@ bool UnitEnd::success() const {
 }
 
 std::string describe_end(const UnitEnd& end) {
-  std::string how = fmt::format("systemd says {}", one_line(end.result));
+  std::string how = fmt::format("systemd reports {}", one_line(end.result));
   if (end.result == "timeout")
-    how = "took too long and was ended";
+    how = "exceeded its time limit and was stopped";
   else if (end.code == CLD_EXITED)
     how = fmt::format("exit status {}", end.status);
   else if (end.code == CLD_KILLED || end.code == CLD_DUMPED)

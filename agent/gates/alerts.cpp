@@ -56,7 +56,7 @@ Gate unanswered(const Error& error, const AlertOptions& options) {
     gate.message = "Prometheus does not answer, and prometheus-fail-mode is open: " + error.message();
   } else {
     gate.reason = reason::prometheus_unavailable;
-    gate.message = "nobody knows whether an alert fires: " + error.message();
+    gate.message = "it is unknown whether an alert fires: " + error.message();
   }
   return gate;
 }
@@ -88,11 +88,11 @@ std::vector<Sample> without_old(std::vector<Sample> alerts, const std::vector<Sa
 
 Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& options) {
   if (!alerts) return unanswered(alerts.error(), options);
-  Gate gate{.name = "prometheus", .message = "no series answers --prometheus-query"};
+  Gate gate{.name = "prometheus", .message = "--prometheus-query returns no series"};
   if (alerts->empty()) return gate;
   gate.verdict = Verdict::closed;
   gate.reason = reason::blocked_by_alert;
-  gate.message = named(alerts->front()) + " holds the node back";
+  gate.message = named(alerts->front()) + " blocks the node";
   if (alerts->size() > 1) gate.message += fmt::format(" (and {} more)", alerts->size() - 1);
   return gate;
 }

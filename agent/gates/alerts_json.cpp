@@ -23,7 +23,8 @@ std::string text_at(const Json& json, const char* key) {
 Error refusal(int http_status, const Json& json) {
   std::string said;
   if (json.is_object()) said = clipped(printable(text_at(json, "error")), shown_columns);
-  Error error(Errc::status, fmt::format("Prometheus answers HTTP {}{}{}", http_status, said.empty() ? "" : ": ", said));
+  Error error(Errc::status,
+              fmt::format("Prometheus answered HTTP {}{}{}", http_status, said.empty() ? "" : ": ", said));
   error.peer.emplace();
   error.peer->code = http_status;
   error.peer->reason = json.is_object() ? text_at(json, "errorType") : std::string();
@@ -32,8 +33,7 @@ Error refusal(int http_status, const Json& json) {
 }
 
 Error strange(std::string_view what) {
-  return Error(Errc::decode,
-               fmt::format("this is no answer of Prometheus: {}; see that prometheus-url leads to it", what));
+  return Error(Errc::decode, fmt::format("this is not an answer of Prometheus: {}; check prometheus-url", what));
 }
 
 // Reads a time and a value like [1732190400.123, "1"]. The value may be NaN or infinite; any other text becomes NaN.
@@ -70,12 +70,12 @@ Result<QueryAnswer> decode_query_answer(int http_status, std::string_view body) 
   const Json& data = json["data"];
   const std::string type = text_at(data, "resultType");
   if (type == "scalar" || type == "string" || type == "matrix")
-    return Error(Errc::invalid, fmt::format("the query gives a {}, and what holds nodes back must be an instant vector",
+    return Error(Errc::invalid, fmt::format("the query returns a {}, but it must return an instant vector",
                                             type == "matrix" ? "range" : type));
   if (type != "vector" || !data.contains("result") || !data["result"].is_array()) return strange("it has no vector");
   QueryAnswer answer;
   for (const Json& each : data["result"])
-    if (!read_sample(each, answer.samples.emplace_back())) return strange("it has a series that cannot be read");
+    if (!read_sample(each, answer.samples.emplace_back())) return strange("it has a series in an unknown format");
   if (json.contains("warnings") && json["warnings"].is_array())
     for (const Json& each : json["warnings"])
       if (each.is_string()) answer.warnings.push_back(each.get<std::string>());

@@ -44,7 +44,7 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
     if (!pods) {
       gate.verdict = Gate::Verdict::closed;
       gate.reason = reason::blocking_pods_unknown;
-      gate.message = fmt::format("nobody knows whether a pod matches --blocking-pod-selector {}: {}", selectors_[i],
+      gate.message = fmt::format("it is unknown whether a pod matches --blocking-pod-selector {}: {}", selectors_[i],
                                  pods.error().message());
       gate.look_again = soon(client_.clock(), rng_);
       co_return gate;
@@ -54,8 +54,8 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
       seen_[i].insert(pod.uid);
       matching.insert(pod.uid);
       if (first.empty())
-        first = fmt::format("pod {} matches --blocking-pod-selector {}: the node waits until it is gone", pod.key(),
-                            selectors_[i]);
+        first = fmt::format("pod {} matches --blocking-pod-selector {}: the node waits until the pod has ended",
+                            pod.key(), selectors_[i]);
     }
   }
   if (matching.empty()) co_return gate;

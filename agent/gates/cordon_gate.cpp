@@ -21,7 +21,7 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
   Gate gate{.name = "cordon", .message = "no person has cordoned this node", .effect = Gate::Effect::gives_up};
   if (policy == CordonedNodes::update) {
     gate.verdict = Gate::Verdict::off;
-    gate.message = "cordoned-nodes is update: a person's cordon holds no update up";
+    gate.message = "cordoned-nodes is update: a person's cordon does not block updates";
     return gate;
   }
   const auto cordon = persons_cordon(node);

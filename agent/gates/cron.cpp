@@ -92,7 +92,7 @@ class FieldParser {
       if (!last) return std::move(last).error();
       const bool to_sunday = field_.last == sunday_again && *last == 0 && found.first > 0;
       found.last = to_sunday ? sunday_again : *last;
-      if (found.last < found.first) return wrong(item.at, "the range runs backwards, write it as a list");
+      if (found.last < found.first) return wrong(item.at, "the range is reversed; write it as a list");
     }
     if (slash == std::string_view::npos) return found;
     const std::size_t step_at = item.at + slash + 1;
@@ -107,12 +107,12 @@ class FieldParser {
     if (word.text.empty()) return wrong(word.at, fmt::format("a value of {} is missing", field_.name));
     if (const auto number = small_number(word.text)) {
       if (*number >= field_.first && *number <= field_.last) return *number;
-      return wrong(word.at, fmt::format("{} is no {}", *number, field_.name));
+      return wrong(word.at, fmt::format("{} is not a {}", *number, field_.name));
     }
     if (field_.named != nullptr) {
       if (const auto named = field_.named(word.text)) return *named;
     }
-    return wrong(word.at, fmt::format("\"{}\" is no {}", printable(word.text), field_.name));
+    return wrong(word.at, fmt::format("\"{}\" is not a {}", printable(word.text), field_.name));
   }
 
   const Grammar& grammar_;
@@ -132,7 +132,7 @@ std::bitset<Size> narrowed(const Values& values) {
 Result<CronStarts> parse_cron(const Grammar& grammar, std::string_view fields, std::size_t at) {
   const std::vector<Word> words = words_of(fields, at);
   if (words.size() != fields_of_cron.size()) {
-    return grammar.wrong(at, fmt::format("cron() has five fields, here are {}", words.size()),
+    return grammar.wrong(at, fmt::format("cron() needs five fields, but there are {}", words.size()),
                          "write minute, hour, day of month, month and day of week, without seconds and years");
   }
   std::array<Values, 5> values;
@@ -148,7 +148,7 @@ Result<CronStarts> parse_cron(const Grammar& grammar, std::string_view fields, s
   starts.days.weekdays = narrowed<7>(values[4]);
   starts.days.either = !words[2].text.starts_with('*') && !words[4].text.starts_with('*');
   if (!starts.days.possible()) {
-    return grammar.wrong(words[2].at, "no month that is named has such a day", "correct day of month or month");
+    return grammar.wrong(words[2].at, "none of these months has such a day", "correct day of month or month");
   }
   for (unsigned minute = 0; minute < 24 * 60; ++minute) {
     if (values[1][minute / 60] && values[0][minute % 60]) starts.times.emplace_back(minute);

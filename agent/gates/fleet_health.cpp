@@ -35,7 +35,7 @@ std::string named(const Pending& wanted) {
 }  // namespace
 
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted) {
-  Gate gate{.name = "fleet", .message = "this update has gone wrong on no other node of the pool"};
+  Gate gate{.name = "fleet", .message = "this update has failed on no other node of the pool"};
   const bool is_named = !wanted.target.empty() || !wanted.reasons.empty();
   if (wanted.need != Need::yes || !is_named) return gate;
   for (const k8s::Node& node : degraded) {
@@ -45,8 +45,7 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
     gate.verdict = Gate::Verdict::closed;
     gate.reason = reason::update_failed_elsewhere;
     gate.message = fmt::format(
-        "node {} has been degraded{} since its reboot for {}, which this node wants, too: see "
-        "to that node first",
+        "node {} has been degraded{} since its reboot for {}, which this node needs, too: repair that node first",
         node.name, reason == node.labels.end() ? "" : " (" + printable(reason->second) + ")", named(wanted));
     return gate;
   }
@@ -76,12 +75,13 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
   Gate gate{.name = "fleet"};
   if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
     gate.verdict = Gate::Verdict::off;
-    gate.message = "this credential may not list Nodes: updates that went wrong on others are not noticed";
+    gate.message =
+        "this credential may not list Nodes, so the agent does not notice updates that failed on other nodes";
     co_return gate;
   }
   gate.verdict = Gate::Verdict::closed;
   gate.reason = reason::fleet_unknown;
-  gate.message = "nobody knows how the other nodes of the pool are: " + nodes.error().message();
+  gate.message = "the state of the other nodes of the pool is unknown: " + nodes.error().message();
   gate.look_again = soon(client_.clock(), rng_);
   co_return gate;
 }

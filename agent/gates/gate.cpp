@@ -29,7 +29,7 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
           .message = fmt::format("the window closes {}, and an update of this node takes about {}; {}",
                                  schedule.shown(closes), format_duration(needed),
                                  next ? "it begins " + schedule.shown(*next)
-                                      : "no window of the next two years is that long: write a longer one"),
+                                      : "no window of the next two years is long enough: configure a longer one"),
           .look_again = next};
 }
 
@@ -53,7 +53,7 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
   Gate gate{.name = std::move(name), .message = whom + " is not paused", .effect = Gate::Effect::gives_up};
   if (!pause) return gate;
   if (!in_force(*pause, now)) {
-    gate.message = "the pause of " + whom + " is over";
+    gate.message = "the pause of " + whom + " has ended";
     return gate;
   }
   gate.verdict = Verdict::closed;
@@ -65,11 +65,11 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
 
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day) {
-  Gate gate{.name = "reboot-brake", .message = "a reboot now would be no loop", .effect = Gate::Effect::degrades};
+  Gate gate{.name = "reboot-brake", .message = "a reboot now would not be a loop", .effect = Gate::Effect::degrades};
   auto brake = reboot_brake(past, wanted, now, per_day);
   if (!brake) return gate;
   if (requested) {
-    gate.message = "a person has requested this reboot, though " + brake->message;
+    gate.message = "a person has requested this reboot, although " + brake->message;
     return gate;
   }
   gate.verdict = Verdict::closed;

@@ -25,17 +25,17 @@ std::size_t MaxUnavailable::of(std::size_t nodes) const {
 Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
   const auto wrong = [&](std::string_view cause) {
     return Error(Errc::invalid,
-                 fmt::format("{}; write a number of nodes like 1, or a share of the pool like 25%", cause));
+                 fmt::format("{}; write a number of nodes like 1, or a percentage of the pool like 25%", cause));
   };
   if (text.empty()) return wrong("it is empty");
   if (text.starts_with('-')) return wrong("it cannot be negative");
   const bool percent = text.ends_with('%');
   const std::string_view digits = percent ? text.substr(0, text.size() - 1) : text;
   if (digits.empty()) return wrong("the number is missing");
-  if (!std::all_of(digits.begin(), digits.end(), is_digit)) return wrong("it is no whole number");
+  if (!std::all_of(digits.begin(), digits.end(), is_digit)) return wrong("it is not a whole number");
   const auto value = small_number(digits);
   if (!value) return wrong("it is too large");
-  if (percent && *value > 100) return wrong("a share ends at 100%");
+  if (percent && *value > 100) return wrong("a percentage is at most 100%");
   return MaxUnavailable{*value, percent ? Unit::percent : Unit::nodes};
 }
 

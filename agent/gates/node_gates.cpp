@@ -31,7 +31,8 @@ bool any_timed(const std::vector<Gate>& rows) {
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 Gate not_asked(std::string name) {
-  return {.name = std::move(name), .verdict = Verdict::not_asked, .message = "not asked while another gate is closed"};
+  return {
+      .name = std::move(name), .verdict = Verdict::not_asked, .message = "not evaluated while another gate is closed"};
 }
 
 asio::awaitable<void> note(Clock& clock, Notifier& notifier, bool& noted) {
@@ -106,7 +107,7 @@ asio::awaitable<void> NodeGates::ask_others(const GateQuestion& question, TimePo
   rows.push_back(wanted() ? co_await pods_.judge(deadline) : not_asked("blocking-pods"));
   scope.pods = rows.back().closed();
   if (!alerts_) {
-    rows.push_back({.name = "prometheus", .verdict = Verdict::off, .message = "no --prometheus-url is set"});
+    rows.push_back({.name = "prometheus", .verdict = Verdict::off, .message = "--prometheus-url is not set"});
   } else {
     const bool anew = question.when != When::before_turn;
     rows.push_back(wanted() ? co_await alerts_->judge(options_.node, anew, deadline) : not_asked("prometheus"));

@@ -16,7 +16,7 @@ constexpr std::string_view way_out =
 std::string text_of(const nlohmann::json& json, const char* key, std::string& problem) {
   if (!json.contains(key) || json[key].is_null()) return {};
   if (!json[key].is_string()) {
-    problem = fmt::format("\"{}\" is no string", key);
+    problem = fmt::format("\"{}\" is not a string", key);
     return {};
   }
   return json[key].get<std::string>();
@@ -37,7 +37,7 @@ Pause parse_pause_json(std::string_view key, std::string_view value) {
     return Pause{reason.empty() ? fault : fmt::format("{} ({})", reason, fault)};
   };
   const auto json = nlohmann::json::parse(value, nullptr, false);
-  if (!json.is_object()) return broken("it is no JSON object", "");
+  if (!json.is_object()) return broken("it is not a JSON object", "");
   std::string problem;
   const std::string reason = printable(text_of(json, "reason", problem));
   const std::string end = text_of(json, "until", problem);

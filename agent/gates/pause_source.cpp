@@ -77,7 +77,7 @@ std::vector<Gate> PauseSource::rows_of(const Texts& texts) const {
 std::vector<Gate> PauseSource::rows_when_off() const {
   Gate off{.verdict = Gate::Verdict::off};
   off.message =
-      fmt::format("this credential may not read ConfigMap {}/{}: pauses of pools and of the cluster are switched off",
+      fmt::format("this credential may not read ConfigMap {}/{}, so pauses of pools and of the cluster have no effect",
                   ns_, pause_config_map);
   return both(std::move(off));
 }
@@ -88,7 +88,7 @@ std::vector<Gate> PauseSource::rows_when_unknown(const Error& error) {
   Gate& cluster = rows.back();
   cluster.verdict = Gate::Verdict::closed;
   cluster.reason = reason::pause_unknown;
-  cluster.message = fmt::format("nobody knows whether updates are paused: {}: {}", problem, error.message());
+  cluster.message = fmt::format("it is unknown whether updates are paused: {}: {}", problem, error.message());
   cluster.look_again = soon(client_.clock(), rng_);
   return rows;
 }

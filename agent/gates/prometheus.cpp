@@ -38,7 +38,7 @@ Task<std::vector<Sample>> PrometheusAlerts::alerts(std::string node, TimePoint d
   CO_TRY(QueryAnswer answer, co_await query(query_for_node(options_.query, node), deadline));
   if (answer.samples.empty() && !answer.warnings.empty())
     co_return Error(Errc::unavailable,
-                    "Prometheus answers with nothing but a warning: " + printable(answer.warnings[0]));
+                    "Prometheus answered with nothing but a warning: " + printable(answer.warnings[0]));
   if (answer.samples.empty() || options_.max_age <= Duration::zero()) co_return std::move(answer.samples);
   // If the ages cannot be queried, all alerts count.
   auto active = co_await query(active_since, deadline);

@@ -17,15 +17,15 @@ bool among(const std::vector<std::string>& words, const std::string& word) {
 
 std::string named(const Pending& wanted) {
   if (!wanted.target.empty()) return "to version " + printable(wanted.target);
-  if (wanted.reasons.empty()) return "which gives no reasons";
+  if (wanted.reasons.empty()) return "without giving reasons";
   return "for " + printable(joined(wanted.reasons, ", "));
 }
 
 std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& wanted) {
   if (!same_need(last, wanted)) return std::nullopt;
   return Brake{reason::reboot_loop,
-               fmt::format("the node was rebooted {} and the operating system still asks for a reboot, {}: another one "
-                           "would change nothing; see on the node why the update does not take effect",
+               fmt::format("the node was rebooted {}, but the operating system still requires a reboot, {}: another "
+                           "one would change nothing; find out on the node why the update does not take effect",
                            k8s::format_time(last.at), named(wanted))};
 }
 
@@ -39,11 +39,10 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
     only_asked = only_asked || reboot.asked_only;
   }
   if (per_day == 0 || recent.size() < per_day) return std::nullopt;
-  Brake brake{
-      reason::too_many_reboots,
-      fmt::format("the node was {} {} within 24 hours and {} a day are allowed; see why it wants to reboot "
-                  "so often, or wait",
-                  only_asked ? "rebooted, or told to reboot," : "rebooted", count_of(recent.size(), "time"), per_day)};
+  Brake brake{reason::too_many_reboots, fmt::format("the node was {} {} within 24 hours, and {} a day are allowed; "
+                                                    "find out why it needs so many reboots, or wait",
+                                                    only_asked ? "rebooted, or requested to reboot," : "rebooted",
+                                                    count_of(recent.size(), "time"), per_day)};
   // When this reboot is a day old, `per_day` - 1 recent reboots are left, so one more is allowed.
   std::sort(recent.begin(), recent.end());
   brake.look_again = recent[recent.size() - per_day] + a_day;

@@ -135,15 +135,15 @@ std::string Schedule::describe(WallTime now) const {
   const State state = at(now);
   if (state.open) {
     return windows_.empty()
-               ? fmt::format("outside the black-outs: {}", state.until ? "the next one begins " + shown(*state.until)
-                                                                       : "none begins within two years")
+               ? fmt::format("outside the blackouts: {}", state.until ? "the next one begins " + shown(*state.until)
+                                                                      : "none begins within two years")
                : fmt::format("inside the window: it closes {}",
                              state.until ? shown(*state.until) : "not within two years");
   }
   if (windows_.empty() || (in_window(now) && latest_end(blackouts_, now))) {
     const auto cause = std::find_if(blackouts_.begin(), blackouts_.end(),
                                     [&](const Blackout& blackout) { return end_of(blackout, now).has_value(); });
-    const std::string where = fmt::format("in the black-out \"{}\"", cause->text);
+    const std::string where = fmt::format("in the blackout \"{}\"", cause->text);
     return state.next_open ? fmt::format("{}: it opens again {}", where, shown(*state.next_open))
                            : where + ": nothing opens within two years";
   }

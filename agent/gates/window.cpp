@@ -72,7 +72,8 @@ class Parser {
     if (!first) return std::move(first).error();
     auto last = first;
     if (grammar_.take('.')) {
-      if (!grammar_.take('.')) return grammar_.wrong(grammar_.at(), "two points stand between the dates", write_dates);
+      if (!grammar_.take('.'))
+        return grammar_.wrong(grammar_.at(), "two dots are expected between the dates", write_dates);
       last = parse_date();
       if (!last) return std::move(last).error();
     }
@@ -84,12 +85,12 @@ class Parser {
 
   Error dates_are_for_blackouts() {
     grammar_.skip_blanks();
-    return grammar_.wrong(grammar_.at(), "dates are for black-outs only", write_start);
+    return grammar_.wrong(grammar_.at(), "dates are for blackouts only", write_start);
   }
 
   std::optional<Error> unreadable() {
     if (text_.size() > longest_text)
-      return grammar_.wrong(longest_text, fmt::format("a {} is no longer than that", thing_), write_start);
+      return grammar_.wrong(longest_text, fmt::format("a {} cannot be longer", thing_), write_start);
     grammar_.skip_blanks();
     if (grammar_.done()) return grammar_.wrong(grammar_.at(), "it is empty", write_start);
     return std::nullopt;
@@ -144,7 +145,7 @@ Result<Starts> Parser::parse_starts() {
 Result<Starts> Parser::parse_cron_starts() {
   constexpr std::string_view write_cron = "write it like cron(0 2 * * 1-5)+3h";
   grammar_.letters();
-  if (!grammar_.take('(')) return grammar_.wrong(grammar_.at(), "a bracket has to follow cron", write_cron);
+  if (!grammar_.take('(')) return grammar_.wrong(grammar_.at(), "a bracket must follow cron", write_cron);
   const std::size_t begin = grammar_.at();
   const auto fields = grammar_.until(')');
   if (!fields) return grammar_.wrong(begin, "the bracket is not closed", write_cron);
@@ -176,7 +177,7 @@ Result<std::bitset<7>> Parser::parse_ordinals() {
     word += grammar_.letters();
     const auto which = ordinal(word);
     if (!which) {
-      return grammar_.wrong(begin, fmt::format("\"{}\" is no place in the month", word),
+      return grammar_.wrong(begin, fmt::format("\"{}\" is not an ordinal", word),
                             "write 1st, 2nd, 3rd, 4th, 5th or last before the weekday, or a time like 22:00");
     }
     found.set(*which);
@@ -218,16 +219,16 @@ Result<minutes> Parser::parse_clock(bool as_end) {
   const std::size_t begin = grammar_.at();
   const auto hour = grammar_.digits();
   if (hour.empty()) return grammar_.wrong(begin, "a time is missing", write_clock);
-  if (!grammar_.take(':')) return grammar_.wrong(grammar_.at(), "a colon has to follow the hours", write_clock);
+  if (!grammar_.take(':')) return grammar_.wrong(grammar_.at(), "a colon must follow the hours", write_clock);
   const auto minute = grammar_.digits();
   const char after = grammar_.next();
   const bool ends = grammar_.done() || is_blank(after) || after == '+' || after == '-';
   if (hour.size() > 2 || minute.size() != 2 || !ends)
-    return grammar_.wrong(begin, "this is no time of day", write_clock);
+    return grammar_.wrong(begin, "this is not a time of day", write_clock);
   const minutes time(*small_number(hour) * 60 + *small_number(minute));
   if (as_end && time == days(1)) return time;
   if (time >= days(1) || *small_number(minute) > 59)
-    return grammar_.wrong(begin, fmt::format("{}:{} is no time of day", hour, minute), write_clock);
+    return grammar_.wrong(begin, fmt::format("{}:{} is not a time of day", hour, minute), write_clock);
   return time;
 }
 
@@ -257,7 +258,7 @@ Result<Length> Parser::parse_elapsed() {
                           write_length);
   }
   if (word.front() == '+' || *length < shortest_length)
-    return grammar_.wrong(begin, fmt::format("{} is no length for a {}", word, thing_), "the shortest is 1m");
+    return grammar_.wrong(begin, fmt::format("{} is too short for a {}", word, thing_), "the shortest is 1m");
   if (*length > longest_length)
     return grammar_.wrong(begin, fmt::format("{} is too long for a {}", word, thing_), "the longest is 744h, 31 days");
   return Length(ForElapsed{std::chrono::floor<seconds>(*length)});
@@ -275,7 +276,7 @@ Result<Zone> Parser::parse_zone() {
   grammar_.skip_blanks();
   if (!grammar_.done()) {
     return grammar_.wrong(grammar_.at(), "nothing may follow the time zone",
-                          fmt::format("write each {} by itself, the option can be repeated", thing_));
+                          fmt::format("write each {} separately; the option can be repeated", thing_));
   }
   return zone;
 }
@@ -290,12 +291,12 @@ Result<std::chrono::local_days> Parser::parse_date() {
   const char after = grammar_.next();
   const bool ends = grammar_.done() || is_blank(after) || after == '.';
   if (year.size() != 4 || !first_dash || month.size() != 2 || !second_dash || day.size() != 2 || !ends)
-    return grammar_.wrong(begin, "this is no date", write_dates);
+    return grammar_.wrong(begin, "this is not a date", write_dates);
   const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*small_number(year))),
                                          std::chrono::month(*small_number(month)),
                                          std::chrono::day(*small_number(day))};
   if (!date.ok() || date.year() < std::chrono::year(1))
-    return grammar_.wrong(begin, fmt::format("{}-{}-{} is not in the calendar", year, month, day), write_dates);
+    return grammar_.wrong(begin, fmt::format("{}-{}-{} does not exist in the calendar", year, month, day), write_dates);
   return std::chrono::local_days(date);
 }
 

@@ -69,16 +69,15 @@ Result<Zone> Zone::find(std::string_view name) {
   found.name_ = std::string(name);
   try {
     const date::tzdb& database = date::get_tzdb();
-    if (database.zones.empty()) throw std::runtime_error("it holds no zones");
+    if (database.zones.empty()) throw std::runtime_error("it contains no zones");
     const auto at = std::find_if(database.zones.begin(), database.zones.end(),
                                  [&](const date::time_zone& zone) { return zone.name() == name; });
     if (at == database.zones.end()) return unknown(name, database);
     if (!lists_its_changes(*at)) {
-      return Error(
-          Errc::unavailable,
-          fmt::format("time zone {}: {}{} leaves out the changes to and from summer time (slim format); install "
-                      "zoneinfo in the fat format (zic -b fat), or write the times in UTC",
-                      name, zoneinfo, name));
+      return Error(Errc::unavailable,
+                   fmt::format("time zone {}: {}{} lacks the changes to and from summer time (slim format); install "
+                               "zoneinfo in the fat format (zic -b fat), or write the times in UTC",
+                               name, zoneinfo, name));
     }
     found.zone_ = &*at;
     return found;

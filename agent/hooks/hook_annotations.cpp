@@ -80,8 +80,8 @@ std::vector<std::string> misnamed_hooks(const k8s::Node& node) {
     const std::string key = entry->first.substr(hook_prefix.size());
     const std::size_t dot = key.find('.');
     if (dot != std::string::npos && dot + 1 < key.size() && hook_point_of(key.substr(0, dot))) continue;
-    out.push_back(fmt::format("annotation {} names no hook point; write {}POINT.NAME with one of {}", entry->first,
-                              hook_prefix, hook_point_names()));
+    out.push_back(fmt::format("annotation {} does not name a hook point; write {}POINT.NAME with one of {}",
+                              entry->first, hook_prefix, hook_point_names()));
   }
   return out;
 }
@@ -103,8 +103,8 @@ AskedVerdict judge_answers(const std::vector<AskedHook>& hooks, const k8s::Node&
       if (!answer.failure.empty()) failure = fmt::format("hook {}: {}", key, answer.failure);
     } else if (now >= end) {
       failure = fmt::format(
-          "hook {} was not answered within {}; whoever set the annotation {}{} answers it, or "
-          "remove that annotation",
+          "hook {} was not answered within {}; the program that set the annotation {}{} must answer it, or remove that "
+          "annotation",
           key, format_duration(hook.rules.limit), hook_prefix, key);
     } else {
       verdict.waiting.push_back(key);

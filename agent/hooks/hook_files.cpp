@@ -48,10 +48,11 @@ Result<Looked> look_at(const HostRoot& root, const std::string& path) {
   }
   if ((looked.info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return Error(Errc::invalid,
-                 fmt::format("{} may be changed by others, so it is not run: chmod go-w {}", root.display(path), path));
+                 fmt::format("{} is writable by other users, so the agent does not run it: chmod go-w {}",
+                             root.display(path), path));
   if (looked.info.st_uid != 0 && looked.info.st_uid != ::geteuid())
-    return Error(Errc::invalid, fmt::format("{} belongs to uid {}, so it is not run: chown root {}", root.display(path),
-                                            looked.info.st_uid, path));
+    return Error(Errc::invalid, fmt::format("{} belongs to uid {}, so the agent does not run it: chown root {}",
+                                            root.display(path), looked.info.st_uid, path));
   return looked;
 }
 
@@ -74,15 +75,14 @@ Result<HookFiles> hook_files(const HostRoot& root, std::string_view hooks_dir, H
     if (is_leftover(name)) continue;
     if (!is_name(name)) {
       files.skipped.push_back(
-          fmt::format("{} is not run: the name of a hook is of letters, digits, '-', '_' and '.', "
-                      "{} at most",
+          fmt::format("{} is not run: the name of a hook consists of letters, digits, '-', '_' and '.', at most {}",
                       one_line(root.display(path)), longest_name));
       continue;
     }
     looked = look_at(root, path);
     if (!looked) return std::move(looked).error();
     std::string problem = std::move(looked->problem);
-    if (problem.empty() && !S_ISREG(looked->info.st_mode)) problem = "it is no file";
+    if (problem.empty() && !S_ISREG(looked->info.st_mode)) problem = "it is not a file";
     if (problem.empty() && (looked->info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
       problem = "it is not executable (chmod +x)";
     if (problem.empty())
@@ -99,7 +99,7 @@ Result<std::vector<std::string>> stray_hooks(const HostRoot& root, std::string_v
   std::vector<std::string> out;
   for (const std::string& name : names->value_or(std::vector<std::string>()))
     if (!is_leftover(name) && !hook_point_of(name))
-      out.push_back(fmt::format("{} belongs to no hook point and is never run: hooks are in directories named {}",
+      out.push_back(fmt::format("{} belongs to no hook point, so it never runs: put hooks into the directories {}",
                                 one_line(root.display(fmt::format("{}/{}", hooks_dir, name))), hook_point_names()));
   return out;
 }

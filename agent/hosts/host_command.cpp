@@ -53,7 +53,7 @@ Result<HostCommand> parse_host_command(std::string_view option, std::string_view
   auto words = shell_words(text);
   if (!words) return std::move(words).error().with_context(option);
   if (words->empty() || words->front().empty())
-    return Error(Errc::invalid, fmt::format("{} names no program; give one with its arguments", option));
+    return Error(Errc::invalid, fmt::format("{} does not name a program; give one with its arguments", option));
   return host_command(*words);
 }
 
@@ -76,7 +76,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
     if (more) search.remove_prefix(end + 1);
   }
   if (best_cause == EACCES) return not_executable(best_cause);
-  return Error(Errc::unavailable, "there is no such program in PATH");
+  return Error(Errc::unavailable, "the program is not in PATH");
 }
 
 std::string program_search_path() {
@@ -96,7 +96,8 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
     co_return Error(outcome.error().code(),
                     fmt::format("{}: cannot be started: {}", command.program, outcome.error().message()));
   if (outcome->timed_out)
-    co_return Error(Errc::timeout, command.program + ": did not end in time and was ended; run it by hand to see why");
+    co_return Error(Errc::timeout,
+                    command.program + ": exceeded its time limit and was stopped; run it by hand to see why");
   co_return std::move(*outcome);
 }
 

@@ -28,7 +28,7 @@ bool is_missing(int cause) {
 }
 
 std::string_view way_out(int cause) {
-  if (cause == EACCES || cause == EPERM) return "; let this user read it, or run as one who may";
+  if (cause == EACCES || cause == EPERM) return "; make it readable for this user, or run as a user who may read it";
   if (cause == EISDIR) return "; a file is expected";
   if (cause == EROFS) return "; mount it writable";
   return "";
@@ -100,14 +100,14 @@ Result<> HostRoot::check_directory() const {
   struct stat info{};
   const int cause = ::stat(directory_.c_str(), &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
   if (cause == 0) return {};
-  return Error(Errc::unavailable, fmt::format("the host's files are not at {}: {}; mount them there or correct "
-                                              "--host-root",
-                                              directory_, std::generic_category().message(cause)));
+  return Error(Errc::unavailable,
+               fmt::format("the host's files are not at {}: {}; mount them there, or correct --host-root", directory_,
+                           std::generic_category().message(cause)));
 }
 
 Result<std::string> HostRoot::locate(std::string_view path) const {
   if (path.find('\0') != std::string_view::npos)
-    return Error(Errc::unavailable, "the path of a file holds a NUL character");
+    return Error(Errc::unavailable, "the path of a file contains a NUL character");
   const std::vector<std::string> asked = components_of(path);
   std::deque<std::string> ahead(asked.begin(), asked.end());
   std::vector<std::string> behind;
@@ -156,7 +156,7 @@ Result<std::optional<std::string>> HostRoot::read(std::string_view path, std::si
   if (::fstat(file.get(), &info) != 0) return problem("read", path, errno);
   if (S_ISDIR(info.st_mode)) return problem("read", path, EISDIR);
   if (!S_ISREG(info.st_mode))
-    return Error(Errc::unavailable, fmt::format("cannot read {}: it is no regular file", display(path)));
+    return Error(Errc::unavailable, fmt::format("cannot read {}: it is not a regular file", display(path)));
   std::string content(limit, '\0');
   std::size_t size = 0;
   while (size < limit) {
@@ -204,7 +204,7 @@ Result<> HostRoot::write(std::string_view path, std::string_view content) const 
   if (!place) return std::move(place).error();
   std::error_code failure;
   if (!place->parent.empty()) std::filesystem::create_directories(place->parent, failure);
-  if (failure) return problem("make the directory of", path, failure.value());
+  if (failure) return problem("create the directory of", path, failure.value());
   const std::string target = fmt::format("{}/{}", place->parent, place->name);
   const int cause = replace_file(target, fmt::format("{}/.{}.new", place->parent, place->name), content);
   if (cause != 0) return problem("write", path, cause);
@@ -224,14 +224,14 @@ Result<std::string> read_boot_id(const HostRoot& root) {
   auto content = root.read(path, longest);
   if (!content) return std::move(content).error();
   if (!*content)
-    return Error(Errc::unavailable, fmt::format("{} is not there; mount the host's /proc", root.display(path)));
+    return Error(Errc::unavailable, fmt::format("{} does not exist; mount the host's /proc", root.display(path)));
   std::string id = **std::move(content);
   while (!id.empty() && id.back() == '\n') id.pop_back();
   const bool plain = std::all_of(id.begin(), id.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
   });
   if (id.empty() || id.size() >= longest - 1 || !plain)
-    return Error(Errc::unavailable, fmt::format("{} holds no boot id", root.display(path)));
+    return Error(Errc::unavailable, fmt::format("{} contains no boot id", root.display(path)));
   return id;
 }
 
@@ -240,7 +240,9 @@ Result<std::uint64_t> read_first_process(const HostRoot& root) {
   constexpr int fields_after_name = 20;  // field 3 follows the name, and the start time is field 22
   auto content = root.read(path, 4096);
   if (!content) return std::move(content).error();
-  Error unreadable(Errc::unavailable, fmt::format("{} does not tell when process 1 began", root.display(path)));
+  Error unreadable(
+      Errc::unavailable,
+      fmt::format("{} does not contain the start time of process 1; mount the host's /proc", root.display(path)));
   if (!*content) return unreadable;
   // The name of the program is in brackets, and can contain any character.
   const std::size_t name_ends = (*content)->rfind(')');

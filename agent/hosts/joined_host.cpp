@@ -38,7 +38,7 @@ Task<> JoinedHost::reboot(std::size_t method, TimePoint deadline) {
     if (left < count) co_return co_await host->reboot(left, deadline);
     left -= count;
   }
-  co_return Error(Errc::invalid, fmt::format("there is no reboot method {}", method));
+  co_return Error(Errc::invalid, fmt::format("reboot method {} does not exist", method));
 }
 
 Task<bool> JoinedHost::boot_complete(TimePoint deadline) {

@@ -7,7 +7,7 @@ Task<> NoneHost::can_reboot(TimePoint) {
 }
 
 Task<> NoneHost::reboot(std::size_t, TimePoint) {
-  co_return Error(Errc::invalid, "with --reboot-method=none somebody else reboots this machine");
+  co_return Error(Errc::invalid, "with --reboot-method=none another program or a person reboots this machine");
 }
 
 }  // namespace haulout::agent

@@ -8,7 +8,7 @@ class Splitter {
   explicit Splitter(std::string_view text) : rest_(text) {}
 
   Result<std::vector<std::string>> split() {
-    if (rest_.find('\0') != std::string_view::npos) return Error(Errc::invalid, "it holds a NUL character");
+    if (rest_.find('\0') != std::string_view::npos) return Error(Errc::invalid, "it contains a NUL character");
     while (!rest_.empty()) {
       const char c = take();
       const bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';

@@ -14,7 +14,7 @@ namespace haulout::agent {
 namespace {
 
 constexpr const char* rebooted_meanwhile =
-    "the machine went down, or somebody rebooted it, before its reboot was asked for";
+    "the machine went down, or was rebooted by others, before the agent requested its reboot";
 // In characters. Each record holds up to five of them (`remembered_attempts`).
 constexpr std::size_t longest_why = 240;
 
@@ -115,11 +115,11 @@ void tell_how_it_ended(Record& record, State from, Event event, const Moment& mo
   if (!was_under_way || !over) return;
   PastAttempt attempt{moment.now, moment.cause, shortened(moment.cause_message, longest_why)};
   if (event == Event::verified) {
-    attempt = {moment.now, "Updated", record.to.empty() ? "rebooted and well" : "version " + record.to + " runs"};
+    attempt = {moment.now, "Updated", record.to.empty() ? "rebooted and verified" : "version " + record.to + " runs"};
   } else if (event == Event::not_needed) {
     attempt = {moment.now, "NotNeeded", "no reboot is needed any more"};
   } else if (event == Event::turn_lost) {
-    attempt = {moment.now, "TurnLost", "its turn was taken away"};
+    attempt = {moment.now, "TurnLost", "its slot was taken away"};
   } else if (event == Event::boot_changed) {
     attempt = {moment.now, reason::rebooted_meanwhile, rebooted_meanwhile};
   }

@@ -45,7 +45,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   if (record_.asked && !reload_) {
     TimePoint deadline = at(record_.deadline.value_or(wall()), options_.times.reboot_limit);
     if (asked_before) deadline = std::max(deadline, within(witness_time));
-    co_await show(reason::rebooting, "the reboot was asked for (" + method + ")");
+    co_await show(reason::rebooting, "the reboot was requested (" + method + ")");
     restart = co_await until_down(deadline);
   }
   if (auto id = later_boot()) {
@@ -72,7 +72,7 @@ asio::awaitable<Event> Agent::Impl::reboot() {
   if (still_needed && record_.method + 1 < methods.size()) co_return Event::reboot_overdue;
   cause_ = reason::reboot_failed;
   cause_message_ = "the reboot did not happen: " + problem + "; reboot the machine, or annotate its Node with " +
-                   std::string(request_annotation) + "=reboot to have it tried again";
+                   std::string(request_annotation) + "=reboot to try again";
   co_return Event::reboot_impossible;
 }
 
@@ -84,7 +84,7 @@ asio::awaitable<bool> Agent::Impl::braked() {
   const Gate* brake = gates.closed_with(Gate::Effect::degrades);
   if (!brake) co_return false;
   cause_ = brake->reason;
-  cause_message_ = "nobody can tell whether the machine was rebooted: " + brake->message;
+  cause_message_ = "it is unknown whether the machine was rebooted: " + brake->message;
   co_return true;
 }
 
@@ -108,7 +108,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
     // While another program shuts the machine down, a request by the first method would be refused. If the machine has
     // not gone down at the deadline, the agent tries the next method.
     if (record_.method == 0 && going_down()) {
-      co_await show(reason::rebooting, "somebody shuts the machine down already");
+      co_await show(reason::rebooting, "the machine is already shutting down, not requested by the agent");
       co_await wait(std::min(deadline, now() + look_interval));
       if (later_boot()) break;
       if (!going_down()) deadline = reboot_time();
@@ -125,7 +125,8 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
     deadline = reboot_time();
     if (!trouble) {
       // Without a proof the agent must not go on.
-      co_await show(reason::api_unavailable, "nobody can prove that the node is ready: " + trouble.error().message());
+      co_await show(reason::api_unavailable,
+                    "the agent cannot prove that the node is ready: " + trouble.error().message());
       co_await clock_.sleep_until(now() + backoff.next(rng_, trouble.error().retry_after));
       deadline = reboot_time();
       continue;
@@ -133,7 +134,7 @@ asio::awaitable<std::optional<Event>> Agent::Impl::ask_for_reboot(std::string me
     const TimePoint proved = now();
     if (!record_.asked) {
       note_request(record_, co_await boot_marks(), wall());
-      co_await show(reason::rebooting, "asking for the reboot (" + method + ")");
+      co_await show(reason::rebooting, "requesting the reboot (" + method + ")");
     }
     if (!reload_ && now() - proved <= proof_keeps) co_return co_await ask_host(method, deadline, problem);
   }
@@ -187,27 +188,28 @@ asio::awaitable<std::string> Agent::Impl::until_down(TimePoint deadline) {
 asio::awaitable<Agent::Impl::Finding> Agent::Impl::look_at_node() {
   auto complete = co_await parts_.host.boot_complete(within(request_timeout));
   if (!complete) co_return Finding{.reason = reason::boot_not_complete, .message = complete.error().message()};
-  if (!*complete)
-    co_return Finding{.reason = reason::boot_not_complete, .message = "the boot has not come to its end yet"};
+  if (!*complete) co_return Finding{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
   TimePoint later = TimePoint::max();
   if (const auto foreign = foreign_boot(later))
     co_return Finding{.reason = foreign->reason, .message = foreign->message};
   if (!node_.ready || (!node_.boot_id.empty() && node_.boot_id != boot_id_))
-    co_return Finding{.reason = reason::node_not_ready, .message = "the kubelet has not reported this boot Ready yet"};
+    co_return Finding{.reason = reason::node_not_ready,
+                      .message = "the kubelet has not reported the node Ready since this boot"};
   if (record_.to.empty()) co_return Finding{.well = true};
   const Result<> known = co_await learn_version();
   if (!known) co_return Finding{.reason = reason::backend_unknown, .message = known.error().message()};
   if (booted_ == record_.to) co_return Finding{.well = true};
   if (booted_ == record_.from)
-    co_return Finding{.hopeless = true,
-                      .reason = reason::rolled_back,
-                      .message = fmt::format("version {} runs again: {} was rolled back, or never booted; it is not "
-                                             "tried again on this node unless its Node is annotated with {}=reboot",
-                                             booted_, record_.to, request_annotation)};
+    co_return Finding{
+        .hopeless = true,
+        .reason = reason::rolled_back,
+        .message = fmt::format("version {} runs again: {} was rolled back, or never booted; the agent does not try it "
+                               "again on this node unless its Node is annotated with {}=reboot",
+                               booted_, record_.to, request_annotation)};
   // Another version than the expected one runs, for example a newer one. That is fine if the back end needs no reboot.
   if (answered_ && pending_.need == Need::no) co_return Finding{.well = true};
   co_return Finding{.reason = reason::version_unexpected,
-                    .message = fmt::format("version {} runs, {} was to", booted_, record_.to)};
+                    .message = fmt::format("version {} runs, expected {}", booted_, record_.to)};
 }
 
 asio::awaitable<Event> Agent::Impl::verify() {
@@ -239,10 +241,10 @@ asio::awaitable<Event> Agent::Impl::soak() {
   while (!reload_ && (now() < end || !node_.ready)) {
     if (node_.ready)
       co_await show(reason::soaking,
-                    fmt::format("{}; watched until {:%FT%TZ} before the next node may go", done,
+                    fmt::format("{}; the slot is released after the soak time, at {:%FT%TZ}", done,
                                 std::chrono::floor<std::chrono::seconds>(record_.deadline.value_or(wall()))));
     else
-      co_await show(reason::node_not_ready, done + ", but the node is not Ready: no other node may go meanwhile");
+      co_await show(reason::node_not_ready, done + ", but the node is not Ready, so it keeps its slot");
     co_await wait(node_.ready ? end : TimePoint::max());
   }
   const Hooks hooks = co_await pass_hooks(HookPoint::before_release);

@@ -94,7 +94,7 @@ asio::awaitable<void> Agent::Impl::give_way() {
   }
   if (++rivals_ == surely_a_rival)
     warn(reason::second_agent, "another agent writes the record of node " + options_.node +
-                                   ", too, and each undoes what the other one does: stop one of them");
+                                   ", too, and they overwrite each other: stop one of them");
   co_await clock_.sleep_until(now() + rival_backoff_.next(rng_));
   gave_way_ = now();
   foreign_ = false;
@@ -143,7 +143,7 @@ void Agent::Impl::tell_unread(const Error& error) {
   if (k8s::is_gone(error)) {
     status.reason = reason::node_missing;
     status.message = "the cluster has no Node " + options_.node +
-                     ": it was deleted, or its kubelet has not registered it; the agent goes on once it is there";
+                     ": it was deleted, or its kubelet has not registered it; the agent continues when it exists";
   }
   parts_.tell(status);
 }
@@ -326,7 +326,7 @@ asio::awaitable<void> Agent::Impl::undo_cordon() {
       reload_ = true;
       co_return;
     }
-    co_await show(reason::cannot_uncordon, "the own cordon cannot be taken back yet: " + change.error().message());
+    co_await show(reason::cannot_uncordon, "the agent cannot uncordon the node yet: " + change.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, change.error().retry_after));
   }
 }
@@ -336,8 +336,8 @@ asio::awaitable<void> Agent::Impl::give_turn_back() {
   while (!reload_) {
     if (const auto keeper = keeper_of(record_.slot); !keeper.empty() && keeper != parts_.slots.name()) {
       co_await show(reason::cannot_release,
-                    fmt::format("turn {} was taken with --slots={}, which is {} now: set it back until the turn is "
-                                "given back, or free the turn by hand and remove the annotation {} of the Node",
+                    fmt::format("slot {} was taken with --slots={}, which is {} now: set it back until the slot is "
+                                "released, or release the slot by hand and remove the annotation {} of the Node",
                                 record_.slot, keeper, parts_.slots.name(), record_annotation));
       co_await wait(TimePoint::max());
       continue;
@@ -347,7 +347,7 @@ asio::awaitable<void> Agent::Impl::give_turn_back() {
       record_.slot.clear();
       co_return;
     }
-    co_await show(reason::cannot_release, "the turn cannot be given back yet: " + released.error().message());
+    co_await show(reason::cannot_release, "the slot cannot be released yet: " + released.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, released.error().retry_after));
   }
 }

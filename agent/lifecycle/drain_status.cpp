@@ -26,7 +26,7 @@ bool concerns(const std::vector<std::string>& volumes, const std::map<std::strin
 }
 
 std::string of_unclear(std::size_t count) {
-  return fmt::format("{} {} still attached, and it is not known yet whether a pod of the node has used {}",
+  return fmt::format("{} {} still attached, and it is unknown whether a pod of the node used {}",
                      count_of(count, "volume"), count == 1 ? "is" : "are", count == 1 ? "it" : "them");
 }
 
@@ -87,8 +87,9 @@ void DrainStatus::on_event(const drain::Event& event) {
     attached_.erase(event.volume->attachment);
   } else if (event.volume && event.type == volume_reattach) {
     if (event.volume->reattach == drain::Reattach::waiting)
-      reattaching_[event.volume->attachment] = fmt::format(
-          "{} is detached, and waited for until another node has it: {}", event.volume->text(), event.volume->message);
+      reattaching_[event.volume->attachment] =
+          fmt::format("{} is detached, waiting until another node has attached it: {}", event.volume->text(),
+                      event.volume->message);
     else
       reattaching_.erase(event.volume->attachment);
   } else if (event.type == disconnected || event.type == reconnected) {
@@ -160,7 +161,7 @@ std::string DrainStatus::message(const Findings& findings) const {
   const Diagnosis* cause = find(findings, [](const Diagnosis& finding) { return finding.scope.holds; });
   const std::string text = cause                     ? words_of(*cause)
                            : waits_for_unclear()     ? of_unclear(progress_.unclear)
-                           : progress_.to_evict == 0 ? "looking for pods that must leave"
+                           : progress_.to_evict == 0 ? "listing the pods that must leave"
                                                      : fmt::format("{} of {} {} gone", progress_.vanished,
                                                                    count_of(progress_.to_evict, "pod"),
                                                                    progress_.to_evict == 1 ? "has" : "have");

@@ -74,7 +74,7 @@ asio::awaitable<void> Agent::Impl::put_update_in_place() {
   placed_ = true;
   if (!placed) {
     cause_ = reason::apply_failed;
-    cause_message_ = "version " + record_.to + " could not be put in place: " + placed.error().message();
+    cause_message_ = "version " + record_.to + " could not be installed: " + placed.error().message();
     decided_ = Event::drain_ended;
   }
   changed_->notify();
@@ -86,7 +86,7 @@ asio::awaitable<void> Agent::Impl::update_in_place() {
   const TimePoint worth_a_word = now() + std::chrono::seconds(2);
   while (!placed_ && !interrupted()) {
     if (now() >= worth_a_word)
-      co_await show(reason::applying_update, "version " + record_.to + " is being put in place for the next boot");
+      co_await show(reason::applying_update, "version " + record_.to + " is being installed for the next boot");
     co_await wait(now() < worth_a_word ? worth_a_word : TimePoint::max());
   }
 }
@@ -109,7 +109,7 @@ std::optional<Event> Agent::Impl::drain_interrupted() {
 
 Event Agent::Impl::uncordoned_by_somebody() {
   cause_ = reason::uncordoned;
-  cause_message_ = "somebody made the node schedulable in the middle of its update";
+  cause_message_ = "the node was uncordoned during its update";
   return Event::cordon_lost;
 }
 

@@ -21,10 +21,10 @@ std::string since(WallTime time) {
 }
 
 std::string waiting_message(const AskedVerdict& verdict, const std::vector<AskedHook>& hooks, WallTime asked) {
-  std::string message = fmt::format("hook {} is waited for {}", verdict.waiting.front(), since(asked));
+  std::string message = fmt::format("waiting for hook {} {}", verdict.waiting.front(), since(asked));
   if (verdict.waiting.size() > 1) message += fmt::format(" (and {} more)", verdict.waiting.size() - 1);
   for (const AskedHook& hook : hooks)
-    if (!hook.problem.empty()) message += fmt::format("; of annotation {}: {}", hook.name, hook.problem);
+    if (!hook.problem.empty()) message += fmt::format("; annotation {}: {}", hook.name, hook.problem);
   return message;
 }
 

@@ -34,15 +34,13 @@ LeavingResult leaving_result(const drain::Report& report) {
     }
   }
   const bool drained = report.outcome == drain::Outcome::drained;
-  std::string message = "somebody shuts the machine down: ";
+  std::string message = "the machine is shutting down, not requested by the agent: ";
   message += drained && ended == 0
-                 ? count_of(evicted, "pod") + " left before"
-                 : fmt::format("{} of {} left before", evicted, count_of(evicted + ended + left, "pod"));
+                 ? count_of(evicted, "pod") + " left before that"
+                 : fmt::format("{} of {} left before that", evicted, count_of(evicted + ended + left, "pod"));
   if (ended > 0)
     message += fmt::format(
-        ", {} ended without an eviction: its kubelet ends pods itself (shutdownGracePeriod), or "
-        "somebody deleted them",
-        ended);
+        ", {} ended without an eviction: the kubelet ended them (shutdownGracePeriod), or they were deleted", ended);
   if (left > 0)
     message += fmt::format("; {} did not: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
   if (!drained && (report.outcome == drain::Outcome::failed || left == 0)) message += "; " + report.message;

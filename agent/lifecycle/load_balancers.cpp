@@ -32,14 +32,14 @@ asio::awaitable<void> Agent::Impl::leave_load_balancers() {
     } else {
       if (!k8s::is_conflict(node.error()))
         held_up_ = {reason::cannot_exclude,
-                    fmt::format("the node cannot be taken out of load balancers yet: {}", node.error().message())};
+                    fmt::format("the node cannot be excluded from load balancers yet: {}", node.error().message())};
       changed_->notify();
       co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
     }
   }
   const auto left = std::clamp<Duration>(*until - client_.server_now(), Duration::zero(), options_.lb_drain_wait);
   held_up_ = {reason::waiting_for_load_balancers,
-              fmt::format("load balancers have until {:%FT%TZ} to stop sending to this node",
+              fmt::format("waiting until {:%FT%TZ} so that load balancers stop sending traffic to this node",
                           std::chrono::floor<std::chrono::seconds>(*until))};
   changed_->notify();
   co_await clock_.sleep_until(now() + left);
@@ -66,7 +66,7 @@ asio::awaitable<void> Agent::Impl::return_to_load_balancers() {
     reload_ = k8s::is_gone(node.error());
     if (reload_) co_return;
     co_await show(reason::cannot_restore,
-                  "the node cannot be given back to load balancers yet: " + node.error().message());
+                  "the node cannot be added to load balancers again yet: " + node.error().message());
     co_await clock_.sleep_until(now() + backoff.next(rng_, node.error().retry_after));
   }
 }

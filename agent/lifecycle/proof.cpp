@@ -48,7 +48,7 @@ bool Agent::Impl::comes_back(const k8s::Pod& pod) {
        fmt::format("{} has come back to this cordoned node {} times; {}", controller, returned.size(),
                    options_.drain.policy.pinned == drain::Treatment::skip
                        ? "it stays (--pinned leave)"
-                       : "it is evicted no more, and waited for (--pinned wait)"));
+                       : "it is not evicted again, and the drain waits for it (--pinned wait)"));
   return true;
 }
 
@@ -141,13 +141,13 @@ asio::awaitable<void> Agent::Impl::watched_ready(TaskGroup& group) {
       until = now() + backoff.next(rng_, trouble.error().retry_after);
       not_before = trouble.error().retry_after ? until : now() + least_pause;
       if (status_.reason != reason::api_unavailable)
-        group.spawn(
-            show_beside(reason::api_unavailable, "ready, but nobody can prove it now: " + trouble.error().message()));
+        group.spawn(show_beside(reason::api_unavailable,
+                                "ready, but the agent cannot prove it now: " + trouble.error().message()));
     } else if (*trouble) {
       decided_ = *trouble;
     } else if (by_others) {
       backoff.reset();
-      group.spawn(show_beside({}, "empty and cordoned: reboot it whenever you like"));
+      group.spawn(show_beside({}, "drained and cordoned: the node may be rebooted at any time"));
     } else if (pending_.need == Need::unknown && !reboot_requested(node_)) {
       group.spawn(show_beside(reason::backend_unknown, pending_.problem));
     } else if (const std::string who = co_await reboot_blocked_by(); reload_ || decided_) {

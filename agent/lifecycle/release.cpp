@@ -28,7 +28,7 @@ class Releasing {
       node_ = *std::move(node);
       co_await give_node_back();
     } else if (k8s::is_gone(node.error())) {
-      out_.done.push_back("node " + name_ + " does not exist (any more)");
+      out_.done.push_back("node " + name_ + " does not exist");
       co_await free_turn(false);
     } else {
       failed("node " + name_ + " cannot be read", node.error());
@@ -43,10 +43,10 @@ class Releasing {
     if (record) slot_ = record->slot;
     parts_.slots.remember(slot_);
     if (state == State::rebooting)
-      out_.done.emplace_back("a reboot had been asked for before: the machine may still go down");
+      out_.done.emplace_back("a reboot was requested before, so the machine may still go down");
     const bool uncordoned = co_await take_cordon_back();
     co_await change(
-        "the node was given back to load balancers", "load balancers still leave the node out",
+        "the node was added to load balancers again", "the node is still excluded from load balancers",
         [](const k8s::Node& seen) { return exclude_patch(seen, false); }, false);
     co_await change("condition HauloutMaintenance was removed", "condition HauloutMaintenance stays",
                     no_condition_patch, true);
@@ -59,19 +59,19 @@ class Releasing {
     const auto mark = drain::mark_of(node_);
     // A person's cordon may also have a mark, because `haulout cordon` writes the person's name into one.
     if (!mark || mark->by != cordoned_by) {
-      if (node_.unschedulable) out_.done.emplace_back("the cordon is not the agent's, and stays");
+      if (node_.unschedulable) out_.done.emplace_back("the node stays cordoned: the cordon is not the agent's");
       co_return true;
     }
     const std::string run = mark->run;
     auto changed = co_await insist<drain::CordonChange>(
         [this, run](TimePoint limit) { return drain::take_back(parts_.client, parts_.rng, name_, run, limit); });
     if (!changed) {
-      failed("the cordon stays, and with it the turn", changed.error());
+      failed("the node stays cordoned and keeps its slot", changed.error());
       co_return false;
     }
     node_ = changed->after;
-    out_.done.emplace_back(node_.unschedulable ? "the cordon is somebody else's by now, and stays"
-                                               : "the cordon was taken back");
+    out_.done.emplace_back(node_.unschedulable ? "the node stays cordoned: the cordon belongs to another client now"
+                                               : "the node was uncordoned");
     co_return true;
   }
 
@@ -79,15 +79,15 @@ class Releasing {
     // The configured kind of slots would find nothing to release, and then nothing would refer to the slot any more.
     if (const auto keeper = keeper_of(slot_); !keeper.empty() && keeper != parts_.slots.name()) {
       out_.failures.push_back(fmt::format(
-          "turn {} was taken with --slots={} and is not freed: do this again with that instead of --slots={}", slot_,
-          keeper, parts_.slots.name()));
+          "slot {} was taken with --slots={} and is not released: run this again with that value instead of --slots={}",
+          slot_, keeper, parts_.slots.name()));
       co_return;
     }
     auto freed = co_await insist<void>([this](TimePoint limit) { return parts_.slots.release(limit); });
     if (!freed)
-      failed("the turn is not freed", freed.error());
+      failed("the slot is not released", freed.error());
     else if (had_one)
-      out_.done.emplace_back("the turn was freed");
+      out_.done.emplace_back("the slot was released");
   }
 
   using Patch = std::function<std::optional<std::string>(const k8s::Node&)>;

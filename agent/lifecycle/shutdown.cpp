@@ -41,7 +41,7 @@ asio::awaitable<void> Agent::Impl::follow_shutdown() {
     const std::string problem = parts_.shutdown->problem();
     if (!problem.empty() && told.empty())
       warn(reason::cannot_delay_shutdown,
-           "a reboot by somebody else will not wait until the pods have left: " + problem);
+           "a reboot that the agent did not request will not be delayed for the drain: " + problem);
     if (!problem.empty()) told = problem;
     shutdown_news_->notify();
     changed_->notify();
@@ -59,7 +59,8 @@ asio::awaitable<void> Agent::Impl::until_shutdown() {
       until = limit - last_words;
       const bool late = leaving == Leaving::draining && now() >= until;
       if (late)
-        warn(reason::shutdown_undrained, "somebody shuts the machine down: " + drain_status_.message(findings()));
+        warn(reason::shutdown_undrained,
+             "the machine is shutting down, not requested by the agent: " + drain_status_.message(findings()));
       if (late || leaving != Leaving::draining) parts_.shutdown->let_shutdown_proceed();
     }
     co_await shutdown_news_->wait_until(clock_, until);
@@ -71,7 +72,7 @@ asio::awaitable<void> Agent::Impl::leave() {
   leaving_ = true;
   co_await with_task_group([this, limit](TaskGroup& group) { return leave_by(group, limit); });
   if (std::exchange(leaving_, false))
-    warn(reason::shutdown_undrained, "somebody shuts the machine down, and waits no longer: " + status_.message);
+    warn(reason::shutdown_undrained, "the machine is shutting down and waits no longer: " + status_.message);
   parts_.shutdown->let_shutdown_proceed();
   // The shutdown interrupted the activity, so the agent starts again from the record on the Node.
   while (going_down()) co_await shutdown_news_->wait_until(clock_, TimePoint::max());
@@ -93,10 +94,13 @@ asio::awaitable<void> Agent::Impl::say_and_leave(TimePoint limit) {
     if (!std::exchange(begun, true) && leaving_of(record_) == Leaving::has_left) break;
     if (record_.run.empty()) record_.run = new_run();
     const double seconds = std::chrono::duration<double>(limit - now()).count();
-    co_await show(reason::shutting_down,
-                  limit == TimePoint::max()
-                      ? "somebody shuts the machine down: it waits until its pods have left"
-                      : fmt::format("somebody shuts the machine down: its pods have {:.1f} s to leave", seconds));
+    co_await show(
+        reason::shutting_down,
+        limit == TimePoint::max()
+            ? "the machine is shutting down, not requested by the agent: it waits until its pods are deleted"
+            : fmt::format(
+                  "the machine is shutting down, not requested by the agent: its pods have {:.1f} s to terminate",
+                  seconds));
     if (reload_) continue;
     const LeavingResult result = leaving_result(co_await drain_for_shutdown(limit));
     co_await show(result.reason, result.message);
@@ -130,14 +134,16 @@ asio::awaitable<void> Agent::Impl::stays_up() {
   while (!reload_ && going_down()) {
     // A reason that is already shown tells more: what a previous process could do for the pods, or what has failed.
     if (status_.reason.empty())
-      co_await show(reason::shutting_down, "somebody shuts the machine down: its cordon stays until it is up again");
+      co_await show(reason::shutting_down,
+                    "the machine is shutting down, not requested by the agent: the node stays cordoned until the "
+                    "machine has booted again");
     co_await wait(TimePoint::max());
   }
 }
 
 asio::awaitable<void> Agent::Impl::kubelet_is_back() {
   while (!reload_ && !(node_.ready && (node_.boot_id.empty() || node_.boot_id == boot_id_))) {
-    co_await show(reason::node_not_ready, "the kubelet has not reported this boot Ready yet");
+    co_await show(reason::node_not_ready, "the kubelet has not reported the node Ready since this boot");
     co_await wait(now() + look_interval);
   }
 }

@@ -39,7 +39,7 @@ asio::awaitable<Event> Agent::Impl::wait_for_need() {
       co_await show(reason::backend_unknown, pending_.problem);
     } else if (pending_.need == Need::yes) {
       co_await show(reason::rolled_back,
-                    "version " + pending_.target + " was rolled back on this node and is not tried again");
+                    "version " + pending_.target + " was rolled back on this node, so the agent does not try it again");
     } else {
       note_no_need(record_);
       co_await show({}, {});
@@ -73,8 +73,8 @@ asio::awaitable<Event> Agent::Impl::wait_for_gates() {
       until = at(*record_.not_before, options_.times.backoff_cap);
       co_await show(
           reason::backing_off,
-          fmt::format("{} came to nothing{}: {}; the next one follows {}", count_of(record_.failures, "attempt"),
-                      record_.failures == 1 ? "" : ", the last one", record_.cause_message,
+          fmt::format("{} failed{}: {}; next attempt at {}", count_of(record_.failures, "attempt"),
+                      record_.failures == 1 ? "" : ", the last one with", record_.cause_message,
                       fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record_.not_before))));
     } else {
       const Result<> known = co_await learn_version();

@@ -126,8 +126,8 @@ void Agent::Impl::tell_unwritten(const Error& error) {
   unwritten_ = true;
   Status status = shown_status(node_, record_of(node_).value_or(Record{}));
   status.reason = k8s::is_transient(error) ? reason::api_unavailable : reason::node_not_written;
-  status.message = fmt::format("node {} cannot be written, so the agent goes no further than state {}: {}",
-                               options_.node, to_string(status.state), error.message());
+  status.message = fmt::format("the agent cannot write node {}, so it stays in state {}: {}", options_.node,
+                               to_string(status.state), error.message());
   parts_.tell(status);
 }
 

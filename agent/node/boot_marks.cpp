@@ -11,7 +11,7 @@ std::string restart_shown(const BootMarks& before, const BootMarks& after, const
   if (!before.kubelet_boot_id.empty() && !now.empty() && now != before.kubelet_boot_id && now != own_boot_id)
     return "its kubelet reports another boot id";
   if (!before.start.source.empty() && after.start.source == before.start.source && after.start.at != before.start.at)
-    return "its first process is another one";
+    return "its process 1 is a different one";
   return "";
 }
 
@@ -21,16 +21,16 @@ bool has_foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id) 
 
 std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id) {
   return fmt::format(
-      "the agent reads boot id {}, and the kubelet of node {} reports {}: no reboot would be noticed. Run the agent on "
-      "its own node, and let it see this machine's boot id (unit in a container: ProtectProc=default, "
+      "the agent reads boot id {}, but the kubelet of node {} reports {}, so the agent would not notice a reboot. Run "
+      "the agent on its own node, and let it read this machine's boot id (unit in a container: ProtectProc=default, "
       "ProtectKernelTunables=no)",
       printable(own_boot_id), printable(node.name), printable(node.boot_id));
 }
 
 std::string unchanged_boot_id(const std::string& shown, const std::string& node) {
   return fmt::format(
-      "the machine was rebooted ({}), and the agent reads the same boot id as before, as in a container: nothing can "
-      "be verified. See that the node is well, then remove its record: kubectl annotate node {} haulout.dev/record-",
+      "the machine was rebooted ({}), but the agent reads the same boot id as before, as in a container, so it cannot "
+      "verify the update. Check the node, then remove its record: kubectl annotate node {} haulout.dev/record-",
       shown, node);
 }
 

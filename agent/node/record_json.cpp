@@ -17,7 +17,7 @@ std::int64_t microseconds(WallTime time) {
 
 // Accepts only integers. The JSON library converts between all number types and does not report a loss.
 std::int64_t whole_number(const Json& json) {
-  if (!json.is_number_integer()) throw std::invalid_argument("it has something else where a whole number belongs");
+  if (!json.is_number_integer()) throw std::invalid_argument("it has another value where a whole number is expected");
   return json.get<std::int64_t>();
 }
 
@@ -25,7 +25,7 @@ template <class Count>
 void read_count(const Json& json, const char* key, Count& count) {
   if (!json.contains(key)) return;
   const std::int64_t number = whole_number(json.at(key));
-  if (!std::in_range<Count>(number)) throw std::invalid_argument("it counts to where nobody counts");
+  if (!std::in_range<Count>(number)) throw std::invalid_argument("it contains a number that is out of range");
   count = static_cast<Count>(number);
 }
 
@@ -178,7 +178,7 @@ Record decode_record(std::string_view json) {
   record.cause = reason::record_unreadable;
   record.cause_message =
       "the annotation haulout.dev/record of this Node cannot be read (" + one_line(problem) +
-      "): once the node is in order, remove it (kubectl annotate node NAME haulout.dev/record-) to begin anew";
+      "): check the node, then remove the annotation (kubectl annotate node NAME haulout.dev/record-) to start again";
   return record;
 }
 

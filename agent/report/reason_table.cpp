@@ -23,7 +23,8 @@ constexpr std::array table{
     Reason{reason::outside_window, gates, waiting, "No maintenance window is open.",
            "Wait; the message says when the next window opens. Set windows with `--window` and `--blackout`."},
     Reason{reason::window_too_short, gates, waiting,
-           "A window is open, but it closes too early for an update of this node, as long as the last ones took.",
+           "A window is open, but it closes before an update of this node would end. The estimate comes from its last "
+           "updates.",
            "Wait. If the message says that no window is long enough, configure a longer one with `--window`."},
     Reason{reason::paused, gates, waiting,
            "A person paused this node, its pool or the cluster; the message says who and why.",
@@ -33,7 +34,8 @@ constexpr std::array table{
            "and since when. The agent leaves the node alone.",
            "Run `kubectl uncordon NODE` after the work on it. `--cordoned-nodes update` updates such nodes, too."},
     Reason{reason::pause_unknown, gates, trouble,
-           "The agent cannot read whether updates are paused, so it treats the node as paused.",
+           "The agent cannot read whether updates are paused, so it treats the node as paused. If it has no right to "
+           "read the ConfigMap, it ignores pauses of pools and of the cluster, and says so.",
            "See the error in the message: the agent must be able to read the ConfigMap `haulout` in its namespace."},
     Reason{reason::blocked_by_pod, gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",
            "Wait until the pod has ended; the message names it."},
@@ -145,8 +147,8 @@ constexpr std::array table{
     Reason{reason::hook_failed, hooks, trouble, "A hook failed or took too long.",
            "See the message for the error. If it stops the update, the agent runs executables again by itself."},
     Reason{reason::hook_skipped, hooks, trouble,
-           "A file in the hooks directory was skipped because it is not allowed to run.",
-           "Correct what the message names: usually the rights, the owner or the name of the file."},
+           "The agent did not run a file in the hooks directory, because its name, owner or permissions are wrong.",
+           "Correct what the message names."},
 
     Reason{reason::blocked_by_budget, pods, waiting, "A PodDisruptionBudget allows no disruption of the pod now.",
            "Wait, add a replica, or change the budget; if it can never allow a disruption, see BudgetNeverAllows. The "
@@ -155,7 +157,8 @@ constexpr std::array table{
            "More than one PodDisruptionBudget selects the pod, and the API server then refuses every eviction.",
            "Change the selectors of the budgets until only one selects the pod."},
     Reason{reason::admission_denied, pods, trouble, "An admission webhook or policy denies the eviction.",
-           "See its error in the message: some webhooks deny until they are prepared. If it stays, ask the owner."},
+           "See the error in the message. Some webhooks deny evictions until their application is ready. If the denial "
+           "stays, ask the owner of the webhook or policy."},
     Reason{reason::terminating, pods, progress, "The pod is terminating.", "Nothing."},
     Reason{reason::namespace_terminating, pods, progress, "The pod's namespace is being deleted, and the pod with it.",
            "Nothing, unless the namespace itself is stuck."},
@@ -177,9 +180,8 @@ constexpr std::array table{
            "See the finalizers in the message, the Events of the pod and the log of the kubelet. The usual causes are "
            "a preStop hook, a process that does not end, or a volume that cannot be unmounted."},
     Reason{reason::pod_pinned, pods, trouble, "A controller creates the pod on this cordoned node again and again.",
-           "Let it stay (`--pinned leave`, or `--leave-pods` with its labels), scale it down, or have its owner remove "
-           "the toleration, the nodeName or the scheduler that binds it to the node. With `--pinned leave` it stays, "
-           "and the message says so."},
+           "Let the pod stay (`--pinned leave`, or `--leave-pods` with its labels), scale its controller down, or "
+           "remove the toleration, nodeName or scheduler that places it on this node."},
     Reason{
         reason::blocked_by_controller_budget, pods, waiting,
         "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready replacement.",
@@ -198,9 +200,10 @@ constexpr std::array table{
            "Pods with volumes of one CSI driver are evicted one at a time (`--serialize-volumes`); this one waits.",
            "Nothing; the message says which pod or volume comes first. A pod that itself waits does not block others, "
            "nor does a volume past `--volume-limit`."},
-    Reason{reason::single_replica, pods, trouble,
-           "The pod is the only one of its controller, and `--single-replica block` forbids its eviction.",
-           "Scale the controller up for the time being, or annotate it with `haulout.dev/single-replica: allow`."},
+    Reason{
+        reason::single_replica, pods, trouble,
+        "The pod is the only one of its controller, and `--single-replica block` forbids its eviction.",
+        "Scale the controller up until the drain has ended, or annotate it with `haulout.dev/single-replica: allow`."},
     Reason{reason::do_not_disrupt, pods, waiting, "An annotation of the pod protects it from eviction.",
            "Wait until the pod has finished, or remove the annotation. To ignore all such annotations, set "
            "`--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
@@ -236,7 +239,7 @@ constexpr std::array table{
            "Add a replica, or lower the number that the budget needs; the Event has the numbers."},
     Reason{reason::budget_misconfigured, finds, trouble,
            "A PodDisruptionBudget counts no pods, or allows no disruption although all its pods are healthy.",
-           "See the Event for which of the two. Pods without a controller count only for an integer `minAvailable`."},
+           "The Event says which of the two. Pods without a controller count only for an integer `minAvailable`."},
     Reason{reason::budget_sync_failed, finds, trouble,
            "The disruption controller cannot compute a PodDisruptionBudget.",
            "See its error in the Event: often no scale subresource, which an integer `minAvailable` does not need."},
@@ -252,22 +255,24 @@ constexpr std::array table{
     Reason{reason::budget_disruption_pending, finds, waiting,
            "A PodDisruptionBudget still counts a pod as disrupted whose eviction was accepted but which is not being "
            "deleted, or a new pod of the same name.",
-           "Wait; that ends by itself within two minutes, and the Event says when."},
+           "Wait. The entry expires within two minutes; the Event has the time."},
     Reason{reason::budget_map_too_big, finds, trouble,
            "Too many evictions under a PodDisruptionBudget wait for the disruption controller; no more are accepted.",
            "Check that kube-controller-manager runs and keeps up."},
     Reason{reason::webhook_denied, finds, trouble, "An admission webhook denies evictions.",
-           "See its error in the Event: it may mean \"not yet\". If the denial stays, ask the owner of the webhook."},
+           "See the error in the Event. The webhook may allow the eviction later. If the denial stays, ask the owner "
+           "of the webhook."},
     Reason{reason::webhook_down, finds, trouble,
            "The API server cannot call an admission webhook, and its `failurePolicy` denies the eviction then.",
            "Check that the pods behind its Service run. The Event names both, and says if such a pod was on this node. "
            "To have a webhook's pods evicted last, annotate them with `haulout.dev/drain-order`."},
     Reason{reason::namespace_stuck_terminating, finds, trouble,
            "A namespace has been terminating for more than five minutes; the server evicts no pods in it.",
-           "See what is left in it in the Event, if readable, or with `kubectl get namespace NAME -o yaml`."},
+           "The Event lists what is left in the namespace, if the agent may read it. Otherwise run `kubectl get "
+           "namespace NAME -o yaml`."},
     Reason{reason::kubelet_not_ready, finds, trouble,
            "The kubelet does not report the node Ready. Without a kubelet no pod on the node is deleted.",
-           "Bring the kubelet back. If the machine is lost for good, delete the Node."},
+           "Start the kubelet again. If the machine is lost, delete the Node."},
     Reason{reason::local_volume, finds, trouble,
            "A pod that waits has a volume that exists only on this node: its replacement will stay Pending.",
            "Move the data first, or accept that the replacement is Pending for as long as the update takes."},
@@ -305,13 +310,15 @@ constexpr std::array table{
            "Correct the annotation; the Event says how."},
     Reason{reason::right_missing, finds, trouble, "The agent lacks a right that it needs for this drain.",
            "Grant the right that the Event names; the shipped RBAC has it."},
-    Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.", "Nothing."},
+    Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
+           "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
     Reason{reason::unmanaged_pod_evicted, finds, trouble,
            "The drain evicted a pod without a controller. Nothing creates it again.",
            "Create it again if it is needed. With `--unmanaged refuse` such a pod blocks the next drain instead."},
 
     Reason{reason::rebooting, boot, progress,
-           "The agent requests the reboot, or the machine already shuts down; the message says which.", "Nothing."},
+           "The agent requests the reboot, or the machine is already shutting down; the message says which.",
+           "Nothing."},
     Reason{reason::shutting_down, boot, progress,
            "A person or program reboots or powers off the machine; the agent drains it while logind delays that.",
            "Nothing. `InhibitDelayMaxSec=` in logind.conf(5) sets the delay."},

@@ -68,9 +68,9 @@ Result<std::unique_ptr<http::Server>> listen(boost::asio::any_io_executor execut
 http::Response status_page(const http::Request& request, const PageSources& sources) {
   const std::string path = request.target.substr(0, request.target.find('?'));
   if (path != "/metrics" && path != "/healthz" && path != "/readyz")
-    return plain(404, "there are /metrics, /healthz and /readyz\n");
+    return plain(404, "not found: try /metrics, /healthz or /readyz\n");
   if (request.method != "GET") {
-    http::Response refusal = plain(405, "only GET is answered\n");
+    http::Response refusal = plain(405, "only GET is supported\n");
     refusal.headers.set("Allow", "GET");
     return refusal;
   }
@@ -82,9 +82,11 @@ http::Response status_page(const http::Request& request, const PageSources& sour
 }
 
 Result<ListenAddress> parse_listen_address(const std::string& text) {
-  Error wrong(Errc::invalid, fmt::format("\"{}\" is no address to listen on: write it like 127.0.0.1:9475, "
-                                         "[::1]:9475 or :9475 (all addresses)",
-                                         text));
+  Error wrong(
+      Errc::invalid,
+      fmt::format(
+          "\"{}\" is not an address to listen on: write it like 127.0.0.1:9475, [::1]:9475 or :9475 (all addresses)",
+          text));
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
   ListenAddress address;

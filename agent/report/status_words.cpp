@@ -15,18 +15,19 @@ struct StateWords {
 
 StateWords words_of(State state) {
   switch (state) {
-    case State::unknown: return {"the back end has not answered yet", "Observing"};
+    case State::unknown:
+      return {"it is not known yet whether a reboot is needed: the back end has not answered", "Observing"};
     case State::idle: return {"no reboot is needed", "Observing"};
     case State::pending: return {"a reboot is needed", "Waiting"};
-    case State::waiting: return {"waiting for a turn", "Waiting"};
-    case State::draining: return {"the pods are leaving", "Draining"};
-    case State::ready: return {"empty and cordoned: ready for reboot", reason::rebooting};
-    case State::rebooting: return {"the reboot is under way", reason::rebooting};
+    case State::waiting: return {"waiting for a slot", "Waiting"};
+    case State::draining: return {"the pods are being evicted", "Draining"};
+    case State::ready: return {"drained and cordoned: ready for reboot", reason::rebooting};
+    case State::rebooting: return {"the machine is rebooting", reason::rebooting};
     case State::verifying:
       return {"rebooted; verifying that the node is Ready and runs the expected version", "Verifying"};
-    case State::uncordoning: return {"verification passed; the agent takes its own cordon back", "Uncordoning"};
-    case State::soaking: return {"updated, and watched before the next node may go", reason::soaking};
-    case State::degraded: return {"stopped: a person has to look", "Stopping"};
+    case State::uncordoning: return {"verification passed; the agent uncordons the node", "Uncordoning"};
+    case State::soaking: return {"updated; the slot is released after the soak time", reason::soaking};
+    case State::degraded: return {"the update failed: a person must check the node", "Stopping"};
   }
   return {};
 }
@@ -43,7 +44,7 @@ bool is_loss(const drain::Event& event) {
 }
 
 std::string loss_of(const drain::PodReport& pod) {
-  return fmt::format("pod {} was evicted and declares no controller: nothing brings it back", pod.key());
+  return fmt::format("pod {} was evicted and has no controller, so it is not created again", pod.key());
 }
 
 LogEntry pod_entry(Severity severity, std::string_view what, const drain::PodReport& pod) {
@@ -62,8 +63,9 @@ LogEntry reattach_entry(const drain::VolumeReport& volume) {
   using enum drain::Reattach;
   if (volume.reattach == attached) return volume_entry("is attached to node " + volume.attached_to, volume);
   if (volume.reattach == waiting)
-    return volume_entry("is detached, and waited for until another node has it: " + volume.message, volume);
-  LogEntry entry = volume_entry("is not waited for elsewhere: " + volume.message, volume);
+    return volume_entry("is detached, waiting until another node has attached it: " + volume.message, volume);
+  LogEntry entry =
+      volume_entry("is not attached elsewhere, and the drain does not wait for it: " + volume.message, volume);
   if (volume.reattach == late) entry.severity = Severity::warning;
   return entry;
 }
@@ -151,14 +153,14 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
   using enum drain::EventType;
   switch (event.type) {
     case evicted:
-      if (is_loss(event)) return pod_entry(Severity::warning, "evicted; nothing brings it back", *event.pod);
+      if (is_loss(event)) return pod_entry(Severity::warning, "evicted; no controller creates it again", *event.pod);
       if (event.pod) return pod_entry(Severity::notice, "evicted", *event.pod);
       return std::nullopt;
     case parked:
       if (event.pod) return pod_entry(Severity::info, "waits: " + event.pod->message, *event.pod);
       return std::nullopt;
     case vanished:
-      if (event.pod) return pod_entry(Severity::info, "has gone", *event.pod);
+      if (event.pod) return pod_entry(Severity::info, "was deleted", *event.pod);
       return std::nullopt;
     case terminating:
       if (event.pod) return pod_entry(Severity::info, "is terminating", *event.pod);
@@ -167,19 +169,19 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       if (event.pod) return pod_entry(Severity::notice, "stays: " + event.pod->message, *event.pod);
       return std::nullopt;
     case late_pod:
-      if (event.pod) return pod_entry(Severity::info, "has come", *event.pod);
+      if (event.pod) return pod_entry(Severity::info, "was created on the node", *event.pod);
       return std::nullopt;
     case diagnosis_raised:
-      if (event.diagnosis) return diagnosis_entry(Severity::warning, "in the way", *event.diagnosis);
+      if (event.diagnosis) return diagnosis_entry(Severity::warning, "blocks the drain", *event.diagnosis);
       return std::nullopt;
     case diagnosis_withdrawn:
-      if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer in the way", *event.diagnosis);
+      if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer blocks the drain", *event.diagnosis);
       return std::nullopt;
     case volume_waiting:
       if (!event.volume) return std::nullopt;
       return volume_entry(event.volume->outcome == drain::VolumeOutcome::detaching
                               ? "is still attached: " + event.volume->message
-                              : "is no longer waited for",
+                              : "is not waited for any more",
                           *event.volume);
     case volume_detached:
       if (event.volume) return volume_entry("is detached", *event.volume);

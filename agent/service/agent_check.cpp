@@ -78,12 +78,12 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
   tell(pending.need == Need::unknown ? Mark::failed : Mark::ok, "backend",
        whole_->backend().name() + ": " + words_of(pending));
   const auto version = co_await whole_->backend().booted(soon());
-  if (!version) tell(Mark::failed, "version", "nobody knows which one runs: " + version.error().message());
+  if (!version) tell(Mark::failed, "version", "the running version is unknown: " + version.error().message());
   auto boot_id = whole_->host().boot_id();
   tell(boot_id ? Mark::ok : Mark::failed, "host", boot_id ? "boot id " + *boot_id : boot_id.error().message());
   const auto methods = whole_->host().reboot_methods();
   if (methods.empty()) {
-    tell(Mark::off, "reboot", "somebody else reboots this machine when it is ready");
+    tell(Mark::off, "reboot", "another program or a person reboots this machine when it is ready");
   } else {
     auto can = co_await whole_->host().can_reboot(soon());
     tell(can ? Mark::ok : Mark::failed, "reboot",
@@ -98,7 +98,7 @@ awaitable<void> AgentService::check_all(TaskGroup& group) {
     for (const std::string& skipped : files->skipped) tell(Mark::note, "hooks", skipped);
   }
   auto node = co_await whole_->client().get_node(authority.node.name, soon());
-  if (!node) tell(Mark::failed, "gate", "nobody can judge the gates: " + node.error().message());
+  if (!node) tell(Mark::failed, "gate", "the gates cannot be evaluated: " + node.error().message());
   if (node && boot_id && has_foreign_boot_id(*node, *boot_id))
     tell(Mark::failed, "host", foreign_boot_id(*node, *boot_id));
   if (node) {

@@ -72,7 +72,7 @@ Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
     attempt.failed(whole.error());
     // The agent itself works, even while the API server cannot be reached. So it reports to systemd that it is ready.
     notify_service_manager("READY=1");
-    const std::string problem = "the API server cannot be asked yet: " + whole.error().message();
+    const std::string problem = "cannot reach the API server yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
     notify_service_manager("STATUS=" + printable(problem));
     co_await clock.sleep_until(clock.now() + backoff.next(in_.process.rng, whole.error().retry_after));
@@ -111,7 +111,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   }
   // Starts before come_up(), because an attempt to come up may take longer than the watchdog's interval.
   if (const auto limit = watchdog_limit()) group.spawn(feed_watchdog(in_.process.clock, *limit));
-  notify_service_manager("STATUS=asking the API server who we are");
+  notify_service_manager("STATUS=asking the API server for the identity of this credential");
   auto begun = co_await begin(group, come_up());
   if (!begun) {
     failed(begun.error());
@@ -120,7 +120,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   // Sent only now, so that a start that fails, for example for lack of configuration, never counts as ready.
   notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
-  in_.log.write(Severity::notice, "serving node " + authority.node.name,
+  in_.log.write(Severity::notice, "managing node " + authority.node.name,
                 {{"authority", std::string(to_string(authority.kind))},
                  {"user", authority.user},
                  {"backend", whole_->backend().name()},
@@ -171,7 +171,7 @@ awaitable<void> AgentService::release_all(TaskGroup& group) {
   const Released released = co_await agent::release(parts, whole_->authority().node.name, deadline);
   for (const std::string& line : released.done) say(line);
   for (const std::string& failure : released.failures) in_.log.write(Severity::error, failure);
-  if (released.done.empty() && released.failures.empty()) say("nothing to release: the node bears no mark of an agent");
+  if (released.done.empty() && released.failures.empty()) say("nothing to release: the node has no marks of an agent");
   if (!released.failures.empty()) exit_code_ = exit_not_done;
 }
 

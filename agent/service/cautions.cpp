@@ -24,8 +24,8 @@ std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string&
   const auto there = root.exists(parent);
   if (root.directory() == "/" || !there || *there) return std::nullopt;
   return fmt::format(
-      "hooks of the host are not seen, and not run: {} is not there; mount the host's directory, or set hooks-dir to "
-      "one that is mounted",
+      "hooks of the host do not run: {} does not exist here; mount the host's directory, or set hooks-dir to one that "
+      "is mounted",
       root.display(parent));
 }
 
@@ -38,9 +38,8 @@ std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::op
                            : limit->unit == MaxUnavailable::Unit::percent && limit->value == 100;
   if (!whole) return std::nullopt;
   return fmt::format(
-      "max-unavailable {} is the whole pool{}, and no drain-deadline is set: all of its nodes may be cordoned at once, "
-      "so that evicted pods find no node and budgets hold every drain up for ever; lower max-unavailable, or set "
-      "drain-deadline",
+      "max-unavailable {} is the whole pool{}, and drain-deadline is not set: all nodes may be cordoned at once, so "
+      "evicted pods find no node and budgets block every drain for ever; lower max-unavailable, or set drain-deadline",
       config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
 }
 

@@ -63,10 +63,10 @@ Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   if (!names) return std::move(names).error();
   if (*others) return DebianBackend::Options{};
   if (!*names)
-    return DebianBackend::Options{
-        .unseen_kernels = fmt::format("nobody knows whether a new kernel waits for a boot: neither {} nor the programs "
-                                      "of {} that would tell are there; mount both from the host",
-                                      root.display("/boot"), root.display("/etc/kernel/postinst.d"))};
+    return DebianBackend::Options{.unseen_kernels =
+                                      fmt::format("it is unknown whether a new kernel needs a reboot: neither {} nor "
+                                                  "the programs of {} exist here; mount both from the host",
+                                                  root.display("/boot"), root.display("/etc/kernel/postinst.d"))};
   const bool kernels = std::any_of((*names)->begin(), (*names)->end(),
                                    [](const std::string& name) { return name.starts_with("vmlinuz-"); });
   if (!kernels) return DebianBackend::Options{};
@@ -74,9 +74,9 @@ Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   if (!release) return std::move(release).error();
   std::string running = first_line(release->value_or(""));
   if (running.empty())
-    return DebianBackend::Options{.unseen_kernels = fmt::format("nobody knows which kernel runs: {} is not there; "
-                                                                "mount it from the host",
-                                                                root.display(running_release))};
+    return DebianBackend::Options{
+        .unseen_kernels = fmt::format("the running kernel is unknown: {} does not exist here; mount it from the host",
+                                      root.display(running_release))};
   return DebianBackend::Options{.running_kernel = std::move(running)};
 }
 
@@ -109,7 +109,7 @@ Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& 
   if (found.backend == "command") return alone(make_command(config, host));
   if (found.backend == "flatcar") return alone(std::make_unique<FlatcarBackend>(host.bus, host.rng, host.root));
   if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus, host.rng));
-  return Error(Errc::invalid, "there is no back end " + found.backend);
+  return Error(Errc::invalid, "there is no back end for " + found.backend);
 }
 
 }  // namespace haulout::agent

@@ -73,8 +73,8 @@ std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
   if (config.slots != SlotsChoice::lease) return pool.name;
   if (is_control_plane(pool))
     return fmt::format(
-        "{}, since the node has the label {}: one node at a time, whatever max-unavailable says; pool "
-        "names another one",
+        "{}, because the node has the label {}: one node at a time, whatever max-unavailable says; set pool to use "
+        "another one",
         pool.name, control_plane_label);
   return fmt::format("{}, max-unavailable {}", pool.name.empty() ? "none" : pool.name, config.max_unavailable);
 }

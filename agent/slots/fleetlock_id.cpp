@@ -38,7 +38,7 @@ Result<std::string> fleetlock_id(std::string_view machine_id) {
   const std::string machine = bytes_of(machine_id);
   if (machine.empty())
     return Error(Errc::invalid,
-                 fmt::format("\"{}\" is no machine id, which has 32 hexadecimal digits", one_line(machine_id, 40)));
+                 fmt::format("\"{}\" is not a machine id, which has 32 hexadecimal digits", one_line(machine_id, 40)));
   auto digest = http::hmac_sha256(machine, bytes_of(application));
   // Sets version and variant bits of a random UUID (RFC 4122 4.4), as systemd does.
   digest[6] = static_cast<std::uint8_t>((digest[6] & 0x0f) | 0x40);
@@ -55,8 +55,8 @@ Result<std::string> fleetlock_id(const HostRoot& root, const OwnNode& node) {
   if (machine_id.empty()) return node.uid;
   auto id = fleetlock_id(machine_id);
   if (!id)
-    return std::move(id).error().with_context(root.display(file) +
-                                              " (systemd-machine-id-setup makes one; systemd does at a first boot)");
+    return std::move(id).error().with_context(
+        root.display(file) + " (systemd-machine-id-setup creates one; systemd does so at the first boot)");
   return id;
 }
 

@@ -77,7 +77,7 @@ Turn FleetLockSlots::granted() const {
 }
 
 std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
-  return fmt::format("{} gives group {} no turn: {} ({}, HTTP {})", options_.server, held_, refusal.value, refusal.kind,
+  return fmt::format("{} gives group {} no slot: {} ({}, HTTP {})", options_.server, held_, refusal.value, refusal.kind,
                      refusal.status);
 }
 
@@ -104,7 +104,7 @@ Task<> FleetLockSlots::release(TimePoint deadline) {
   // For a node that holds no slot, the protocol demands 200, but poseidon/fleetlock sends 423.
   if (refusal && refusal->status != locked)
     co_return Error(Errc::unavailable,
-                    fmt::format("{} does not take the turn of group {} back: {} ({}, HTTP {})", options_.server, group,
+                    fmt::format("{} does not release the slot of group {}: {} ({}, HTTP {})", options_.server, group,
                                 refusal->value, refusal->kind, refusal->status));
   held_.clear();
   co_return Result<>();

@@ -217,8 +217,8 @@ Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots,
 Task<std::string> LeaseSlots::look_at_taken(std::string name, TimePoint deadline) {
   auto lease = co_await client_.get<k8s::Lease>(options_.ns, std::move(name), deadline);
   if (!lease && !k8s::is_gone(lease.error())) co_return std::move(lease).error();
-  if (!lease || !is_unlisted(*lease)) co_return std::string("another node was faster");
-  std::string why = "the turn is with " + words_of(*lease);
+  if (!lease || !is_unlisted(*lease)) co_return std::string("another node took it first");
+  std::string why = "the slot is held by " + words_of(*lease);
   unlisted_.push_back(*std::move(lease));
   co_return why;
 }
@@ -242,9 +242,10 @@ Task<> LeaseSlots::release(TimePoint deadline) {
   }
   co_return std::move(given_back)
       .error()
-      .with_context(fmt::format("Lease {0} was taken in namespace {1}, which the agent no longer uses: let it list and "
-                                "delete Leases there, or delete the Lease and remove the annotation {2} of the Node",
-                                left_behind_->name, left_behind_->ns, record_annotation));
+      .with_context(
+          fmt::format("Lease {0} is in namespace {1}, which the agent does not use any more: allow it to list and "
+                      "delete Leases there, or delete the Lease and remove the annotation {2} of the Node",
+                      left_behind_->name, left_behind_->ns, record_annotation));
 }
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list_left_behind(TimePoint deadline) {
@@ -262,7 +263,7 @@ Task<> LeaseSlots::give_all_back(Lister list, TimePoint deadline) {
     for (const k8s::Lease& slot : own) CO_CHECK(co_await give_back(slot, deadline));
     if (round == 0) continue;
     if (deadline - clock_.now() < release_again)
-      co_return Error(Errc::timeout, fmt::format("Lease {}/{} was deleted but does not go; look at its finalizers",
+      co_return Error(Errc::timeout, fmt::format("Lease {}/{} was deleted but still exists; check its finalizers",
                                                  own.front().ns, own.front().name));
     co_await clock_.sleep_until(clock_.now() + release_again);
   }

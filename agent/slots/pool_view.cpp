@@ -19,7 +19,7 @@ bool in_service(const k8s::Node& node) {
 
 OutNode out_node(const k8s::Node& node, bool counts) {
   std::string why = out_of_service(node);
-  if (!counts) why += fmt::format("; its pool is unknown, label it {}=NAME", pool_label);
+  if (!counts) why += fmt::format("; its pool is unknown: label it {}=NAME", pool_label);
   return {node.name, std::move(why)};
 }
 

@@ -50,15 +50,15 @@ std::string holder_words(const GroupView& view, const k8s::Lease& slot) {
   const auto degraded = view.degraded.find(slot.holder.substr(0, slot.holder.find('/')));
   // No agent takes several slots of a group, so a person made these.
   if (turns > 1) return fmt::format("{} (has {} turns)", words_of(slot), turns);
-  if (degraded == view.degraded.end()) return words_of(slot) + " (has the turn)";
-  return fmt::format("{} (degraded{}{}, keeps its turn)", words_of(slot), degraded->second.empty() ? "" : ": ",
+  if (degraded == view.degraded.end()) return words_of(slot) + " (has the slot)";
+  return fmt::format("{} (degraded{}{}, keeps its slot)", words_of(slot), degraded->second.empty() ? "" : ": ",
                      degraded->second);
 }
 
 std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>& holding,
                     const std::vector<OutNode>& out) {
   if (view.limit == 0)
-    return fmt::format("max-unavailable lets no node of {} be out: raise it, or nothing is ever updated",
+    return fmt::format("max-unavailable allows no node of {} to be unavailable, so none is ever updated: raise it",
                        view.group.words());
   std::vector<std::string> nodes;
   nodes.reserve(holding.size() + out.size());
@@ -66,7 +66,7 @@ std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>&
   for (const OutNode& node : out) nodes.push_back(node.why.empty() ? node.name : node.name + " (" + node.why + ")");
   const std::string are =
       view.as_of.empty() ? nodes.size() == 1 ? "is" : "are" : (nodes.size() == 1 ? "was at " : "were at ") + view.as_of;
-  return fmt::format("at most {} of {} may be out at a time, and {} {}: {}", view.limit, view.group.words(),
+  return fmt::format("at most {} of {} may be unavailable at a time, and {} {}: {}", view.limit, view.group.words(),
                      nodes.size(), are, listed(nodes));
 }
 
@@ -96,10 +96,9 @@ Result<std::string> value_of(const std::map<std::string, std::string>& labels, c
                              std::string_view option, const std::string& node) {
   const auto found = labels.find(key);
   if (found != labels.end() && !found->second.empty()) return found->second;
-  return Error(Errc::invalid,
-               fmt::format("Node {0} has no label {1}, which {2} names, so nobody knows whose turns count with its "
-                           "own: set it (kubectl label node {0} {1}=…), or remove {2}",
-                           node, key, option));
+  return Error(Errc::invalid, fmt::format("Node {0} has no label {1}, which {2} names, so its pool or zone is unknown: "
+                                          "set the label (kubectl label node {0} {1}=…), or remove {2}",
+                                          node, key, option));
 }
 
 }  // namespace
@@ -128,7 +127,7 @@ Result<std::vector<SlotGroup>> groups_of(const SlotGrouping& grouping, const std
   }
   groups.push_back({std::move(pool)});
   if (groups.front().name().size() > longest_group)
-    return Error(Errc::invalid, fmt::format("{}: these names make the name of a Lease longer than 253 characters; "
+    return Error(Errc::invalid, fmt::format("{}: with these names, the name of a Lease is longer than 253 characters; "
                                             "give the labels of Node {} shorter values",
                                             groups.front().words(), node));
   return groups;
@@ -210,7 +209,7 @@ std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& 
   const auto own =
       std::find_if(slots.begin(), slots.end(), [&](const k8s::Lease* slot) { return held_by(*slot, node); });
   const auto out = out_without_slot(view, node.name);
-  if (own == slots.end()) return "the slot has gone again";
+  if (own == slots.end()) return "the slot was lost again";
   if (holding.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= names_for(view, slots))
     return explain(view, holding, out);
   return std::nullopt;

@@ -41,8 +41,8 @@ boost::asio::awaitable<void> CordonJob::run() {
       continue;
     }
     if (const auto state = agent_state(result->before); !on && state)
-      tools_.console.warn(
-          fmt::format("Warning: an agent holds node/{} (state {}); it may cordon it again", node.name, *state));
+      tools_.console.warn(fmt::format("Warning: the agent of node/{} is updating it (state {}) and may cordon it again",
+                                      node.name, *state));
     // If the answer to a first request was lost, its repetition finds nothing to change. The Node that was read at the
     // start shows that this command changed it.
     const bool changed = result->changed || node.unschedulable != on;
@@ -54,7 +54,7 @@ int CordonJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
   // The server may have applied the request, although the signal came before its answer.
   if (changing_) {
-    tools_.console.warn(fmt::format("interrupted; whether node/{} is cordoned now is not known", left_.front().name));
+    tools_.console.warn(fmt::format("interrupted; it is unknown whether node/{} is cordoned now", left_.front().name));
     left_.erase(left_.begin());
   }
   std::vector<std::string> names;

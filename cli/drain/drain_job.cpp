@@ -77,8 +77,9 @@ Task<std::optional<k8s::Self>> DrainJob::own_identity() {
       co_await ask<k8s::Self>(tools_, limit, [this](TimePoint until) { return tools_.client.review_self(until); });
   if (self) co_return *std::move(self);
   if (self.error().code() != Errc::status) co_return std::move(self).error();
-  tools_.console.warn("Warning: in which pod this runs is not known, so it may be evicted before others: " +
-                      printable(self.error().message()));
+  tools_.console.warn(
+      "Warning: it is unknown in which pod this program runs, so it may evict its own pod before others: " +
+      printable(self.error().message()));
   co_return std::nullopt;
 }
 
@@ -151,7 +152,7 @@ int DrainJob::finish(std::optional<int> signal) {
   charge_requests();
   current_ = nullptr;
   if (live_ != nullptr) live_->clear();
-  if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was done");
+  if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was changed");
   std::vector<drain::Report> reports;
   for (NodeDrain& node : nodes_) {
     if (!node.summarised) summarise(node);

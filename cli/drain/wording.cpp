@@ -27,18 +27,19 @@ struct Kind {
 constexpr Kind kinds[] = {
     {reason::daemon_set_managed, "DaemonSet-managed Pods",
      "DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"},
-    {reason::orphaned_daemon_set_pod, "Pods whose DaemonSet is gone",
-     "Pods whose DaemonSet is gone (use --force to override)"},
+    {reason::orphaned_daemon_set_pod, "Pods whose DaemonSet was deleted",
+     "Pods whose DaemonSet was deleted (use --force to override)"},
     {reason::empty_dir, "Pods with local storage",
-     "Pods with local storage (use --delete-emptydir-data to override; their data is lost)"},
+     "Pods with local storage (use --delete-emptydir-data to override; their data will be lost)"},
     {reason::unmanaged, "Pods that declare no controller",
-     "Pods that declare no controller (use --force to override; nothing brings them back)"},
-    {reason::single_replica, "Pods that are the only one of their controller",
-     "Pods that are the only one of their controller (scale it up for the time being, or use --single-replica=warn)"},
+     "Pods that declare no controller (use --force to override; they are not created again)"},
+    {reason::single_replica, "Pods that are the single replica of their controller",
+     "Pods that are the single replica of their controller (scale it up during the drain, or use "
+     "--single-replica=warn)"},
     {reason::not_selected, "Pods that the pod selector does not match", ""},
-    {reason::pod_pinned, "Pods that come back to the node whenever they are evicted", ""},
+    {reason::pod_pinned, "Pods that their controller creates on this node again after each eviction", ""},
     {reason::finished, "finished Pods", ""},
-    {reason::terminating_too_long, "Pods that have been terminating for long", ""},
+    {reason::terminating_too_long, "Pods that have been terminating for too long", ""},
     {reason::mirror_pod, "", ""},  // no warning: static pods always stay on their node
 };
 
@@ -75,8 +76,7 @@ std::string cause_of(const PodReport& pod, WallTime now) {
     return fmt::format("was evicted {} ago", format_duration(now - *pod.evicted_at));
   const std::string since =
       pod.evicted_at ? fmt::format("was evicted {} ago and has", format_duration(now - *pod.evicted_at)) : "has";
-  return fmt::format("{} not vanished; 'kubectl -n {} describe pod {}' may show what holds it", since, pod.ns,
-                     pod.name);
+  return fmt::format("{} not been deleted; 'kubectl -n {} describe pod {}' may show why", since, pod.ns, pod.name);
 }
 
 // Appends one line per pod that is left. Its diagnoses replace its state, because they explain more. Below follow pods
@@ -122,12 +122,11 @@ void add_cordon_state(std::vector<std::string>& lines, const Report& report, con
   if (wording.dry_run != DryRunMode::none) return;
   if (!report.cordon.known)
     lines.push_back(
-        fmt::format("whether node/{0} is cordoned now is not known, the server's answer was still out; '{1} uncordon "
-                    "{0}' takes a cordon back",
+        fmt::format("it is unknown whether node/{0} is cordoned now, because the server had not answered yet; '{1} "
+                    "uncordon {0}' uncordons it",
                     report.node, wording.program));
   else if (report.cordon.after)
-    lines.push_back(
-        fmt::format("node/{0} is cordoned; '{1} uncordon {0}' takes that back", report.node, wording.program));
+    lines.push_back(fmt::format("node/{0} is cordoned; '{1} uncordon {0}' uncordons it", report.node, wording.program));
 }
 
 std::string volumes_detached(const Report& report) {
@@ -170,16 +169,17 @@ Summary refused(const Report& report) {
   Summary result;
   if (!report.fits.empty()) {
     result.errors.push_back(fmt::format(
-        "error: node/{} was not drained, and nothing was touched: not all of its pods {} elsewhere "
-        "(--check-fit=warn goes on all the same)",
+        "error: node/{} was not drained, and nothing was changed: not all of its pods {} elsewhere (--check-fit=warn "
+        "continues anyway)",
         report.node, placement::count(report.fits, placement::Fit::does_not_fit) != 0 ? "fit" : "are known to fit"));
     for (const placement::PodFit& fit : report.fits)
       if (fit.fit != placement::Fit::fits)
         result.errors.push_back(fmt::format("  {} {}", fit.pod, printable(placement::clause(fit))));
     return result;
   }
-  result.errors.push_back(fmt::format("error: node/{} was not drained, and nothing was touched: policy keeps {} on it",
-                                      report.node, count_of(count(report, PodOutcome::refused), "pod")));
+  result.errors.push_back(
+      fmt::format("error: node/{} was not drained, and nothing was changed: policy does not allow the eviction of {}",
+                  report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
     const std::string known = refusal_of(reason);
     result.errors.push_back(fmt::format("  {}: {}", known.empty() ? reason : known, joined(keys, ", ")));
@@ -244,7 +244,7 @@ Summary summary(const Report& report, const Wording& wording) {
                          format_duration(report.finished_at - report.started_at));
       break;
     case Outcome::cancelled: what = "was not drained: interrupted"; break;
-    case Outcome::node_gone: what = "was not drained: the node is gone"; break;
+    case Outcome::node_gone: what = "was not drained: the node was deleted"; break;
     default: break;
   }
   std::string message = report.outcome == Outcome::cancelled ? "" : printable(report.message);

@@ -14,7 +14,7 @@ using drain::PodReport;
 // Completes the sentence "pod … is". Some messages of the drain already do that ("blocked by …", "held by …"); others
 // follow "waiting: ".
 std::string why_it_waits(const PodReport& pod) {
-  for (const char* beginning : {"blocked by ", "selected by ", "held by ", "protected by "})
+  for (const char* beginning : {"blocked by ", "selected by ", "kept by ", "protected by "})
     if (pod.message.starts_with(beginning)) return because(pod);
   return "waiting: " + because(pod);
 }
@@ -37,7 +37,7 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
     case EventType::vanished: return vanished_line(pod, wording);
     case EventType::terminating: return fmt::format("pod {} is terminating", pod.key());
     case EventType::left: return fmt::format("pod {} stays: {}", pod.key(), because(pod));
-    case EventType::late_pod: return fmt::format("pod {} has come to the node meanwhile", pod.key());
+    case EventType::late_pod: return fmt::format("pod {} was created on the node during the drain", pod.key());
     default: return std::nullopt;
   }
 }
@@ -47,7 +47,7 @@ std::optional<std::string> volume_line(const drain::Event& event) {
   if (event.type == EventType::volume_reattach) return reattach_line(*event.volume);
   if (event.type == EventType::volume_detached) return event.volume->text() + " detached";
   if (event.volume->outcome != drain::VolumeOutcome::detaching)
-    return event.volume->text() + " is no longer waited for";
+    return event.volume->text() + " is not waited for any more";
   return fmt::format("{} is still attached: {}", event.volume->text(), printable(event.volume->message));
 }
 
@@ -80,14 +80,15 @@ std::string because(const PodReport& pod) {
 std::string reattach_line(const drain::VolumeReport& volume) {
   switch (volume.reattach) {
     case drain::Reattach::waiting:
-      return fmt::format("{} is detached, waiting for another node to have it: {}", volume.text(),
+      return fmt::format("{} is detached, waiting until another node has attached it: {}", volume.text(),
                          printable(volume.message));
     case drain::Reattach::attached: return fmt::format("{} is attached to node {}", volume.text(), volume.attached_to);
     case drain::Reattach::late: return fmt::format("Warning: {}: {}", volume.text(), printable(volume.message));
     case drain::Reattach::unclaimed:
     case drain::Reattach::none: break;
   }
-  return fmt::format("{} is not waited for elsewhere: {}", volume.text(), printable(volume.message));
+  return fmt::format("{} is not attached elsewhere, and the drain does not wait for it: {}", volume.text(),
+                     printable(volume.message));
 }
 
 bool is_line_of_kubectl(drain::EventType type) {

@@ -127,13 +127,13 @@ std::string contradiction(const Settings& settings) {
   const auto timeout = settings.drain.timeout;
   if (settings.settle_given && timeout && *timeout <= settings.drain.settle)
     return fmt::format(
-        "--timeout={} is over before --settle={}, so that not even an empty node would be drained; raise "
-        "--timeout above --settle, or give --settle=0",
+        "--timeout={} is not longer than --settle={}, so not even an empty node could be drained; raise --timeout "
+        "above --settle, or use --settle=0",
         format_duration(*timeout), format_duration(settings.drain.settle));
   const bool looks_at_volumes =
       settings.drain.volumes != VolumeWait::off || settings.drain.volume_turns != VolumeWait::off;
   if (settings.drain.reattach_limit == Duration::zero() || looks_at_volumes) return {};
-  return "--reattach-limit does nothing by itself: add --wait-volumes, --serialize-volumes, or both";
+  return "--reattach-limit has no effect alone: add --wait-volumes, --serialize-volumes, or both";
 }
 
 // The grammar of the command line: connection flags, a command, and then the flags and words of that command.
@@ -163,7 +163,7 @@ class Grammar {
     Settings settings;
     if (problem.empty()) {
       problem = program_.words(words);
-      if (!problem.empty()) problem += " (only connection flags stand before the command)";
+      if (!problem.empty()) problem += " (only connection flags may precede the command)";
     }
     if (problem.empty() && !words.empty()) problem = unknown_command(words.front());
     if (problem.empty()) problem = given->words(words);

@@ -23,7 +23,7 @@ using Apply = std::function<std::string(Settings&, const std::string&)>;
 inline Apply boolean(std::function<void(Settings&, bool)> set) {
   return [set = std::move(set)](Settings& settings, const std::string& text) -> std::string {
     const auto value = parse_bool(text);
-    if (!value) return "it is true or false";
+    if (!value) return "it must be true or false";
     set(settings, *value);
     return {};
   };

@@ -20,7 +20,7 @@ std::string take_node(Settings& settings, const std::string& word) {
     name = word.substr(slash + 1);
   }
   if (name.empty() || name.find('/') != std::string::npos)
-    return fmt::format("\"{}\" is no node name: write NAME or node/NAME", word);
+    return fmt::format("\"{}\" is not a node name: write NAME or node/NAME", word);
   if (std::find(settings.nodes.begin(), settings.nodes.end(), name) == settings.nodes.end())
     settings.nodes.push_back(name);
   return {};
@@ -41,7 +41,7 @@ std::string take_nodes(Settings& settings, const std::vector<std::string>& words
 std::string need_nodes(const Settings& settings) {
   if (!settings.nodes.empty() || !settings.selector.empty()) return {};
   if (settings.selects)
-    return "you must provide one or more resources: the --selector is empty; name nodes, or the labels they have";
+    return "you must provide one or more resources: the --selector is empty; name nodes, or select them by label";
   const bool of_kubectl = settings.command == Command::drain || settings.command == Command::cordon ||
                           settings.command == Command::uncordon;
   return (of_kubectl ? fmt::format("USAGE: {} NODE [flags]; ", to_string(settings.command)) : "") +
@@ -49,7 +49,7 @@ std::string need_nodes(const Settings& settings) {
 }
 
 std::string needs_all(const std::string& flag) {
-  return flag + " is about the agents of a fleet: add --all to rehearse their update, or leave it out";
+  return flag + " applies to the agents of a fleet: add --all to rehearse their update, or remove it";
 }
 
 // For `rehearse`: returns an error message unless the target is either nodes or --all and the flags fit it.
@@ -63,13 +63,14 @@ std::string need_nodes_or_all(const Settings& settings) {
     return problem.empty() ? problem : problem + ", or rehearse the update of the whole fleet with --all";
   }
   if (!settings.nodes.empty() || !settings.selector.empty())
-    return "--all is about every node: name no nodes and give no --selector, or leave --all out to rehearse their "
+    return "--all rehearses every node: remove the node names and --selector, or remove --all to rehearse single "
            "drains";
   if (!rehearse.drain_flags.empty())
     return fmt::format(
-        "--{} is about a single drain: with --all the agents drain as their configuration says{}; write it there and "
-        "name the file with --config",
-        rehearse.drain_flags.front(), rehearse.drain_flags.front() == "timeout" ? ", where it is drain-deadline" : "");
+        "--{} applies to a single drain: with --all the agents drain according to their configuration{}; set it there "
+        "and name the file with --config",
+        rehearse.drain_flags.front(),
+        rehearse.drain_flags.front() == "timeout" ? ", where the option is drain-deadline" : "");
   return {};
 }
 
@@ -78,7 +79,7 @@ std::string need_one_target(const Settings& settings) {
   const bool nodes = !settings.nodes.empty() || !settings.selector.empty();
   const int given = (nodes ? 1 : 0) + (settings.people.pool.empty() ? 0 : 1) + (settings.people.all ? 1 : 0);
   if (given == 1) return {};
-  return given == 0 ? "nothing is given: name nodes, select them with -l, or write --pool POOL or --all"
+  return given == 0 ? "no target is given: name nodes, select them with -l, or use --pool POOL or --all"
                     : "nodes, --pool and --all exclude each other: run the command once for each";
 }
 
@@ -96,7 +97,7 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
   switch (settings.command) {
     case Command::agent:
       return words.empty() ? std::string()
-                           : fmt::format("agent takes no arguments, but was given \"{}\": its node is --node-name",
+                           : fmt::format("agent takes no arguments, but got \"{}\": set its node with --node-name",
                                          words.front());
     case Command::version: return words.empty() ? "" : "version takes no arguments";
     case Command::completion: return shell_problem(words);
@@ -108,7 +109,7 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
   switch (settings.command) {
     case Command::status: return {};  // no node given: all nodes
     case Command::explain:
-      return settings.nodes.size() == 1 ? "" : "explain takes one node: `haulout status` shows them all";
+      return settings.nodes.size() == 1 ? "" : "explain takes one node: `haulout status` shows all nodes";
     case Command::pause:
     case Command::resume: return need_one_target(settings);
     case Command::rehearse: return need_nodes_or_all(settings);

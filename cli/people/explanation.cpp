@@ -27,13 +27,14 @@ std::string cordon_text(const k8s::Node& node) {
     case drain::CordonOwner::haulout: {
       const std::string when = k8s::format_time(mark->at);
       if (mark->by == agent::cordoned_by) return "by the agent, " + when;
-      return fmt::format("by {} with Haulout's commands, {}; the agent leaves it", printable(mark->by), when);
+      return fmt::format("by {} with Haulout's commands, {}; the agent does not uncordon it", printable(mark->by),
+                         when);
     }
     case drain::CordonOwner::other: break;
   }
-  return node.unschedulable_manager.empty()
-             ? "by somebody else; Haulout leaves it"
-             : fmt::format("by somebody else ({}); Haulout leaves it", printable(node.unschedulable_manager));
+  return node.unschedulable_manager.empty() ? "by another client; Haulout does not uncordon it"
+                                            : fmt::format("by another client ({}); Haulout does not uncordon it",
+                                                          printable(node.unschedulable_manager));
 }
 
 GateView pause_gate(std::string name, const std::string& whom, const std::optional<agent::Pause>& pause, WallTime now) {
@@ -57,53 +58,54 @@ GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) 
     if (key.starts_with(prefix) && in_force(agent::parse_pause_json(key, value), now))
       paused.push_back(printable(key.substr(prefix.size())));
   if (paused.empty()) return {"pause-pool", GateState::open, "no pool is paused"};
-  return {"pause-pool", GateState::unknown,
-          fmt::format("paused: {}; whether this node is in one of them, its agent knows", joined(paused, ", "))};
+  return {
+      "pause-pool", GateState::unknown,
+      fmt::format("paused: {}; only the agent knows whether this node is in one of these pools", joined(paused, ", "))};
 }
 
 GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) {
   if (!record || !record->not_before || *record->not_before <= now)
-    return {"backoff", GateState::open, "no attempt has come to nothing lately"};
-  return {"backoff", GateState::closed,
-          fmt::format("{} came to nothing, the last one: {}; the next one begins at {}",
-                      count_of(record->failures, "attempt"), printable(record->cause_message),
-                      k8s::format_time(*record->not_before))};
+    return {"backoff", GateState::open, "no recent attempt has failed"};
+  return {
+      "backoff", GateState::closed,
+      fmt::format("{} failed, the last one with: {}; the next attempt is at {}", count_of(record->failures, "attempt"),
+                  printable(record->cause_message), k8s::format_time(*record->not_before))};
 }
 
 GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
-  if (fleet.turns_problem) return {"turn", GateState::unknown, "turns cannot be seen: " + *fleet.turns_problem};
-  if (!node.turn.empty()) return {"turn", GateState::open, "this node holds " + node.turn};
+  if (fleet.turns_problem) return {"slot", GateState::unknown, "slots cannot be read: " + *fleet.turns_problem};
+  if (!node.turn.empty()) return {"slot", GateState::open, "this node holds " + node.turn};
   std::vector<std::string> held;
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
-  const std::string message = held.empty() ? "no turn is held as a Lease" : "held: " + joined(held, ", ");
-  if (node.reason == reason::waiting_for_slot) return {"turn", GateState::closed, node.message + " (" + message + ")"};
+  const std::string message = held.empty() ? "no slot is held" : "held: " + joined(held, ", ");
+  if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
   // Only the agent has the value of max-unavailable.
-  return {"turn", GateState::unknown,
+  return {"slot", GateState::unknown,
           message +
-              "; its agent asks for one when it is due, and other nodes that are not Ready or that people have "
-              "cordoned count against max-unavailable, too"};
+              "; its agent requests one when it needs it, and nodes that are not Ready or cordoned by a person count "
+              "against max-unavailable, too"};
 }
 
 // The gates that only the agent can judge, because they are in its configuration: maintenance windows, blocking pods,
 // alerts, the reboot limit, hooks.
 GateView agent_gate(const NodeView& node) {
-  constexpr std::string_view scope = "windows, blockers and the reboot brake are its agent's";
-  if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, and none has reported", scope)};
+  constexpr std::string_view scope = "the agent evaluates windows, blocking pods, alerts and the reboot limit";
+  if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, but no agent has reported", scope)};
   const bool elsewhere = node.reason == reason::paused || node.reason == reason::backing_off;
   if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
     return {"agent", GateState::closed, fmt::format("{}: {}", node.reason, node.message)};
   if (in_state(node, agent::State::idle) || in_state(node, agent::State::unknown))
-    return {"agent", GateState::unknown, fmt::format("{}; it judges them when a reboot is needed", scope)};
-  return {"agent", GateState::open, fmt::format("{}; it reports none that is closed", scope)};
+    return {"agent", GateState::unknown, fmt::format("{} when a reboot is needed", scope)};
+  return {"agent", GateState::open, fmt::format("{}, and reports no closed gate", scope)};
 }
 
 std::vector<GateView> gates_of(const Explanation& about, const FleetFacts& fleet) {
   std::vector<GateView> gates{pause_gate("pause-node", "this node", about.node.pause, about.at)};
   if (fleet.entries_problem) {
     for (const char* name : {"pause-pool", "pause-cluster"})
-      gates.push_back({name, GateState::unknown, "pauses cannot be seen: " + *fleet.entries_problem});
+      gates.push_back({name, GateState::unknown, "pauses cannot be read: " + *fleet.entries_problem});
   } else {
     gates.push_back(pool_gate(about.node, fleet, about.at));
     gates.push_back(pause_gate("pause-cluster", "the cluster", entry_pause(fleet, agent::pause_key()), about.at));
@@ -123,13 +125,13 @@ std::string said(const NodeView& node) {
 
 void why_idle(const NodeView& node, std::vector<std::string>& why) {
   if (node.requested)
-    why.emplace_back("a reboot is requested, and its agent has not taken that up yet");
+    why.emplace_back("a reboot was requested, but the agent has not read the request yet");
   else if (node.reboot_required == "true")
     why.push_back(said(node));
   else if (node.reboot_required == "false")
-    why.emplace_back("there is nothing to do: no reboot is needed");
+    why.emplace_back("no reboot is needed");
   else
-    why.push_back("whether a reboot is needed is not known" + (node.message.empty() ? "" : ": " + node.message));
+    why.push_back("it is unknown whether a reboot is needed" + (node.message.empty() ? "" : ": " + node.message));
 }
 
 void why_pods(const std::vector<PodView>& pods, bool now_draining, std::vector<std::string>& why) {
@@ -141,13 +143,13 @@ void why_pods(const std::vector<PodView>& pods, bool now_draining, std::vector<s
   const std::size_t more = held.size() > shown ? held.size() - shown : 0;
   const std::string count = count_of(held.size(), "pod");
   held.resize(held.size() - more);
-  const char* verb = !now_draining ? "would hold" : held.size() + more == 1 ? "holds" : "hold";
-  why.push_back(fmt::format("{} {} a drain up: {}{}", count, verb, joined(held, ", "),
+  const char* verb = !now_draining ? "would block" : held.size() + more == 1 ? "holds" : "hold";
+  why.push_back(fmt::format("{} {} a drain: {}{}", count, verb, joined(held, ", "),
                             more == 0 ? "" : fmt::format(" and {} more", more)));
 }
 
 std::string why_not_ready(const Explanation& about) {
-  std::string why = "the node is not Ready, so what stands here may be old";
+  std::string why = "the node is not Ready, so this information may be old";
   const bool matters =
       std::any_of(about.pods.begin(), about.pods.end(), [](const PodView& pod) { return pod.fate != PodFate::stay; });
   if (!matters) return why;
@@ -169,7 +171,7 @@ std::vector<std::string> why_not_now(const Explanation& about) {
   const bool comes = in_state(node, agent::State::pending) || in_state(node, agent::State::waiting) || node.requested;
   if (comes)
     for (const GateView& gate : about.gates)
-      if (gate.state == GateState::closed && gate.name != "agent" && gate.name != "turn") why.push_back(gate.message);
+      if (gate.state == GateState::closed && gate.name != "agent" && gate.name != "slot") why.push_back(gate.message);
   const bool draining = in_state(node, agent::State::draining);
   if (comes || draining) why_pods(about.pods, draining, why);
   return why;
@@ -229,8 +231,8 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
                                             [](const PodView& pod) { return pod.reason == reason::blocked_by_budget; });
   if (at_closed_budget)
     about.not_known.emplace_back(
-        "whether a webhook is asked about evictions here and has pods moved because they are asked to leave, although "
-        "their budget is closed: only an eviction request tells");
+        "whether an admission webhook would move a pod whose budget is exhausted: only an eviction request can show "
+        "this");
   about.why = why_not_now(about);
   return about;
 }

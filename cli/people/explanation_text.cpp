@@ -93,7 +93,7 @@ std::string pods_head(const std::vector<PodView>& pods) {
   std::vector<std::string> parts;
   parts.reserve(counts.size());
   for (const auto& [fate, count] : counts) parts.push_back(fmt::format("{} {}", count, to_string(fate)));
-  return "Pods (if its agent drained it now, by the default policy and in this order" +
+  return "Pods (if the agent drained the node now, with the default policy and in this order" +
          (parts.empty() ? "): none" : "; " + joined(parts, ", ") + "):");
 }
 
@@ -120,15 +120,16 @@ void add_fits(Lines& lines, const Explanation& about) {
     if (pod.fit)
       rows.push_back({pod.key, std::string(to_string(pod.fit->fit)), or_none(pod.fit->node),
                       or_none(joined(pod.fit->plugins, ",")), printable(pod.fit->message)});
-  lines.emplace_back(rows.size() == 1 ? "Fit elsewhere: no pod leaves that would come back"
-                                      : "Fit elsewhere (the largest first, copies of the pods as they are):");
+  lines.emplace_back(rows.size() == 1
+                         ? "Fit elsewhere: no evicted pod would be created again"
+                         : "Fit elsewhere (largest pods first; assumes replacements like the present pods):");
   if (rows.size() > 1) add_table(lines, rows);
 }
 
 void add_pods(Lines& lines, const Explanation& about) {
   lines.emplace_back();
   if (about.pods_problem) {
-    lines.push_back("Pods: they cannot be seen: " + *about.pods_problem);
+    lines.push_back("Pods: cannot be read: " + *about.pods_problem);
     return;
   }
   lines.push_back(pods_head(about.pods));
@@ -142,8 +143,7 @@ void add_pods(Lines& lines, const Explanation& about) {
 void add_budgets(Lines& lines, const Explanation& about) {
   if (about.budgets_problem) {
     lines.emplace_back();
-    lines.push_back("Budgets: they cannot be seen, so pods may be blocked that do not look it: " +
-                    *about.budgets_problem);
+    lines.push_back("Budgets: cannot be read, so more pods may be blocked than shown: " + *about.budgets_problem);
   }
   if (about.budgets.empty()) return;
   lines.emplace_back();
@@ -166,7 +166,7 @@ void add_findings(Lines& lines, const Explanation& about) {
   }
   if (about.not_known.empty()) return;
   lines.emplace_back();
-  lines.emplace_back("Not known:");
+  lines.emplace_back("Unknown:");
   for (const std::string& problem : about.not_known) lines.push_back("  - " + problem);
 }
 

@@ -106,9 +106,8 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
 
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now) {
   return fmt::format(
-      "its namespace {} is being deleted and takes the pod with it; until then nothing is evicted from "
-      "it{}",
-      ns.name, stuck(ns, now) ? " [NamespaceStuckTerminating]" : "");
+      "its namespace {} is being deleted, and the pod with it; until then the server evicts no pod of it{}", ns.name,
+      stuck(ns, now) ? " [NamespaceStuckTerminating]" : "");
 }
 
 std::vector<DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now) {

@@ -23,7 +23,7 @@ std::string bucket(const NodeView& node) {
   if (waits(node)) return "waiting";
   if (is_under_way(node.state) || degraded(node)) return node.state;
   if (node.state == to_string(agent::State::idle) && node.reboot_required == "false") return "up to date";
-  if (node.state == to_string(agent::State::idle) && node.reboot_required == "true") return "held back";
+  if (node.state == to_string(agent::State::idle) && node.reboot_required == "true") return "blocked";
   return "unknown";
 }
 
@@ -42,15 +42,15 @@ std::string for_so_long(const NodeView& node, WallTime now) {
 
 std::string degraded_line(const NodeView& node, WallTime now) {
   std::string line = fmt::format("{} is degraded{}{}", node.name, in_brackets(node.reason), for_so_long(node, now));
-  if (!node.turn.empty()) line += fmt::format(" and keeps turn {}", node.turn);
+  if (!node.turn.empty()) line += fmt::format(" and keeps slot {}", node.turn);
   return with_message(std::move(line), node, now);
 }
 
 std::string holder_line(const NodeView& node, WallTime now) {
   // The agent's message is older than its slot.
   if (node.state == to_string(agent::State::waiting))
-    return fmt::format("{} has taken turn {} and is making sure of it", node.name, node.turn);
-  return with_message(fmt::format("{} holds turn {}, {}{}{}", node.name, node.turn, node.state,
+    return fmt::format("{} has taken slot {} and is confirming it", node.name, node.turn);
+  return with_message(fmt::format("{} holds slot {}, {}{}{}", node.name, node.turn, node.state,
                                   in_brackets(node.reason), for_so_long(node, now)),
                       node, now);
 }
@@ -78,7 +78,7 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
     const bool known = std::any_of(fleet.nodes.begin(), fleet.nodes.end(),
                                    [&](const NodeView& node) { return agent::held_by(turn, {node.name, node.uid}); });
     if (!known)
-      lines.push_back(fmt::format("turn {} is held by {}, and no node is that one", turn.name, printable(turn.holder)));
+      lines.push_back(fmt::format("slot {} is held by {}, but no such node exists", turn.name, printable(turn.holder)));
   }
   return lines;
 }
@@ -94,11 +94,10 @@ std::vector<std::string> several_turns(const FleetFacts& facts) {
     constexpr std::size_t shown = 5;
     const std::vector<std::string> named(turns.begin(),
                                          turns.begin() + static_cast<std::ptrdiff_t>(std::min(shown, turns.size())));
-    lines.push_back(
-        fmt::format("{} holds {} turns, and needs one: {}{}; see what its agent does, and delete those "
-                    "Leases that it does not need",
-                    printable(key.first.substr(0, key.first.find('/'))), turns.size(), joined(named, ", "),
-                    turns.size() > shown ? fmt::format(" and {} more", turns.size() - shown) : ""));
+    lines.push_back(fmt::format(
+        "{} holds {} slots, but needs one: {}{}; check its agent, and delete the Leases that it does not need",
+        printable(key.first.substr(0, key.first.find('/'))), turns.size(), joined(named, ", "),
+        turns.size() > shown ? fmt::format(" and {} more", turns.size() - shown) : ""));
   }
   return lines;
 }
@@ -117,7 +116,7 @@ Fleet fleet_of(const std::vector<k8s::Node>& nodes, FleetFacts facts, bool whole
 }
 
 std::vector<Count> counts(const std::vector<NodeView>& nodes) {
-  std::vector<Count> all{{"up to date"}, {"held back"}, {"waiting"}};
+  std::vector<Count> all{{"up to date"}, {"blocked"}, {"waiting"}};
   for (const agent::State state : agent::all_states)
     if (duties_of(state).turn == agent::Duty::yes) all.push_back({std::string(to_string(state))});
   for (const char* what : {"degraded", "unknown", "without an agent"}) all.push_back({what});
@@ -168,13 +167,13 @@ std::vector<std::string> hold_lines(const Fleet& fleet, WallTime now) {
     const bool holds = !node.turn.empty() && (somebody_waits || !node.reason.empty());
     if (holds) lines.push_back(holder_line(node, now));
     holders_told |= holds;
-    if (!holds && node.overdue) lines.push_back(with_message(node.name + " is silent", node, now));
+    if (!holds && node.overdue) lines.push_back(with_message(node.name + " does not report", node, now));
   }
   for (std::string& line : stray_turns(fleet)) lines.push_back(std::move(line));
   for (std::string& line : several_turns(fleet.facts)) lines.push_back(std::move(line));
   for (std::string& line : waiting_lines(fleet.nodes, holders_told, now)) lines.push_back(std::move(line));
-  if (fleet.facts.turns_problem) lines.push_back("who holds the turns cannot be seen: " + *fleet.facts.turns_problem);
-  if (fleet.facts.entries_problem) lines.push_back("pauses cannot be seen: " + *fleet.facts.entries_problem);
+  if (fleet.facts.turns_problem) lines.push_back("holders of slots cannot be read: " + *fleet.facts.turns_problem);
+  if (fleet.facts.entries_problem) lines.push_back("pauses cannot be read: " + *fleet.facts.entries_problem);
   return lines;
 }
 

@@ -120,8 +120,8 @@ std::string state_text(const NodeView& node) {
 std::string message_text(const NodeView& node, WallTime now) {
   if (!node.agent) return node.pause ? describe(*node.pause) : "no agent has reported on this node";
   if (node.overdue)
-    return fmt::format("its agent should have gone on {} ago: does it run? It said: {}", age_text(*node.overdue, now),
-                       node.message.empty() ? "nothing" : node.message);
+    return fmt::format("the agent is overdue by {}; check that it runs. Its last message: {}",
+                       age_text(*node.overdue, now), node.message.empty() ? "nothing" : node.message);
   if (!node.message.empty()) return node.message;
   return node.pause ? describe(*node.pause) : "";
 }

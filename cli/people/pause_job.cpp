@@ -48,7 +48,7 @@ Result<agent::Pause> PauseJob::wanted() const {
   else  // a pause is written in whole seconds; it must not be shorter than requested
     pause.until = std::chrono::ceil<std::chrono::seconds>(now + std::get<Duration>(*asked.until));
   if (*pause.until <= now)
-    return Error(Errc::invalid, fmt::format("--until {} is over already: it is {} now", k8s::format_time(*pause.until),
+    return Error(Errc::invalid, fmt::format("--until {} is in the past: it is {} now", k8s::format_time(*pause.until),
                                             k8s::format_time(now)));
   return pause;
 }
@@ -76,7 +76,7 @@ asio::awaitable<void> PauseJob::run() {
   if (done) co_return;
   const bool no_namespace = k8s::is_gone(done.error());
   failed(std::move(done).error().with_context(fmt::format("ConfigMap {}/{}", ns, config_map_name)));
-  if (no_namespace) tools_.console.warn("Haulout is installed in another namespace? Name it with -n");
+  if (no_namespace) tools_.console.warn("if Haulout is installed in another namespace, name it with -n");
 }
 
 Task<> PauseJob::act_on_key() {
@@ -103,10 +103,10 @@ Task<> PauseJob::act(std::string node) {
   if (pause_) {
     if (state.empty())
       tools_.console.warn(
-          fmt::format("Warning: no agent has reported on node/{} yet; the pause holds once one does", node));
+          fmt::format("Warning: no agent has reported on node/{} yet; the pause takes effect when one does", node));
     else if (is_under_way(state))
       tools_.console.warn(fmt::format(
-          "Warning: the update of node/{} is under way (state {}); the pause may come too late for it", node, state));
+          "Warning: node/{} is already being updated (state {}); the pause may be too late for it", node, state));
     co_return Result<>();
   }
   // A failure is ignored: a user who may resume a node need not have the right to read the ConfigMap.

@@ -71,7 +71,7 @@ asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAtt
         asked_.held.contains(attachment.name) && !attachment.deleting() && attachment.detach_error.empty();
     if (well) continue;
     auto claim = co_await claim_of(attachment.persistent_volume);
-    if (!claim) co_return not_known("whose volumes are attached to it", claim.error());
+    if (!claim) co_return not_known("which pods use the volumes that are attached to it", claim.error());
     asked_.volumes.push_back({std::move(attachment), *std::move(claim)});
   }
 }
@@ -81,12 +81,12 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
   for (const k8s::Pod& pod : leaving_) {
     if (pod.claims.empty() || ++pods > most_pods) continue;
     auto local = co_await drain::local_volume_of(client_, pod, drain::hostname_of(facts_.node), deadline_);
-    if (!local) co_return not_known("whether volumes exist on this node only", local.error());
+    if (!local) co_return not_known("whether volumes exist only on this node", local.error());
     if (*local) asked_.local_volumes.emplace(pod.uid, **std::move(local));
   }
   if (pods > most_pods)
     asked_.problems.push_back(
-        fmt::format("whether volumes exist on this node only: asked for {} of {} pods with claims", most_pods, pods));
+        fmt::format("whether volumes exist only on this node: read for {} of {} pods with claims", most_pods, pods));
 }
 
 // Looks up the top controller of the pod. Nothing if only the Scale subresource of its kind shows the replicas.
@@ -100,7 +100,7 @@ Task<std::optional<drain::Controller>> Questions::controller_of(k8s::Pod pod) {
 }
 
 asio::awaitable<void> Questions::ask_for_controllers() {
-  constexpr const char* what = "whether pods are the only ones of their controllers";
+  constexpr const char* what = "whether pods are single replicas of their controllers";
   std::set<std::string> owners;
   for (const k8s::Pod& pod : leaving_) {
     if (!drain::ControllerBook::guarded(pod) || !owners.insert(pod.controller->uid).second) continue;
@@ -110,7 +110,7 @@ asio::awaitable<void> Questions::ask_for_controllers() {
     if (*controller) asked_.controllers.emplace(pod.controller->uid, **std::move(controller));
   }
   if (owners.size() > most_controllers)
-    asked_.problems.push_back(fmt::format("{}: asked for {} of {}", what, most_controllers, owners.size()));
+    asked_.problems.push_back(fmt::format("{}: read for {} of {}", what, most_controllers, owners.size()));
 }
 
 }  // namespace haulout::cli

@@ -173,7 +173,7 @@ void StatusJob::name_missing() {
                                    [&](const auto& entry) { return entry.second.name == name; });
     if (there) continue;
     exit_code_ = std::max(exit_code_, agent::exit_not_done);
-    tools_.console.warn(fmt::format("node/{} does not exist; it is shown when it comes", printable(name)));
+    tools_.console.warn(fmt::format("node/{} does not exist; it is shown when it is created", printable(name)));
   }
 }
 

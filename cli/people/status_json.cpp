@@ -60,7 +60,7 @@ Json node_json(const NodeView& node) {
           {"cordonedByOthers", node.foreign_cordon},
           {"pause", pause_json(node.pause)},
           {"pool", text_or_null(node.pool)},
-          {"turn", text_or_null(node.turn)},
+          {"slot", text_or_null(node.turn)},
           {"fromVersion", text_or_null(node.from)},
           {"toVersion", text_or_null(node.to)},
           {"osImage", text_or_null(node.os_image)},

@@ -19,7 +19,8 @@ bool is_about(const Error& error, const agent::RequestInfo& denied) {
 std::string way_out(const Error& error) {
   switch (error.code()) {
     case Errc::dns: return "check the server's name in the kubeconfig ('kubectl config view --minify') and your DNS";
-    case Errc::unreachable: return "check that the API server runs, and its address ('kubectl config view --minify')";
+    case Errc::unreachable:
+      return "check that the API server runs, and check its address ('kubectl config view --minify')";
     case Errc::timeout: return "the API server is slow or unreachable; a firewall may be in between";
     case Errc::tls:
       return "the certificate must be signed by the kubeconfig's certificate-authority and bear the server's name "

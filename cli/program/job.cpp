@@ -24,9 +24,9 @@ Error not_there(std::string message) {
 
 Error missing(const std::vector<std::string>& names) {
   const bool one = names.size() == 1;
-  return not_there(fmt::format(
-      "{} {} {} not exist in this cluster, so nothing was touched ('kubectl get nodes' lists those that do)",
-      one ? "node" : "nodes", joined(names, ", "), one ? "does" : "do"));
+  return not_there(
+      fmt::format("{} {} {} not exist in this cluster, so nothing was changed ('kubectl get nodes' lists the nodes)",
+                  one ? "node" : "nodes", joined(names, ", "), one ? "does" : "do"));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ Task<std::vector<k8s::Node>> named_nodes(Tools tools, std::vector<std::string> n
 
 Error about_node(Error error, const std::string& node) {
   if (!k8s::is_gone(error)) return std::move(error).with_context("node/" + node);
-  return not_there(fmt::format("node {} does not exist in this cluster (kubectl get nodes lists those that do)", node));
+  return not_there(fmt::format("node {} does not exist in this cluster (kubectl get nodes lists the nodes)", node));
 }
 
 Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, TimePoint deadline) {
@@ -78,7 +78,7 @@ Task<std::vector<std::string>> resolve_nodes(Tools tools, Settings settings, Tim
 }
 
 std::string no_match(const std::string& selector) {
-  return fmt::format("no node matches the selector \"{}\"; 'kubectl get nodes --show-labels' shows what there is",
+  return fmt::format("no node matches the selector \"{}\"; 'kubectl get nodes --show-labels' shows the labels",
                      selector);
 }
 

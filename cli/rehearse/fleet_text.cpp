@@ -26,18 +26,18 @@ std::string fate_of(const rehearse::FleetNode& node, const rehearse::FleetRehear
   if (!node.left_out.empty()) return "left out: " + node.left_out;
   const auto turn = turn_of(node);
   if (is_done(node))
-    return fmt::format("updated: its turn came after {}; drained in {}, out of service for {}",
+    return fmt::format("updated: got its slot after {}; drained in {}, unavailable for {}",
                        format_whole_seconds(turn.value_or(rehearsal.began) - rehearsal.began),
                        format_whole_seconds(drained_in(node, rehearsal.ended)),
                        format_whole_seconds(out_of_service(node, rehearsal.ended)));
   switch (node.state) {
-    case agent::State::degraded: return "would stop and wait for a person" + why(node);
+    case agent::State::degraded: return "would be degraded and wait for a person" + why(node);
     case agent::State::unknown:
     case agent::State::idle:
     case agent::State::pending:
     case agent::State::waiting: return "would still wait" + why(node);
     default:
-      return fmt::format("would still be {}, out of service for {}{}", to_string(node.state),
+      return fmt::format("would still be {}, unavailable for {}{}", to_string(node.state),
                          format_whole_seconds(out_of_service(node, rehearsal.ended)), why(node));
   }
 }
@@ -46,23 +46,23 @@ std::string end_of(const rehearse::FleetRehearsal& rehearsal) {
   switch (rehearsal.end) {
     case rehearse::FleetEnd::over: return {};
     case rehearse::FleetEnd::stuck:
-      return fmt::format("given up: no progress for {}, and nothing was left that time alone would bring about",
+      return fmt::format("stopped: no progress for {}, and no event is pending",
                          format_whole_seconds(rehearsal.given_up_after));
-    case rehearse::FleetEnd::horizon: return "given up: no rehearsal goes further than thirty days";
+    case rehearse::FleetEnd::horizon: return "stopped: a rehearsal ends after thirty days";
   }
   return {};
 }
 
 std::string sum_of(const rehearse::FleetRehearsal& rehearsal) {
   const auto done = static_cast<std::size_t>(std::count_if(rehearsal.nodes.begin(), rehearsal.nodes.end(), is_done));
-  return fmt::format("in all: {} of {} updated in {}; at most {} out of service at a time", done,
+  return fmt::format("in all: {} of {} updated in {}; at most {} unavailable at a time", done,
                      count_of(rehearsal.nodes.size(), "node"), format_whole_seconds(rehearsal.ended - rehearsal.began),
                      count_of(rehearsal.most_out, "node"));
 }
 
 void add_not_weighed(std::vector<std::string>& lines, const std::vector<std::string>& pods) {
   if (pods.empty()) return;
-  lines.emplace_back("a scheduler may not find the room that is assumed here for:");
+  lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
   for (std::size_t i = 0; i < std::min(pods.size(), most_not_weighed); ++i) lines.push_back("  pod " + pods[i]);
   if (pods.size() > most_not_weighed) lines.push_back(fmt::format("  … and {} more", pods.size() - most_not_weighed));
 }

@@ -32,12 +32,11 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
   const std::string took = format_whole_seconds(report.finished_at - report.started_at);
   switch (report.outcome) {
     case Outcome::drained:
-      return fmt::format("node/{} would be drained in {}: {} would leave, {} would stay", report.node, took,
+      return fmt::format("node/{} would be drained in {}: {} evicted, {} skipped", report.node, took,
                          count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                          count(report, PodOutcome::skipped));
     case Outcome::refused:
-      return fmt::format("node/{} would be refused before anything is touched: {}", report.node,
-                         printable(report.message));
+      return fmt::format("node/{} would be refused before any change: {}", report.node, printable(report.message));
     case Outcome::blocked:
       if (!timeout_given && left_in(report) > 0)
         return fmt::format(
@@ -83,7 +82,7 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
     return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
   });
-  lines.emplace_back("held up, the longest first:");
+  lines.emplace_back("blocked, the longest first:");
   for (std::size_t i = 0; i < std::min(rows.size(), most_waits); ++i)
     lines.push_back(fmt::format("  pod {} for {}: {}", rows[i]->pod, format_whole_seconds(waited(*rows[i], end)),
                                 printable(rows[i]->waits.back().message)));
@@ -92,7 +91,7 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
 
 void add_no_room(std::vector<std::string>& lines, const std::vector<rehearse::NoRoom>& no_room) {
   if (no_room.empty()) return;
-  lines.emplace_back("no room elsewhere:");
+  lines.emplace_back("no capacity on other nodes:");
   for (const rehearse::NoRoom& pod : no_room)
     lines.push_back(
         fmt::format("  pod {} ({}): {}{}", pod.pod, pod.controller, printable(pod.message),
@@ -120,7 +119,7 @@ std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
   add_waits(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);
   if (!rehearsal.not_weighed.empty()) {
-    lines.emplace_back("a scheduler may not find the room that is assumed here for:");
+    lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
     for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
   }
   add_assumed(lines, rehearsal.assumed);

@@ -3,10 +3,10 @@
 
   build_image.py --binary build/release/cli/haulout --version 0.1.0 --output build/image
 
-What is in it: the binary, the shared libraries that it needs and their loader, the certificates of ca-certificates, the
-time zones of tzdata, users root and nobody, the copyright files of all that. No shell, no package manager. All of it
-comes from this machine, which must be Debian, and only as its packages installed it: certificates that were added
-locally stay out.
+The image contains the binary, the shared libraries that it needs and their loader, the certificates of ca-certificates,
+the time zones of tzdata, the users root and nobody, and the copyright files of all these. It contains no shell and no
+package manager. All files come from this machine, which must be Debian, in the form in which its packages installed them.
+Certificates that were added locally are left out.
 
 The same files make the same image, byte for byte: entries are sorted, and every time is SOURCE_DATE_EPOCH (default 0).
 Prints the digest of the image's manifest. Needs the standard library of Python, ldd and dpkg-query.
@@ -27,7 +27,7 @@ import tarfile
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 CERTIFICATES = pathlib.Path("/usr/share/ca-certificates/mozilla")
 ZONEINFO = pathlib.Path("/usr/share/zoneinfo")
-NO_ZONES = {"posix", "right", "localtime", "posixrules"}  # the same zones once more, or this machine's own choice
+NO_ZONES = {"posix", "right", "localtime", "posixrules"}  # duplicates of other zones, or the zone of this machine
 
 TEXTS = {
     "etc/passwd": "root:x:0:0:root:/:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
@@ -35,13 +35,13 @@ TEXTS = {
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
 LINKS = {"lib": "usr/lib", "lib64": "usr/lib64", "var/run": "/run",
-         # where OpenSSL of Debian looks
+         # the paths that Debian's OpenSSL reads
          "usr/lib/ssl/cert.pem": "/etc/ssl/certs/ca-certificates.crt", "usr/lib/ssl/certs": "/etc/ssl/certs"}
-DIRECTORIES = ["dev", "etc/haulout", "host", "proc", "run", "sys", "tmp"]  # what a runtime mounts, it need not make
+DIRECTORIES = ["dev", "etc/haulout", "host", "proc", "run", "sys", "tmp"]  # so that a runtime need not create what it mounts
 
 
 class Problem(Exception):
-    """Something is missing on this machine; the text says what to do."""
+    """A file, package or library is missing on this machine. The text says what to do."""
 
 
 class Tree:
@@ -67,7 +67,7 @@ class Tree:
                     content, entry.mode = self.files[path]
                     if first_with.setdefault((content, entry.mode), path) == path:
                         entry.size = len(content)
-                    else:  # time zones have many names
+                    else:  # a time zone may have several names
                         entry.type, entry.linkname = tarfile.LNKTYPE, first_with[content, entry.mode]
                 elif path in self.links:
                     entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, self.links[path], 0o777
@@ -85,7 +85,7 @@ def output_of(*command):
 
 
 def libraries(binary):
-    """The shared libraries and the loader that a program needs, as this machine's loader finds them."""
+    """Returns the shared libraries and the loader that a program needs, as this machine's loader finds them."""
     found = []
     for line in output_of("ldd", binary).splitlines():
         if "not found" in line:
@@ -97,12 +97,12 @@ def libraries(binary):
 
 
 def place_of(library):
-    """Where it goes: /lib is a link to usr/lib in the image."""
+    """Returns the path in the image, where /lib is a link to usr/lib."""
     return "usr/" + str(library).removeprefix("/usr").lstrip("/")
 
 
 def package_of(path):
-    """dpkg knows a file by the path that its package was built with."""
+    """Returns the Debian package of a file. dpkg knows the file by the path that its package was built with."""
     real = pathlib.Path(os.path.realpath(path))
     for name in (path, real, pathlib.Path(str(real).removeprefix("/usr"))):
         try:
@@ -121,7 +121,7 @@ def add_libraries(tree, binary):
 
 
 def add_certificates(tree):
-    """Each as its package has it; the machine's own bundle holds what its administrator trusts, too."""
+    """Adds the certificates of the package. The bundle of the machine also contains what its administrator trusts."""
     files = sorted(CERTIFICATES.glob("*.crt"))
     if not files:
         raise Problem(f"{CERTIFICATES} is empty: apt-get install ca-certificates")
@@ -157,7 +157,7 @@ def as_json(value):
 
 
 class Layout:
-    """An OCI image layout (image-spec 1.0), file by file."""
+    """Writes an OCI image layout (image-spec 1.0)."""
 
     def __init__(self):
         self.files = {"oci-layout": as_json({"imageLayoutVersion": "1.0.0"})}

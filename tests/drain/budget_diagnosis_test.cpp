@@ -94,11 +94,11 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
       {"not processed", with(counting(0, 0, 0), never_synced), "BudgetNotObserved",
        "has not processed it, and until then no eviction is allowed; see that kube-controller-manager", 60s},
       {"not processed, and says zero", with(zero("0", ""), never_synced), "BudgetNotObserved", "", 60s},
-      {"burnt", with(counting(2, 2, 3), burnt), "BudgetDisruptionPending", "shop/db-0, let go at 2026-11-21T12:00:00Z",
+      {"burnt", with(counting(2, 2, 3), burnt), "BudgetDisruptionPending", "shop/db-0, evicted at 2026-11-21T12:00:00Z",
        25s},
       {"burnt, until when", with(counting(2, 2, 3), burnt), "BudgetDisruptionPending",
        "at 2026-11-21T12:02:00Z at the latest", 25s},
-      {"a replacement is not there", counting(2, 2, 3), "BudgetAwaitsReplacement", "has 2 of 3 pods", 25s},
+      {"a replacement does not exist", counting(2, 2, 3), "BudgetAwaitsReplacement", "has 2 of 3 pods", 25s},
       {"too many under way",
        with(counting(2, 3, 3),
             [](auto& budget) {
@@ -132,7 +132,7 @@ TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {
       {"over time",
        {{"db-0", *entry}},
        "BudgetNotObserved",
-       {"shop/db-0, let go at 2026-11-21T12:00:00Z", "kube-controller-manager runs (kubectl get lease"}},
+       {"shop/db-0, evicted at 2026-11-21T12:00:00Z", "kube-controller-manager runs (kubectl get lease"}},
       {"one of them", {{"db-0", *entry}, {"db-1", *entry + 1min}}, "BudgetDisruptionPending", {"12:03:00Z"}},
       {"one without a time", {{"db-0", *entry}, {"db-1", std::nullopt}}, "BudgetDisruptionPending", {"Wait"}},
   };
@@ -190,8 +190,8 @@ TEST(BudgetDiagnosis, TheWayOutIsOneThatHelps) {
 TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
   auto held = a_pod("web-0");
   const std::string see =
-      "if its controller wants more, see why it creates none (kubectl describe ReplicaSet web-6d4b9 "
-      "-n shop), else scale";
+      "if its controller should have more pods, find out why it creates none (kubectl describe ReplicaSet web-6d4b9 -n "
+      "shop); otherwise scale";
   for (const std::int32_t count : {1, 3}) {
     const auto fact = diagnose_budget({counting(count, count, count), {&held}, early});
     ASSERT_TRUE(fact);
@@ -202,7 +202,7 @@ TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
   EXPECT_THAT(
       diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}, early})
           ->message,
-      AllOf(HasSubstr("can never spare one"), Not(HasSubstr("creates none"))));
+      AllOf(HasSubstr("never allows a disruption"), Not(HasSubstr("creates none"))));
   held.controller.reset();
   EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message, Not(HasSubstr("creates none")));
 }

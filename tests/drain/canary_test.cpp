@@ -39,7 +39,7 @@ TEST_F(BookTest, AReplacementWithoutANodeHoldsForAsLongAsThatLasts) {
   EXPECT_EQ(book->next_due(now + 29s), now + 30s);
   now += 30s;
   EXPECT_EQ(held(pod(1)), "ReplacementUnschedulable");
-  EXPECT_THAT(message, HasSubstr("pod shop/new-0, finds no node: 0/3 nodes are available: 3 Insufficient cpu."));
+  EXPECT_THAT(message, HasSubstr("pod shop/new-0, cannot be scheduled: 0/3 nodes are available: 3 Insufficient cpu."));
   ASSERT_EQ(book->unschedulable(now).size(), 1u);
   EXPECT_EQ(book->unschedulable(now).front().controller->text(), "Deployment shop/web");
   now += 24h;

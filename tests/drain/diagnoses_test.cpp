@@ -85,7 +85,7 @@ TEST_F(DiagnosesTest, FinalizersAreNotBlamedWhileContainersRun) {
   begin();
   pipeline.time_passed(now + 90s);
   ASSERT_THAT(codes(), ElementsAre("PodStuckTerminating"));
-  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("a container that does not end"));
+  EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("a container or its preStop hook does not end"));
   EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("is the kubelet of this node running?"));
   node.ready = false;
   EXPECT_THAT(codes(), ElementsAre("KubeletNotReady")) << "nobody knows whether its containers have ended";
@@ -102,7 +102,7 @@ TEST_F(DiagnosesTest, AStuckPodWhoseContainersHaveEndedIsHeldByItsFinalizers) {
   begin();
   pipeline.time_passed(now + 90s);
   EXPECT_THAT(codes(), ElementsAre("PodFinalizer"));
-  EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("held by its finalizers (example.com/backup)"));
+  EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("kept by its finalizers (example.com/backup)"));
 }
 
 // The server deletes a Pending pod without checking budgets. So the refusal has another cause.
@@ -177,8 +177,8 @@ TEST_F(DiagnosesTest, DoNotDisruptNamesItsAnnotation) {
   begin();
   ASSERT_THAT(codes(), ElementsAre("DoNotDisrupt"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message,
-              AllOf(HasSubstr("karpenter.sh/do-not-disrupt=true"), HasSubstr("of an agent --ignore-do-not-disrupt"),
-                    HasSubstr("without --respect-do-not-disrupt")));
+              AllOf(HasSubstr("karpenter.sh/do-not-disrupt=true"), HasSubstr("agent: --ignore-do-not-disrupt"),
+                    HasSubstr("omit --respect-do-not-disrupt")));
   pod.annotations.clear();
   pipeline.pod_changed(pod, now);
   EXPECT_THAT(codes(), IsEmpty());

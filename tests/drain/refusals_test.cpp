@@ -84,7 +84,7 @@ class WebhookServers : public DiagnosesTest {
 
 TEST_F(WebhookServers, AreNotNamedWhereTheServiceMayNotBeRead) {
   begin();
-  EXPECT_THAT(told(), AllOf(HasSubstr("see that the pods behind its Service run;"), HasSubstr("failurePolicy")));
+  EXPECT_THAT(told(), AllOf(HasSubstr("check that the pods behind its Service run;"), HasSubstr("failurePolicy")));
 }
 
 TEST_F(WebhookServers, HaveLeftThisNodeBeforePodsThatTheyJudge) {
@@ -127,7 +127,7 @@ TEST_F(WebhookServers, OfAServiceThatDoesNotExistOrSelectsNoPods) {
   known.services[behind] = std::nullopt;
   EXPECT_THAT(told(), HasSubstr("its Service hooks/guard does not exist"));
   known.services[behind] = k8s::Service{"hooks", "guard", "u", {}};
-  EXPECT_THAT(told(), AllOf(HasSubstr("what stands behind its Service hooks/guard runs"), Not(HasSubstr("-l "))));
+  EXPECT_THAT(told(), AllOf(HasSubstr("the endpoints of its Service hooks/guard run"), Not(HasSubstr("-l "))));
 }
 
 TEST_F(DiagnosesTest, WhateverElseDeniesIsToldAsWell) {

@@ -132,7 +132,7 @@ func patch(path, body string) Request {
 	return Request{Method: http.MethodPatch, Path: path, Type: mergePatch, Body: body}
 }
 
-// apply is a server-side apply: it makes what is not there. Of the kind in the body, which is JSON without it.
+// apply is a server-side apply: it makes what does not exist. Of the kind in the body, which is JSON without it.
 func apply(path, apiVersion, kind, name, body string) Request {
 	object := map[string]any{}
 	if err := json.Unmarshal([]byte(body), &object); err != nil {

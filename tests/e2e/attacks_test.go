@@ -271,7 +271,7 @@ var kinds = []struct{ path, name, reads string }{
 	{"/api/v1/namespaces/haulout/configmaps", "haulout", "get"},
 	{"/api/v1/namespaces/kube-system/configmaps", "x", ""},
 	{"/api/v1/namespaces/haulout/serviceaccounts", "haulout", ""},
-	{"/api/v1/namespaces/haulout/resourcequotas", "haulout-turns", ""},
+	{"/api/v1/namespaces/haulout/resourcequotas", "haulout-slots", ""},
 	{"/api/v1/namespaces/haulout/limitranges", "x", ""},
 	{"/api/v1/namespaces", "haulout", "get"},
 	{"/api/v1/namespaces/default/services", "kubernetes", "get"},

@@ -235,7 +235,7 @@ func expectPoliciesHold(t *testing.T, in *Installed) {
 		denied("pod of another instance", in.Own,
 			evict(own, eviction(own, `,"deleteOptions":{"preconditions":{"uid":"another"}}`))),
 		denied("act as the own node", in.Own.As(ownNode), patch(nodePath(ownNode), cordon)),
-		denied("evict what is not there without a UID", in.Own, evict(none, eviction(none, ""))),
+		denied("evict what does not exist without a UID", in.Own, evict(none, eviction(none, ""))),
 	})
 	in.tryAll(t, turns(in))
 	in.tryAll(t, fleet(in.Own))

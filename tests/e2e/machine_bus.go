@@ -159,7 +159,7 @@ func (b *hostBus) updateStatus() (checked int64, progress float64, operation, ve
 	return 0, 0, operation, version, 0, nil
 }
 
-// offer puts a version in place for the next boot; an empty one: there is none.
+// offer puts a version installed for the next boot; an empty one: there is none.
 func (b *hostBus) offer(version string) error {
 	b.mu.Lock()
 	b.offered = version

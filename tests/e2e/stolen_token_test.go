@@ -97,11 +97,11 @@ func expectKubeletsFree(t *testing.T, in *Installed) {
 func expectTurnsCounted(t *testing.T, in *Installed) {
 	quotas := in.Client.CoreV1().ResourceQuotas(agentName)
 	limit := func(count string) {
-		_, err := quotas.Patch(t.Context(), "haulout-turns", types.MergePatchType,
+		_, err := quotas.Patch(t.Context(), "haulout-slots", types.MergePatchType,
 			[]byte(`{"spec":{"hard":{"count/leases.coordination.k8s.io":"`+count+`"}}}`), metav1.PatchOptions{})
 		must(t, err)
 		must(t, Until(t.Context(), "the quota is counted anew", func() (bool, error) {
-			quota, err := quotas.Get(t.Context(), "haulout-turns", getOptions)
+			quota, err := quotas.Get(t.Context(), "haulout-slots", getOptions)
 			if err != nil {
 				return false, err
 			}
@@ -109,7 +109,7 @@ func expectTurnsCounted(t *testing.T, in *Installed) {
 			return now.String() == count, nil
 		}))
 	}
-	shipped, err := quotas.Get(t.Context(), "haulout-turns", getOptions)
+	shipped, err := quotas.Get(t.Context(), "haulout-slots", getOptions)
 	must(t, err)
 	most := shipped.Spec.Hard["count/leases.coordination.k8s.io"]
 	limit("2")

@@ -203,7 +203,7 @@ std::string Machine::kubelet_boot_id() const {
 
 Task<agent::MachineStart> Machine::started(TimePoint) {
   on_marks();
-  if (plan_.start_hidden) co_return Error(Errc::unavailable, "/proc/1/stat is not there");
+  if (plan_.start_hidden) co_return Error(Errc::unavailable, "/proc/1/stat does not exist");
   co_return agent::MachineStart{"fake", boots_ + 1};
 }
 

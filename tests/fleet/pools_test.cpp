@@ -50,8 +50,9 @@ TEST_F(PoolsByName, AnotherPoolsCordonAndFailureHoldNobodyUp) {
   after(10min, [&] { db1.want("1.1"); });
   after(20min, [&] {
     EXPECT_EQ(state("web1"), "waiting") << story();
-    EXPECT_THAT(node("web1")["metadata"]["annotations"].value("haulout.dev/message", ""),
-                HasSubstr("at most 1 of pool web may be out at a time, and 1 is: web2 (cordoned with kubectl)"));
+    EXPECT_THAT(
+        node("web1")["metadata"]["annotations"].value("haulout.dev/message", ""),
+        HasSubstr("at most 1 of pool web may be unavailable at a time, and 1 is: web2 (cordoned with kubectl)"));
     expect_updated(db1);
     uncordon("web2");
   });

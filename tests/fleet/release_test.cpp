@@ -184,10 +184,9 @@ TEST_F(ReleaseBy, SlotsOfAnotherKindLeaveRecordAndTurn) {
   stop_in("ready");
   run_for(5min);
   called = "fleetlock";
-  EXPECT_THAT(
-      release().failures,
-      ::testing::ElementsAre("turn lease/haulout/haulout-default-0 was taken with --slots=lease and is not freed: "
-                             "do this again with that instead of --slots=fleetlock"));
+  EXPECT_THAT(release().failures,
+              ::testing::ElementsAre("slot lease/haulout/haulout-default-0 was taken with --slots=lease and is not "
+                                     "released: run this again with that value instead of --slots=fleetlock"));
   EXPECT_EQ(slots_held(), 1u);
   EXPECT_THAT(traces(), Contains("haulout.dev/record"));
   EXPECT_FALSE(unschedulable("n1"));

@@ -202,7 +202,7 @@ TEST_F(Unproved, ANodeThatIsUncordonedBeforeItsRebootGoesBackThoughItsTurnCannot
     EXPECT_TRUE(seen);
     EXPECT_EQ(n1.boots(), 0u);
     EXPECT_EQ(state("n1"), "pending") << story();
-    EXPECT_THAT(message(), HasSubstr("turn cannot be given back"));
+    EXPECT_THAT(message(), HasSubstr("slot cannot be released"));
   });
   run_for(10min);
 }

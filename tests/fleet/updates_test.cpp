@@ -48,7 +48,7 @@ TEST_F(Updates, WhatTheAgentMustPutInPlaceIsInPlaceBeforeAPodLeaves) {
   bool said = false;
   after(3min, [&] {
     said = label("n1", "haulout.dev/reason") == "ApplyingUpdate";
-    EXPECT_EQ(evictions(), 0u) << "no pod leaves for a version that is not there yet";
+    EXPECT_EQ(evictions(), 0u) << "no pod leaves for a version that does not exist yet";
   });
   run_fleet();
   EXPECT_TRUE(said) << story();

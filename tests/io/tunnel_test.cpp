@@ -124,7 +124,7 @@ TEST_F(TunnelTest, WhatAnHttpProxySaysAgainstIt) {
     const char* words;
   };
   for (const Row& row : {Row{"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno",
-                             Errc::unavailable, "wants a user and a password"},
+                             Errc::unavailable, "requires a user and a password"},
                          Row{"HTTP/1.1 403 Forbidden\r\n\r\n", Errc::unavailable, "answered 403"},
                          Row{"HTTP/1.1 502 Bad Gateway\r\n\r\n", Errc::unreachable, "answered 502"},
                          Row{"HTTP/1.1 503 Service Unavailable\r\n\r\n<html>", Errc::unreachable, "answered 503"},
@@ -256,9 +256,9 @@ TEST_F(TunnelTest, WhatSocksSaysAgainstIt) {
     const char* words;
   };
   for (const Row& row :
-       {Row{"\x05\xff"s, "", Errc::unavailable, "wants credentials"},
-        Row{"\x05\x02"s, "", Errc::unavailable, "wants credentials"}, Row{"HT"s, "", Errc::protocol, "no SOCKS5"},
-        Row{"\x05"s, "", Errc::unreachable, "went away"},
+       {Row{"\x05\xff"s, "", Errc::unavailable, "requires another kind of credentials"},
+        Row{"\x05\x02"s, "", Errc::unavailable, "requires another kind of credentials"},
+        Row{"HT"s, "", Errc::protocol, "no SOCKS5"}, Row{"\x05"s, "", Errc::unreachable, "went away"},
         Row{"\x05\x00"s, "\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unavailable, "rules"},
         Row{"\x05\x00"s, "\x05\x04\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unreachable, "host unreachable"},
         Row{"\x05\x00"s, "\x05\x07\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unavailable, "code 7"},

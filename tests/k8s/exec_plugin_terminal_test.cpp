@@ -125,7 +125,8 @@ TEST_F(ExecPluginTest, AtTheEndOfItsTimeItsWordsAreTold) {
   };
   auto credential = run(run_exec_plugin(late, plugin, "", stage));
   ASSERT_FALSE(credential);
-  EXPECT_THAT(credential.error().message(), HasSubstr("did not end within 300 s; it said: open https://login waiting"));
+  EXPECT_THAT(credential.error().message(),
+              HasSubstr("did not finish within 300 s; it said: open https://login waiting"));
   EXPECT_TRUE(seen.text.ends_with("waiting>")) << seen.text;
   EXPECT_FALSE(has_children());
 }

@@ -143,7 +143,7 @@ TEST(Status, UnstructuredAnswers) {
   EXPECT_EQ(traits(*missing), "not-found");
   const auto gateway = failure_of(response(502, "text/html", "<html>Bad gateway</html>"), WallTime());
   EXPECT_EQ(traits(*gateway), "transient");
-  EXPECT_THAT(gateway->message(), HasSubstr("between us and the API server"));
+  EXPECT_THAT(gateway->message(), HasSubstr("instead of the API server"));
   const auto denied = failure_of(response(403, "text/plain", "forbidden: User \"a\" cannot b"), WallTime());
   EXPECT_EQ(traits(*denied), "forbidden");
   auto redirect = response(302, "text/html", "<a>");
@@ -177,7 +177,7 @@ TEST(Status, FailuresHideInSuccesses) {
     const auto error = failure_of(page, WallTime());
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), Errc::decode);
-    EXPECT_THAT(error->message(), HasSubstr("between us and the API server"));
+    EXPECT_THAT(error->message(), HasSubstr("instead of the API server"));
   }
 }
 

@@ -79,7 +79,24 @@ steps() {
   for name in "$@"; do step "$name" "$name"; done
   summary
 }
-export -f steps
+# The step of $1 runs beside those of the other arguments.
+steps_beside() {
+  cd -- "$scratch"
+  mkdir -p build/results
+  source "$root/scripts/lib.sh"
+  source "$root/scripts/test.sh"
+  waits_for_the_other() { until [[ -e build/other ]]; do sleep 0.01; done; echo "3 ${1:-0}" >"$counts"; }
+  fails_then() { waits_for_the_other 2; }
+  lets_it_go() { touch build/other; echo "7 0" >"$counts"; }
+  local first=$1 name
+  rm -f build/other
+  beside "$first" "$first"
+  shift
+  for name in "$@"; do step "$name" "$name"; done
+  join_beside
+  summary
+}
+export -f steps steps_beside
 export root scratch
 check "failures count" 1 "12 passed, 2 failed" bash -euo pipefail -c "steps fails_early counts_seven crashes_late"
 says_why() { echo "this is why" >&2; return 1; }
@@ -92,6 +109,8 @@ done
 unset -f tee
 check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fails_early"
 check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
+check "steps run beside each other" 0 "10 passed, 0 failed" timeout 60 bash -euo pipefail -c "steps_beside waits_for_the_other lets_it_go"
+check "a step beside others may fail" 1 "10 passed, 2 failed" timeout 60 bash -euo pipefail -c "steps_beside fails_then lets_it_go"
 check "a run without any test is none" 1 "no test ran" bash -euo pipefail -c "steps cannot_run"
 
 ((failures == 0)) && echo "all as expected"

@@ -105,8 +105,10 @@ TEST_F(FleetRehearsalTest, ADeadNodeHasNoAgentAndNoKubelet) {
   EXPECT_EQ(node_of(rehearsal, "n4").left_out, "it is not Ready");
   EXPECT_TRUE(node_of(rehearsal, "n3").updated);
   EXPECT_EQ(rehearsal.most_out, 1u) << "it counts against the two";
-  EXPECT_THAT(rehearsal.assumed,
-              Contains("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node n4"));
+  EXPECT_THAT(
+      rehearsal.assumed,
+      Contains(
+          "a node whose Ready condition is Unknown has no running kubelet, so no pod ends or starts there: node n4"));
 }
 
 TEST_F(FleetRehearsalTest, PartOfThePool) {
@@ -134,8 +136,8 @@ TEST_F(FleetRehearsalTest, ABudgetThatNeverOpensHoldsTheTurnAndIsNamed) {
   }
   EXPECT_GE(rehearsal.ended - rehearsal.began, input.give_up);
   EXPECT_THAT(lines_of(rehearsal),
-              AllOf(HasSubstr("node/" + first.name + " would still be draining, out of service for "),
-                    HasSubstr("would still wait: "), HasSubstr("0 of 3 nodes updated"), HasSubstr("given up: ")));
+              AllOf(HasSubstr("node/" + first.name + " would still be draining, unavailable for "),
+                    HasSubstr("would still wait: "), HasSubstr("0 of 3 nodes updated"), HasSubstr("stopped: ")));
 }
 
 TEST_F(FleetRehearsalTest, ADrainThatMayNotTakeForEverLetsTheOthersGo) {
@@ -215,7 +217,7 @@ TEST_F(FleetRehearsalTest, WhatAgentsWroteBeforeDoesNotMatter) {
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("resumed"), HasSubstr("node/n2"), HasSubstr("ConfigMap"))));
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("hooks are not run"), HasSubstr("node/n3"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("hooks do not run"), HasSubstr("node/n3"))));
 }
 
 TEST_F(FleetRehearsalTest, AnAgentsCordonIsTakenBackAPersonsStays) {
@@ -226,7 +228,7 @@ TEST_F(FleetRehearsalTest, AnAgentsCordonIsTakenBackAPersonsStays) {
   }
   annotate("n1", "haulout.dev/cordon", R"({"run":"n1.5","by":"agent","at":"2027-01-15T07:00:00Z"})");
   const FleetRehearsal rehearsal = play();
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("begins anew"), HasSubstr("node/n1"), Not(HasSubstr("n2")))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("start again"), HasSubstr("node/n1"), Not(HasSubstr("n2")))));
   // A person has cordoned n2. So its agent does not update it, and no other node may be updated until n2 is uncordoned.
   EXPECT_FALSE(node_of(rehearsal, "n2").updated);
   EXPECT_EQ(node_of(rehearsal, "n2").reason, "CordonedByPerson");
@@ -280,8 +282,8 @@ TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
   add_leaving("leaving-3", "1900m", "n3");
   const FleetRehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
-  EXPECT_THAT(rehearsal.assumed,
-              Contains(AllOf(HasSubstr("until pods that are terminating elsewhere have gone"), HasSubstr("shop/big"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("until pods that are terminating elsewhere are deleted"),
+                                                HasSubstr("shop/big"))));
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
@@ -300,8 +302,8 @@ TEST_F(FleetRehearsalTest, WhatIsNotPlayedIsSaid) {
   input.config.reboot_methods = {agent::RebootMethod::none};
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
-  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("Prometheus is not asked"), HasSubstr("hooks are not run"),
-                                         HasSubstr("whoever reboots the machines")));
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("Prometheus is not queried"), HasSubstr("hooks do not run"),
+                                         HasSubstr("another program reboots each machine")));
 }
 
 TEST_F(FleetRehearsalTest, WhatCannotBePlayedIsRefused) {

@@ -38,7 +38,7 @@ TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
        {"kind", "ValidatingWebhookConfiguration"},
        {"metadata", {{"name", "virt-api-validator"}}},
        {"webhooks", {webhook("evictions.kubevirt.io", "pods/eviction"), webhook("pods.kubevirt.io", "pods")}}});
-  EXPECT_THAT(play().assumed, Contains(AllOf(HasSubstr("what webhooks make of evictions is unknown"),
+  EXPECT_THAT(play().assumed, Contains(AllOf(HasSubstr("the effect of webhooks on evictions is unknown"),
                                              EndsWith(": evictions.kubevirt.io"))));
 }
 
@@ -47,7 +47,7 @@ TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
   EXPECT_GE(rehearsal.took, 2 * 30s + 20s) << "two replacements have to be Ready before the last pod terminates";
-  EXPECT_THAT(lines_of(rehearsal), HasSubstr("held up, the longest first:"));
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("blocked, the longest first:"));
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("shop/web"));
 }
 
@@ -188,7 +188,7 @@ TEST_F(RehearsalTest, APodWithGatesTakesNobodysRoom) {
   items.back()["spec"]["schedulingGates"] = {{{"name", "quota"}}};
   const Rehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
-  EXPECT_THAT(rehearsal.assumed, Contains("nobody takes the scheduling gates away from shop/later"));
+  EXPECT_THAT(rehearsal.assumed, Contains("scheduling gates are not removed from shop/later"));
 }
 
 TEST_F(RehearsalTest, APodWhoseControllerIsNotPlayedHasNoReplacement) {
@@ -261,10 +261,11 @@ TEST_F(RehearsalTest, WhatTheSnapshotCaughtBeforeItWasReadyIsSaid) {
   items.back()["status"] = {{"phase", "Pending"}};
   items.back()["spec"].erase("nodeName");
   const Rehearsal rehearsal = play();
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("gets one where there is room"), EndsWith(": shop/lost"))));
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(AllOf(HasSubstr("are scheduled where there is capacity"), EndsWith(": shop/lost"))));
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("becomes Ready"), EndsWith(": shop/early"))));
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("its replacement does"), EndsWith(": shop/ill"))));
-  EXPECT_THAT(lines_of(rehearsal), HasSubstr("\n  what is starting becomes Ready: shop/early\n"));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("but their replacements do"), EndsWith(": shop/ill"))));
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("\n  starting pods become Ready: shop/early\n"));
 }
 
 TEST_F(RehearsalTest, TheSameSnapshotGivesTheSameReport) {

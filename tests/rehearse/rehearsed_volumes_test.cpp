@@ -34,7 +34,7 @@ class RehearsedVolumes : public RehearsalTest {
   Json& attachment(const std::string& pod) { return item("csi-pv-" + pod); }
 };
 
-constexpr const char* detached = "a volume is detached 30s after its last pod on the node has gone";
+constexpr const char* detached = "a volume is detached 30s after its last pod on the node was deleted";
 
 TEST_F(RehearsedVolumes, TheDetachingTakesAsLongAsIsAssumed) {
   const Rehearsal rehearsal = play();
@@ -79,11 +79,9 @@ TEST_F(RehearsedVolumes, ASharedVolumeIsAttachedAtOnce) {
 
 TEST_F(RehearsedVolumes, WhatIsAssumedOfThemIsSaid) {
   Rehearsal rehearsal = play();
-  EXPECT_THAT(
-      rehearsal.assumed,
-      AllOf(SizeIs(4), Contains(detached),
-            Contains("a volume is attached elsewhere in 15s, once the node that had it alone has let it go; its "
-                     "pod is Ready 30s after that")));
+  EXPECT_THAT(rehearsal.assumed, AllOf(SizeIs(4), Contains(detached),
+                                       Contains("a volume is attached elsewhere in 15s, after the node that had it "
+                                                "exclusively has detached it; its pod is Ready 30s after that")));
   EXPECT_THAT(lines_of(rehearsal), HasSubstr(std::string("\n  ") + detached + "\n"));
   const Json assumed = Json::parse(cli::rehearsal_json(rehearsal, input.assumptions))["assumptions"];
   EXPECT_EQ(assumed["detachWithinSeconds"], 30.0);

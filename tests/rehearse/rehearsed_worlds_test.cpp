@@ -31,8 +31,10 @@ TEST_F(RehearsalTest, OfADeadNodeNothingEnds) {
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
   EXPECT_EQ(cli::exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("pod shop/web-a would still be there"), HasSubstr("kubelet")));
-  EXPECT_THAT(rehearsal.assumed,
-              Contains("where Ready is Unknown no kubelet runs, so that no pod ends or starts there: node n1"));
+  EXPECT_THAT(
+      rehearsal.assumed,
+      Contains(
+          "a node whose Ready condition is Unknown has no running kubelet, so no pod ends or starts there: node n1"));
 }
 
 TEST_F(RehearsalTest, WhatADeadNodeHasIsNotSaidToBecomeReady) {
@@ -47,7 +49,7 @@ TEST_F(RehearsalTest, WhatADeadNodeHasIsNotSaidToBecomeReady) {
   }
   const Rehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("becomes Ready: shop/early-on-n1")));
-  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("its replacement does: shop/ill-on-n1")));
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("but their replacements do: shop/ill-on-n1")));
 }
 
 TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {
@@ -155,9 +157,9 @@ TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(rehearsal.no_room, ::testing::IsEmpty());
-  EXPECT_THAT(
-      rehearsal.assumed,
-      Contains(HasSubstr("no node has room until pods that are terminating elsewhere have gone for shop/web-")));
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(HasSubstr(
+                  "no node has capacity, until pods that are terminating elsewhere are deleted, for shop/web-")));
   items = before;
   items.push_back(ending("leaving-some-day", 1'000'000));
   EXPECT_EQ(cli::exit_code(play()), 1);
@@ -176,7 +178,7 @@ TEST_F(RehearsalTest, WhoCouldPreemptIsSaid) {
   EXPECT_THAT(lines_of(rehearsal),
               AllOf(HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable. Unless it preempts pods of lower "
                               "priority on n2\n"),
-                    HasSubstr("they may have to give them to shop/web-")));
+                    HasSubstr("they may have to make room for shop/web-")));
   item("low")["spec"]["priority"] = 1000;
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("reempt")));
 }
@@ -185,7 +187,8 @@ TEST_F(RehearsalTest, WhatTheLookBeforehandFoundIsSaid) {
   item("n2")["status"]["allocatable"]["cpu"] = "1";
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("would find no room elsewhere")));
   input.drain.fit = drain::FitPolicy::warn;
-  EXPECT_THAT(lines_of(play()), HasSubstr("\n  pod shop/web-c would find no room elsewhere: 0/2 nodes are available"));
+  EXPECT_THAT(lines_of(play()),
+              HasSubstr("\n  pod shop/web-c would find no capacity on other nodes: 0/2 nodes are available"));
 }
 
 }  // namespace

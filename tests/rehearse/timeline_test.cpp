@@ -44,7 +44,7 @@ class TimelineTest : public ::testing::Test {
 TEST_F(TimelineTest, APodThatSomebodyElseDeletesWaitsNoMore) {
   tell(EventType::parked, 2s, "BlockedByBudget", "by a");
   tell(EventType::terminating, 5s);
-  tell(EventType::left, 65s, "TerminatingTooLong", "for longer than we were told to wait");
+  tell(EventType::left, 65s, "TerminatingTooLong", "for longer than --skip-wait-for-delete-timeout");
   ASSERT_THAT(timeline.rows(), SizeIs(1));
   const Timeline::Row& row = timeline.rows()[0];
   EXPECT_EQ(waited(row, timeline.last()), 3s);
@@ -109,15 +109,15 @@ TEST_F(TimelineTest, WhatIsStuckIsNotHiddenByItsTerminating) {
   tell(EventType::finished, 60s, "", "blocked");
   const std::string svg = timeline_svg(timeline, "Drain of n1");
   EXPECT_LT(svg.find("rect class=\"leaves\""), svg.find("rect class=\"waits\"")) << "what comes later is in front";
-  EXPECT_THAT(svg, HasSubstr("shop/web-0 has been terminating for 59s, and is still there<"));
+  EXPECT_THAT(svg, HasSubstr("shop/web-0 has been terminating for 59s, and still exists<"));
 }
 
 TEST_F(TimelineTest, APodThatIsLeftHasNotTerminated) {
   tell(EventType::terminating, 5s);
-  tell(EventType::left, 20s, "TerminatingTooLong", "for longer than we were told to wait");
+  tell(EventType::left, 20s, "TerminatingTooLong", "for longer than --skip-wait-for-delete-timeout");
   tell(EventType::finished, 45s, "", "drained");
   EXPECT_THAT(timeline_svg(timeline, "Drain of n1"),
-              HasSubstr("shop/web-0 has been terminating for 40s, and is still there: it is not waited for<"));
+              HasSubstr("shop/web-0 has been terminating for 40s, and still exists: it is not waited for<"));
 }
 
 TEST_F(TimelineTest, AnEmptyOneIsAPicture) {

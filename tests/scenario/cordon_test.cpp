@@ -157,7 +157,7 @@ TEST_F(Cordon, P4_OneThatMayHaveBeenTakenBackIsNotSaidToStand) {
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_FALSE(unschedulable());
   EXPECT_FALSE(report.cordon.known);
-  EXPECT_THAT(report.message, ::testing::HasSubstr("whether the node is still cordoned is not known"));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("it is unknown whether the node is still cordoned"));
 }
 
 TEST_F(Cordon, P8_OneThatTheServerFailsToWriteIsSaid) {

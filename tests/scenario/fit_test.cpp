@@ -71,7 +71,7 @@ TEST_F(FitElsewhere, BlockTouchesNothingWhenAPodDoesNotFit) {
   EXPECT_THAT(report.message, AllOf(HasSubstr("shop/large-"),
                                     HasSubstr("0/3 nodes are available: 1 Insufficient cpu, "
                                               "2 node(s) were unschedulable."),
-                                    HasSubstr("nothing was touched"), Not(HasSubstr("shop/small-"))));
+                                    HasSubstr("nothing was changed"), Not(HasSubstr("shop/small-"))));
 }
 
 // The simulated scheduler's result after the drain must match the prediction.

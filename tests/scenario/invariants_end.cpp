@@ -153,7 +153,7 @@ void Invariants::check_cordon(const drain::Report& report) {
   const bool unsuccessful = report.outcome == drain::Outcome::blocked || report.outcome == drain::Outcome::failed;
   if (!unsuccessful || !cordoned_by_drain_) return;
   if (!given_.options.restore_cordon_on_failure) {
-    if (!node->unschedulable) violated("P5: the cordon was taken back although it should stay");
+    if (!node->unschedulable) violated("P5: the node was uncordoned although it should stay");
     return;
   }
   const bool sound = given_.sound_wire || began_ + given_.healed_after <= clock_.now() - 40s;

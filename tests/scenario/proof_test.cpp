@@ -169,7 +169,7 @@ TEST_F(Proof, NoNodeIsDrainedWithoutALivingWatch) {
   after(4s, [this] { cluster.close_watches(); });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_THAT(report.message, HasSubstr("cannot be followed"));
+  EXPECT_THAT(report.message, HasSubstr("cannot be watched"));
 }
 
 // A load balancer closes idle connections.

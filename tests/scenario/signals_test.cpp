@@ -85,7 +85,7 @@ TEST_F(Signals, S78_FiveOfThemAtOnceAndTheMigrationIsNamed) {
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_LT(took(), 60s + 7s);
   const std::string told_of = told.message_of("BudgetOfSinglePod");
-  EXPECT_THAT(told_of, AllOf(HasSubstr("is being migrated away"), Not(HasSubstr("by hand"))));
+  EXPECT_THAT(told_of, AllOf(HasSubstr("is being migrated to another node"), Not(HasSubstr("by hand"))));
 }
 
 TEST_F(Signals, S79_AnOperatorRollsThePodsThatItsWebhookHasNoted) {

@@ -157,7 +157,7 @@ TEST_F(Webhooks, WhoMayNotReadServicesIsToldWithoutThem) {
   after(5min, [&] { down = false; });
   webhook([&](const sim::AuditEntry&) { return down ? std::optional(cannot_be_called()) : std::nullopt; });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_THAT(told.message_of("WebhookDown"), HasSubstr("see that the pods behind its Service run;"));
+  EXPECT_THAT(told.message_of("WebhookDown"), HasSubstr("check that the pods behind its Service run;"));
   EXPECT_THAT(requests("get", "services"), SizeIs(2)) << "one refusal right after a reconnect proves nothing";
 }
 

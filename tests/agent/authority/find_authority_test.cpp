@@ -118,7 +118,7 @@ TEST_F(FindAuthorityTest, AQuotaThatIsUsedUpTakesNoRightAway) {
     body.kind = "leases";
     body.name = "haulout-haulout-probe-0";
     body.message =
-        "leases.coordination.k8s.io \"haulout-haulout-probe-0\" is forbidden: exceeded quota: haulout-turns, "
+        "leases.coordination.k8s.io \"haulout-haulout-probe-0\" is forbidden: exceeded quota: haulout-slots, "
         "requested: count/leases.coordination.k8s.io=1, used: 1k, limited: 1k";
     return body.response();
   });
@@ -210,7 +210,7 @@ TEST_F(FindAuthorityTest, ANodesIdentityThatNothingHoldsIsNone) {
 TEST_F(FindAuthorityTest, ARightThatIsMissingIsNamed) {
   for (const auto& [right, what] :
        {std::pair("list pods", "list the pods"), std::pair("patch nodes", "cordon"),
-        std::pair("create pods/eviction", "evict"), std::pair("get nodes", "read the own Node")}) {
+        std::pair("create pods/eviction", "evict"), std::pair("get nodes", "read its own Node")}) {
     guards.impersonate_on.erase(right);
     EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}),
                 AllOf(HasSubstr(what), HasSubstr("impersonate-on")));
@@ -239,7 +239,7 @@ TEST_F(FindAuthorityTest, WhoTakesNoLeasesIsNotToldThatTheyAreOutOfReach) {
     const auto found = find({.slots = slots});
     ASSERT_TRUE(found) << found.error().message();
     EXPECT_THAT(found->switched_off,
-                ElementsAre(HasSubstr("updates that went wrong on them"), HasSubstr("PodDisruptionBudgets"),
+                ElementsAre(HasSubstr("does not notice updates that failed"), HasSubstr("PodDisruptionBudgets"),
                             HasSubstr("DaemonSets"), HasSubstr("VolumeAttachments"), HasSubstr("ConfigMaps")));
     EXPECT_THAT(found->switched_off, ::testing::Each(::testing::Not(HasSubstr("Lease"))));
     EXPECT_FALSE(turns_problem(*found, slots));
@@ -274,7 +274,7 @@ TEST_F(FindAuthorityTest, WhatWasAskedForIsNotReplacedByAnother) {
   EXPECT_THAT(problem({.wanted = AuthorityChoice::policies}), HasSubstr("policies: it may not"));
   guards.impersonation = false;
   EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("cannot impersonate resource"));
-  EXPECT_THAT(problem({.wanted = AuthorityChoice::service_account}), HasSubstr("does not suffice"));
+  EXPECT_THAT(problem({.wanted = AuthorityChoice::service_account}), HasSubstr("has too few rights"));
 }
 
 TEST_F(FindAuthorityTest, TheNodeMustBeTheOneOfTheCredential) {
@@ -322,7 +322,7 @@ TEST_F(FindAuthorityTest, ABusyServerDecidesNothing) {
 
 TEST_F(FindAuthorityTest, ACredentialThatIsNotAcceptedIsFinal) {
   cluster.set_token("secret", std::nullopt);
-  EXPECT_THAT(problem(), HasSubstr("who we are"));
+  EXPECT_THAT(problem(), HasSubstr("the identity of this credential"));
 }
 
 // Each response arrives before the deadline, but all responses together take longer.

@@ -35,8 +35,8 @@ TEST(ContradictionsTest, Turns) {
       {{{"authority", "kubelet"}, {"slots", "fleetlock"}, {"fleetlock-url", "http://f"}}, ok},
       {{{"pool", "a"}, {"pool-label", "b"}}, "remove one of them"},
       {{{"pool-label", "b"}}, ok},
-      {{{"slots", "none"}, {"max-unavailable", "2"}}, "only slots lease counts by it"},
-      {{{"slots", "none"}, {"zone-label", "z"}}, "only slots lease counts per zone"},
+      {{{"slots", "none"}, {"max-unavailable", "2"}}, "only slots lease uses it"},
+      {{{"slots", "none"}, {"zone-label", "z"}}, "only slots lease uses it"},
       {{{"max-unavailable", "2"}, {"zone-label", "z"}}, ok},
   });
 }
@@ -71,13 +71,13 @@ TEST(ContradictionsTest, Prometheus) {
       {{{"prometheus-max-age", "1h"}}, "set prometheus-url"},
       {{{"prometheus-query", "up"}}, "set prometheus-url"},
       {{url, {"prometheus-token-file", "/t"}, {"prometheus-fail-mode", "open"}, {"prometheus-max-age", "1h"}}, ok},
-      {{url, {"prometheus-username", "u"}}, "prometheus-username and prometheus-password-file go together"},
-      {{url, {"prometheus-password-file", "/p"}}, "prometheus-username and prometheus-password-file go together"},
+      {{url, {"prometheus-username", "u"}}, "prometheus-username and prometheus-password-file need each other"},
+      {{url, {"prometheus-password-file", "/p"}}, "prometheus-username and prometheus-password-file need each other"},
       {{url, {"prometheus-username", "u"}, {"prometheus-password-file", "/p"}}, ok},
       {{url, {"prometheus-username", "u"}, {"prometheus-password-file", "/p"}, {"prometheus-token-file", "/t"}},
        "two ways to log in"},
-      {{tls, {"prometheus-cert-file", "/c"}}, "prometheus-cert-file and prometheus-key-file go together"},
-      {{tls, {"prometheus-key-file", "/k"}}, "prometheus-cert-file and prometheus-key-file go together"},
+      {{tls, {"prometheus-cert-file", "/c"}}, "prometheus-cert-file and prometheus-key-file need each other"},
+      {{tls, {"prometheus-key-file", "/k"}}, "prometheus-cert-file and prometheus-key-file need each other"},
       {{tls, {"prometheus-cert-file", "/c"}, {"prometheus-key-file", "/k"}, {"prometheus-ca-file", "/ca"}}, ok},
       {{url, {"prometheus-ca-file", "/ca"}}, "prometheus-url is not https"},
   });
@@ -94,7 +94,7 @@ TEST(ContradictionsTest, TheRest) {
       {{{"settle", "1h"}}, ok},
       {{{"backoff", "1h"}}, ok},
       {{{"backoff", "61m"}}, "shorten it"},
-      {{{"check", "true"}, {"release", "true"}}, "give one of them"},
+      {{{"check", "true"}, {"release", "true"}}, "give only one of them"},
       {{{"check", "true"}, {"release", "false"}}, ok},
       {{{"release", "true"}}, ok},
   });

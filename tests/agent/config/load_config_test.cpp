@@ -42,7 +42,7 @@ TEST_F(LoadConfigTest, ANamedFileStandsInForTheDefaultOne) {
 TEST_F(LoadConfigTest, ANamedFileThatIsMissingIsAnError) {
   const std::string missing = dir_ / "missing.yaml";
   const auto says = AllOf(HasSubstr(missing), HasSubstr("cannot be read: No such file or directory"),
-                          HasSubstr("correct its name (--config, HAULOUT_CONFIG)"));
+                          HasSubstr("correct its path (--config, HAULOUT_CONFIG)"));
   EXPECT_THAT(pool({{"config", missing}}), says);
   EXPECT_THAT(pool({}, {{"HAULOUT_CONFIG", missing}}), says);
 }

@@ -49,7 +49,7 @@ TEST(AlertsTest, WhatIsNoVectorIsAnError) {
   };
   const auto data = [](const std::string& inner) { return R"({"status":"success","data":)" + inner + "}"; };
   const std::vector<Row> rows = {
-      {200, "", Errc::decode, "no answer of Prometheus"},
+      {200, "", Errc::decode, "not an answer of Prometheus"},
       {200, "<html>Please log in", Errc::decode, "<html>Please log in"},
       {200, "{}", Errc::decode, ""},
       {200, R"({"status":"success"})", Errc::decode, ""},
@@ -102,11 +102,11 @@ TEST(AlertsTest, EverySeriesClosesTheGate) {
   EXPECT_EQ(one.verdict, Verdict::closed);
   EXPECT_EQ(one.effect, Gate::Effect::waits) << "an alert gives up nothing that is under way";
   EXPECT_EQ(one.reason, "BlockedByAlert");
-  EXPECT_EQ(one.message, "alert DiskFull {instance=\"n1:9100\"} holds the node back");
+  EXPECT_EQ(one.message, "alert DiskFull {instance=\"n1:9100\"} blocks the node");
   EXPECT_THAT(alerts_gate(std::vector<Sample>{alert("A", 1, "pending"), alert("B"), alert("C")}, {}).message,
               ::testing::AllOf(HasSubstr("A (pending)"), HasSubstr("(and 2 more)")));
   EXPECT_EQ(alerts_gate(std::vector<Sample>{{{{"__name__", "up"}, {"job", "db"}}, 1, 0}}, {}).message,
-            "series up{job=\"db\"} holds the node back");
+            "series up{job=\"db\"} blocks the node");
 }
 
 TEST(AlertsTest, APrometheusThatDoesNotAnswerClosesTheGateUnlessToldOtherwise) {

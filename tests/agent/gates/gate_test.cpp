@@ -81,7 +81,7 @@ TEST(GateTest, AnUpdateLongerThanEveryWindowCountsAsAnOrdinaryOne) {
 TEST(GateTest, WhatFitsNowhereSaysSo) {
   const Gate gate = window("2026-11-21T00:00", {"00:00+4h"}, {15000s, 16000s});
   EXPECT_EQ(gate.reason, "WindowTooShort");
-  EXPECT_THAT(gate.message, HasSubstr("write a longer one"));
+  EXPECT_THAT(gate.message, HasSubstr("configure a longer one"));
   EXPECT_EQ(gate.look_again, std::nullopt);
 }
 

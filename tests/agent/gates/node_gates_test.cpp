@@ -159,7 +159,7 @@ TEST_F(NodeGatesTest, ABlockingPodHoldsUntilItIsGone) {
   const GateAnswer closed = ask();
   EXPECT_EQ(closed.reason(), "BlockedByPod");
   EXPECT_EQ(closed.message(),
-            "pod shop/batch-0 matches --blocking-pod-selector app=batch: the node waits until it is gone");
+            "pod shop/batch-0 matches --blocking-pod-selector app=batch: the node waits until the pod has ended");
   EXPECT_EQ(row(closed, "fleet").verdict, Verdict::not_asked);
   EXPECT_LT(woken_by([&] { cluster.remove("pods", "shop", "batch-0"); }), 1s);
   EXPECT_TRUE(ask().open());

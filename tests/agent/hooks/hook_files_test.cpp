@@ -45,7 +45,7 @@ TEST_F(HookFilesTest, WhatIsNotRunIsSaid) {
   const HookFiles found = files();
   EXPECT_THAT(found.names, IsEmpty());
   EXPECT_THAT(found.skipped, ElementsAre(HasSubstr("chmod +x"), HasSubstr("the name of a hook"),
-                                         HasSubstr("it is no file"), HasSubstr("the name of a hook")));
+                                         HasSubstr("it is not a file"), HasSubstr("the name of a hook")));
 }
 
 TEST_F(HookFilesTest, WhatEditorsAndPackagesLeaveIsNone) {

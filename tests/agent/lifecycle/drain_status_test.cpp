@@ -81,7 +81,7 @@ TEST_F(DrainStatusTest, WhileOtherNodesAreGivenTimeToHaveAVolumeThatIsSaid) {
   volume.volume = "pv-1";
   volume.claim = "shop/data";
   volume.reattach = drain::Reattach::waiting;
-  volume.message = "no other node has asked for it yet";
+  volume.message = "no other node has requested it yet";
   const auto tell = [&] {
     status.on_event(
         {.type = EventType::volume_reattach, .at = {}, .node = node, .message = {}, .progress = {}, .volume = &volume});
@@ -89,8 +89,8 @@ TEST_F(DrainStatusTest, WhileOtherNodesAreGivenTimeToHaveAVolumeThatIsSaid) {
   tell();
   EXPECT_EQ(reason(), "ReattachingVolumes");
   EXPECT_EQ(message(),
-            "volume pv-1 (claim shop/data) is detached, and waited for until another node has it: no other node has "
-            "asked for it yet");
+            "volume pv-1 (claim shop/data) is detached, waiting until another node has attached it: no other node has "
+            "requested it yet");
   volume.reattach = drain::Reattach::late;
   tell();
   EXPECT_EQ(reason(), "Evicting");
@@ -116,7 +116,7 @@ TEST_F(DrainStatusTest, WhatFollowsAfterAnEvictionIsNotWhyThePodWaits) {
   const auto local = advice("LocalVolume", "pod shop/web-0", "its volume exists on this node only", {"u"});
   const std::string beside = "; besides, pod shop/web-0: its volume exists on this node only";
   findings = {local};
-  EXPECT_EQ(message(), "looking for pods that must leave" + beside);
+  EXPECT_EQ(message(), "listing the pods that must leave" + beside);
   see_pod(EventType::parked);
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message + beside);
   findings = {local, of_pods("BudgetNeverAllows", "PodDisruptionBudget shop/web", "it says no")};
@@ -185,9 +185,10 @@ TEST_F(DrainStatusTest, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWaitedFor) {
   EXPECT_EQ(message(), "2 of 3 pods have gone");
   see(3, 1);
   EXPECT_EQ(reason(), "DetachingVolumes");
-  EXPECT_EQ(message(), "1 volume is still attached, and it is not known yet whether a pod of the node has used it");
-  findings = {{"VolumesUnreadable", "volumes of node n1", "whether they are detached cannot be seen: timeout", {}}};
-  EXPECT_EQ(message(), "volumes of node n1: whether they are detached cannot be seen: timeout");
+  EXPECT_EQ(message(), "1 volume is still attached, and it is unknown whether a pod of the node used it");
+  findings = {
+      {"VolumesUnreadable", "volumes of node n1", "the drain cannot see whether they are detached: timeout", {}}};
+  EXPECT_EQ(message(), "volumes of node n1: the drain cannot see whether they are detached: timeout");
   see(3, 0);
   EXPECT_EQ(reason(), "Evicting");
 }
@@ -201,7 +202,7 @@ TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
   see_plain(EventType::settling, "");
   EXPECT_EQ(message(), "node n1 could not be cordoned: 500");
   see_plain(EventType::reconnected, "");
-  EXPECT_EQ(message(), "looking for pods that must leave");
+  EXPECT_EQ(message(), "listing the pods that must leave");
 }
 
 // P8: all pods are deleted, but no list confirms that.
@@ -224,7 +225,7 @@ TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidFirstWhenNoPodWaits) {
   see_pod(EventType::vanished);
   findings.clear();
   status.begin();
-  EXPECT_EQ(message(), "looking for pods that must leave");
+  EXPECT_EQ(message(), "listing the pods that must leave");
 }
 
 }  // namespace

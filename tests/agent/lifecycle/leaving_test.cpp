@@ -50,28 +50,31 @@ TEST(Leaving, SaysWhatHasLeftAndWhatHasNot) {
     std::vector<PodOutcome> pods;
     std::string reason, message;
   };
-  const std::string somebody = "somebody shuts the machine down: ";
+  const std::string somebody = "the machine is shutting down, not requested by the agent: ";
   const std::vector<Row> rows{
       {Outcome::drained, {}, "ShutdownDrained", somebody + "0 pods left before"},
       {Outcome::drained, {evicted, skipped}, "ShutdownDrained", somebody + "1 pod left before"},
       {Outcome::drained,
        {evicted, gone},
        "ShutdownDrained",
-       somebody + "1 of 2 pods left before, 1 ended without an eviction: its kubelet ends pods itself "
-                  "(shutdownGracePeriod), or somebody deleted them"},
+       somebody + "1 of 2 pods left before that that, 1 ended without an eviction: the kubelet ended them "
+                  "(shutdownGracePeriod), or they were deleted"},
       {Outcome::blocked,
        {evicted, waiting},
        "ShutdownUndrained",
-       somebody + "1 of 2 pods left before; 1 did not: shop/web-1 (BlockedByBudget)"},
+       somebody + "1 of 2 pods left before that that; 1 did not: shop/web-1 (BlockedByBudget)"},
       {Outcome::blocked,
        {terminating, waiting, skipped, planned},
        "ShutdownUndrained",
-       somebody + "0 of 3 pods left before; 3 did not: shop/web-0 (terminating) and 2 more"},
-      {Outcome::blocked, {evicted}, "ShutdownUndrained", somebody + "1 of 1 pod left before; the drain's own words"},
+       somebody + "0 of 3 pods left before that that; 3 did not: shop/web-0 (terminating) and 2 more"},
+      {Outcome::blocked,
+       {evicted},
+       "ShutdownUndrained",
+       somebody + "1 of 1 pod left before that that; the drain's own words"},
       {Outcome::failed,
        {waiting},
        "ShutdownUndrained",
-       somebody + "0 of 1 pod left before; 1 did not: shop/web-0 (BlockedByBudget); the drain's own words"},
+       somebody + "0 of 1 pod left before that that; 1 did not: shop/web-0 (BlockedByBudget); the drain's own words"},
       {Outcome::refused, {waiting}, "ShutdownUndrained", "the drain's own words"},
   };
   for (const Row& row : rows) {

@@ -37,8 +37,8 @@ TEST(StatusWordsTest, TheFirstStatusIsNewsInTheLog) {
 TEST(StatusWordsTest, AVerifiedNodeSpeaksOfTheCordonThatItHas) {
   const Status verifying{State::verifying, "", "", WallTime(5s)};
   Status verified{State::uncordoning, "", "", WallTime(9s)};
-  EXPECT_EQ(line_of(verified), "uncordoning: verification passed; the agent takes its own cordon back");
-  EXPECT_EQ(event_of(verifying, verified)->note, "verification passed; the agent takes its own cordon back");
+  EXPECT_EQ(line_of(verified), "uncordoning: verification passed; the agent uncordons the node");
+  EXPECT_EQ(event_of(verifying, verified)->note, "verification passed; the agent uncordons the node");
   verified.message = "verification passed; the node stays cordoned by jane@laptop";
   EXPECT_EQ(line_of(verified), "uncordoning: verification passed; the node stays cordoned by jane@laptop");
   EXPECT_EQ(event_of(verifying, verified)->note, verified.message);

@@ -66,7 +66,7 @@ struct AgentStart : haulout::testing::VirtualTimeTest {
 TEST_F(AgentStart, IsToldOnceTheAgentServesItsNode) {
   const auto words = words_of_a_start(10s);
   ASSERT_GE(words.size(), 2u);
-  EXPECT_EQ(words[0], "STATUS=asking the API server who we are");
+  EXPECT_EQ(words[0], "STATUS=asking the API server for the identity of this credential");
   EXPECT_EQ(words[1], "READY=1");
   EXPECT_EQ(service.exit_code(), 0);
 }
@@ -74,7 +74,7 @@ TEST_F(AgentStart, IsToldOnceTheAgentServesItsNode) {
 // If the agent sent READY=1 first, systemd would see a successful start and then a failed service.
 TEST_F(AgentStart, ThatFailsForWantOfARightIsNone) {
   cluster.forbid("list", "leases");
-  EXPECT_THAT(words_of_a_start(10s), ElementsAre("STATUS=asking the API server who we are"));
+  EXPECT_THAT(words_of_a_start(10s), ElementsAre("STATUS=asking the API server for the identity of this credential"));
   EXPECT_NE(service.exit_code(), 0);
 }
 
@@ -84,7 +84,7 @@ TEST_F(AgentStart, DoesNotWaitForAnApiServerThatIsAway) {
   const auto words = words_of_a_start(10s);
   ASSERT_GE(words.size(), 3u);
   EXPECT_EQ(words[1], "READY=1");
-  EXPECT_THAT(words[2], StartsWith("STATUS=the API server cannot be asked yet: "));
+  EXPECT_THAT(words[2], StartsWith("STATUS=cannot reach the API server yet: "));
   EXPECT_EQ(service.exit_code(), 0);
 }
 

@@ -51,7 +51,8 @@ TEST_F(NamedPools, APercentageIsOfThePool) {
     const auto second = co_await node_in("db", "db2").slots.take(soon());
     EXPECT_TRUE(first && first->ours);
     EXPECT_TRUE(second && !second->ours);
-    EXPECT_THAT(second->why, HasSubstr("at most 1 of pool db may be out at a time, and 1 is: db1 (has the turn)"));
+    EXPECT_THAT(second->why,
+                HasSubstr("at most 1 of pool db may be unavailable at a time, and 1 is: db1 (has the slot)"));
   });
   EXPECT_THAT(leases(), ElementsAre("haulout-db-0"));
 }
@@ -65,7 +66,7 @@ TEST_F(NamedPools, AnotherPoolsCordonHoldsNobodyUp) {
     EXPECT_TRUE(db && db->ours) << (db ? db->why : "");
     const auto web = co_await node_in("web", "web1").slots.take(soon());
     EXPECT_TRUE(web && !web->ours);
-    EXPECT_THAT(web->why, HasSubstr("at most 1 of pool web may be out at a time, and 2 are: "));
+    EXPECT_THAT(web->why, HasSubstr("at most 1 of pool web may be unavailable at a time, and 2 are: "));
     EXPECT_THAT(web->why, HasSubstr("web3 (cordoned"));
     EXPECT_THAT(web->why, HasSubstr("web4 (NotReady"));
   });
@@ -82,7 +83,7 @@ TEST_F(NamedPools, ANodeOfNoKnownPoolCountsWhenItIsOutAndInNoPercentage) {
     cluster.node_down("new3");
     const auto web = co_await node_in("web", "web1").slots.take(soon());
     EXPECT_TRUE(web && !web->ours);
-    EXPECT_THAT(web->why, HasSubstr("new3 (NotReady; its pool is unknown, label it haulout.dev/pool=NAME)"));
+    EXPECT_THAT(web->why, HasSubstr("new3 (NotReady; its pool is unknown: label it haulout.dev/pool=NAME)"));
     cluster.patch("nodes", "", "new3", {{"metadata", {{"labels", {{"haulout.dev/pool", "none"}}}}}});
     const auto again = co_await contenders.back()->slots.take(soon());
     EXPECT_TRUE(again && again->ours) << (again ? again->why : "");

@@ -145,13 +145,14 @@ TEST(Choice, CountsNodesThatAreOutWithoutASlot) {
 // The message names each unavailable node and the cause.
 TEST(Choice, SaysWhoIsOutAndWhy) {
   GroupView one = view(1, {}, {"w19"});
-  EXPECT_EQ(choose_slot(one, me).why, "at most 1 of pool default may be out at a time, and 1 is: w19 (NotReady)");
+  EXPECT_EQ(choose_slot(one, me).why,
+            "at most 1 of pool default may be unavailable at a time, and 1 is: w19 (NotReady)");
   GroupView three = view(2, {slot(0, other(1)), slot(1, other(2))});
   three.out = {{"w18", "cordoned by jane"}};
   three.degraded = {{"other2", "RebootFailed"}};
   EXPECT_EQ(choose_slot(three, me).why,
-            "at most 2 of pool default may be out at a time, and 3 are: other1 (has the turn), "
-            "other2 (degraded: RebootFailed, keeps its turn), w18 (cordoned by jane)");
+            "at most 2 of pool default may be unavailable at a time, and 3 are: other1 (has the slot), other2 "
+            "(degraded: RebootFailed, keeps its slot), w18 (cordoned by jane)");
   three.as_of = "17:41 UTC";
   EXPECT_THAT(choose_slot(three, me).why, HasSubstr("and 3 were at 17:41 UTC: other1"));
 }

@@ -81,7 +81,7 @@ TEST_F(JobsTest, OneNameThatDoesNotExistStopsAllBeforeAnythingIsTouched) {
   add_pod("web-0", "n1", true);
   EXPECT_EQ(drain({"drain", "n1", "n8", "n9"}), 1);
   EXPECT_FALSE(cordoned("n1"));
-  EXPECT_THAT(errors.text, AllOf(HasSubstr("nodes n8, n9 do not exist"), HasSubstr("nothing was touched")));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("nodes n8, n9 do not exist"), HasSubstr("nothing was changed")));
   EXPECT_EQ(cordon({"cordon", "n1", "n9", "n2"}), 1);
   EXPECT_FALSE(cordoned("n1"));
   cluster.cordon("n1");
@@ -120,7 +120,7 @@ TEST_F(JobsTest, UncordonWarnsWhenAnAgentHoldsTheNode) {
     errors.text.clear();
     EXPECT_EQ(cordon({"uncordon", "n1"}), 0);
     EXPECT_FALSE(cordoned("n1"));
-    EXPECT_EQ(errors.text.find("an agent holds node/n1 (state draining)") != std::string::npos,
+    EXPECT_EQ(errors.text.find("the agent of node/n1 is updating it (state draining)") != std::string::npos,
               state == std::string("draining"))
         << errors.text;
   }

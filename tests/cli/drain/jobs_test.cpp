@@ -50,8 +50,8 @@ TEST_F(JobsTest, APodThatDoesNotFitIsWarnedOf) {
   cluster.patch("nodes", "", "n2", {{"status", {{"allocatable", {{"pods", "0"}}}}}});
   add_pod("web-0", "n1", true);
   EXPECT_EQ(drain({"drain", "n1", "--check-fit=warn"}), 0);
-  EXPECT_THAT(errors.text, HasSubstr("Warning: pod shop/web-0 would find no room elsewhere: 0/2 nodes are available: 1 "
-                                     "Too many pods, 1 node(s) were unschedulable."));
+  EXPECT_THAT(errors.text, HasSubstr("Warning: pod shop/web-0 would find no capacity on other nodes: 0/2 nodes are "
+                                     "available: 1 Too many pods, 1 node(s) were unschedulable."));
 }
 
 TEST_F(JobsTest, AllNodesAreCordonedBeforeTheFirstEviction) {
@@ -113,7 +113,7 @@ TEST_F(JobsTest, AnOwnPodThatIsNotKnownIsSaidAndChangesNothingElse) {
   settings.in_a_pod = true;
   DrainJob job(tools(), settings, view, nullptr);
   EXPECT_EQ(run_job(job), 0);
-  EXPECT_THAT(errors.text, HasSubstr("Warning: in which pod this runs is not known"));
+  EXPECT_THAT(errors.text, HasSubstr("Warning: it is unknown in which pod this program runs"));
 }
 
 TEST_F(JobsTest, AnInterruptionSaysWhatIsLeft) {
@@ -133,8 +133,8 @@ TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
   DrainJob drain_job(mine, settings_of({"drain", "n1", "-o", "json"}), view, nullptr);
   EXPECT_EQ(run_job(drain_job, 2s), 143);
   EXPECT_TRUE(cordoned("n1"));
-  EXPECT_THAT(errors.text, AllOf(HasSubstr("whether node/n1 is cordoned now is not known"),
-                                 HasSubstr("'haulout uncordon n1' takes a cordon back")));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("it is unknown whether node/n1 is cordoned now"),
+                                 HasSubstr("'haulout uncordon n1' uncordons it")));
   const Json report = Json::parse(out.text);
   EXPECT_EQ(report["cordon"]["after"], Json(nullptr));
   EXPECT_EQ(report["cordon"]["owner"], "");
@@ -142,7 +142,7 @@ TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
   errors.text.clear();
   CordonJob uncordon_job(mine, settings_of({"uncordon", "n1", "n2"}));
   EXPECT_EQ(run_job(uncordon_job, 2s), 143);
-  EXPECT_THAT(errors.text, AllOf(HasSubstr("whether node/n1 is cordoned now is not known"),
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("it is unknown whether node/n1 is cordoned now"),
                                  HasSubstr("interrupted; not done: n2\n")));
 }
 

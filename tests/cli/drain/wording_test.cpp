@@ -36,7 +36,7 @@ TEST(WordingTest, OneLinePerEvent) {
   auto again = first;
   again.attempts = 2;
   const auto gone = pod("web-0", PodOutcome::gone);
-  const auto finished = pod("web-0", PodOutcome::skipped, "Finished", "has succeeded, nothing of it runs");
+  const auto finished = pod("web-0", PodOutcome::skipped, "Finished", "has succeeded, so it does not run any more");
   const auto parked =
       pod("web-0", PodOutcome::waiting, "BlockedByBudget", "blocked by PodDisruptionBudget shop/web: allows none");
   const drain::Diagnosis zero{"BudgetNeverAllows", "PodDisruptionBudget shop/web", "it never allows one",
@@ -55,8 +55,9 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::vanished, 0, &web), "pod/web-0 evicted"},
       {event(EventType::vanished, 0, &gone), "pod/web-0 gone"},
       {event(EventType::terminating, 0, &web), "pod shop/web-0 is terminating"},
-      {event(EventType::left, 0, &finished), "pod shop/web-0 stays: has succeeded, nothing of it runs [Finished]"},
-      {event(EventType::late_pod, 0, &first), "pod shop/web-0 has come to the node meanwhile"},
+      {event(EventType::left, 0, &finished),
+       "pod shop/web-0 stays: has succeeded, so it does not run any more [Finished]"},
+      {event(EventType::late_pod, 0, &first), "pod shop/web-0 was created on the node during the drain"},
       {event(EventType::diagnosis_raised, 0, nullptr, &zero),
        "problem: BudgetNeverAllows PodDisruptionBudget shop/web: it never allows one"},
       {event(EventType::diagnosis_withdrawn, 0, nullptr, &zero),
@@ -88,13 +89,13 @@ TEST(WordingTest, AVolumeThatIsWaitedForElsewhere) {
     return line_of(told, {}).value_or("");
   };
   using drain::Reattach;
-  EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::waiting, "no other node has asked for it yet")),
-            "volume pv-1 (claim shop/data) is detached, waiting for another node to have it: no other node has asked "
-            "for it yet");
+  EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::waiting, "no other node has requested it yet")),
+            "volume pv-1 (claim shop/data) is detached, waiting until another node has attached it: no other node has "
+            "requested it yet");
   EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::attached)),
             "volume pv-1 (claim shop/data) is attached to node n2");
   EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::unclaimed, "nobody asks")),
-            "volume pv-1 (claim shop/data) is not waited for elsewhere: nobody asks");
+            "volume pv-1 (claim shop/data) is not attached elsewhere, and the drain does not wait for it: nobody asks");
   EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::late, "no other node has it")),
             "Warning: volume pv-1 (claim shop/data): no other node has it");
 }
@@ -197,7 +198,7 @@ TEST(WordingTest, RefusalNamesEveryPodAndTheFlagThatAllowsIt) {
                       pod("e", PodOutcome::refused, "Novel"), pod("f", PodOutcome::refused, "Unmanaged")}),
               {});
   ASSERT_EQ(text.errors.size(), 6u);
-  EXPECT_THAT(text.errors[0], HasSubstr("nothing was touched"));
+  EXPECT_THAT(text.errors[0], HasSubstr("nothing was changed"));
   EXPECT_THAT(text.errors, Contains("  DaemonSet-managed Pods (use --ignore-daemonsets to ignore): shop/a"));
   EXPECT_THAT(text.errors, Contains(::testing::AllOf(HasSubstr("--delete-emptydir-data"), HasSubstr("shop/b"))));
   EXPECT_THAT(text.errors, Contains(::testing::AllOf(HasSubstr("--force"), HasSubstr("shop/c, shop/f"))));
@@ -214,14 +215,13 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
   drain::Report blocked = report(Outcome::blocked, {pod("a", PodOutcome::evicted), stuck, waiting});
   blocked.diagnoses.push_back({"BudgetNeverAllows", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
   blocked.cordon.after = true;
-  EXPECT_THAT(
-      summary(blocked, {}).errors,
-      ElementsAre("error: node/n1 was not drained within 1m05s", "  1 of 3 pods gone, 2 left, 0 skipped",
-                  "  pod shop/db-1 terminating: was evicted 1m00s ago and has not vanished; 'kubectl -n shop describe "
-                  "pod db-1' may show what holds it",
-                  "  pod shop/web-0 (StatefulSet/web) waiting: needs 3 healthy, has 3 [BlockedByBudget]",
-                  "  BudgetNeverAllows PodDisruptionBudget shop/web: raise it",
-                  "node/n1 is cordoned; 'haulout uncordon n1' takes that back"));
+  EXPECT_THAT(summary(blocked, {}).errors,
+              ElementsAre("error: node/n1 was not drained within 1m05s", "  1 of 3 pods gone, 2 left, 0 skipped",
+                          "  pod shop/db-1 terminating: was evicted 1m00s ago and has not been deleted; 'kubectl -n "
+                          "shop describe pod db-1' may show why",
+                          "  pod shop/web-0 (StatefulSet/web) waiting: needs 3 healthy, has 3 [BlockedByBudget]",
+                          "  BudgetNeverAllows PodDisruptionBudget shop/web: raise it",
+                          "node/n1 is cordoned; 'haulout uncordon n1' uncordons it"));
 }
 
 // The message already names the limit that has passed. So the line must not present the elapsed time as a limit.
@@ -235,10 +235,10 @@ TEST(WordingTest, ABlockedDrainThatSaysWhyNamesNoOtherLimit) {
 TEST(WordingTest, APodWithADiagnosisIsToldOnce) {
   const auto held = pod("db-1", PodOutcome::terminating);
   drain::Report blocked = report(Outcome::blocked, {held});
-  blocked.diagnoses.push_back({"PodFinalizer", "pod shop/db-1", "its finalizers hold it", samples::at(9)});
+  blocked.diagnoses.push_back({"PodFinalizer", "pod shop/db-1", "its finalizers keep it", samples::at(9)});
   EXPECT_THAT(summary(blocked, {}).errors,
               ElementsAre(HasSubstr("was not drained"), HasSubstr("1 left"),
-                          "  pod shop/db-1 terminating: its finalizers hold it [PodFinalizer]"));
+                          "  pod shop/db-1 terminating: its finalizers keep it [PodFinalizer]"));
 }
 
 TEST(WordingTest, ADryRunThatIsBlockedNamesOnlyWhatBlocksIt) {

@@ -271,8 +271,8 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"drain", "n1", "--as-user-extra=scopes"}, "write KEY=VALUE"},
       {{"help", "cordn"}, "did you mean cordon?"},
       {{"rehearse"}, "the whole fleet with --all"},
-      {{"rehearse", "--all", "n1"}, "leave --all out"},
-      {{"rehearse", "--all", "-l", "pool=old"}, "leave --all out"},
+      {{"rehearse", "--all", "n1"}, "remove --all"},
+      {{"rehearse", "--all", "-l", "pool=old"}, "remove --all"},
       {{"rehearse", "--all", "--ignore-daemonsets"}, "--ignore-daemonsets is about a single drain"},
       {{"rehearse", "--all", "--timeout", "5m"}, "name the file with --config"},
       {{"rehearse", "--all", "--max-unavailable", "many"}, "--max-unavailable"},
@@ -280,7 +280,7 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"rehearse", "n1", "--max-unavailable=2"}, "--max-unavailable is about the agents of a fleet: add --all"},
       {{"rehearse", "n1", "--reboot-time=2m"}, "--reboot-time is about the agents of a fleet: add --all"},
       {{"drain", "n1", "--timeout=5s", "--settle=5s"}, "raise --timeout above --settle"},
-      {{"drain", "n1", "--settle=1m", "--timeout=30s"}, "give --settle=0"},
+      {{"drain", "n1", "--settle=1m", "--timeout=30s"}, "use --settle=0"},
       {{"drain", "n1", "--timeout=5x"}, "unknown unit \"x\""},
       {{"drain", "n1", "--timeout=5"}, "the unit is missing"},
       {{"drain", "n1", "--timeout=9999999999h"}, "longer than the clock can hold"},
@@ -306,9 +306,9 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"drain", "n1", "-v", "much"}, "not a whole number"},
       {{"drain", "n1", "--pod-selector=a in (b"}, "--pod-selector"},
       {{"drain", "-l", "a in (b"}, "-l"},
-      {{"drain", ""}, "no node name"},
+      {{"drain", ""}, "not a node name"},
       {{"drain", "pod/x"}, "write NAME or node/NAME"},
-      {{"drain", "node/"}, "no node name"},
+      {{"drain", "node/"}, "not a node name"},
       {{"version", "x"}, "takes no arguments"},
   };
   for (const BadRow& row : rows) {
@@ -320,7 +320,7 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
 }
 
 TEST(CommandLineTest, FlagsOfACommandStandBehindIt) {
-  EXPECT_THAT(refused({"--force", "drain", "n1"}).err, HasSubstr("before the command"));
+  EXPECT_THAT(refused({"--force", "drain", "n1"}).err, HasSubstr("precede the command"));
   EXPECT_THAT(refused({"drain", "n1", "-1"}).err, HasSubstr("unknown flag -1"));
   EXPECT_THAT(refused({"drain", "n1", "---force"}).err, HasSubstr("unknown flag"));
   EXPECT_THAT(refused({"drain", "n1", "--version"}).err, HasSubstr("unknown flag --version"));

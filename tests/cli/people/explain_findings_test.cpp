@@ -147,8 +147,8 @@ TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
   EXPECT_EQ(command({"explain", "n1"}), 0);
   EXPECT_THAT(text.text, AllOf(HasSubstr("\nNot known:\n"), HasSubstr("  - how its volumes are attached: "),
                                HasSubstr("whether the namespaces of its pods are being deleted: "),
-                               HasSubstr("whether volumes exist on this node only: "),
-                               HasSubstr("whether pods are the only ones of their controllers: ")));
+                               HasSubstr("whether volumes exist only on this node: "),
+                               HasSubstr("whether pods are single replicas of their controllers: ")));
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, AnyOf("get", "list"));
 }
 

@@ -174,7 +174,7 @@ std::string gate(const Explanation& about, const std::string& name) {
 
 TEST(ExplanationTest, NothingToDo) {
   const Explanation about = explain({.node = node_in("n1", agent::State::idle)}, now);
-  EXPECT_THAT(about.why, ElementsAre(HasSubstr("nothing to do")));
+  EXPECT_THAT(about.why, ElementsAre(HasSubstr("no reboot is needed")));
   for (const GateView& view : about.gates) EXPECT_NE(view.state, GateState::closed) << view.name;
 }
 
@@ -201,7 +201,7 @@ TEST(ExplanationTest, ARequestIsShownWithItsReason) {
     node.annotations["haulout.dev/request"] = value;
     const Explanation about = explain({.node = node}, now);
     EXPECT_THAT(explanation_text(about), Contains("Reboot:      false, " + shown));
-    EXPECT_THAT(about.why, ElementsAre(HasSubstr("a reboot is requested")));
+    EXPECT_THAT(about.why, ElementsAre(HasSubstr("a reboot was requested")));
   }
 }
 
@@ -249,10 +249,10 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
 // The limit of unavailable nodes is configured at the agents, and cordons by others count, too. So `explain` cannot
 // know that the gate is "open".
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
-  EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "turn"),
+  EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "slot"),
               AllOf(StartsWith("unknown: no turn is held"), HasSubstr("max-unavailable")));
   k8s::Node holder = node_in("n1", agent::State::draining);
-  EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "turn"), StartsWith("open"));
+  EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "slot"), StartsWith("open"));
 }
 
 TEST(ExplanationTest, WhoseCordonItIs) {
@@ -265,7 +265,7 @@ TEST(ExplanationTest, WhoseCordonItIs) {
   EXPECT_THAT(by("agent"), StartsWith("by the agent, "));
   EXPECT_THAT(by("jane@desk"), AllOf(StartsWith("by jane@desk with Haulout's commands, "), HasSubstr("leaves it")));
   node.annotations.clear();
-  EXPECT_THAT(explain({.node = node}, now).cordon, StartsWith("by somebody else"));
+  EXPECT_THAT(explain({.node = node}, now).cordon, StartsWith("by another client"));
 }
 
 TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
@@ -277,7 +277,7 @@ TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
   });
   const Explanation about =
       explain({.node = node, .fleet = {.turns = {turn_of(node_in("n2", agent::State::draining))}}}, now);
-  EXPECT_THAT(gate(about, "turn"), AllOf(StartsWith("closed: at most 1"), HasSubstr("haulout-default-0 by n2")));
+  EXPECT_THAT(gate(about, "slot"), AllOf(StartsWith("closed: at most 1"), HasSubstr("haulout-default-0 by n2")));
   EXPECT_THAT(gate(about, "backoff"),
               AllOf(StartsWith("closed: 2 attempts"), HasSubstr("12:10:00"), HasSubstr("the drain was blocked")));
 }
@@ -287,7 +287,7 @@ TEST(ExplanationTest, PodsThatHoldTheDrainUpAreNamed) {
                                        .pods = {pod("db-0", "db"), pod("web-0")},
                                        .budgets = {budget("db", "db", 0)}},
                                       now);
-  EXPECT_THAT(waiting.why, Contains("1 pod would hold a drain up: shop/db-0 (BlockedByBudget)"));
+  EXPECT_THAT(waiting.why, Contains("1 pod would hold a drain: shop/db-0 (BlockedByBudget)"));
   const Explanation idle = explain(
       {.node = node_in("n1", agent::State::idle), .pods = {pod("db-0", "db")}, .budgets = {budget("db", "db", 0)}},
       now);
@@ -361,7 +361,7 @@ TEST_F(ExplainTest, WithLittlePermission) {
   cluster.forbid("list", "leases");
   cluster.forbid("get", "configmaps");
   EXPECT_EQ(command({"explain", "n1"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("Pods: they cannot be seen"), HasSubstr("Budgets: they cannot be seen"),
+  EXPECT_THAT(text.text, AllOf(HasSubstr("Pods: cannot be read"), HasSubstr("Budgets: cannot be read"),
                                HasSubstr("pause-cluster   unknown"), HasSubstr("turn            unknown")));
   cluster.forbid("get", "nodes");
   EXPECT_EQ(command({"explain", "n1"}), 3);
@@ -373,7 +373,7 @@ TEST_F(ExplainTest, WhetherThePodsFitElsewhere) {
   cluster.patch("nodes", "", "n3", {{"spec", {{"unschedulable", true}}}});
   EXPECT_EQ(command({"explain", "n1", "--fit"}), 0);
   EXPECT_THAT(text.text,
-              AllOf(HasSubstr("Fit elsewhere (the largest first"), HasSubstr("shop/db-0    fits           n2"),
+              AllOf(HasSubstr("Fit elsewhere (largest pods first"), HasSubstr("shop/db-0    fits           n2"),
                     HasSubstr("shop/web-0   does-not-fit   <none>   NodeResourcesFit,NodeUnschedulable   0/3 nodes are "
                               "available: 1 Too many pods, 2 node(s) were unschedulable.")));
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));

@@ -90,7 +90,7 @@ std::map<std::string, Row> rows() {
       {"BudgetSyncFailed",
        {of_budget([](auto& budget) { budget.condition_reason = "SyncFailed"; }), "use an integer minAvailable"}},
       {"BudgetNotObserved",
-       {of_budget([](auto& budget) { budget.generation = 2; }), "see that kube-controller-manager"}},
+       {of_budget([](auto& budget) { budget.generation = 2; }), "check that kube-controller-manager"}},
       {"BudgetUnhealthyDeadlock",
        {[](cli::NodeFacts& facts) {
           facts.pods[0].ready = false;
@@ -125,8 +125,8 @@ std::map<std::string, Row> rows() {
           facts.pods[0].containers_terminated = true;
           facts.pods[0].finalizers = {"example.com/backup"};
         },
-        "has to remove them"}},
-      {"KubeletNotReady", {[](cli::NodeFacts& facts) { facts.node.ready = false; }, "bring the kubelet back"}},
+        "must remove them"}},
+      {"KubeletNotReady", {[](cli::NodeFacts& facts) { facts.node.ready = false; }, "repair the kubelet"}},
       {"DoNotDisrupt",
        {[](cli::NodeFacts& facts) { facts.pods[0].annotations = {{"karpenter.sh/do-not-disrupt", "true"}}; },
         "remove the annotation"}},
@@ -137,13 +137,13 @@ std::map<std::string, Row> rows() {
           attachment.detach_error = "busy";
           attachment.deletion_timestamp = now;
         }),
-        "look at the log of its controller"}},
+        "see the log of its controller"}},
       {"VolumeStuck",
        {of_volume([](auto& attachment) { attachment.deletion_timestamp = now - 3min; }),
         "kubectl describe volumeattachment csi-1"}},
       {"VolumeAttachmentLeaked", {of_volume([](auto&) {}), "delete the VolumeAttachment"}},
       {"OnlyReplicaEvicted",
-       {of_controller([](auto& controller) { controller.replicas = 1; }), "with a second replica"}},
+       {of_controller([](auto& controller) { controller.replicas = 1; }), "scale it up to two replicas"}},
       {"LastReadyPods",
        {of_controller([](auto& controller) {
           controller.replicas = 2;
@@ -155,7 +155,7 @@ std::map<std::string, Row> rows() {
         "it does not exist any more"}},
       {"OverrideInvalid",
        {of_controller([](auto& controller) { controller.annotations = {{"haulout.dev/single-replica", "no"}}; }),
-        "it is none of allow, warn and block"}},
+        "it must be allow, warn or block"}},
   };
 }
 

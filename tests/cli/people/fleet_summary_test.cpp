@@ -137,7 +137,8 @@ TEST(NodeViewTest, OnlyATimeThatPassedMakesAnAgentSilent) {
     const NodeView view = node_view(node, {}, now);
     EXPECT_EQ(view.overdue.has_value(), row.overdue) << row.what;
     if (row.overdue)
-      EXPECT_THAT(message_text(view, now), AllOf(HasSubstr("does it run?"), HasSubstr("said before"))) << row.what;
+      EXPECT_THAT(message_text(view, now), AllOf(HasSubstr("check that it runs"), HasSubstr("said before")))
+          << row.what;
   }
 }
 
@@ -182,7 +183,7 @@ TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
   for (const Count& count : counts(fleet(nodes).nodes)) all += count.nodes;
   EXPECT_EQ(all, nodes.size());
   EXPECT_EQ(count_line(fleet(nodes).nodes),
-            "14 nodes: 1 up to date, 1 held back, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
+            "14 nodes: 1 up to date, 1 blocked, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
             "1 uncordoning, 1 soaking, 1 degraded, 2 unknown, 1 without an agent");
 }
 
@@ -194,27 +195,29 @@ TEST(FleetSummaryTest, AFleetThatIsWellHoldsNothing) {
 TEST(FleetSummaryTest, ADegradedHolderComesFirst) {
   const k8s::Node broken = node_in("n2", agent::State::degraded, "RebootOverdue", "it did not come back");
   const auto lines =
-      hold_lines(fleet({node_in("n1", agent::State::waiting, "WaitingForSlot", "the turn is with n2"), broken},
+      hold_lines(fleet({node_in("n1", agent::State::waiting, "WaitingForSlot", "the slot is held by n2"), broken},
                        {.turns = {turn_of(broken)}}),
                  now);
-  EXPECT_THAT(lines, ElementsAre("n2 is degraded (RebootOverdue) for 12m and keeps turn haulout-default-0: it did not "
-                                 "come back"));
+  EXPECT_THAT(
+      lines,
+      ElementsAre("n2 is degraded (RebootOverdue) for 12m and keeps slot haulout-default-0: it did not come back"));
 }
 
 TEST(FleetSummaryTest, WhoHoldsTheTurnAndWhyIsSaidOnce) {
   const k8s::Node holder = node_in("n2", agent::State::draining, "BlockedByBudget", "pod shop/web-0 is blocked");
   const auto lines =
-      hold_lines(fleet({node_in("n1", agent::State::waiting, "WaitingForSlot", "the turn is with n2"), holder},
+      hold_lines(fleet({node_in("n1", agent::State::waiting, "WaitingForSlot", "the slot is held by n2"), holder},
                        {.turns = {turn_of(holder)}}),
                  now);
-  EXPECT_THAT(lines, ElementsAre("n2 holds turn haulout-default-0, draining (BlockedByBudget) for 12m: pod shop/web-0 "
-                                 "is blocked"));
+  EXPECT_THAT(
+      lines,
+      ElementsAre("n2 holds slot haulout-default-0, draining (BlockedByBudget) for 12m: pod shop/web-0 is blocked"));
 }
 
 TEST(FleetSummaryTest, WhoHasJustTakenTheTurnDoesNotWaitForIt) {
-  const k8s::Node taker = node_in("n2", agent::State::waiting, "WaitingForSlot", "the turn is with n1");
+  const k8s::Node taker = node_in("n2", agent::State::waiting, "WaitingForSlot", "the slot is held by n1");
   const auto lines = hold_lines(fleet({node_in("n1", agent::State::idle), taker}, {.turns = {turn_of(taker)}}), now);
-  EXPECT_THAT(lines, ElementsAre("n2 has taken turn haulout-default-0 and is making sure of it"));
+  EXPECT_THAT(lines, ElementsAre("n2 has taken slot haulout-default-0 and is confirming it"));
 }
 
 TEST(FleetSummaryTest, WaitersAreGroupedByReason) {
@@ -236,7 +239,7 @@ TEST(FleetSummaryTest, PausesInForceAndWhatCannotBeSeen) {
   const auto lines = hold_lines(fleet({node_in("n1", agent::State::idle)}, facts), now);
   EXPECT_THAT(lines,
               ElementsAre("the cluster is paused: incident", "pool web is paused until 2026-11-21T13:00:00Z: freeze",
-                          "who holds the turns cannot be seen: forbidden"));
+                          "who holds the slots cannot be read: forbidden"));
 }
 
 TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
@@ -254,10 +257,10 @@ TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
   k8s::Lease zone = turn_of(node);
   zone.name = "haulout-default.a-0";
   EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), zone}}), now),
-              Not(Contains(AnyOf(HasSubstr("turns, and"), HasSubstr("no node is that one")))))
+              Not(Contains(AnyOf(HasSubstr("slots, but"), HasSubstr("no such node exists")))))
       << "one of its zone, too";
   EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), second, zone}}), now),
-              Contains(StartsWith("n1 holds 2 turns, and needs one: haulout-default-0, haulout-default-1;")));
+              Contains(StartsWith("n1 holds 2 slots, but needs one: haulout-default-0, haulout-default-1;")));
 }
 
 TEST(StatusTableTest, LooksAsKubectlsTables) {

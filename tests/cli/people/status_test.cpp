@@ -33,7 +33,7 @@ TEST_F(StatusTest, TheFleetAtAGlance) {
               AllOf(StartsWith("NAME   STATE"), HasSubstr("\nn1     draining   BlockedByBudget"),
                     HasSubstr("\nn2     waiting    WaitingForSlot"), HasSubstr("\nn3     <none>"),
                     HasSubstr("3 nodes: 1 waiting, 1 draining, 1 without an agent"),
-                    HasSubstr("n1 holds turn haulout-default-0, draining (BlockedByBudget): pod shop/web-0")));
+                    HasSubstr("n1 holds slot haulout-default-0, draining (BlockedByBudget): pod shop/web-0")));
   EXPECT_THAT(errors.text, IsEmpty());
 }
 
@@ -61,10 +61,10 @@ TEST_F(StatusTest, AClockThatIsWrongChangesNothing) {
   for (const Duration wrong : {-10h, 10h}) {
     own_clock.shift_wall(wrong);
     EXPECT_EQ(command({"status"}, 1s), 143);
-    EXPECT_THAT(text.text, AllOf(HasSubstr("  3m"), HasSubstr("maintenance"), Not(HasSubstr("does it run?")),
+    EXPECT_THAT(text.text, AllOf(HasSubstr("  3m"), HasSubstr("maintenance"), Not(HasSubstr("check that it runs")),
                                  Not(HasSubstr("<invalid>"))));
     EXPECT_EQ(command({"status", "-w"}, 1s), 143);
-    EXPECT_THAT(text.text, AllOf(HasSubstr("  3m"), HasSubstr("maintenance"), Not(HasSubstr("does it run?"))));
+    EXPECT_THAT(text.text, AllOf(HasSubstr("  3m"), HasSubstr("maintenance"), Not(HasSubstr("check that it runs"))));
     own_clock.shift_wall(-wrong);
   }
 }
@@ -75,8 +75,8 @@ TEST_F(StatusTest, WithLittlePermission) {
   cluster.forbid("list", "leases");
   cluster.forbid("get", "configmaps");
   EXPECT_EQ(command({"status"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("1 up to date"), HasSubstr("who holds the turns cannot be seen"),
-                               HasSubstr("pauses cannot be seen")));
+  EXPECT_THAT(text.text, AllOf(HasSubstr("1 up to date"), HasSubstr("holders of slots cannot be read"),
+                               HasSubstr("pauses cannot be read")));
   cluster.forbid("list", "nodes");
   EXPECT_EQ(command({"status"}), 3);
 }
@@ -95,7 +95,7 @@ TEST_F(StatusTest, AsJson) {
   EXPECT_EQ(first["state"], "draining");
   EXPECT_EQ(first["reason"], "BlockedByBudget");
   EXPECT_EQ(first["rebootRequired"], true);
-  EXPECT_EQ(first["turn"], "haulout-default-0");
+  EXPECT_EQ(first["slot"], "haulout-default-0");
   EXPECT_EQ(list["items"][1]["state"], nullptr);
   EXPECT_EQ(list["items"][1]["pause"]["reason"], "disk");
 }

@@ -72,7 +72,7 @@ TEST_F(SteeringTest, AWhileIsCountedByTheServersClock) {
 
 TEST_F(SteeringTest, APauseThatIsOverAlreadyIsRefusedBeforeAnyRequest) {
   EXPECT_EQ(command({"pause", "n1", "--until", "2020-01-01T00:00:00Z"}), 2);
-  EXPECT_THAT(errors.text, AllOf(HasSubstr("2020-01-01T00:00:00Z"), HasSubstr("over already")));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("2020-01-01T00:00:00Z"), HasSubstr("in the past")));
   EXPECT_EQ(annotation("n1", "haulout.dev/pause"), "<none>");
   EXPECT_TRUE(cluster.audit().empty());
 }
@@ -194,7 +194,7 @@ TEST_F(SteeringTest, NotPermitted) {
 TEST_F(SteeringTest, RequestsAReboot) {
   set_state("n1", "idle");
   EXPECT_EQ(command({"request-reboot", "n1"}), 0);
-  EXPECT_EQ(text.text, "node/n1 asked to reboot (state idle)\n");
+  EXPECT_EQ(text.text, "reboot of node/n1 requested (state idle)\n");
   EXPECT_EQ(annotation("n1", "haulout.dev/request"), "reboot");
   EXPECT_EQ(command({"request-reboot", "n1", "--reason", "again"}), 0);
   EXPECT_THAT(text.text, HasSubstr("already"));

@@ -191,7 +191,7 @@ TEST(LiveViewTest, AnotherNodeStartsAfresh) {
 TEST(LiveViewTest, WhatLeavesOrStaysWithoutUsWaitsNoMore) {
   LiveState state = sample_state();
   const auto web = pod("web-0", PodOutcome::terminating);
-  const auto api = pod("api-7d9", PodOutcome::skipped, "Finished", "has succeeded, nothing of it runs");
+  const auto api = pod("api-7d9", PodOutcome::skipped, "Finished", "has succeeded, so it does not run any more");
   state.apply(event(EventType::terminating, 30, &web));
   state.apply(event(EventType::left, 31, &api));
   EXPECT_THAT(
