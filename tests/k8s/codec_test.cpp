@@ -182,7 +182,7 @@ TEST(Codec, RefusesWhatIsNotAPodList) {
       {good + "x", "not JSON"},
       {"[]", "expected a PodList, got an array"},
       {"{}", "expected a PodList, got an object without kind"},
-      {R"({"kind":7})", "asked for a PodList"},
+      {R"({"kind":7})", "expected a PodList"},
       {fixtures::list("ConfigMapList", "1", ""), "expected a PodList, got a ConfigMapList"},
       {fixtures::evicted, "expected a PodList, got a Status"},
       {R"({"kind":"PodList","metadata":{},"items":[]})", "metadata.resourceVersion is missing"},

@@ -353,7 +353,7 @@ INSTANTIATE_TEST_SUITE_P(
                 one(server + ", certificate-authority: f, insecure-skip-tls-verify: true", ""),
                 {"contradicts", "remove one"}},
         Refused{"a certificate without key", one(server, "client-certificate: f"), {"client-key"}},
-        Refused{"two ways to authenticate", one(server, "token: s3cret, password: s3cret"), {"only one"}},
+        Refused{"two ways to authenticate", one(server, "token: s3cret, password: s3cret"), {"remove one"}},
         Refused{"a token of two lines", one(server, "token: \"s3cret\\nX-Header: y\""), {"control character"}},
         Refused{"groups without a user", one(server, "as-groups: [g]"), {"--as"}},
         Refused{"a line break in a group", one(server, "as: j, as-groups: [\"g\\r\\nX: y\"]"), {"control character"}},
