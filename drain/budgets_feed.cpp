@@ -45,7 +45,7 @@ asio::awaitable<void> BudgetsFeed::follow() {
   options.page_size = session_.options().page_size;
   options.gather_until = [this] { return gathered_at(session_.now(), pipeline_.patience()); };
   view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
-      session_.client(), session_.rng(), k8s::Kind<k8s::PodDisruptionBudget>::api, options,
+      session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
         pipeline_.budget_changed(uid, budget, session_.now());
       },

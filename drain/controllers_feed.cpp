@@ -35,7 +35,7 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
   if (known == scalable_.end()) {
     auto found = co_await session_.insist<std::map<std::string, std::string>>(
         fmt::format("the resources of {} could not be read", owner.api_version),
-        [&](TimePoint limit) { return session_.client().scalable_resources(owner.api_version, limit); },
+        [&](TimePoint limit) { return k8s::scalable_resources(session_.client(), owner.api_version, limit); },
         request_timeout, until);
     if (!found && k8s::may_heal(found.error())) co_return std::move(found).error();
     // The server answers 404, without more detail, for an API that it does not serve. Whatever replaced these pods
@@ -51,7 +51,9 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
   const std::string plural = resource->second;
   auto scale = co_await session_.insist<k8s::Workload>(
       fmt::format("the scale of {} {}/{} could not be read", owner.kind, ns, owner.name),
-      [&](TimePoint limit) { return session_.client().get_scale(owner.api_version, plural, ns, owner.name, limit); },
+      [&](TimePoint limit) {
+        return k8s::get_scale(session_.client(), owner.api_version, plural, ns, owner.name, limit);
+      },
       request_timeout, until);
   if (scale && scale->uid == owner.uid) co_return controller_of(owner, ns, *std::move(scale));
   if (scale || k8s::is_gone(scale.error())) co_return gone_controller(owner, ns);
@@ -74,7 +76,7 @@ Task<Controller> ControllersFeed::find(ControllerQuestion question, TimePoint un
     return session_.insist<k8s::Workload>(
         fmt::format("{} {}/{} could not be read", owner.kind, ns, owner.name),
         [this, owner, ns](TimePoint limit) {
-          return session_.client().get_workload(owner.kind, ns, owner.name, limit);
+          return k8s::get_workload(session_.client(), owner.kind, ns, owner.name, limit);
         },
         request_timeout, until);
   });
@@ -205,7 +207,7 @@ asio::awaitable<void> ControllersFeed::follow(std::string ns) {
   options.gather_until = [this] { return gathered_at(session_.now(), namespaces_patience); };
   auto& view = views_[ns];
   view = std::make_unique<k8s::Reflector<k8s::Pod>>(
-      session_.client(), session_.rng(), k8s::Kind<k8s::Pod>::api, options,
+      session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::Pod* pod) {
         book_.pod_changed(uid, pod, session_.now(), session_.client().server_now());
       },

@@ -30,7 +30,7 @@ Task<> request_removal(Session& session, std::string uid, std::string ns, std::s
   options.write.dry_run = session.options().dry_run == DryRunMode::server ? k8s::DryRun::server : k8s::DryRun::none;
   const TimePoint limit = session.within(evict_timeout);
   if (session.options().delete_instead_of_evict)
-    co_return co_await session.client().delete_pod(ns, name, options, limit);
+    co_return co_await session.client().remove<k8s::Pod>(ns, name, options, limit);
   co_return co_await session.client().evict(ns, name, options, limit);
 }
 

@@ -58,7 +58,7 @@ asio::awaitable<void> NodeFeed::follow() {
   k8s::ReflectorOptions options;
   options.field_selector = "metadata.name=" + session_.node_name();
   view_ = std::make_unique<k8s::Reflector<k8s::Node>>(
-      session_.client(), session_.rng(), k8s::Kind<k8s::Node>::api, options,
+      session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::Node* node) {
         ++events_;
         if (node || uid == node_.uid) see(node);

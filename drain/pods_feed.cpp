@@ -9,7 +9,7 @@ asio::awaitable<void> PodsFeed::follow() {
   options.page_size = session_.options().page_size;
   options.gather_until = [this] { return gathered_at(session_.now(), pipeline_.patience()); };
   view_ = std::make_unique<k8s::Reflector<k8s::Pod>>(
-      session_.client(), session_.rng(), k8s::Kind<k8s::Pod>::api, options,
+      session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::Pod* pod) {
         const auto asked = view_->list_asked();
         if (!pod && asked)

@@ -101,7 +101,7 @@ asio::awaitable<void> VolumesFeed::follow() {
   k8s::ReflectorOptions options;
   options.page_size = session_.options().page_size;
   view_ = std::make_unique<k8s::Reflector<k8s::VolumeAttachment>>(
-      session_.client(), session_.rng(), k8s::Kind<k8s::VolumeAttachment>::api, options,
+      session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::VolumeAttachment* attachment) {
         book_.attachment_changed(uid, attachment, session_.now(), session_.wall_now());
       },

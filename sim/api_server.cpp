@@ -243,7 +243,7 @@ void ApiServer::dispatch_object(const Call& call, const Reply& reply) {
     return evict(call, reply);
   }
   if (call.subresource == "scale" && scalable(*call.info))
-    return reply(call.verb == "get" ? k8s::get_scale(objects_, call) : method_not_allowed().response());
+    return reply(call.verb == "get" ? objects_.get_scale(call) : method_not_allowed().response());
   if (!call.subresource.empty() && call.subresource != "status") return reply(plain_text(404, "404 page not found\n"));
   if (call.verb == "list") return lists_.list(call, reply);
   if (call.verb == "get") return reply(objects_.get(call));

@@ -110,7 +110,7 @@ asio::awaitable<void> Ready::follow_pods() {
   options.field_selector = "spec.nodeName=" + context_.options.node;
   for (;;) {
     k8s::Reflector<k8s::Pod> view(
-        context_.client, context_.rng, k8s::Kind<k8s::Pod>::api, options,
+        context_.client, context_.rng, options,
         [this](const std::string&, const k8s::Pod* pod) {
           if (pod && pods_.must_leave(*pod)) context_.activity.interrupt({Event::emptiness_lost});
         },

@@ -66,7 +66,7 @@ TEST_F(BookTest, AReplacementWithoutANodeIsToldWithABudgetOfTheControllerAlone) 
   EXPECT_TRUE(guard->unschedulable(now).empty());
 }
 
-TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
+TEST_F(BookTest, APodThatWasUnschedulableBeforeTheDrainIsNoReplacement) {
   begin(canary(30s));
   learn("rs-uid", 3);
   for (int i = 0; i < 2; ++i) see(pod(i));
@@ -80,7 +80,7 @@ TEST_F(BookTest, WhatFoundNoNodeBeforeWeBeganIsNoReplacement) {
 
 // The replacement of that pod may be older than the drain's first list, so it says nothing about replacements of other
 // pods.
-TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
+TEST_F(BookTest, APodThatWasTerminatingBeforeTheDrainIsNoCanary) {
   begin(canary(30s));
   learn("rs-uid", 3);
   for (int i = 0; i < 3; ++i) see(pod(i));
@@ -97,7 +97,7 @@ TEST_F(BookTest, OneThatWasLeavingBeforeWeBeganIsNoCanary) {
 }
 
 // The pod may be the canary of an earlier run, which a restart of the agent has forgotten.
-TEST_F(BookTest, WhileSomethingThatWasLeavingHasAReplacementWithoutANodeNoneFollows) {
+TEST_F(BookTest, NoPodFollowsWhileTheReplacementOfAnEarlierCanaryIsUnschedulable) {
   begin(canary(30s));
   learn("rs-uid", 3);
   for (int i = 0; i < 2; ++i) see(pod(i));

@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(All, ShareTest,
                                            ShareCase{"%", 5, 0}, ShareCase{"-1", 5, 0}, ShareCase{"1.5", 5, 0},
                                            ShareCase{"25 %", 5, 0}, ShareCase{"99999999999", 5, 0}));
 
-TEST_F(BookTest, OffItHoldsNothingAndAsksNothing) {
+TEST_F(BookTest, WithoutOptionsItBlocksNothingAndSendsNoRequest) {
   begin(Guards());
   EXPECT_EQ(held(pod(0)), "");
   EXPECT_EQ(guard->judge({}, pod(0)).verdict, Verdict::evict);
@@ -134,7 +134,7 @@ TEST_F(BookTest, WhatIsStartingWhenWeBeginCounts) {
   EXPECT_EQ(held(pod(0)), "");
 }
 
-TEST_F(BookTest, WhatHasBeenBrokenForLongDoesNot) {
+TEST_F(BookTest, APodThatHasNotBeenReadyForLongDoesNotCount) {
   begin(at_most(1));
   learn("rs-uid", 2);
   see(pod(0));
@@ -175,7 +175,7 @@ TEST_F(BookTest, NobodyWaitsForReplacementsByAControllerThatIsGone) {
 }
 
 // An unhealthy pod may leave. It is more likely to recover on another node than on the cordoned one.
-TEST_F(BookTest, WhatIsNotReadyItselfMayGo) {
+TEST_F(BookTest, APodThatIsNotReadyMayBeEvicted) {
   begin(at_most(1));
   learn("rs-uid", 2);
   k8s::Pod starting = pod(0);
@@ -191,7 +191,7 @@ TEST_F(BookTest, WhatIsNotReadyItselfMayGo) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-TEST_F(BookTest, FewerAreWantedNow) {
+TEST_F(BookTest, AScaleDownLowersTheLimit) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));

@@ -89,7 +89,7 @@ TEST_F(BookTest, WhatIsReadAgainUnderItsOwnNameKeepsItsReplicaSets) {
   EXPECT_EQ(held(pod(1)), "") << "three are wanted, three are Ready";
 }
 
-TEST_F(BookTest, WhatSaysLessThanIsKnownIsNoAnswer) {
+TEST_F(BookTest, AnAnswerWithLessThanIsKnownIsIgnored) {
   make(at_most(1));
   const Controller web = top("web", "deployment-uid", 4);
   EXPECT_TRUE(book->is_answer("rs-uid", web));
@@ -112,7 +112,7 @@ TEST_F(BookTest, WhatSaysLessThanIsKnownIsNoAnswer) {
   EXPECT_FALSE(book->questions().forbidden("stranger"));
 }
 
-TEST_F(BookTest, AStrangerIsAskedForUntilItAnswersAndNothingIsCountedBefore) {
+TEST_F(BookTest, AnUnknownOwnerIsLookedUpBeforeItsPodsAreCounted) {
   make(at_most(1));
   see(owned_by(replacement(0, true), "apps/v1", "ReplicaSet", "web-77777", "new-rs-uid"));
   EXPECT_EQ(held(pod(0)), "ControllerUnknown");
@@ -127,7 +127,7 @@ TEST_F(BookTest, AStrangerIsAskedForUntilItAnswersAndNothingIsCountedBefore) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget") << "what was there before replaces nothing";
 }
 
-TEST_F(BookTest, WhatIsWantedInAdditionReplacesNothing) {
+TEST_F(BookTest, PodsOfAScaleUpAreNoReplacements) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));
@@ -142,7 +142,7 @@ TEST_F(BookTest, WhatIsWantedInAdditionReplacesNothing) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-TEST_F(BookTest, WhatIsWantedNoMoreIsForgiven) {
+TEST_F(BookTest, MissingReplacementsDoNotCountAfterAScaleDown) {
   make(at_most(1), 8);
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));
@@ -158,7 +158,7 @@ TEST_F(BookTest, WhatIsWantedNoMoreIsForgiven) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-TEST_F(BookTest, WhatRecoversReplacesNothing) {
+TEST_F(BookTest, APodThatBecomesReadyAgainIsNoReplacement) {
   begin(at_most(1));
   learn("rs-uid", 4);
   for (int i = 0; i < 3; ++i) see(pod(i));
@@ -177,7 +177,7 @@ TEST_F(BookTest, WhatRecoversReplacesNothing) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-TEST_F(BookTest, ALatePodThatLeavesIsMissedOnce) {
+TEST_F(BookTest, ALatePodThatLeavesCountsOnce) {
   make(at_most(2));
   learn("deployment-uid", std::nullopt);
   EXPECT_EQ(held(pod(0)), "");
@@ -199,7 +199,7 @@ TEST_F(BookTest, APodWhoseAnswerWasLostMayBeAskedAgain) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
 }
 
-TEST_F(BookTest, WhatPerhapsNobodyReplacesIsNotHeld) {
+TEST_F(BookTest, PodsOfAKindThatMayNotReplaceThemAreNotLimited) {
   make(at_most(1));
   Controller workflow = not_known(top("build", "workflow-uid", 0));
   workflow.cannot_scale = true;

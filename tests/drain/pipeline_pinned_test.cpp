@@ -127,7 +127,7 @@ TEST_F(PinnedPods, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) {
 }
 
 // The watch of the node may be slower than the watch of the pods.
-TEST_F(PinnedPods, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
+TEST_F(PinnedPods, PodsOfAnUncordonThatIsSeenLateAreNoReturns) {
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
   plan({replica(0)});
@@ -141,7 +141,7 @@ TEST_F(PinnedPods, NorAreTheyWhenTheUncordonIsHeardOfOnlyAfterwards) {
   EXPECT_THAT(take(), SizeIs(3));
 }
 
-TEST_F(PinnedPods, NorWhenOnlyTheNewCordonTellsOfIt) {
+TEST_F(PinnedPods, PodsOfAnUncordonThatOnlyTheNewCordonShowsAreNoReturns) {
   make();
   auto replica = [this](int n) {
     auto pod = a_pod("web-" + std::to_string(n));
@@ -189,7 +189,7 @@ TEST_F(PinnedPods, AreNotPinnedAnyMoreOnceTheyWereLeftForAWhile) {
 }
 
 // An etcd backup that contains the pod is restored.
-TEST_F(PinnedPods, NorOnceTheyHadVanished) {
+TEST_F(PinnedPods, DeletedPodsAreNotPinnedAnyMore) {
   make();
   const auto last = pin(a_pod("db-0"));
   gone(last);
@@ -200,7 +200,7 @@ TEST_F(PinnedPods, NorOnceTheyHadVanished) {
 }
 
 // A person removes the cordon and sets it again.
-TEST_F(PinnedPods, AreStillProtectedWhenTheyAreNotPinnedAnyMore) {
+TEST_F(PinnedPods, AnnotationsProtectPodsThatAreNotPinnedAnyMore) {
   make();
   auto protected_pod = a_pod("db-0");
   protected_pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
@@ -240,7 +240,7 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
 }
 
 // The pod came back only after the previous drain had ended.
-TEST_F(PinnedPods, WhoIsKnownToComeBackIsPinnedAtOnce) {
+TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   for (const bool leaves : {false, true}) {
     PipelineOptions options;
     options.leaves_pinned = leaves;

@@ -89,7 +89,7 @@ TEST_F(PipelineTest, P9_AnAcceptedEvictionThatNeverShowsGivesItsPlaceToAnother) 
 }
 
 // The deletion is undone, because etcd is restored from a backup, and then the pod is deleted again.
-TEST_F(PipelineTest, SoItIsTheSecondTime) {
+TEST_F(PipelineTest, AfterARestoredEtcdTheSecondEvictionAlsoReleasesThePlace) {
   make({.max_places = 1});
   auto stuck = a_pod("a");
   stuck.grace_seconds = 30;
@@ -156,7 +156,7 @@ TEST_F(PipelineTest, TheOwnPodGoesWhenAllOthersHaveVanished) {
   EXPECT_THAT(take(), ElementsAre("own"));
 }
 
-TEST_F(PipelineTest, TheOwnPodIsNoHopeForOthersThatAreHopeless) {
+TEST_F(PipelineTest, ADrainIsHopelessIfAllPodsButTheOwnOneAre) {
   make({.max_places = 0, .own_uid = a_pod("own").uid});
   const auto own = a_pod("own"), web = a_pod("web");
   plan({own, web});
@@ -166,7 +166,7 @@ TEST_F(PipelineTest, TheOwnPodIsNoHopeForOthersThatAreHopeless) {
   EXPECT_TRUE(pipeline->hopeless());
 }
 
-TEST_F(PipelineTest, ThereIsAReasonForWhatTheServerSaysOfAPod) {
+TEST_F(PipelineTest, EveryAnswerToAnEvictionHasAReason) {
   make();
   const auto pods = pods_named({"missing", "replaced", "refused"});
   plan(pods);

@@ -52,7 +52,7 @@ class UnhurriedTest : public PipelineTest {
   }
 };
 
-TEST_F(UnhurriedTest, WhileOnlyAnswersCanLetAnEvictionGo) {
+TEST_F(UnhurriedTest, WatchEventsMayWaitWhileOnlyAnswersCanAllowAnEviction) {
   begin({.max_places = 0, .max_requests = 10});
   EXPECT_TRUE(pipeline->unhurried()) << "all are about to be sent";
   EXPECT_EQ(take().size(), 10u);
@@ -258,7 +258,7 @@ TEST_F(PipelineTest, WhenItWasAcceptedIsToldByTheAnswerEvenWhereTheWatchWasFaste
   EXPECT_EQ(tracked(pods[1]).report.evicted_at, wall - 5ms) << "not after it has vanished";
 }
 
-TEST_F(PipelineTest, WhatAForeignHandRemovedWhileOurRequestWasOutIsNotCalledEvicted) {
+TEST_F(PipelineTest, APodThatAnotherClientDeletedDuringTheRequestIsNotReportedAsEvicted) {
   make();
   const auto pod = a_pod("a");
   plan({pod});

@@ -71,7 +71,7 @@ class VolumeTurnsTest : public ::testing::Test {
   VolumeTurns turns{volumes};
 };
 
-TEST_F(VolumeTurnsTest, NobodyIsHeldBeforeTheFirstLeaves) {
+TEST_F(VolumeTurnsTest, NoPodWaitsBeforeTheFirstEviction) {
   for (const char* name : {"a", "b", "c", "x", "y", "none"}) EXPECT_EQ(held(name), "") << name;
 }
 
@@ -82,7 +82,7 @@ struct StateCase {
 
 class VolumeTurnStates : public VolumeTurnsTest, public ::testing::WithParamInterface<StateCase> {};
 
-TEST_P(VolumeTurnStates, OnlyWhoIsOnTheWayOutHasTheTurn) {
+TEST_P(VolumeTurnStates, OnlyATerminatingPodHasTheTurn) {
   set("a", GetParam().state);
   EXPECT_EQ(held("b") != "", GetParam().has_the_turn);
   if (GetParam().state != PodState::vanished) EXPECT_EQ(held("a"), "") << "its own turn";
@@ -120,7 +120,7 @@ TEST_F(VolumeTurnsTest, EachIsToldOfTheOneBeforeItSoThatNotEachTurnIsNewsForAll)
   EXPECT_EQ(held("c"), of_c);
 }
 
-TEST_F(VolumeTurnsTest, BetweenTwoLooksWhoIsSentHasTheTurnAndGivesItBackWhenRefused) {
+TEST_F(VolumeTurnsTest, APodHasTheTurnFromItsRequestUntilARefusal) {
   turns.leaving(tracked("a").pod, EvictionGuard::Leaves::yes);
   EXPECT_NE(held("b"), "");
   turns.leaving(tracked("a").pod, EvictionGuard::Leaves::no);
@@ -132,7 +132,7 @@ TEST_F(VolumeTurnsTest, BetweenTwoLooksWhoIsSentHasTheTurnAndGivesItBackWhenRefu
   EXPECT_EQ(held("b"), "");
 }
 
-TEST_F(VolumeTurnsTest, WhoHasVanishedKeepsTheTurnUntilItsVolumesWereLookedAt) {
+TEST_F(VolumeTurnsTest, ADeletedPodKeepsTheTurnUntilItsVolumesWereChecked) {
   set("a", PodState::terminating);
   tracked("a").state = PodState::vanished;
   turns.leaving(tracked("a").pod, EvictionGuard::Leaves::yes);
@@ -141,7 +141,7 @@ TEST_F(VolumeTurnsTest, WhoHasVanishedKeepsTheTurnUntilItsVolumesWereLookedAt) {
   EXPECT_NE(held("b"), "") << "now for its volume";
 }
 
-TEST_F(VolumeTurnsTest, WhoDoesNotEndHoldsNobodyForEver) {
+TEST_F(VolumeTurnsTest, APodThatDoesNotEndBlocksTheOthersForALimitedTime) {
   set("a", PodState::terminating);
   tracked("a").stuck = true;
   look();
@@ -205,7 +205,7 @@ TEST_F(VolumeTurnsTest, APodWithVolumesOfTwoDriversNeedsBothTurns) {
   EXPECT_THAT(held("y"), HasSubstr("files"));
 }
 
-TEST_F(VolumeTurnsTest, WhoseVolumesAreNotKnownYetWaitsForThatButNotForEver) {
+TEST_F(VolumeTurnsTest, APodWaitsForALimitedTimeUntilItsVolumesAreKnown) {
   attach("new", "disks");
   k8s::Pod late = a_pod("late");
   late.claims = {"new"};

@@ -128,7 +128,7 @@ TEST_F(VolumeBookTest, WhatTheNodeHoldsIsKeptForAPodThatStays) {
   EXPECT_EQ(outcome({.staying = {claim}}), VolumeOutcome::kept);
 }
 
-TEST_F(VolumeBookTest, AnAnswerOfTheNodeFromBeforeProvesNoLeak) {
+TEST_F(VolumeBookTest, AReadOfTheNodeBeforeTheLastChangeProvesNoLeak) {
   see(an_attachment());
   book.node_holds({}, start);
   outcome({}, 0s);
@@ -177,7 +177,7 @@ TEST_F(VolumeBookTest, WhatIsLeakedIsRememberedUntilItHasGone) {
   EXPECT_THAT(book.leaked(), IsEmpty());
 }
 
-TEST_F(VolumeBookTest, UntilTheClaimIsKnownNothingIs) {
+TEST_F(VolumeBookTest, AVolumeIsUnclearUntilItsClaimIsKnown) {
   const auto attachment = an_attachment();
   book.attachment_changed(attachment.uid, &attachment, start, wall);
   EXPECT_THAT(book.unresolved(), ElementsAre("pv-data"));
@@ -203,7 +203,7 @@ TEST_F(VolumeBookTest, OtherNodesAreIgnored) {
   EXPECT_TRUE(book.all_detached());
 }
 
-TEST_F(VolumeBookTest, OnlyItsEndIsTheEnd) {
+TEST_F(VolumeBookTest, OnlyADeletedVolumeAttachmentMeansDetached) {
   auto attachment = an_attachment();
   see(attachment);
   EXPECT_EQ(outcome({.left = {claim}}), VolumeOutcome::detaching);

@@ -41,7 +41,7 @@ TEST_F(BootIds, AMachineWhoseBootIdStaysIsRebootedOnce) {
 // Nothing shows whether the machine has restarted. The agent tries each method until its limit is over. It uses one
 // method twice: the agent that started after the first request cannot know whether its predecessor was killed before it
 // sent the request.
-TEST_F(BootIds, WhereNobodyCanTellEachWayIsTriedInItsTimeAndOneTwice) {
+TEST_F(BootIds, WithoutBootInformationEachRebootMethodIsTriedWithinItsLimit) {
   Machine& n1 = machine("n1", {.still_wanted = true, .same_boot_id = true, .start_hidden = true});
   after(9min, [&] { EXPECT_EQ(n1.boots(), 1u) << story(); });
   run_for(12h);
@@ -108,7 +108,7 @@ TEST_F(BootIds, AForeignBootIdIsSaidOfAnIdleNode) {
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "BootIdForeign") << story();
 }
 
-TEST_F(BootIds, OneThatIsMendedGoesOn) {
+TEST_F(BootIds, AnAgentContinuesWhenItsBootIdIsCorrect) {
   Machine& n1 = machine("n1", {.same_boot_id = true, .kubelet_knows = true});
   after(30min, [&] { n1.repair(); });
   run_fleet();
@@ -132,7 +132,7 @@ TEST_F(BootIds, AForeignBootIdThatComesToLightLateGivesTheNodeBack) {
 }
 
 // If the node became ready again, a tool that reboots ready nodes would reboot it again and again.
-TEST_F(BootIds, OneThatOthersHaveRebootedIsNotReadyAgain) {
+TEST_F(BootIds, ANodeThatAnotherProgramRebootedIsNotReadyAgain) {
   Machine& n1 = machine("n1", {.methods = {}, .still_wanted = true, .same_boot_id = true});
   for (const Duration when : {10min, 20min, 30min})
     after(when, [&] {

@@ -275,7 +275,7 @@ TEST_F(People, APersonsRebootOfANodeInLineServesItsRequest) {
 }
 
 // A need that the operating system reports is independent of a person's request.
-TEST_F(People, APersonsRebootServesNoNeedThatIsStillThere) {
+TEST_F(People, APersonsRebootDoesNotEndANeedThatRemains) {
   Machine& n1 = machine("n1", {.target = "1.1", .rolls_back = true, .still_wanted = true});
   open_gates_after(20min);
   after(1min, [&] { request_reboot(); });
@@ -304,7 +304,7 @@ TEST_F(People, ARequestThatFollowsAPersonsRebootIsNotServedByIt) {
 }
 
 // The agent has seen the Node without a request before the person requests the reboot.
-TEST_F(People, ARequestWhileTheKubeletIsWaitedForIsNotServedByTheBootBefore) {
+TEST_F(People, ARequestAfterTheBootIsNotSatisfiedByThatBoot) {
   Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
   // The machine boots, but its kubelet is down until the test brings it back.
   cluster.on_change([&, down = false](const sim::Change&) mutable {

@@ -81,7 +81,7 @@ TEST_F(Sabotage, ASoundFleetViolatesNothing) {
   EXPECT_EQ(checks.reboots, 3u);
 }
 
-TEST_F(Sabotage, ATurnThatNobodyHas) {
+TEST_F(Sabotage, CatchesARebootWithoutASlot) {
   decorate_slots = [](agent::Slots& sound) { return std::make_unique<EverybodysTurn>(sound); };
   three_machines();
   expect_caught("drains without a turn");
@@ -109,7 +109,7 @@ TEST_F(Sabotage, ACordonThatIsTakenBackWhoeverSetIt) {
   expect_caught("took back the cordon of a person on n1");
 }
 
-TEST_F(Sabotage, APersonsWorkplaceThatIsUpdated) {
+TEST_F(Sabotage, CatchesAnUpdateOfANodeThatAPersonHasCordoned) {
   checks.leaves_cordoned_nodes_alone = true;
   three_machines();
   cordon("n1");
@@ -117,7 +117,7 @@ TEST_F(Sabotage, APersonsWorkplaceThatIsUpdated) {
 }
 
 // Two nodes of one pool take the slots of two pools.
-TEST_F(Sabotage, APoolThatIsTakenForTwo) {
+TEST_F(Sabotage, CatchesAgentsThatCountOnePoolAsTwo) {
   for (const char* name : {"n1", "n2"}) {
     slots.grouping.pool = std::string("pool-of-") + name;
     options.pool = [pool = slots.grouping.pool](const k8s::Node&) { return pool; };
@@ -165,13 +165,13 @@ TEST_F(Sabotage, BudgetsThatAreNotHeld) {
   expect_caught("budgets: web");
 }
 
-TEST_F(Sabotage, AReadyFileThatStays) {
+TEST_F(Sabotage, CatchesAReadyFileThatIsNotRemoved) {
   three_machines({.keeps_ready_file = true});
   expect_caught("and its ready file is there");
 }
 
 // The agent itself detects this: the kubelet reports no new boot.
-TEST(SabotageOfSeeds, ABootThatWasNone) {
+TEST(SabotageOfSeeds, CatchesAMachineThatClaimsABootThatDidNotHappen) {
   FleetPlan plan;
   plan.machines.resize(2);
   plan.machines[0].name = "n1";
@@ -181,7 +181,7 @@ TEST(SabotageOfSeeds, ABootThatWasNone) {
   EXPECT_THAT(outcome.violations, Contains(HasSubstr("n1 has come to rest as degraded BootIdForeign")));
 }
 
-TEST(SabotageOfSeeds, AFleetThatNobodyUpdates) {
+TEST(SabotageOfSeeds, CatchesAFleetThatMakesNoProgress) {
   FleetPlan plan;
   plan.machines.resize(1);
   plan.machines[0].name = "n1";

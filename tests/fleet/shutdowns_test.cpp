@@ -162,7 +162,7 @@ TEST_F(Shutdowns, WhatLogindDoesNotWaitForIsNamed) {
   expect_in_service("n1");
 }
 
-TEST_F(Shutdowns, CalledOffTheNodeIsGivenBackAtOnce) {
+TEST_F(Shutdowns, ACancelledShutdownUncordonsTheNodeAtOnce) {
   Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
   machine("n2", {.target = ""});
   held_pod();

@@ -228,7 +228,7 @@ TEST_F(Unproved, ANodeThatIsMadeAnewDuringItsLastProofIsNotRebooted) {
 
 // Watch events of the Node are a reason for a new proof, but not a reason to ask a server before its Retry-After is
 // over.
-TEST_F(Unproved, P10_NewsAreNoReasonToAskSoonerThanRetryAfter) {
+TEST_F(Unproved, P10_AWatchEventCausesNoRequestBeforeRetryAfter) {
   machine("n1", {.methods = {}});
   fail_from(5min, "list", "leases", {.kind = sim::FaultKind::throttle, .retry_after = "60"});
   for (int i = 0; i < 18; ++i) after(5min + i * 3s, [this, i] { annotate("noise", std::to_string(i)); });

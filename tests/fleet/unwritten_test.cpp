@@ -162,7 +162,7 @@ TEST_F(Unwritten, P5_WhatIsUncordonedWhileNoAgentRunsIsNotCordonedAtOnce) {
   expect_updated(n1);
 }
 
-TEST_F(Unwritten, P10_AnEtcdFromABackupStopsNobody) {
+TEST_F(Unwritten, P10_AnAgentContinuesAfterARestoredEtcd) {
   Machine& n1 = machine("n1", {.target = ""});
   restore_an_old_etcd();
   std::size_t before = 0;

@@ -119,7 +119,7 @@ TEST_F(ObjectStoreTest, EventsKnowMoreThanTheListThatWasMadeMeanwhile) {
   EXPECT_THAT(told, UnorderedElementsAre("-kept", "-changed", "-new", "+deleted@1"));
 }
 
-TEST_F(ObjectStoreTest, AListThatWasMadeMeanwhileBringsNobodyBackWhoseNameIsTaken) {
+TEST_F(ObjectStoreTest, AnOlderListDoesNotRestoreAnObjectWhoseNameIsUsedAgain) {
   store.put(pod("a", "old"));
   const ObjectStore<Pod>::Listening listening(store);
   store.heard_of("new");

@@ -153,7 +153,7 @@ TEST(FitOrder, FitsHoldsWhereverAnUnknownPodGoes) {
   }
 }
 
-TEST(FitOrder, AnUnknownPodMayPreemptItsWay) {
+TEST(FitOrder, APodWithAnUnknownAnswerMayPreemptOthers) {
   // n2 has no room for "a" only as long as "low" is there.
   Json foreign = pod_json("a", "1500m", R"({"schedulerName":"volcano","priority":10})");
   const Json low = pod_json("low", "1", R"({"nodeName":"n2"})");

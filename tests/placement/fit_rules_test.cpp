@@ -167,7 +167,7 @@ TEST(FitRules, ResourcesThatClaimsServeAreNotWeighed) {
   EXPECT_THAT(answer(served(asking("3"))).message, HasSubstr("0/2 nodes are available: 1 Insufficient cpu, 1 node(s)"));
 }
 
-TEST(FitRules, WhatLeavesIsInNobodysWayAndWhatStaysIs) {
+TEST(FitRules, OnlyPodsThatStayUseCapacity) {
   const std::vector<Json> nodes{node_json("n1"), node_json("n2")};  // both in the same zone
   const std::string from_db = anti_affinity_to("db", "zone");
   const std::string from_stays = anti_affinity_to("stays", "zone");
@@ -199,7 +199,7 @@ TEST(FitRules, ClosedNodesGetNothing) {
 }
 
 // The essence keeps everything that the judgement reads.
-TEST(FitRules, TheEssenceIsJudgedAsTheWhole) {
+TEST(FitRules, ObjectsReducedToTheirRelevantFieldsGetTheSameAnswers) {
   const std::string apart = anti_affinity_to("db", "kubernetes.io/hostname");
   Json claims = pod_json("claims", "100m", R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})");
   Json sidecar = pod_json(

@@ -287,7 +287,7 @@ TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
-TEST_F(FleetRehearsalBesideLeavingPodsTest, OfTheRoomOfOneTwoCannotBothHaveIt) {
+TEST_F(FleetRehearsalBesideLeavingPodsTest, CapacityForOnePodIsNotUsedTwice) {
   add_big(2, "1900m");
   for (const char* name : {"n2", "n3"}) item(name)["status"]["allocatable"]["cpu"] = "2";
   add_leaving("leaving-2", "1900m", "n2");

@@ -243,7 +243,7 @@ TEST_F(RehearsalTest, TheTimeOfANodeIsItsOwn) {
   EXPECT_EQ(rehearsal.drains[1].started_at, rehearsal.drains[0].finished_at);
 }
 
-TEST_F(RehearsalTest, NoneOfThemIsARefugeForThePodsOfAnother) {
+TEST_F(RehearsalTest, NodesThatAreRehearsedTogetherAcceptNoPods) {
   input.nodes = {"n1", "n2"};
   input.drain.fit = drain::FitPolicy::block;
   const Rehearsal rehearsal = play();

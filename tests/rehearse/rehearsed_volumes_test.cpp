@@ -50,7 +50,7 @@ TEST_F(RehearsedVolumes, TheDetachingTakesAsLongAsIsAssumed) {
   }
 }
 
-TEST_F(RehearsedVolumes, UnaskedTheyAreNotWaitedFor) {
+TEST_F(RehearsedVolumes, WithoutTheOptionTheDrainDoesNotWaitForVolumes) {
   input.drain.volumes = drain::VolumeWait::off;
   EXPECT_LE(play().took, 20s + 5s + 1s);
 }
@@ -96,7 +96,7 @@ TEST_F(RehearsedVolumes, WhatIsAssumedOfThemIsSaid) {
   EXPECT_THAT(play().assumed, SizeIs(2)) << "nothing is attached to that one";
 }
 
-TEST_F(RehearsedVolumes, NobodyPromisesAnUpperBound) {
+TEST_F(RehearsedVolumes, TheTimeIsNotCalledAnUpperBound) {
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("upper bound")));
 }
 

@@ -25,7 +25,7 @@ TEST_F(RehearsalTest, APodOfARunningJobLeaves) {
   EXPECT_LE(rehearsal.took, 27s);
 }
 
-TEST_F(RehearsalTest, OfADeadNodeNothingEnds) {
+TEST_F(RehearsalTest, NoPodEndsOnANodeWithoutAKubelet) {
   silence("n1");
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
@@ -167,7 +167,7 @@ TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
 
 // The rehearsal does not simulate preemption. The possibility of preemption does not mean that there is capacity for
 // all pods.
-TEST_F(RehearsalTest, WhoCouldPreemptIsSaid) {
+TEST_F(RehearsalTest, PodsThatCouldPreemptOthersAreListed) {
   item("n2")["status"]["allocatable"]["cpu"] = "1";
   for (const char* name : {"web-a", "web-b", "web-c"}) item(name)["spec"]["priority"] = 1000;
   items.push_back(pod("low", "ReplicaSet", "low", "700m", "n2"));
@@ -183,7 +183,7 @@ TEST_F(RehearsalTest, WhoCouldPreemptIsSaid) {
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("reempt")));
 }
 
-TEST_F(RehearsalTest, WhatTheLookBeforehandFoundIsSaid) {
+TEST_F(RehearsalTest, TheResultOfTheFitCheckIsReported) {
   item("n2")["status"]["allocatable"]["cpu"] = "1";
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("would find no room elsewhere")));
   input.drain.fit = drain::FitPolicy::warn;

@@ -373,11 +373,11 @@ TEST_F(Replays, S73_ReplayedEventsChangeNothing) {
   expect_nothing_new(ReplayingTransport::How::twice);
 }
 
-TEST_F(Replays, S73_NorEventsThatOvertakeEachOther) {
+TEST_F(Replays, S73_EventsInAnotherOrderChangeNothing) {
   expect_nothing_new(ReplayingTransport::How::swapped);
 }
 
-TEST_F(Replays, S73_NorACacheThatTellsAllOfItAgainAfterAReconnect) {
+TEST_F(Replays, S73_EventsRepeatedByAnOlderCacheChangeNothing) {
   expect_nothing_new(ReplayingTransport::How::from_the_start, [this] { cluster.close_watches(); });
 }
 

@@ -70,7 +70,7 @@ TEST_F(Clocks, S57_NothingIsLeftBehindBecauseAClockJumped) {
   EXPECT_GE(took(), 600s);
 }
 
-TEST_F(Clocks, AWrongOneIsToldUntilItIsSet) {
+TEST_F(Clocks, AWrongClockIsReportedUntilItIsSet) {
   own.wrong_by = -1h;
   add(a_pod("slow", {.grace = 600}));
   after(2min, [this] { own.wrong_by = {}; });

@@ -146,7 +146,7 @@ TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA403) {
   EXPECT_TRUE(report.cordon.known);
 }
 
-TEST_F(Cordon, P4_OneThatMayHaveBeenTakenBackIsNotSaidToStand) {
+TEST_F(Cordon, P4_AnUncordonWithoutAnAnswerIsReportedAsUnknown) {
   never_drained();
   lose_an_answer(1);
   after(2min, [this] {

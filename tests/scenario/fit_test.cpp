@@ -175,7 +175,7 @@ TEST_F(FitElsewhere, ADrainThatGoesOnIsNotGivenUpForWantOfRoom) {
   EXPECT_THAT(drain(), Ended(Outcome::drained));
 }
 
-TEST_F(FitElsewhere, NodesThatAreCordonedTogetherAreNoRefuge) {
+TEST_F(FitElsewhere, NodesThatAreDrainedTogetherAcceptNoPods) {
   options.fit = FitPolicy::block;
   options.drained_together = {"n1", "n2"};
   add_workload("small", "150m");

@@ -48,7 +48,7 @@ TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatTookPodsAgainUnseen) {
   EXPECT_GE(*sent - told.entries.front().at, 299s);
 }
 
-TEST_F(Scenario, P3_NorFromANodeThatWasReplacedUnseen) {
+TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatWasReplacedUnseen) {
   add_pods(1, {.grace = 5});
   after(2s, [this] { cluster.silence_watches(); });
   after(10s, [this] {
@@ -94,7 +94,7 @@ TEST_F(Scenario, P3_NotDrainedWhenTheLastLookFindsAnotherCordon) {
   EXPECT_EQ(accepted_evictions(), 2u);
 }
 
-TEST_F(Scenario, ThatItSettlesAnewIsTold) {
+TEST_F(Scenario, ANewSettleTimeIsReported) {
   options.settle = 60s;
   add_pods(1, {.grace = 1});
   after(30s, [this] { cluster.uncordon("n1"); });
@@ -105,7 +105,7 @@ TEST_F(Scenario, ThatItSettlesAnewIsTold) {
 }
 
 // Several managers may own the field in managedFields, and their entries change with each of their other writes.
-TEST_F(Scenario, ACordonWhoseBookingsMoveIsNoNewOne) {
+TEST_F(Scenario, ACordonWhoseManagedFieldsChangeIsNotANewOne) {
   cluster.cordon("n1");
   add_pods(2, {.grace = 5});
   for (int i = 1; i < 100; ++i)

@@ -82,7 +82,7 @@ TEST_F(Scenario, P5_AFailedDrainTakesBackItsOwnCordon) {
   EXPECT_TRUE(sim::annotation(cluster.get("nodes", "", "n1"), "haulout.dev/cordon").empty());
 }
 
-TEST_F(Scenario, P5_OrLeavesItWhenToldSo) {
+TEST_F(Scenario, P5_AFailedDrainKeepsItsCordonWithoutTheOption) {
   add_pods(1);
   add(a_budget("closed", {{"maxUnavailable", 0}}));
   options.timeout = 30s;

@@ -79,7 +79,7 @@ TEST_F(Reattaching, ItDecidesNothingAboutTheEndBeforeTheDeadline) {
   EXPECT_LT(took(), 2min - drain::reattach_margin + 1s);
 }
 
-TEST_F(Reattaching, WhoFindsNoNodeIsNotWaitedForLong) {
+TEST_F(Reattaching, TheDrainDoesNotWaitLongForAnUnschedulablePod) {
   add_database("db");
   after(1s, [this] {
     for (const char* node : {"n2", "n3"}) cluster.cordon(node);

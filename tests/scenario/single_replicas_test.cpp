@@ -41,7 +41,7 @@ TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
 }
 
 // Before the node's drain starts, a person scales the reported Deployment up and another one down to one replica.
-TEST_F(Guards, WhatIsWarnedOfIsWhatIsSoWhenTheTurnComes) {
+TEST_F(Guards, WarningsDescribeTheClusterWhenTheDrainOfTheNodeBegins) {
   deploy("web", 2);
   deploy("api", 1);
   options.guards.single_replica = SingleReplica::warn;
@@ -91,7 +91,7 @@ TEST_F(Guards, OfSeveralAnnotationsThatMakeNoSenseAllAreNamed) {
               AllOf(HasSubstr("single-replica=perhaps"), HasSubstr("max-unavailable=many")));
 }
 
-TEST_F(Guards, SoItIsWithAnyGuard) {
+TEST_F(Guards, AnInvalidAnnotationIsReportedAlsoWithMaxUnavailablePerController) {
   deploy("web", 2, {{"haulout.dev/max-unavailable", "many"}});
   start_slowly(5s);
   options.guards.max_unavailable = drain::Share{1, false};
@@ -121,7 +121,7 @@ TEST_F(Guards, WhereBudgetsCannotBeSeenNoneIsSaidToBeMissing) {
   EXPECT_FALSE(told.raised("LastReadyPods"));
 }
 
-TEST_F(Guards, WhatIsAdvisedIsNotAdvisedWhereItIsDone) {
+TEST_F(Guards, ARecommendedOptionThatIsSetIsNotRecommended) {
   deploy("web", 2);
   start_slowly(5s);
   options.guards.single_replica = SingleReplica::warn;

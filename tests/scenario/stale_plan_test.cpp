@@ -44,7 +44,7 @@ TEST_F(StalePlan, AVolumeWhosePodCameAndLeftMeanwhileIsWaitedFor) {
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
 }
 
-TEST_F(StalePlan, ALeakedVolumeIsStillNobodys) {
+TEST_F(StalePlan, ALeakedVolumeIsStillReportedAsLeaked) {
   add(a_volume("old"));
   add(a_volume_attachment("pv-old"));
   const auto report = drain_late();
@@ -52,7 +52,7 @@ TEST_F(StalePlan, ALeakedVolumeIsStillNobodys) {
   EXPECT_EQ(volume(report, "pv-old").outcome, VolumeOutcome::leaked);
 }
 
-TEST_F(StalePlan, WhatCouldBeSeenIsNotGivenUpOn) {
+TEST_F(StalePlan, VolumeAttachmentsThatWereReadableAtFirstStayRequired) {
   const auto report = drain_late([this] { cluster.forbid("list", "volumeattachments"); });
   EXPECT_THAT(report, Ended(Outcome::failed));
   EXPECT_THAT(report.message, HasSubstr("volumes of node n1"));

@@ -278,7 +278,7 @@ TEST_F(Volumes, ADeadWatchFindsTheEndByAList) {
 }
 
 // A claim was deleted, its volume was retained, and a new claim was created with the same name.
-TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameIsNobodys) {
+TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameBelongsToNoPod) {
   add_released_volume("pv-before", "data");
   add(a_volume("data"));
   add_pod_with("db-0", "data", {.grace = 30});

@@ -48,7 +48,7 @@ TEST_F(Volumes, S67_WhereTheyWereAskedForThatEndsTheDrainBeforeAnythingIsTouched
   EXPECT_FALSE(unschedulable());
 }
 
-TEST_F(Volumes, S67_NorWhereItMayNotBeSeenWhoseTheyAre) {
+TEST_F(Volumes, S67_WithoutTheRightToGetPersistentVolumesNothingIsChanged) {
   cluster.forbid("get", "persistentvolumes");
   options.volumes = drain::VolumeWait::required;
   options.timeout = 10min;
@@ -181,7 +181,7 @@ TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
 }
 
 // A list is due exactly at the deadline.
-TEST_F(Volumes, TheDeadlineIsNoTroubleOfTheServer) {
+TEST_F(Volumes, AReachedDeadlineIsNotReportedAsAServerError) {
   no_latency();
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add(detaching("pv-data"));
@@ -203,7 +203,7 @@ TEST_F(Volumes, AListThatTheDeadlineCutsOffIsNoTroubleOfTheServer) {
   EXPECT_FALSE(told.raised("VolumesUnreadable"));
 }
 
-TEST_F(Volumes, NorAQuestionWhoseAVolumeIs) {
+TEST_F(Volumes, ADeadlineDuringTheLookUpOfAClaimIsNotReportedAsAServerError) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));
   add(detaching("pv-data"));
   options.timeout = 20s;
@@ -215,7 +215,7 @@ TEST_F(Volumes, NorAQuestionWhoseAVolumeIs) {
   EXPECT_FALSE(told.raised("VolumesUnreadable"));
 }
 
-TEST_F(Volumes, NorAQuestionWhatTheNodeHas) {
+TEST_F(Volumes, ADeadlineDuringTheReadOfTheNodeIsNotReportedAsAServerError) {
   add(a_volume("data"));
   add(a_volume_attachment("pv-data"));
   options.timeout = 30s;
@@ -278,7 +278,7 @@ TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
 
 // A failed request about volumes, which runs beside the drain's main loop, must not delay the check whether the node is
 // empty.
-TEST_F(Volumes, AQuestionAboutVolumesThatFailsPutsTheEndOffForNobody) {
+TEST_F(Volumes, AFailingLookUpOfVolumesDoesNotDelayTheEndOfTheDrain) {
   options.volumes = drain::VolumeWait::off;
   options.volume_turns = drain::VolumeWait::if_permitted;
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));

@@ -75,7 +75,7 @@ TEST(Users, AreTakenApart) {
   EXPECT_EQ(node_of_user("system:nodes:n1"), "");
 }
 
-TEST(AsTheNode, GoesWhatIsAboutItAndItsPods) {
+TEST(AsTheNode, RequestsAboutTheNodeAndItsPodsAreImpersonated) {
   const auto list = [](const k8s::Api& api, std::string selector, std::string ns = {}) {
     k8s::ListOptions options;
     options.field_selector = std::move(selector);

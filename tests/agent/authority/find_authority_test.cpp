@@ -182,7 +182,7 @@ TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
 
 // An agent that impersonates also has its own credential, and takes slots with it. Impersonation limits nothing if that
 // credential alone permits the same requests, or permits Leases in the names of other nodes.
-TEST_F(FindAuthorityTest, ImpersonationHoldsNobodyWhoMayDoTheSameWithoutIt) {
+TEST_F(FindAuthorityTest, ImpersonationIsRejectedIfTheSameRequestsWorkWithoutIt) {
   guards.policies = {"slots"};
   ASSERT_TRUE(find());
   guards.denied.clear();

@@ -264,7 +264,7 @@ TEST(FleetLockGroup, IsThePool) {
 
 class NoneSlotsTest : public haulout::testing::VirtualTimeTest {};
 
-TEST_F(NoneSlotsTest, TheTurnIsAlwaysOurs) {
+TEST_F(NoneSlotsTest, TheNodeAlwaysHasItsSlot) {
   NoneSlots slots(clock);
   EXPECT_TRUE(run(slots.take(clock.now()))->ours);
   EXPECT_TRUE(run(slots.release(clock.now())));

@@ -102,7 +102,7 @@ TEST_F(LeaseSlotsTest, ATurnThatPassesToAnotherWakesNobodyAtOnce) {
 }
 
 // No Lease shows that an unavailable node is available again.
-TEST_F(LeaseSlotsTest, RoomThatNoLeaseTellsOfIsLookedFor) {
+TEST_F(LeaseSlotsTest, AFreeSlotThatNoLeaseShowsIsSearched) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {
     cluster.cordon("a1");

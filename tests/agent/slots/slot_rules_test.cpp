@@ -201,7 +201,7 @@ TEST(Choice, LeavesTheOthersTheirsWhateverANodeHasTaken) {
   EXPECT_TRUE(must_give_back(full, me));
 }
 
-TEST(SecondLook, GivesBackWhatIsTooMuch) {
+TEST(SecondLook, AfterTheSecondListASlotAboveTheLimitIsReleased) {
   EXPECT_EQ(must_give_back(view(1, {slot(0, me)}), me), std::nullopt);
   EXPECT_EQ(must_give_back(view(2, {slot(0, me), slot(1, other(1))}), me), std::nullopt);
   EXPECT_TRUE(must_give_back(view(1, {slot(0, me), slot(1, other(1))}), me));
