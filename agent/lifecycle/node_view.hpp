@@ -49,9 +49,9 @@ class NodeView {
   void set_boot_id(std::string boot_id) { boot_id_ = std::move(boot_id); }
   // Returns true if the kubelet has reported this boot Ready, or is Ready and reports no boot id.
   bool kubelet_reports_this_boot() const;
-  // Returns a status while the Node is Ready with a boot id that differs from the one that the agent reads: NodeNotReady
-  // at first, because the kubelet may not have reported this boot yet, and later BootIdForeign. Returns nothing
-  // otherwise. Moves `until` forward to the time at which the status has to be evaluated again.
+  // Returns a status while the Node is Ready with a boot id other than the one that the agent reads: NodeNotReady at
+  // first, because the kubelet may not have reported this boot yet, and later BootIdForeign. Returns nothing otherwise.
+  // Moves `until` forward to the time at which the status has to be evaluated again.
   std::optional<Status> foreign_boot(TimePoint& until) const;
   // Since when the node has been seen unschedulable, by the server's clock.
   WallTime takes_no_pods_since() const { return takes_no_pods_since_; }

@@ -112,8 +112,8 @@ Task<> EventQueue::create(Waiting& event) {
   k8s::NodeEvent out;
   out.name = event.name;
   out.node = options_.node;
-  // As the kubelet does, because `kubectl describe node` searches Events by the Node's name here, as well as by its
-  // UID.
+  // Set to the node's name, as the kubelet does, because `kubectl describe node` searches Events by this name as well
+  // as by the Node's UID.
   out.node_uid = options_.node;
   out.type = event.note.type;
   out.reason = event.note.reason;

@@ -10,9 +10,9 @@
 namespace haulout::agent {
 namespace {
 
-// Any pod can connect. Idle connections must neither exhaust the agent's descriptors and memory nor keep scrapers and
-// probes out. So the server allows 64 connections with a head of 16 KiB each. If all are in use, a new connection
-// replaces a silent one.
+// Limits of the server. Any pod can connect. Idle connections must not exhaust the agent's descriptors and memory, and
+// must not prevent requests of scrapers and probes. Therefore the server allows 64 connections with a head of 16 KiB
+// each. If all are in use, a new connection replaces a silent one.
 constexpr std::size_t connections = 64;
 constexpr std::size_t head_limit = std::size_t{16} * 1024;
 constexpr std::size_t body_limit = 1024;  // no page uses a request body
