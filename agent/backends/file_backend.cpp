@@ -35,9 +35,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// If the sentinel (the file that requests a reboot) disappears, the need for a reboot is unknown for this long.
-// transactional-update of openSUSE removes the file when it starts, and creates it again if it fails. In between it
-// installs packages into a snapshot, which takes minutes.
+// After the sentinel has disappeared, the need for a reboot is unknown for this long. transactional-update of openSUSE
+// removes the file when it starts, and creates it again if it fails. In between it installs packages into a snapshot,
+// which takes minutes.
 constexpr Duration comes_back_within = std::chrono::minutes(15);
 
 }  // namespace

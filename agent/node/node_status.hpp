@@ -61,7 +61,7 @@ bool in_maintenance(const Record& record);
 // `condition_patch` returns a strategic merge patch for nodes/status. The condition is True from cordon to uncordon,
 // with the reason of the label. The patch does not add the condition to a Node that never needed it. Returns nothing if
 // the condition is correct and its heartbeat is recent. While the condition is True, the agent updates its
-// lastHeartbeatTime about once per `heartbeat`.
+// lastHeartbeatTime at least once per `heartbeat`.
 inline constexpr Duration heartbeat = std::chrono::minutes(5);
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
 

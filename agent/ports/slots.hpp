@@ -14,8 +14,7 @@ namespace haulout::agent {
 struct Turn {
   bool ours = false;
   std::string slot{};  // the name of the slot, if `ours`
-  std::string
-      why{};  // if not `ours`, for messages: the holders of the slots, or the nodes that count against the limit
+  std::string why{};   // for messages, if not `ours`: the holders of the slots, or the nodes that use up the limit
   bool operator==(const Turn&) const = default;
 };
 

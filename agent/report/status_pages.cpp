@@ -29,7 +29,7 @@ http::Response plain(int status, std::string body) {
   return response;
 }
 
-// The format of the health pages of Kubernetes' own components.
+// Returns the page in the format of the health pages of Kubernetes' own components.
 http::Response readiness_page(const std::vector<Check>& checks) {
   std::string body;
   bool ready = true;
@@ -44,7 +44,7 @@ http::Response readiness_page(const std::vector<Check>& checks) {
 }
 
 boost::asio::awaitable<void> answer(http::Exchange& exchange, const PageSources& sources) {
-  // A client that disconnects before the reply is no error.
+  // Ignore the error of a client that disconnects before the reply.
   static_cast<void>(co_await exchange.reply(status_page(exchange.request(), sources)));
 }
 

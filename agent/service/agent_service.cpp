@@ -121,7 +121,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(begun.error());
     co_return;
   }
-  // Sent only now, so that a start that fails, for example because of a missing option, never counts as ready.
+  // Not sent before, so that a start that fails at once, for example because of a missing option, never counts as
+  // ready.
   notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "managing node " + authority.node.name,
