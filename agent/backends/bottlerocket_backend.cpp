@@ -10,6 +10,7 @@ namespace haulout::agent {
 
 namespace {
 
+// Interval at which run() queries the status of its command, and at which a request is repeated after 423.
 constexpr Duration poll_interval = std::chrono::seconds(1);
 // The server accepts or refuses every request at once; the commands continue in the background.
 constexpr Duration request_limit = std::chrono::seconds(10);

@@ -8,8 +8,9 @@
 namespace haulout::agent {
 
 namespace {
+// Bytes of a sentinel file that are read: only its first line is shown, as the reason.
 constexpr std::size_t beginning = std::size_t{4} * 1024;
-}
+}  // namespace
 
 Pending sentinel_answer(const Result<std::optional<std::string>>& content, const std::string& name) {
   if (!content) return {.need = Need::unknown, .problem = content.error().message()};

@@ -12,6 +12,7 @@
 namespace haulout::agent {
 namespace {
 
+// Columns of a value that are shown in a message.
 constexpr std::size_t longest_shown = 80;
 
 std::string shown(const std::string& text) {

@@ -114,6 +114,7 @@ namespace {
 
 // Time limit of the probe. A running bus answers within a millisecond.
 constexpr std::chrono::seconds probe_limit{5};
+// Backoff between attempts to connect.
 constexpr BackoffOptions reconnect{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(30),
                                    BackoffOptions::Jitter::equal};
 // A connection that lasted this long resets the reconnect backoff.

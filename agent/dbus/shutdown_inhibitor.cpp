@@ -14,9 +14,11 @@
 namespace haulout::agent {
 namespace {
 
+// Time limit of a request to logind.
 constexpr std::chrono::seconds answer_limit{10};
 // Time limit of a request while a shutdown waits. logind delays a shutdown for 5 s by default.
 constexpr std::chrono::seconds hurried_limit{1};
+// Backoff after logind has refused or has not answered.
 constexpr BackoffOptions retries{std::chrono::milliseconds(500), 2.0, std::chrono::minutes(1),
                                  BackoffOptions::Jitter::equal};
 

@@ -27,6 +27,7 @@ constexpr const char* already_subscribed = "org.freedesktop.systemd1.AlreadySubs
 constexpr std::chrono::seconds stop_limit{10};
 // A signal reports the end of the unit. If the signal is lost, the end is detected after at most this time.
 constexpr std::chrono::seconds look_again{10};
+// Bytes at the end of a hook's stderr that are kept for the error message.
 constexpr std::size_t kept_errors = 2048;
 
 // Types of org.freedesktop.systemd1(5): a(sv), a(sasb), (uo)

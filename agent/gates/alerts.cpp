@@ -106,6 +106,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+// For this time an answer of Prometheus is used again before the node has a slot.
 constexpr Duration answer_holds = std::chrono::seconds(10);
 // Prometheus writes this series in addition to ALERTS, once for each active alert; the value is the time since which
 // the alert has been active (rules/alerting.go).

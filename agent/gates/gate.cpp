@@ -16,6 +16,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::chrono::minutes without_history(30);
+// A longer duration comes from a clock that jumped, and counts as this one.
 constexpr seconds longest_believable = std::chrono::days(7);
 
 // Returns the last `remembered_updates` durations without impossible ones, the shortest first.
@@ -137,6 +138,7 @@ namespace {
 
 using Verdict = Gate::Verdict;
 
+// Time that a node may need to take its slot; an update must fit into the window after it.
 constexpr Duration turn_takes = std::chrono::minutes(1);
 // Margin for an update that begins at the start of a window: the agent needs a moment before it begins.
 constexpr Duration to_be_sure = 2 * turn_takes;

@@ -23,7 +23,7 @@ struct Gate {
   };
   // What a closed gate does in addition to keeping an update from beginning.
   enum class Effect {
-    waits,     // nothing: a current drain goes on
+    waits,     // nothing: a current drain continues
     gives_up,  // the agent gives up a current drain and leaves the state `ready`
     degrades,  // the node becomes degraded: a person has to look
   };
@@ -32,7 +32,7 @@ struct Gate {
   std::string name{};
   Verdict verdict = Verdict::open;
   std::string reason{};                  // of a closed gate, in CamelCase for the label: OutsideWindow, Paused, …
-  std::string message{};                 // a sentence for people, for every verdict
+  std::string message{};                 // one sentence, for every verdict
   std::optional<WallTime> look_again{};  // when the verdict may change without an event, by this machine's clock
   Effect effect = Effect::waits;
   bool closed() const { return verdict == Verdict::closed; }

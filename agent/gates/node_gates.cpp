@@ -189,6 +189,7 @@ bool any_timed(const std::vector<Gate>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.look_again.has_value(); });
 }
 
+// If the API server's clock and this machine's differ by more, the server is asked for its time again.
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 Gate not_asked(std::string name) {

@@ -153,6 +153,7 @@ struct Field {
 constexpr std::array<Field, 5> fields_of_cron = {
     Field{"minute", 0, 59, nullptr}, Field{"hour", 0, 23, nullptr}, Field{"day of month", 1, 31, nullptr},
     Field{"month", 1, 12, month_named}, Field{"day of week", 0, 7, weekday_named}};
+// In cron both 0 and 7 mean Sunday.
 constexpr unsigned sunday_again = 7;
 
 using Values = std::bitset<60>;
@@ -590,6 +591,7 @@ Result<Blackout> parse_blackout(std::string_view text) {
 
 namespace {
 
+// The search for the next start or end of a window stops after this time.
 constexpr std::chrono::days two_years(731);
 // Times are clamped to this range, because the calendar of the standard library ends in the year 32767, and a wrong
 // clock may be beyond it.

@@ -21,6 +21,7 @@ namespace {
 
 // Limit of links in one path, as in Linux (path_resolution(7)).
 constexpr int link_limit = 40;
+// list() fails for a larger directory, so that its memory is bounded.
 constexpr std::size_t entry_limit = 10'000;
 
 bool is_missing(int cause) {

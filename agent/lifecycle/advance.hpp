@@ -14,7 +14,7 @@ struct LifecycleTimes {
   Duration backoff = std::chrono::minutes(5);
   Duration backoff_cap = std::chrono::hours(1);
   Duration reboot_limit = std::chrono::minutes(10);  // from the request to a new boot id, for each method
-  Duration verify_limit = std::chrono::minutes(15);  // from the boot until the node is well
+  Duration verify_limit = std::chrono::minutes(15);  // from the boot until the node is healthy
   Duration soak{};
 };
 

@@ -16,6 +16,7 @@ namespace haulout::agent {
 
 class NodeWriter;
 
+// Time limit of one request to the API server or to the machine.
 inline constexpr Duration request_timeout = std::chrono::seconds(30);
 // The longest time between two requests for something that has no watch.
 inline constexpr Duration look_interval = std::chrono::seconds(10);

@@ -21,6 +21,7 @@ constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::c
 // Backoff for labels that another client removes, perhaps each time. It keeps the agent from writing all the time.
 constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
                                               BackoffOptions::Jitter::equal};
+// The backoff above starts again if nothing had to be restored for this time.
 constexpr Duration forgotten_after = std::chrono::minutes(30);
 // Number of conflicts in a row after which the agent reports them; so many take about ten seconds.
 constexpr unsigned worth_a_word = 8;
@@ -29,6 +30,7 @@ constexpr unsigned worth_a_word = 8;
 // removed it.
 constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
                                         BackoffOptions::Jitter::equal};
+// The count and the backoff of foreign records start again after this time without one.
 constexpr Duration no_rival_for = std::chrono::minutes(5);
 // Number of foreign records in a row after which another agent must be running. Late writes of a previous process, or a
 // person, cause fewer.

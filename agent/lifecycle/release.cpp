@@ -12,6 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+// Backoff after transient errors and conflicts.
 constexpr BackoffOptions patience{std::chrono::milliseconds(200), 2.0, std::chrono::seconds(10),
                                   BackoffOptions::Jitter::equal};
 constexpr Duration request_timeout = std::chrono::seconds(30);

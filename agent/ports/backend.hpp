@@ -17,7 +17,7 @@ enum class Need { unknown, no, yes };
 
 struct Pending {
   Need need = Need::unknown;
-  std::vector<std::string> reasons{};  // for people: packages, a kernel, a version
+  std::vector<std::string> reasons{};  // for messages: packages, a kernel, a version
   std::string target{};                // the version that the reboot leads to; empty if the tool has no versions
   std::string problem{};               // why `need` is unknown: subject, cause, remedy
   bool operator==(const Pending&) const = default;

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration request_limit = std::chrono::seconds(10);
 // Shorter than one hour after the last write, when kube-apiserver deletes an Event (default of --event-ttl).
 constexpr Duration life = std::chrono::minutes(55);
+// Number of sent Events that are remembered, so that a repeated note increments the count of its Event.
 constexpr std::size_t remembered = 32;
 // A name has at most 253 characters, and a time stamp in hexadecimal needs 16 of them.
 constexpr std::size_t longest_prefix = 230;

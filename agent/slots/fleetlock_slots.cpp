@@ -72,6 +72,7 @@ constexpr std::string_view slot_prefix = "fleetlock/";
 constexpr int locked = 423;
 // Time in which the server may still execute an earlier request after the agent has stopped waiting for its response.
 constexpr Duration settling = std::chrono::seconds(5);
+// Limits of the random time after which changed() returns.
 constexpr Duration look_from = std::chrono::seconds(24);
 constexpr Duration look_to = std::chrono::seconds(36);
 constexpr std::size_t answer_limit = std::size_t{64} * 1024;

@@ -27,8 +27,8 @@ std::string encode_fleetlock_request(std::string_view id, std::string_view group
 // The server's reason for refusing a request. Control characters are removed, so that the texts fit on one line.
 struct FleetLockRefusal {
   int status = 0;     // HTTP status
-  std::string kind;   // "lock_held", …; each server has its own words
-  std::string value;  // a sentence for people
+  std::string kind;   // "lock_held", …; depends on the server
+  std::string value;  // the server's message
 };
 // Returns nothing if the request succeeded: status 200, and the body is not an HTML page. Returns a refusal if the
 // server sent one. Fails with Errc::decode or Errc::status for responses that no FleetLock server sends.
@@ -50,17 +50,18 @@ Result<std::string> fleetlock_id(const HostRoot& root, const OwnNode& node);
 // Slots from a FleetLock server: POST /v1/pre-reboot takes a slot, POST /v1/steady-state releases it. The group is the
 // pool. For credentials that may not write Leases. See slots.hpp for the port.
 //
-// Both requests are idempotent, so they can be repeated. The protocol cannot ask who holds a slot. So confirm() sends
-// pre-reboot again, which changes nothing for a holder. A node without a slot would take one by this, so the agent may
-// call confirm() only if it needs a slot.
+// Both requests are idempotent, so they can be repeated. The protocol has no request for the holder of a slot, so
+// confirm() sends pre-reboot again, which changes nothing for a holder. It would give a slot to a node without one, so
+// the agent may call confirm() only if it needs a slot.
 //
-// A slot is confirmed and released in the group in which it was taken, even if the pool of the node has changed since:
-// the server knows the slot only in that group. The record keeps the group for later agents (see remember()).
+// A slot is confirmed and released in the group in which it was taken, even if the pool of the node has changed since,
+// because the server knows the slot only in that group. The record stores the group for later processes (see
+// remember()).
 //
-// The node holds the slot only after a 200. take() returns a refusal that can be decoded as "no slot", with the
-// server's words. confirm() does so, too, except for 5xx, 408 and 429: these are errors, because the node may still
-// hold its slot. A response that no FleetLock server gives is an error as well. Other errors are those of
-// http::Transport and of `group`. Cancellable.
+// The node holds the slot only after a response with status 200. take() returns every refusal that can be decoded as
+// "no slot", with the server's message. confirm() does the same, except for 5xx, 408 and 429: these are errors, because
+// the node may still hold its slot. A response that no FleetLock server sends is an error, too. Other errors are those
+// of http::Transport and of `group`. Cancellable.
 struct FleetLockOptions {
   std::string prefix{};  // path of the base URL, without a final slash
   // Returns the current group of the node, [a-zA-Z0-9.-]+. Called for each slot, because the pool of the node may

@@ -16,6 +16,7 @@ namespace haulout::agent {
 namespace {
 
 std::string listed(const std::vector<std::string>& names) {
+  // Number of names in a message; the others are counted.
   constexpr std::size_t shown = 5;
   std::string out;
   for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) out += (i > 0 ? ", " : "") + names[i];

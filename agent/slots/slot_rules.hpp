@@ -67,7 +67,7 @@ bool held_by(const k8s::Lease& lease, const OwnNode& node);
 // A node that is unavailable: not Ready, or cordoned.
 struct OutNode {
   std::string name;
-  std::string why{};  // text for people: "NotReady", "cordoned by jane"
+  std::string why{};  // for messages: "NotReady", "cordoned by jane"
   bool operator==(const OutNode&) const = default;
 };
 
