@@ -96,9 +96,9 @@ Result<> may_use_slots(const Authority& authority, SlotsChoice slots) {
 
 namespace {
 
-// A trial request of find_authority(), and what its success or refusal means.
+// A trial request of find_authority(), and what its success or its denial means.
 struct Attempt {
-  std::string what;  // end of a message: "it may not …" if needed, "nothing restricts …" if it must be refused
+  std::string what;  // end of a message: "it may not …" if it must succeed, "nothing restricts …" if it must be denied
   http::Request request;
   bool found_by_absence = false;  // a 404 also counts as success: the object need not exist
 };
@@ -115,11 +115,11 @@ struct RightAttempt {
   bool Rights::* right;
   http::Request request;
   bool found_by_absence;
-  std::string without;  // for people: what the agent cannot do without this right
+  std::string without;  // for messages: what the agent cannot do without this right
 };
 
 constexpr k8s::WriteOptions dry_run{.dry_run = k8s::DryRun::server};
-// No object has this name or this UID. If an object with the name exists after all, its UID differs, so the server
+// A name and a UID that no object has. If an object with the name exists after all, its UID differs, so the server
 // rejects the request.
 constexpr std::string_view nobody = "haulout-probe";
 constexpr std::string_view nobodys_uid = "00000000-0000-0000-0000-000000000000";
@@ -152,10 +152,10 @@ k8s::NodeEvent event(const AttemptContext& context) {
   return event;
 }
 
-// Requests that must succeed, because the agent cannot work without them. Under `impersonation` they are sent as the
-// Node.
+// Returns the requests that must succeed, because the agent cannot work without them. Under `impersonation` they are
+// sent as the Node.
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
-  // If a proxy drops the `dryRun` parameter, these requests still do no harm.
+  // These requests do no harm even if a proxy drops the `dryRun` parameter.
   return {
       {"list the pods on the own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
       {"cordon and mark the own Node",
@@ -165,15 +165,15 @@ std::vector<Attempt> needed_attempts(const AttemptContext& context) {
       {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
 }
 
-// Requests that the API server must refuse if it restricts a node's identity to its own Node.
+// Returns the requests that the API server must deny if it restricts a node's identity to its own Node.
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
   // The admission plug-in NodeRestriction forbids kubelets to set labels with this prefix.
   return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
            label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
 }
 
-// Requests that the API server must refuse to the ServiceAccount itself, by its roles or by the admission policies. If
-// it accepts one, `what` names the unrestricted right. Only for an agent in a pod.
+// Returns the requests that the API server must deny to the ServiceAccount itself, by its roles or by the admission
+// policies. If it accepts one, `what` names the right that is not restricted. Only for an agent in a pod.
 std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) {
   OwnNode somebody{std::string(nobody), std::string(nobodys_uid)};
   return {
@@ -217,11 +217,12 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   };
 }
 
-// Measured: for 20 to 165 ms after its start, an API server refuses requests that it allows later.
+// Pause before a denied request is repeated. Measured: for 20 to 165 ms after its start, an API server denies requests
+// that it allows later.
 constexpr Duration doubt = std::chrono::seconds(1);
 
-// Neither an aggregate nor implicitly constructible from an Error. So `co_return error` makes a failed Result<Answer>,
-// not an Answer with a refusal.
+// The server's answer to a trial request. Not an aggregate and not implicitly constructible from an Error, so that
+// `co_return error` makes a failed Result<Answer>, not an Answer with a refusal.
 struct Answer {
   Answer() = default;
   static Answer refused(Error error) {
@@ -229,16 +230,17 @@ struct Answer {
     answer.refusal = std::move(error);
     return answer;
   }
-  std::optional<Error> refusal;  // empty if the server carried the request out
+  std::optional<Error> refusal;  // empty if the server executed the request
 };
 
-// The server checked the right to impersonate users in general, instead of the right to impersonate the own node.
+// Returns true if the server checked the right to impersonate any user, instead of the right to impersonate the node on
+// which the pod runs: it does not support the latter.
 bool knows_no_associated_nodes(const Error& refusal) {
   return k8s::is_forbidden(refusal) && refusal.peer && refusal.peer->kind == "users";
 }
 
-// The refusal comes from an exhausted ResourceQuota, so the credential has the right. Unlike the authorizer and the
-// admission policies, a quota gives no cause.
+// Returns true if the denial comes from an exhausted ResourceQuota; then the credential has the right. Unlike the
+// authorizer and the admission policies, a quota gives no cause.
 bool is_want_of_room(const Error& refusal) {
   return k8s::is_forbidden(refusal) && !k8s::is_denied_by_rbac(refusal) && refusal.peer->structured &&
          refusal.peer->causes.empty();
@@ -252,15 +254,15 @@ class Search {
   Task<Authority> run();
 
  private:
-  // An error means that the answer is unknown.
+  // Sends a trial request. An error means that the server's answer is unknown.
   Task<Answer> ask(http::Transport& as, http::Request request);
-  // Tries an authority. Returns std::nullopt if it works, otherwise why it does not.
+  // Tries an authority. Returns nothing if it works, otherwise why it does not.
   Task<std::optional<std::string>> try_out(AuthorityKind kind);
   std::optional<std::string> missing_for(AuthorityKind kind) const;
   Task<std::optional<std::string>> try_needed(http::Transport& as);
   Task<std::optional<std::string>> try_refused(http::Transport& as, std::vector<Attempt> attempts);
   Task<AuthorityKind> choose();
-  // Reads the Node for its UID. Returns the same as try_out(). Also an error if the Node does not exist, or is not the
+  // Reads the Node for its UID. Returns the same as try_out(). Fails if the Node does not exist, or if it is not the
   // one to which the credential is bound.
   Task<std::optional<std::string>> identify_node(http::Transport& as);
   Task<> explore(http::Transport& as);
@@ -344,7 +346,7 @@ Task<std::optional<std::string>> Search::try_out(AuthorityKind kind) {
     CO_TRY(problem, co_await try_refused(as_node, refused_to_nodes(context())));
     if (problem) co_return std::move(problem);
   }
-  // An agent that can impersonate can also omit the impersonation. So the ServiceAccount itself must be restricted,
+  // An agent that may impersonate can also omit the impersonation, so the ServiceAccount itself must be restricted,
   // too.
   if (kind == AuthorityKind::kubelet) co_return std::move(problem);
   co_return co_await try_refused(transport_, refused_to_service_accounts(context()));
@@ -399,7 +401,7 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
 
 Task<> Search::explore(http::Transport& as) {
   found_.rights = {true, true, true, true, true, true, true, true};
-  // The right to Leases is tried only if slots are Leases.
+  // Try the right to Leases only if slots are Leases.
   found_.rights.leases = options_.slots == SlotsChoice::lease;
   for (RightAttempt& attempt : right_attempts(context())) {
     bool& right = found_.rights.*attempt.right;

@@ -1,5 +1,5 @@
 // The authority of an agent: what restricts it to its own Node, and which rights its credential has. find_authority()
-// determines it once at the start; afterwards it is plain data. The functions here are pure.
+// determines it once at the start; afterwards it is plain data. The other functions are pure.
 #pragma once
 
 #include <optional>
@@ -16,17 +16,17 @@
 
 namespace haulout::agent {
 
-// What the agent acts by, the preferred kind first.
+// Kinds of authority by which an agent acts, the preferred kind first.
 enum class AuthorityKind {
   impersonation,   // a pod's token; requests for Node, pods and evictions impersonate the pod's Node (NodeTransport)
   kubelet,         // the certificate of the kubelet
   policies,        // a pod's token; admission policies refuse writes that concern other nodes and their pods
-  service_account  // any credential with all its rights; nothing restricts it to its own Node
+  service_account  // any credential with all its rights; nothing restricts the agent to its own Node
 };
 // Returns the value of --authority that selects this kind.
 std::string_view to_string(AuthorityKind kind);
 
-// Optional rights of the credential: without one of them the agent works, but can do less.
+// Optional rights of the credential. Without one of them the agent works, but some functions are off.
 struct Rights {
   bool other_nodes = false;  // may list Nodes
   bool leases = false;       // may list and create Leases in the agent's namespace; false if slots are not Leases
@@ -53,22 +53,23 @@ struct Authority {
 
   // Name of the Node that NodeTransport impersonates; empty if it impersonates no Node.
   std::string impersonated_node() const { return kind == AuthorityKind::impersonation ? node.name : std::string(); }
-  // Whether to ask SelfSubjectAccessReview: its answers are right only about rights that RBAC alone decides.
+  // Returns true if SelfSubjectAccessReview may be used: its answers are correct only for rights that RBAC alone
+  // decides.
   bool may_review_access() const { return kind == AuthorityKind::policies || kind == AuthorityKind::service_account; }
 };
 
-// For --check and the log: a sentence about what this authority does not prevent, with the remedy. std::nullopt if it
-// has no weakness.
+// Returns a sentence for --check and the log about what this authority does not prevent, with the remedy. Returns
+// nothing if it has no weakness.
 std::optional<std::string> weakness(AuthorityKind kind);
 
-// The namespace in "system:serviceaccount:<namespace>:<name>"; empty for any other user.
+// Returns the namespace in "system:serviceaccount:<namespace>:<name>"; empty for any other user.
 std::string service_account_namespace(std::string_view user);
-// The Node in "system:node:<name>"; empty for any other user.
+// Returns the Node in "system:node:<name>"; empty for any other user.
 std::string node_of_user(std::string_view user);
 
 // Returns the agent's Node: the one to which the credential is bound (a token's claim, the name in a kubelet
-// certificate), else `node_name` from the options. The UID comes only from a claim, and is empty otherwise.
-// Errc::invalid if the two names differ or if both are missing.
+// certificate), otherwise `node_name` from the options. The UID comes only from a claim, and is empty otherwise. Fails
+// with Errc::invalid if the two names differ or if both are missing.
 Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self);
 
 // Returns the authorities to try, in order. If the options request one, returns only that one. Otherwise returns those
@@ -76,21 +77,21 @@ Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self
 std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& self);
 
 // Succeeds if the agent can use slots of this kind with the rights in `authority`. Otherwise fails with
-// Errc::unavailable, and says what to do.
+// Errc::unavailable; the message names the remedy.
 Result<> may_use_slots(const Authority& authority, SlotsChoice slots);
 
-// Finds out by trial requests which Node this agent serves, and what restricts it to that Node. Changes nothing: every
-// write is a dry run. Trial evictions name a pod that does not exist, or a UID that no pod has.
+// Finds out by trial requests which Node this agent serves, and what restricts it to that Node. Changes nothing,
+// because every write is a dry run. Trial evictions name a pod that does not exist, or a UID that no pod has.
 //
-// Chooses the best authority that works, or tries only the one that the options request. An authority that restricts
-// the agent works only if the server refuses a write that it has to refuse. So a cluster without the admission plug-in
-// NodeRestriction, or without the policies, does not pass for one that has them. The search chooses a plain
-// ServiceAccount only if the options request it.
+// Chooses the best authority that works, or tries only the one that the options request. Before it accepts an authority
+// that restricts the agent, it sends a write that the server must deny. If the server accepts that write (no admission
+// plug-in NodeRestriction, or no policies), the authority is rejected. A plain ServiceAccount is chosen only if the
+// options request it.
 //
-// Errors: if the API server is away or busy, an error for which k8s::is_transient() is true; the caller tries again
-// later. All other errors are final, and need a person: Errc::invalid (node-name), Errc::unavailable (no authority
-// works, or the Node does not exist), or the server's error. After the first 403 the search waits one second and
-// repeats that request, because a server that has just started refuses requests that it allows later. Cancellable.
+// Fails with an error for which k8s::is_transient() is true if the API server is unreachable or overloaded; the caller
+// tries again later. All other errors are final, and need a person: Errc::invalid (node-name), Errc::unavailable (no
+// authority works, or the Node does not exist), or the server's error. After the first 403 it waits one second and
+// repeats that request, because a server that has just started denies requests that it allows later. Cancellable.
 struct AuthorityOptions {
   AuthorityChoice wanted = AuthorityChoice::automatic;
   std::string node_name{};     // empty: the Node of the credential
@@ -98,7 +99,8 @@ struct AuthorityOptions {
   SlotsChoice slots = SlotsChoice::lease;
 };
 
-// `transport` uses the credential without impersonation. Borrows `transport` and `clock` while it runs.
+// Finds the authority. `transport` uses the credential without impersonation. Borrows `transport` and `clock` while it
+// runs.
 Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline);
 
 }  // namespace haulout::agent

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view core = "/api/v1/";
 
-// The value of `key` in the query string, still percent-encoded.
+// Returns the value of `key` in the query string, still percent-encoded.
 std::string_view parameter(std::string_view target, std::string_view key) {
   const auto question = target.find('?');
   std::string_view rest = question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
@@ -21,7 +21,7 @@ std::string_view parameter(std::string_view target, std::string_view key) {
   return {};
 }
 
-// Whether the field selector of the request has the requirement `field`=`node`.
+// Returns true if the field selector of the request has the requirement `field`=`node`.
 bool selects(std::string_view target, std::string_view field, std::string_view node) {
   const std::string comma = k8s::percent_encode(",");
   const std::string wanted = k8s::percent_encode(std::string(field) + "=" + std::string(node));
@@ -34,7 +34,7 @@ bool selects(std::string_view target, std::string_view field, std::string_view n
   return false;
 }
 
-// The part REST of "namespaces/NS/REST".
+// Returns the part REST of "namespaces/NS/REST"; any other path as it is.
 std::string_view without_namespace(std::string_view path) {
   constexpr std::string_view scope = "namespaces/";
   if (!path.starts_with(scope)) return path;

@@ -13,13 +13,13 @@
 
 namespace haulout::agent {
 
-// True for get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, and every
-// eviction. The server checks whether the evicted pod is on the Node. Pure.
+// Returns true for get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, and
+// every eviction (the server checks that the evicted pod is on the Node). Pure.
 bool goes_as_node(const http::Request& request, std::string_view node);
 
 class NodeTransport final : public http::Transport {
  public:
-  // With an empty name it impersonates no Node.
+  // If the name is empty, impersonates no Node.
   NodeTransport(http::Transport& inner, std::string impersonated_node)
       : inner_(inner), node_(std::move(impersonated_node)) {}
 

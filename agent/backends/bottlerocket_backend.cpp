@@ -10,8 +10,9 @@ namespace haulout::agent {
 
 namespace {
 
+// Interval at which run() queries the status of its command, and at which a request is repeated after 423.
 constexpr Duration poll_interval = std::chrono::seconds(1);
-// The server accepts or refuses every request at once; the commands run on in the background.
+// The server accepts or refuses every request at once; the commands continue in the background.
 constexpr Duration request_limit = std::chrono::seconds(10);
 constexpr int locked = 423;
 constexpr std::size_t body_limit = std::size_t{1} << 20;
@@ -133,11 +134,11 @@ namespace {
 
 using State = BottlerocketStatus::State;
 
-// A refresh fetches metadata from the update repository. The interval is shorter than the shortest wait of changed().
-// So the first pending() after each changed() refreshes, regardless of the calls of pending() in between.
+// A refresh downloads metadata from the update repository. The interval is shorter than the shortest wait of changed(),
+// so that the first pending() after each changed() refreshes, regardless of the calls of pending() in between.
 constexpr Duration refresh_interval = std::chrono::minutes(7);
 
-// How often apply() checks whether a refresh has ended.
+// Interval at which apply() checks whether a refresh has ended.
 constexpr Duration look_interval = std::chrono::seconds(1);
 
 Pending yes(const std::string& version, std::string_view what) {
@@ -189,7 +190,7 @@ Task<BottlerocketStatus> BottlerocketBackend::current(TimePoint deadline) {
   if (!refresh_is_due(status) || refreshing_ || applying_) co_return std::move(status);
   refreshing_ = true;
   const ScopeExit done([this] { refreshing_ = false; });
-  // Limits retries, too: after a failure the next refresh also waits for the interval.
+  // Also delays retries: after a failure the next refresh waits for the interval.
   next_refresh_ = clock_.now() + refresh_interval;
   co_return co_await api_.run(BottlerocketAction::refresh, deadline);
 }

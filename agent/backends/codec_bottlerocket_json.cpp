@@ -15,20 +15,20 @@ Error unreadable(const std::string& what) {
   return Error(Errc::decode, what);
 }
 
-// Returns nullptr if the value is null or absent, or if `object` is not an object.
+// Returns null if the value is null or absent, or if `object` is not an object.
 const Json* find(const Json* object, const char* key) {
   if (object == nullptr || !object->is_object()) return nullptr;
   const auto found = object->find(key);
   return found == object->end() || found->is_null() ? nullptr : &*found;
 }
 
-// Empty if the value is absent or not a string.
+// Returns an empty string if the value is absent or not a string.
 std::string text_at(const Json* object, const char* key) {
   const Json* found = find(object, key);
   return found != nullptr && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// One line, because the version is shown in labels and messages.
+// Converts the version to one line, because it is shown in labels and messages.
 std::string version_at(const Json* object) {
   return one_line(text_at(object, "version"));
 }

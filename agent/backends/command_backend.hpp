@@ -1,10 +1,10 @@
-// A command whose exit status says whether a reboot is needed (--sentinel-command). The answer is `unknown`, with the
-// problem, after a status in neither list (or in both), a signal, a passed deadline, or a failed start. So a missing
-// command never reboots a node. The first line of the command's stdout is the reason.
+// A back end that runs a command, whose exit status says whether a reboot is needed (--sentinel-command). The answer is
+// `unknown`, with the problem, after a status in neither list (or in both), a signal, an exceeded deadline, or a failed
+// start. Therefore a missing command never causes a reboot. The first line of the command's stdout is the reason.
 //
-// The command runs directly, not by a shell, in the environment of the agent. The back end runs it again at intervals
-// that vary by up to a fifth, so that the nodes of a fleet do not run it at the same time. Clock and Rng must outlive
-// the back end.
+// The command runs directly, without a shell, in the environment of the agent. The back end runs it at intervals that
+// vary by up to a fifth, so that the nodes of a fleet do not run it at the same time. Clock and Rng must outlive the
+// back end.
 #pragma once
 
 #include "agent/hosts/host_command.hpp"
@@ -17,7 +17,7 @@ struct ExitCodes {
   std::vector<int> yes = {0};
   std::vector<int> no = {1};
 
-  // Pure. Returns `unknown` for a status in neither list or in both.
+  // Returns the need for an exit status: `unknown` for a status in neither list or in both. Pure.
   Need need(int status) const;
 };
 
@@ -25,7 +25,7 @@ class CommandBackend final : public Backend {
  public:
   struct Options {
     ExitCodes codes{};
-    // Limit for one run of the command. A longer run counts as hung.
+    // Limit for one run of the command; a longer run is considered hung.
     Duration time_limit = std::chrono::minutes(1);
     Duration interval = recheck_interval;
   };

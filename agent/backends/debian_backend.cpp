@@ -19,7 +19,8 @@ bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Sort rank of the first character, between two numbers. The end of the text and a digit have rank 0.
+// Returns the sort rank of the first character of a text between two numbers. The end of the text and a digit have rank
+// 0.
 int rank(std::string_view text) {
   if (text.empty() || is_digit(text.front())) return 0;
   const char c = text.front();
@@ -41,8 +42,8 @@ bool is_release_candidate(std::string_view part) {
   return part.size() > 2 && part.starts_with("rc") && std::all_of(part.begin() + 2, part.end(), is_digit);
 }
 
-// The version to compare: without the flavour, and with "~" before "rc", so that a release candidate sorts before its
-// release.
+// Returns the version to compare: without the flavour, and with "~" before "rc", so that a release candidate sorts
+// before its release.
 std::string version_of(std::string_view release) {
   const std::size_t flavour = kernel_flavour(release).size();
   std::string version(release.substr(0, release.size() - (flavour == 0 ? 0 : flavour + 1)));
@@ -152,7 +153,7 @@ DebianBackend::DebianBackend(HostRoot root, Clock& clock, Rng& rng, Options opti
 Pending DebianBackend::sentinel_answer(const std::string& path) const {
   Pending answer = read_sentinel(root_, path);
   if (answer.need != Need::yes) return answer;
-  // The list of packages gives better reasons. If it cannot be read, the answer stays the same.
+  // The list of packages gives better reasons. If it cannot be read, keep the reason from the sentinel.
   const auto list = root_.read(path + packages_suffix, packages_limit);
   if (!list || !*list) return answer;
   std::vector<std::string> packages = package_reasons(**list, (*list)->size() == packages_limit);

@@ -1,4 +1,4 @@
-// The back end for Debian and its relatives, and the comparison of kernels that it needs on plain Debian.
+// The back end for Debian and similar systems, and the comparison of kernels that it needs on plain Debian.
 #pragma once
 
 #include <compare>
@@ -13,19 +13,19 @@
 
 namespace haulout::agent {
 
-// Finds an installed kernel that is newer than the running one. Pure.
+// The next three functions find an installed kernel that is newer than the running one. Pure.
 
 // Compares versions as dpkg does (deb-version(7), without epoch and revision). Compares runs of digits as numbers, and
 // the text between them character by character: letters before other characters, "~" before everything, even the end.
 std::weak_ordering compare_versions(std::string_view left, std::string_view right);
 
-// The last part of a release, which names its build: "cloud-amd64" of "6.1.0-18-cloud-amd64", "generic" of
+// Returns the last part of a release, which names its build: "cloud-amd64" of "6.1.0-18-cloud-amd64", "generic" of
 // "5.15.0-91-generic", "" of "6.1.55". A release candidate ("rc5") is part of the version.
 std::string kernel_flavour(std::string_view release);
 
-// The newest kernel that is newer than `running` and of the same flavour, from the files vmlinuz-RELEASE among the
-// `names` in /boot. The boot loader chooses the flavour, and a reboot does not change it. If the running kernel has an
-// initrd.img-RELEASE, a kernel without one does not count, because it cannot boot yet.
+// Returns the newest kernel that is newer than `running` and of the same flavour, from the files vmlinuz-RELEASE among
+// the `names` in /boot. The boot loader chooses the flavour, and a reboot does not change it. If the running kernel has
+// an initrd.img-RELEASE, a kernel without one does not count, because it cannot boot yet.
 std::optional<std::string> newer_kernel(std::string_view running, const std::vector<std::string>& names);
 
 // Debian, Ubuntu and similar systems. Package scripts create /run/reboot-required, and list the packages that need the
@@ -37,8 +37,8 @@ std::optional<std::string> newer_kernel(std::string_view running, const std::vec
 // files beneath the host's root. Clock and Rng must outlive the back end. Destroy it before the io_context on which it
 // runs.
 
-// The packages in a reboot-required.pkgs file, in their order and without duplicates: at most ten, then "and N more".
-// Pure. `cut`: the text is only the beginning of the file, so its last line can be incomplete.
+// Returns the packages in a reboot-required.pkgs file, in their order and without duplicates: at most ten, then "and N
+// more". `cut` is true if the text is only the beginning of the file, so that its last line may be incomplete. Pure.
 std::vector<std::string> package_reasons(std::string_view text, bool cut);
 
 class DebianBackend final : public Backend {
@@ -46,8 +46,8 @@ class DebianBackend final : public Backend {
   struct Options {
     // The running release (uname -r). If set, the back end compares it with the kernels in /boot.
     std::optional<std::string> running_kernel{};
-    // Why the back end cannot compare kernels, although no package script reports new ones. If set, a `no` of the back
-    // end becomes `unknown`.
+    // Why the back end cannot compare kernels although no package script reports new ones. If set, the back end returns
+    // `unknown` instead of `no`.
     std::string unseen_kernels{};
   };
   DebianBackend(HostRoot root, Clock& clock, Rng& rng, Options options);

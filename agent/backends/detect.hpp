@@ -9,7 +9,7 @@
 
 namespace haulout::agent {
 
-// The values of --backend, sorted.
+// Returns the values of --backend, sorted.
 const std::vector<std::string>& backend_names();
 
 struct BackendWish {
@@ -21,13 +21,13 @@ struct BackendWish {
 struct FoundBackend {
   std::string backend;
   std::string sentinel{};  // for the back end "file": the path from --sentinel, or this system's own one
-  std::string why{};       // why this back end was chosen, for people
+  std::string why{};       // why this back end was chosen, for messages
   bool operator==(const FoundBackend&) const = default;
 };
 
-// Errc::invalid if a name is not one of backend_names() (the message lists them), or if options contradict each other.
-// Errc::unavailable if no back end fits (the message says what was found and which options help), or if the host's
-// files cannot be read.
+// Returns the back end. Fails with Errc::invalid if a name is not one of backend_names() (the message lists them), or
+// if options contradict each other. Fails with Errc::unavailable if no back end fits (the message says what was found
+// and which options help), or if the host's files cannot be read.
 Result<FoundBackend> choose_backend(const BackendWish& wish, const HostRoot& root);
 
 }  // namespace haulout::agent

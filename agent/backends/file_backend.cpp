@@ -8,8 +8,9 @@
 namespace haulout::agent {
 
 namespace {
+// Bytes of a sentinel file that are read: only its first line is shown, as the reason.
 constexpr std::size_t beginning = std::size_t{4} * 1024;
-}
+}  // namespace
 
 Pending sentinel_answer(const Result<std::optional<std::string>>& content, const std::string& name) {
   if (!content) return {.need = Need::unknown, .problem = content.error().message()};
@@ -35,9 +36,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// If the sentinel (the file that requests a reboot) disappears, the need for a reboot is unknown for this long.
-// transactional-update of openSUSE removes the file when it starts, and creates it again if it fails. In between it
-// installs packages into a snapshot, which takes minutes.
+// After the sentinel has disappeared, the need for a reboot is unknown for this long. transactional-update of openSUSE
+// removes the file when it starts, and creates it again if it fails. In between it installs packages into a snapshot,
+// which takes minutes.
 constexpr Duration comes_back_within = std::chrono::minutes(15);
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Sentinel files: how the content of one is read (also for other back ends), and the back end of --sentinel.
+// Sentinel files, whose presence means that a reboot is needed: functions that read them, also for other back ends, and
+// the back end of --sentinel.
 #pragma once
 
 #include "agent/backends/file_watch.hpp"
@@ -7,24 +8,25 @@
 
 namespace haulout::agent {
 
-// A sentinel file, whose presence means that a reboot is needed: turns its content into an answer. Pure, except
-// read_sentinel, which blocks while it reads the file.
+// These functions turn the content of a sentinel file into an answer. Pure, except read_sentinel(), which blocks while
+// it reads the file.
 
 // The sentinel of transactional-update for a new snapshot (MicroOS, Leap Micro).
 inline constexpr std::string_view suse_sentinel = "/run/reboot-needed";
 
-// `yes` if the file exists; the reason is its first line that is not blank, or its name if all are blank. `no` if the
-// file or a directory of its path does not exist. `unknown` if the file cannot be read.
+// Returns `yes` if the file exists; the reason is its first line that is not blank, or its name if all are blank.
+// Returns `no` if the file or a directory of its path does not exist, and `unknown` if the file cannot be read.
 Pending sentinel_answer(const Result<std::optional<std::string>>& content, const std::string& name);
 Pending read_sentinel(const HostRoot& root, const std::string& path);
 
-// `yes` if one of them is yes, else `unknown` if one is unknown, else `no`. If both are yes, the reasons of `first`
-// come first.
+// Returns `yes` if one of them is yes, otherwise `unknown` if one is unknown, otherwise `no`. If both are yes, the
+// reasons of `first` come first.
 Pending either(Pending first, Pending second);
 
-// A sentinel file (--sentinel FILE): another program updates the system, and creates that file when a reboot is needed.
-// The tool has no versions, and apply() does nothing. transactional-update removes and creates its sentinel in each of
-// its runs. So after that sentinel disappears, the answer is `unknown` for 15 minutes, and then `no`.
+// The back end for a sentinel file (--sentinel FILE): another program updates the system, and creates that file when a
+// reboot is needed. There are no versions, and apply() does nothing. transactional-update removes and creates its
+// sentinel in each of its runs; therefore, after that sentinel disappears, the answer is `unknown` for 15 minutes, and
+// then `no`.
 //
 // Reads the file beneath the host's root in each pending(). Clock and Rng must outlive the back end. Destroy it before
 // the io_context on which it runs.

@@ -80,7 +80,7 @@ void FileWatch::watch(const std::string& path, std::map<int, Names>& found) {
 }
 
 void FileWatch::watch_nearest(const std::string& full_path, std::map<int, Names>& found) {
-  // Repeats if another process creates a missing directory in the meantime.
+  // Repeat if another process creates a missing directory in the meantime; give up after 16 attempts.
   for (int attempt = 0; attempt < 16; ++attempt) {
     Split entry = split(full_path);
     const std::string wanted = entry.directory;

@@ -1,6 +1,6 @@
-// Reports when files of the host appear, change or disappear, by inotify on their directories. If a directory does not
-// exist, the watch is on its nearest existing ancestor. If the last component of a path is a symbolic link, the
-// directories of the link and of its target are both watched.
+// Detects when files of the host appear, change or disappear, by inotify on their directories. If a directory does not
+// exist, its nearest existing ancestor is watched. If the last component of a path is a symbolic link, the directories
+// of the link and of its target are both watched.
 //
 // Does not detect that an ancestor of a watched directory is renamed, or that a file system is mounted over it.
 // Therefore changed() also returns at regular intervals. Destroy it before the io_context of the executor. One waiter
@@ -27,7 +27,7 @@ class FileWatch {
   FileWatch(HostRoot root, std::vector<std::string> paths);
 
   // Looks up the directories again and discards all events so far. Call it before reading the files, so that no later
-  // change is lost. If the kernel provides no inotify watch, changed() only waits for the clock.
+  // change is missed. If the kernel provides no inotify watch, changed() only waits for the clock.
   void arm(const boost::asio::any_io_executor& executor);
 
   // Returns when a file may have changed since arm(), or at the latest after next_recheck(). Cancellable.

@@ -1,6 +1,6 @@
-// The configuration of `haulout agent`, as plain data. The defaults of its options stand here, and those of the drain
-// in drain/options.hpp; help and docs/configuration.md show them. read_config() fills the struct, and checks every
-// value and the combinations of values. No I/O.
+// The configuration of `haulout agent`, as plain data. It contains the defaults of the agent's options; those of the
+// drain are in drain/options.hpp. Help and docs/configuration.md show them. read_config() fills the struct, and checks
+// every value and the combinations of values. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ enum class AuthorityChoice { automatic, impersonation, kubelet, policies, servic
 enum class SlotsChoice { lease, fleetlock, none };
 enum class BackendChoice { automatic, debian, file, command, bottlerocket, flatcar, rpm_ostree };
 enum class RebootMethod { logind, systemd, command, none };
-// What happens after a hook failed or ran out of time: the update stops, or goes on.
+// What happens after a hook has failed or exceeded its limit: the update stops, or continues.
 enum class HookFailure { stop, go_on };
 // The verdict of the alert gate if Prometheus does not answer. With `closed` the node waits.
 enum class FailMode { closed, open };
 
 inline constexpr const char* default_config_file = "/etc/haulout/config.yaml";
 
-// The default query of the alert gate. It leaves out the alerts of kube-prometheus that always fire or report no
-// problem: Watchdog always fires, to prove that alerts arrive; InfoInhibitor only mutes other alerts; alerts of
-// severity info or none report no problem.
+// The default query of the alert gate. It leaves out alerts of kube-prometheus that always fire or report no problem:
+// Watchdog always fires, to show that alerts are delivered; InfoInhibitor only mutes other alerts; alerts of severity
+// info or none report no problem.
 inline constexpr const char* default_prometheus_query =
     R"(ALERTS{alertstate="firing",alertname!="Watchdog",alertname!="InfoInhibitor",severity!="info",severity!="none"})";
 
@@ -57,7 +57,8 @@ struct AgentConfig {
   BackendChoice backend = BackendChoice::automatic;  // automatic becomes file or command if a sentinel is given
   std::string sentinel;  // absolute path on the host, which the agent looks up below host_root
   std::vector<std::string> sentinel_command;
-  // Maps each exit code of sentinel_command to whether a reboot is needed. For any other code this is unknown.
+  // Whether each exit code of sentinel_command means that a reboot is needed. Any other code means that this is
+  // unknown.
   std::map<int, bool> sentinel_exit_codes{{0, true}, {1, false}};
   Duration sentinel_interval = std::chrono::minutes(1);
   std::vector<RebootMethod> reboot_methods{RebootMethod::logind, RebootMethod::systemd};  // tried in this order
@@ -70,7 +71,7 @@ struct AgentConfig {
   std::vector<std::string> blackouts;
   std::vector<std::string> blocking_pod_selectors;
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
-  std::uint32_t max_reboots_per_day = default_reboots_per_day;  // 0: any number of reboots
+  std::uint32_t max_reboots_per_day = default_reboots_per_day;  // 0: no limit
   Duration backoff = LifecycleTimes{}.backoff;
   std::string prometheus_url;
   std::string prometheus_query = default_prometheus_query;
@@ -85,7 +86,7 @@ struct AgentConfig {
 
   // How the agent drains its node.
   drain::Options drain = drain::agent_defaults();
-  Duration lb_drain_wait = Duration::zero();  // wait after leaving external load balancers; 0: the node stays
+  Duration lb_drain_wait = Duration::zero();  // wait after the exclusion from load balancers; 0: no exclusion
 
   // Hooks: programs that the agent runs during an update.
   std::string hooks_dir = "/etc/haulout/hooks.d";

@@ -12,6 +12,7 @@
 namespace haulout::agent {
 namespace {
 
+// Columns of a value that are shown in a message.
 constexpr std::size_t longest_shown = 80;
 
 std::string shown(const std::string& text) {
@@ -31,7 +32,7 @@ std::vector<GivenValue> values_of(const Option& option, const std::string& varia
   return values;
 }
 
-// Whether Kubernetes injects a variable with this name (without HAULOUT_) for a Service called haulout, see
+// Returns true if Kubernetes injects a variable with this name (without HAULOUT_) for a Service called haulout; see
 // https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
 bool is_service_link(std::string_view rest) {
   const std::string name = "_" + std::string(rest);
@@ -131,8 +132,8 @@ namespace {
 using k8s::YamlValue;
 using Kind = k8s::YamlValue::Kind;
 
-// Returns a problem if the file is not UTF-8 or has control characters: the YAML parser would silently end the file at
-// some of them, and replace others.
+// Returns a problem if the file is not UTF-8 or has control characters, because the YAML parser would silently end the
+// file at some of them, and replace others.
 std::string unreadable(const ConfigFile& file) {
   std::size_t line = 1;
   for (std::string_view rest = file.text; !rest.empty();) {
@@ -159,7 +160,7 @@ bool takes_numbers(ValueType type) {
   return type == ValueType::number || type == ValueType::number_or_percentage || type == ValueType::duration;
 }
 
-// Returns a problem if YAML reads an unquoted word as a type that the option does not take, for example `on` as a
+// Returns a problem if YAML reads an unquoted word as a type that the option does not accept, for example `on` as a
 // Boolean.
 std::string misread(const Option& option, const YamlValue& scalar) {
   const ValueType type = option.values.type;

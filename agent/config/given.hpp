@@ -1,4 +1,4 @@
-// Reads the values of options from flags, environment or file, as text that is not checked yet. Pure.
+// Reads the values of options from flags, environment or file, as text that has not been validated yet. Pure.
 #pragma once
 
 #include <map>
@@ -17,7 +17,8 @@ struct GivenValue {
   std::string place;  // "/etc/haulout/config.yaml:3"; empty for flags and variables
 };
 
-// Values by the option's name. An empty vector is a value, too: it sets an option that may be repeated to no values.
+// Values by the option's name. An empty vector is a value, too: it sets an option that may be repeated to an empty
+// list.
 using Given = std::map<std::string, std::vector<GivenValue>, std::less<>>;
 
 struct Reading {
@@ -25,8 +26,8 @@ struct Reading {
   std::vector<std::string> problems;  // one sentence each: place, thing, cause, remedy
 };
 
-// Name and value of each flag, in the order of the command line. The last value of a flag counts,
-// but of a list all values count.
+// Name and value of each flag, in the order of the command line. If a flag is given several times, the last value
+// counts; for a list, all values count.
 using FlagValues = std::vector<std::pair<std::string, std::string>>;
 using Variables = std::map<std::string, std::string>;
 
@@ -45,12 +46,13 @@ Reading read_packaged_defaults(const Variables& environment);
 // counts as not given.
 Reading read_file(const ConfigFile& file);
 
-// Returns warnings about HAULOUT_* variables that look like a misspelt option, or like an option that is a flag only.
-// Ignores variables that Kubernetes injects for a Service called haulout (HAULOUT_SERVICE_HOST,
+// Returns warnings about HAULOUT_* variables that look like a misspelt option, or like an option that exists only as a
+// flag. Ignores variables that Kubernetes injects for a Service called haulout (HAULOUT_SERVICE_HOST,
 // HAULOUT_PORT_443_TCP_ADDR, …).
 std::vector<std::string> environment_warnings(const Variables& environment);
 
-// Returns "FILE:3: invalid value "x" for settle: why". Omits a value that may contain a password in a URL.
+// Returns a message like "FILE:3: invalid value "x" for settle: why". Omits a value that may contain a password in a
+// URL.
 std::string invalid_value(const GivenValue& value, std::string_view why);
 
 }  // namespace haulout::agent

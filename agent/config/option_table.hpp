@@ -1,6 +1,6 @@
-// The table of the agent's options, with one row for each option: name, values and meaning. The rows of the drain are
-// those of drain/option_table.hpp. The default of an option is the value in AgentConfig(). Flags, HAULOUT_* variables,
-// keys of the file, help and docs/configuration.md are all made from this table. No I/O.
+// The table of the agent's options: name, values and meaning of each option. The rows of the drain are those of
+// drain/option_table.hpp. The default of an option is its value in AgentConfig(). Flags, HAULOUT_* variables, keys of
+// the file, help and docs/configuration.md are all made from this table. No I/O.
 #pragma once
 
 #include <string>
@@ -24,12 +24,12 @@ struct Option : OptionOf<AgentConfig> {
 
   Home home = Home::everywhere;
 
-  // The default as the value of a flag; empty if there is no default.
+  // Returns the default as the value of a flag; empty if there is no default.
   std::string shown_default() const { return values.show(AgentConfig()); }
-  // Name of the environment variable: HAULOUT_NAME.
+  // Returns the name of the environment variable: HAULOUT_NAME.
   std::string variable() const;
   bool repeatable() const { return values.type == ValueType::list; }
-  // Whether an empty value resets the option to its default.
+  // Returns true if an empty value resets the option to its default.
   bool empty_resets() const;
 };
 
@@ -39,9 +39,9 @@ struct OptionGroup {
 };
 
 const std::vector<OptionGroup>& option_groups();
-// All rows, in the order of the table.
+// Returns all rows, in the order of the table.
 std::vector<const Option*> options();
-// Null if there is no option of this name.
+// Returns null if there is no option of this name.
 const Option* find_option(std::string_view name);
 
 inline constexpr std::string_view variable_prefix = "HAULOUT_";

@@ -71,8 +71,8 @@ std::variant<AgentConfig, std::string> read_config(const FlagValues& flags, cons
 
 namespace {
 
-// Returns the file that --config or HAULOUT_CONFIG names. Empty if neither does or the name is empty:
-// then the default file is used.
+// Returns the file that --config or HAULOUT_CONFIG names. Returns nothing if neither does or if the name is empty; then
+// the default file is used.
 std::string named_file(const FlagValues& flags, const Variables& environment) {
   std::optional<std::string> name;
   for (const auto& [flag, value] : flags)

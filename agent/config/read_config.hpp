@@ -1,10 +1,10 @@
-// Reads the configuration of the agent from all its sources, the highest first: flags, HAULOUT_* variables, the file,
-// HAULOUT_DEFAULT_* variables, built-in defaults. For each option, the highest source that has it replaces all lower
-// ones, also for lists. Every value is checked, even one that a higher source overrides, and then the combination of
-// the values.
+// Reads the configuration of the agent from all its sources, in this order of precedence: flags, HAULOUT_* variables,
+// the file, HAULOUT_DEFAULT_* variables, built-in defaults. The value of an option in one source replaces those of all
+// lower sources, also for lists. Every value is checked, even one that a higher source overrides, and then the
+// combination of the values.
 //
 // An empty value of a text, a list or a command resets the option to its default, even if lower sources have a value.
-// Other options refuse an empty value. Messages cut long values, and omit values that may contain a password.
+// Other options reject an empty value. Messages truncate long values, and omit values that may contain a password.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@
 
 namespace haulout::agent {
 
-// Returns the configuration, or a text for exit code 2: one line per problem, each with place, thing, cause and remedy.
-// Pure.
+// Returns the configuration, or an error message: one line per problem, each with place, thing, cause and remedy. The
+// command then exits with code 2. Pure.
 std::variant<AgentConfig, std::string> read_config(const FlagValues& flags, const Variables& environment,
                                                    const std::optional<ConfigFile>& file);
 

@@ -36,7 +36,7 @@ bool is_dns_label(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alphanumeric(c) || c == '-'; });
 }
 
-// Parses a whole number. The text has only digits: no sign, no blanks.
+// Parses a whole number that consists of digits only: no sign, no blanks.
 std::optional<std::uint32_t> whole_number(std::string_view text) {
   if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
   std::uint32_t number = 0;

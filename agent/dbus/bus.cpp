@@ -14,7 +14,8 @@ namespace haulout::agent {
 
 namespace {
 
-// "Server addresses" in the D-Bus specification: these bytes are written unescaped, all others as %XX.
+// Returns true for bytes that are written unescaped in an address ("Server addresses" in the D-Bus specification); all
+// others are written as %XX.
 bool stands_for_itself(char c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
          std::string_view("-_/.\\*").find(c) != std::string_view::npos;
@@ -78,8 +79,8 @@ std::optional<std::string> socket_path_of(std::string_view address) {
 
 Error bus_failure(const std::string& what, const sdbus::Error& failure) {
   const std::string& name = failure.getName();
-  // Calls have no timeout of the library's own. NoReply and Disconnected therefore both mean that the connection or the
-  // peer was closed.
+  // The library's own timeouts are not used, so NoReply and Disconnected both mean that the connection or the peer was
+  // closed.
   if (name == bus_error::no_reply || name == bus_error::disconnected)
     return Error(Errc::reset, fmt::format("{}: the service ended without an answer: {}", what, failure.getMessage()));
   Error out(Errc::status, fmt::format("{}: {} ({})", what, failure.getMessage(), name));
@@ -111,8 +112,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A running bus answers within a millisecond.
+// Time limit of the probe. A running bus answers within a millisecond.
 constexpr std::chrono::seconds probe_limit{5};
+// Backoff between attempts to connect.
 constexpr BackoffOptions reconnect{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(30),
                                    BackoffOptions::Jitter::equal};
 // A connection that lasted this long resets the reconnect backoff.
@@ -120,7 +122,7 @@ constexpr std::chrono::seconds settled{10};
 // sdbus-c++ treats this value as "no timeout". Bus::exchange() enforces the deadline instead.
 constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
 
-// Errors by which a send fails before it has sent one byte of the message.
+// Returns true for errors by which a send fails before it has sent one byte of the message.
 bool is_broken(const sdbus::Error& failure) {
   const std::string& name = failure.getName();
   return name == bus_error::disconnected || name == "System.Error.ENOTCONN" || name == "System.Error.ECONNRESET" ||
@@ -129,7 +131,7 @@ bool is_broken(const sdbus::Error& failure) {
 
 }  // namespace
 
-// One method call in progress. It is in Bus::calls_ for as long as the frame of its coroutine lives.
+// One method call in progress. It is in Bus::calls_ while the frame of its coroutine exists.
 struct Bus::Call {
   Call(Bus& owner, BusMethod asked, Write arguments, Read answer)
       : bus(owner),
@@ -221,7 +223,7 @@ Task<std::shared_ptr<BusLink>> Bus::connect() {
 }
 
 asio::awaitable<void> Bus::run() {
-  // Drops the connection when run() ends, also by cancellation, because only run() serves it.
+  // Drop the connection when run() ends, also by cancellation, because only run() serves it.
   const ScopeExit drop_link([this] {
     if (link_) use(nullptr);
   });
@@ -244,7 +246,7 @@ asio::awaitable<void> Bus::run() {
 
 Task<> Bus::send(Call& call, TimePoint deadline) {
   while (true) {
-    // Never sends again over the link that broke.
+    // Never send again over the link that broke.
     while (!link_ || link_ == call.link) {
       const bool woken = co_await call.wake.wait_until(clock_, deadline);
       if (!woken && (!link_ || link_ == call.link))

@@ -25,17 +25,17 @@ class Message;
 
 namespace haulout::agent {
 
-// Addresses on which the system bus listens. Pure.
+// The addresses on which the system bus listens. Pure.
 
 // Returns the D-Bus addresses to try, in order. `environment` is the value of DBUS_SYSTEM_BUS_ADDRESS and may be null.
-// If it has no address, these are the two usual sockets beneath `host_root`.
+// If it has no address, returns the addresses of the two usual sockets beneath `host_root`.
 std::vector<std::string> system_bus_addresses(std::string_view host_root, const char* environment);
 
 // Returns the socket file of "unix:path=…", or nothing for any other kind of address.
 std::optional<std::string> socket_path_of(std::string_view address);
 
-// Conversion of D-Bus failures to Error. A refusal by the peer is Errc::status, and PeerStatus::reason is its D-Bus
-// error name. Callers decide by that name. Pure.
+// Converts D-Bus failures to Error. A refusal by the peer becomes Errc::status, with the D-Bus error name in
+// PeerStatus::reason; callers decide by that name. Pure.
 
 namespace bus_error {
 inline constexpr std::string_view access_denied = "org.freedesktop.DBus.Error.AccessDenied";
@@ -49,16 +49,17 @@ inline constexpr std::string_view interactive_authorization =
     "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired";
 }  // namespace bus_error
 
-// `what` names the service and the method that was called.
+// Converts a failure. `what` names the service and the method that was called.
 Error bus_failure(const std::string& what, const sdbus::Error& failure);
 bool is_bus_error(const Error& error, std::string_view name);
-// Returns whether no service on the bus has that name and none could be started for it.
+// Returns true if no service on the bus has that name and none could be started for it.
 bool is_absent(const Error& error);
 
-// Explains what can keep a container from using the host's bus, and the remedy.
+// Returns a sentence about what can keep a container from using the host's bus, with the remedy.
 std::string container_traps();
 
-// The agent's connection to the D-Bus system bus. It runs on the io_context without threads and reconnects by itself.
+// The agent's connection to the D-Bus system bus. It runs on the io_context without threads and reconnects after
+// failures.
 //
 // run() connects, serves the connection, and reconnects with backoff after the bus has closed it. It connects by the
 // socket's path each time, because a restarted bus creates a new socket. An idle bus causes no wake-up. Calls and
@@ -78,7 +79,7 @@ struct BusMethod {
   std::string what() const { return service + ": " + name; }
 };
 
-// Callbacks for signals. The bus calls both functions from inside its own code. They may only store data and notify.
+// Callbacks for signals. The bus calls both functions from inside its own code, so they may only store data and notify.
 struct BusListener {
   std::vector<std::string> matches;  // D-Bus match rules
   std::function<void(sdbus::Message&)> on_signal;
@@ -92,16 +93,16 @@ class Bus {
   Bus& operator=(const Bus&) = delete;
   ~Bus();
 
-  // Runs until it is cancelled. Only one run() at a time.
+  // Serves the bus. Runs until it is cancelled. Only one run() at a time.
   boost::asio::awaitable<void> run();
 
   bool connected() const { return link_ != nullptr; }
   const boost::asio::any_io_executor& executor() const { return executor_; }
   Clock& clock() const { return clock_; }
-  // The agent's unique name on the bus; empty while there is no connection.
+  // Returns the agent's unique name on the bus; empty while there is no connection.
   std::string unique_name() const;
-  // Why there is no connection: the object, the cause and the remedy. Empty while there is a connection, and during the
-  // first attempt to make one.
+  // Returns why there is no connection: the object, the cause and the remedy. Empty while there is a connection, and
+  // during the first attempt to make one.
   const std::string& problem() const { return problem_; }
 
   // Calls a method; see bus_call.hpp for the typed form. `write` appends the arguments. `read` takes out the values and

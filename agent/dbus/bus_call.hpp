@@ -1,4 +1,4 @@
-// Typed calls over a Bus, and the methods and signals that the agent uses. For source files that use the types of
+// Typed calls over a Bus, and the methods and signals that the agent uses. Only for source files that use the types of
 // sdbus-c++.
 #pragma once
 
@@ -11,22 +11,22 @@ namespace haulout::agent {
 
 // Methods and signals of the D-Bus services that the agent uses, spelled as in their documentation. Pure.
 
-// org.freedesktop.login1(5)
+// Source: org.freedesktop.login1(5)
 inline BusMethod login1(std::string name) {
   return {"org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", std::move(name)};
 }
 
-// org.freedesktop.systemd1(5)
+// Source: org.freedesktop.systemd1(5)
 inline BusMethod systemd1(std::string name) {
   return {"org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager", std::move(name)};
 }
 
-// The bus itself: "Message Bus Messages" of the D-Bus specification.
+// Methods of the bus itself: "Message Bus Messages" of the D-Bus specification.
 inline BusMethod bus_driver(std::string name) {
   return {"org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus", std::move(name)};
 }
 
-// Match rule for the signal that `name` has gained, lost or changed its owner.
+// Returns the match rule for the signal that `name` has gained, lost or changed its owner.
 inline std::string owner_changes(const std::string& name) {
   return "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0="
          "'" +
@@ -34,8 +34,8 @@ inline std::string owner_changes(const std::string& name) {
 }
 
 // Typed calls over a Bus. bus_call<Out…>(bus, method, deadline, arguments…) returns the Out values as a tuple.
-// bus_property<T>() returns one property. Both fail as Bus::exchange() does. For source files that use the types of
-// sdbus-c++. The caller awaits each call in the expression that makes it.
+// bus_property<T>() returns one property. Both fail as Bus::exchange() does. The caller awaits each call in the
+// expression that makes it.
 
 // Reads the values in order. Returns false if there are too few or their types differ.
 template <class... Out>

@@ -36,7 +36,7 @@ Result<> outcome(const Ec& failure, std::string_view step) {
   return Error(Errc::unreachable, fmt::format("{}: {}{}", step, failure.message(), way_out));
 }
 
-// The "Authentication protocol" of the D-Bus specification. The server takes the user's uid from the socket.
+// Runs the "Authentication protocol" of the D-Bus specification. The server takes the user's uid from the socket.
 Task<> authenticate(std::string path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path))
     co_return Error(Errc::unreachable, "the path is too long for a unix socket");
@@ -146,8 +146,8 @@ TimePoint BusLink::dispatch(Clock& clock) {
     const auto poll = connection_->getEventLoopPollData();
     if ((poll.events & POLLIN) != 0) watch(asio::posix::stream_descriptor::wait_read, reading_);
     if ((poll.events & POLLOUT) != 0) watch(asio::posix::stream_descriptor::wait_write, writing_);
-    // An absolute time of CLOCK_MONOTONIC in microseconds, which is also the clock of TimePoint. The largest value
-    // means never.
+    // `timeout_usec` is an absolute time of CLOCK_MONOTONIC in microseconds, which is also the clock of TimePoint. The
+    // largest value means never.
     if (poll.timeout_usec >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 1000)
       return TimePoint::max();
     return TimePoint(std::chrono::microseconds(poll.timeout_usec));
@@ -158,7 +158,7 @@ TimePoint BusLink::dispatch(Clock& clock) {
 }
 
 asio::awaitable<std::string> BusLink::pump(Clock& clock) {
-  // Each pending wait owns a reference to this object. Closing the descriptor ends the waits with the pump.
+  // Each pending wait holds a reference to this object. Closing the descriptor ends the waits when the pump ends.
   const auto self = shared_from_this();
   const ScopeExit close([this] { descriptor_.close(); });
   while (true) {

@@ -29,8 +29,8 @@ std::string sentence(const Rival& rival) {
   return fmt::format("{} is active: it {} without a slot; stop it: {}", rival.unit, rival.does, rival.way_out);
 }
 
-// A unit of ListUnitsByNames: name, description, load state, active state, sub state, following, path, job id, job
-// type, job path.
+// A unit in the answer of ListUnitsByNames: name, description, load state, active state, sub state, following, path,
+// job id, job type, job path.
 using Unit = sdbus::Struct<std::string, std::string, std::string, std::string, std::string, std::string,
                            sdbus::ObjectPath, std::uint32_t, std::string, sdbus::ObjectPath>;
 

@@ -34,7 +34,7 @@ Pending judge_update_status(const UpdateStatus& status) {
   Pending out;
   if (operation == "UPDATED_NEED_REBOOT") {
     out.need = Need::yes;
-    // After its own restart, update_engine reports no version. It has only a marker file that says it has updated.
+    // After its own restart, update_engine reports no version: it has only a marker file that says that it has updated.
     const bool known = !status.new_version.empty() && status.new_version != "0.0.0";
     if (known) out.target = status.new_version;
     out.reasons.push_back(known ? "Flatcar " + status.new_version : "Flatcar update");
@@ -67,7 +67,7 @@ void FlatcarBackend::heard(sdbus::Message& signal) {
   const bool is_status = signal.getMemberName() == "StatusUpdate" &&
                          read_values(signal, last_checked, progress, status.operation, status.new_version, size);
   if (is_status && status == last_) return;
-  // Any other signal is a reason to ask again.
+  // Any other signal may mean a change, so pending() is called again.
   changed_.notify();
 }
 

@@ -1,10 +1,10 @@
-// Back end for Flatcar Container Linux: update_engine over the system bus (com.coreos.update1). update_engine installs
-// the new version by itself. A reboot is needed once it reports that.
+// The back end for Flatcar Container Linux: update_engine over the system bus (com.coreos.update1). update_engine
+// installs the new version by itself, and then reports that a reboot is needed.
 //
 // pending() returns yes for UPDATED_NEED_REBOOT, no for idle and for every step of an update, and unknown otherwise.
-// booted() returns VERSION of etc/os-release.
-// changed() returns when the operation or the version has changed, when the service or the bus has come or gone, or
-// when next_recheck() is due. Signals that report only download progress are ignored.
+// booted() returns VERSION of etc/os-release. changed() returns when the operation or the version has changed, when the
+// service or the bus has appeared or disappeared, or when next_recheck() is due. It ignores signals that report only
+// the progress of a download.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ struct UpdateStatus {
   bool operator==(const UpdateStatus&) const = default;
 };
 
-// Pure.
+// Returns the need for a reboot by the status. Pure.
 Pending judge_update_status(const UpdateStatus& status);
 
 class FlatcarBackend final : public Backend {

@@ -83,7 +83,7 @@ Error no_such_method(std::string_view method) {
                fmt::format("\"{}\" is not a reboot method over D-Bus; choose logind or systemd", method));
 }
 
-// The uid of this process as the bus sees it. In a user namespace it may differ from geteuid().
+// Returns the uid of this process on the bus. In a user namespace it may differ from geteuid().
 awaitable<std::uint32_t> uid_on_the_bus(Bus& bus, TimePoint deadline) {
   auto uid = co_await bus_call<std::uint32_t>(bus, bus_driver("GetConnectionUnixUser"), deadline, bus.unique_name());
   co_return uid ? std::get<0>(*uid) : static_cast<std::uint32_t>(::geteuid());
@@ -91,7 +91,7 @@ awaitable<std::uint32_t> uid_on_the_bus(Bus& bus, TimePoint deadline) {
 
 }  // namespace
 
-// The time is monotonic, so that setting a clock does not change it. systemd keeps it over a re-execution
+// Returns a monotonic time, so that setting a clock does not change it. systemd keeps it over a re-execution
 // (daemon-reexec).
 Task<MachineStart> LogindHost::started(TimePoint deadline) {
   CO_TRY(const auto at, co_await bus_property<std::uint64_t>(bus_, systemd1("UserspaceTimestampMonotonic"), deadline));
@@ -115,15 +115,15 @@ Task<> LogindHost::logind_permits(TimePoint deadline) {
 }
 
 Task<std::string> LogindHost::blocked_by(TimePoint deadline) {
-  // With systemd as the only method, a reboot ignores inhibitors.
+  // If systemd is the only method, a reboot ignores inhibitors.
   if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return std::string();
   CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
   const auto judged = judge_inhibitors(inhibitors);
   co_return judged ? std::string() : judged.error().message();
 }
 
-// Does not read `BlockInhibited`, because it does not list weak locks. logind blocks reboots by root for weak locks as
-// well (systemd 257).
+// Does not read the property `BlockInhibited`, because it does not include weak locks, for which logind blocks reboots
+// by root as well (systemd 257).
 Task<std::vector<Inhibitor>> LogindHost::inhibitors(TimePoint deadline) {
   using Row = sdbus::Struct<std::string, std::string, std::string, std::string, std::uint32_t, std::uint32_t>;
   auto rows = co_await bus_call<std::vector<Row>>(bus_, login1("ListInhibitors"), deadline);
@@ -136,7 +136,7 @@ Task<std::vector<Inhibitor>> LogindHost::inhibitors(TimePoint deadline) {
 }
 
 Task<> LogindHost::systemd_permits(TimePoint deadline) {
-  // systemd has no method for this question. It lets the host's root reboot, and asks all other users for a password.
+  // systemd has no method that answers this. It lets the host's root reboot, and asks all other users for a password.
   auto state = co_await bus_property<std::string>(bus_, systemd1("SystemState"), deadline);
   if (!state) co_return explain_refusal("systemd", std::move(state).error());
   const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
@@ -168,7 +168,7 @@ Task<bool> LogindHost::boot_complete(TimePoint deadline) {
   const BusMethod manager = systemd1("SystemState");
   auto there = co_await bus_call<bool>(bus_, bus_driver("NameHasOwner"), deadline, manager.service);
   if (!there) co_return std::move(there).error();
-  // Early in a boot, systemd may run without being on the bus yet.
+  // Early in a boot, systemd may be running without being on the bus yet.
   if (!std::get<0>(*there)) {
     CO_TRY(const bool booted, systemd_booted(root()));
     co_return !booted;

@@ -1,4 +1,4 @@
-// A host that is rebooted over the system bus, and the interpretation of what logind and systemd answer.
+// A host that the agent reboots over the system bus, and the interpretation of the answers of logind and systemd.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace haulout::agent {
 
-// Interprets the answers of logind and systemd. Pure. Sources: org.freedesktop.login1(5), org.freedesktop.systemd1(5).
+// These functions interpret the answers of logind and systemd. Pure. Sources: org.freedesktop.login1(5),
+// org.freedesktop.systemd1(5).
 
 // One row of ListInhibitors.
 struct Inhibitor {
@@ -25,37 +26,37 @@ struct Inhibitor {
 };
 
 // Succeeds for "yes", and for an answer that reports only inhibitors, which judge_inhibitors() checks separately. `uid`
-// is the agent's user as the bus sees it.
+// is the agent's user id on the bus.
 Result<> judge_can_reboot(std::string_view answer, std::uint32_t uid);
 
-// Returns whether a colon-separated list, as in the property BlockInhibited, contains "shutdown".
+// Returns true if a colon-separated list, as in the property BlockInhibited, contains "shutdown".
 bool names_shutdown(std::string_view what);
 
-// Succeeds if no inhibitor blocks a shutdown. Otherwise the error names each inhibitor's holder and its reason.
+// Succeeds if no inhibitor blocks a shutdown. Otherwise fails with an error that names each inhibitor's holder and its
+// reason.
 Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors);
 
-// Interprets Manager.SystemState. Returns true if the boot is complete, false if it is still in progress. Returns an
-// error for a state from which the boot cannot complete.
+// Interprets Manager.SystemState. Returns true if the boot is complete, false if it is still in progress. Fails for a
+// state from which the boot cannot complete.
 Result<bool> judge_system_state(std::string_view state);
 
-// Explains why a call to `service`, which would reboot the machine, was refused. Adds hints about containers, or other
-// reboot methods.
+// Returns the error of a refused call to `service` that would reboot the machine, with an explanation and with hints
+// about containers or other reboot methods.
 Error explain_refusal(std::string_view service, Error refusal);
 
-// The machine beneath the agent, rebooted over the system bus. Method "logind" honours inhibitors and the kubelet's
-// graceful shutdown; method "systemd" does not. Files are read beneath the host's root. All calls are cancellable.
+// A machine that the agent reboots over the system bus. The method "logind" honours inhibitors and the kubelet's
+// graceful shutdown; the method "systemd" does not. Files are read beneath the host's root. All calls are cancellable.
 //
-// started(): the time that systemd reports. The package's unit cannot see process 1 in /proc (ProtectProc=invisible).
-// can_reboot(): Errc::unavailable, with the remedy, if a reboot would be refused or is blocked; otherwise fails as
-// Bus::exchange() does.
-// blocked_by(): the inhibitors of mode block and their holders. Always empty if logind is not among the methods. The
-// agent honours inhibitors of every user. logind before systemd 257 ignores those that root holds.
-// reboot(): after Errc::timeout or Errc::reset the machine may already be going down.
-// boot_complete(): true if the host does not run systemd. Fails if systemd is in a state from which the boot cannot
-// complete.
+// started() returns the time that systemd reports, because the package's unit cannot see process 1 in /proc
+// (ProtectProc=invisible). can_reboot() fails with Errc::unavailable, with the remedy, if a reboot would be refused or
+// is blocked; otherwise as Bus::exchange() does. blocked_by() returns the inhibitors of mode block and their holders;
+// always empty if logind is not among the methods. The agent honours inhibitors of every user; logind before systemd
+// 257 ignores those that root holds. After Errc::timeout or Errc::reset from reboot() the machine may already be going
+// down. boot_complete() returns true if the host does not run systemd, and fails if systemd is in a state from which
+// the boot cannot complete.
 class LogindHost final : public FileHost {
  public:
-  // `methods`: "logind" and "systemd" in order of preference. Borrows `bus`.
+  // `methods` are "logind" and "systemd" in order of preference. Borrows `bus`.
   LogindHost(Bus& bus, HostRoot root, std::vector<std::string> methods)
       : FileHost(std::move(root)), bus_(bus), methods_(std::move(methods)) {}
 

@@ -1,4 +1,4 @@
-// The back end for rpm-ostree, and its judgement of the deployments of a machine.
+// The back end for rpm-ostree, and the functions that interpret the deployments of a machine.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace haulout::agent {
 
-// Interprets the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
+// These functions interpret the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
 
-// Deployments are in rpm-ostree's order: the boot loader boots the first one next.
+// A deployment. Lists of them are in rpm-ostree's order: the boot loader boots the first one next.
 struct Deployment {
   std::string version;   // may be empty
   std::string checksum;  // checksum of the deployment's commit
@@ -26,17 +26,16 @@ struct Deployment {
 std::string version_of(const Deployment& deployment);
 
 // Returns yes if a deployment is staged or if the first one is not the booted one. Returns unknown if the staged
-// deployment is locked. A plain reboot would then boot the current version again and again. The program that locked the
+// deployment is locked: a plain reboot would boot the current version again and again, and the program that locked the
 // deployment has to finalize it.
 Pending judge_deployments(const std::vector<Deployment>& deployments);
 
-// Back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects updates and verifies them
-// after the boot. It starts no transaction: rpm-ostree transactions use D-Bus connections of their own, which sdbus-c++
-// 1.2 does not support.
+// The back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects updates and verifies them
+// after the boot. It starts no transaction, because rpm-ostree transactions use D-Bus connections of their own, which
+// sdbus-c++ 1.2 does not support.
 //
-// pending(): see judge_deployments().
-// booted(): version or checksum of the booted deployment.
-// changed(): returns when the properties have changed, when the bus has come or gone, or when next_recheck() is due.
+// pending(): see judge_deployments(). booted() returns the version or the checksum of the booted deployment. changed()
+// returns when the properties have changed, when the bus has appeared or disappeared, or when next_recheck() is due.
 // The recheck finds what bootc or ostree stages while rpm-ostreed does not run, because that causes no signal. Starts
 // and stops of rpm-ostreed are ignored: it stops when idle, and each query starts it.
 class RpmOstreeBackend final : public Backend {

@@ -14,9 +14,11 @@
 namespace haulout::agent {
 namespace {
 
+// Time limit of a request to logind.
 constexpr std::chrono::seconds answer_limit{10};
-// Used while a shutdown waits. logind delays a shutdown for 5 s by default.
+// Time limit of a request while a shutdown waits. logind delays a shutdown for 5 s by default.
 constexpr std::chrono::seconds hurried_limit{1};
+// Backoff after logind has refused or has not answered.
 constexpr BackoffOptions retries{std::chrono::milliseconds(500), 2.0, std::chrono::minutes(1),
                                  BackoffOptions::Jitter::equal};
 
@@ -90,7 +92,7 @@ Task<> ShutdownInhibitor::refresh() {
   auto delay = co_await bus_property<std::uint64_t>(bus_, login1("InhibitDelayMaxUSec"), deadline);
   if (delay) delay_ = from_microseconds(*delay);
   auto preparing = co_await bus_property<bool>(bus_, login1("PreparingForShutdown"), deadline);
-  // If a signal arrived during the calls, its time is the most accurate.
+  // If a signal arrived during the calls, use its time, because it is the most accurate.
   const TimePoint since = heard_ ? heard_->at : heard ? heard->at : bus_.clock().now();
   if (preparing || heard) prepare(preparing ? *preparing : heard->preparing, since);
   CO_CHECK(std::move(delay));
@@ -101,7 +103,7 @@ Task<> ShutdownInhibitor::refresh() {
 Task<> ShutdownInhibitor::catch_up() {
   stale_ = false;  // set before asking, so that a change during the calls sets it again
   CO_CHECK(co_await refresh());
-  // logind refuses new locks now. A lock that is already held still delays the shutdown.
+  // While logind prepares a shutdown it refuses new locks. A lock that is already held still delays the shutdown.
   if (preparing_since_ || !wanted_) co_return Result<>();
   co_return co_await take(*wanted_);
 }
@@ -111,8 +113,8 @@ Task<> ShutdownInhibitor::take(std::string why) {
   auto taken = co_await bus_call<sdbus::UnixFd>(bus_, login1("Inhibit"), deadline, "shutdown", "haulout", why, "delay");
   if (!taken) co_return explain_refusal("logind", std::move(taken).error());
   if (!wanted_) co_return Result<>();  // released during the call
-  // sdbus-c++ duplicates the descriptor without FD_CLOEXEC. Child processes would inherit it and hold the lock while
-  // they live.
+  // sdbus-c++ duplicates the descriptor without FD_CLOEXEC. Child processes would inherit it and hold the lock until
+  // they end.
   const int lock = ::fcntl(std::get<0>(*taken).get(), F_DUPFD_CLOEXEC, 0);
   if (lock < 0) co_return Error(Errc::unavailable, "keep the lock: " + std::generic_category().message(errno));
   let_go();

@@ -1,9 +1,9 @@
-// Holds logind's delay lock. While it is held, a person's `reboot` waits for the agent, but at most for logind's
-// InhibitDelayMaxSec. That limit is read from logind, because configured values are often overridden.
+// Holds logind's delay lock. While it is held, a `reboot` by another program waits for the agent, but at most for
+// logind's InhibitDelayMaxSec. That limit is read from logind, because the configured value is often overridden.
 //
-// run() asks logind for its state and takes the lock while hold() is in force. It takes the lock again after a restart
-// of the bus or of logind, and after a shutdown that was called off. It retries with backoff if logind refuses. Keeping
-// the lock does not need run(): the lock is a file descriptor. It is closed on release, with this object, or with the
+// run() queries logind for its state, and takes the lock while hold() is in force. It takes the lock again after a
+// restart of the bus or of logind, and after a shutdown that was cancelled. It retries with backoff if logind refuses.
+// The lock is a file descriptor, so it stays held without run(). It is closed on release, with this object, or with the
 // process. One thread.
 #pragma once
 
@@ -28,7 +28,7 @@ class ShutdownInhibitor final : public ShutdownDelay {
   // Runs until it is cancelled. Only one run() at a time.
   boost::asio::awaitable<void> run();
 
-  // `systemd-inhibit --list` shows `why`.
+  // Requests the lock. `systemd-inhibit --list` shows `why`.
   void hold(std::string why) override;
   void release() override;
   void let_shutdown_proceed() override;
@@ -42,9 +42,10 @@ class ShutdownInhibitor final : public ShutdownDelay {
   void heard(sdbus::Message& signal);
   void prepare(bool preparing, TimePoint since);
   void let_go();
-  // Asks logind whether a shutdown is being prepared, since signals may have been missed, and how long it would wait.
+  // Queries logind whether a shutdown is being prepared, because signals may have been missed, and how long it would
+  // wait.
   Task<> refresh();
-  // Asks logind for its state, and takes the lock if it is needed and available.
+  // Queries logind for its state, and takes the lock if it is needed and available.
   Task<> catch_up();
   Task<> take(std::string why);
 
@@ -55,9 +56,9 @@ class ShutdownInhibitor final : public ShutdownDelay {
   std::optional<std::string> wanted_;
   std::string problem_;
   int lock_ = -1;
-  bool stale_ = true;  // the last known state of logind, or the lock, may be out of date
+  bool stale_ = true;  // the last known state of logind, or of the lock, may be out of date
   bool asked_ = false;
-  // A signal that has arrived. It is published after logind has reported its current delay.
+  // A signal that has arrived. It takes effect after logind has reported its current delay.
   struct Heard {
     bool preparing;
     TimePoint at;

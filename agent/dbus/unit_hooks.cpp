@@ -25,8 +25,9 @@ constexpr const char* already_subscribed = "org.freedesktop.systemd1.AlreadySubs
 
 // Time from SIGTERM to SIGKILL after the deadline has passed.
 constexpr std::chrono::seconds stop_limit{10};
-// A signal reports the end of the unit. A lost signal delays its detection by at most this time.
+// A signal reports the end of the unit. If the signal is lost, the end is detected after at most this time.
 constexpr std::chrono::seconds look_again{10};
+// Bytes at the end of a hook's stderr that are kept for the error message.
 constexpr std::size_t kept_errors = 2048;
 
 // Types of org.freedesktop.systemd1(5): a(sv), a(sasb), (uo)
@@ -55,7 +56,7 @@ std::vector<Property> properties_of(const UnitCommand& command, Duration limit, 
           property("Environment", environment), property("TimeoutStartUSec", microseconds(limit)),
           property("TimeoutStopUSec", microseconds(stop_limit)),
           property("StandardErrorFileDescriptor", sdbus::UnixFd(errors.get())),
-          // systemd keeps the ended unit for as long as the agent refers to it, then removes it.
+          // systemd keeps the ended unit while the agent holds a reference to it, and then removes it.
           property("AddRef", true), property("CollectMode", std::string("inactive-or-failed"))};
 }
 
@@ -103,7 +104,7 @@ class Follower {
     if (read_values(signal, id, job, unit, result) && unit == command_.unit) wake_.notify();
   }
 
-  // Returns true if it started the unit, false if a unit that a previous agent started is still running.
+  // Starts the unit. Returns true if it was started, false if a unit that a previous agent started is still running.
   Task<bool> start(const Descriptor& errors, TimePoint deadline) {
     CO_CHECK(co_await subscribe(deadline));
     const Duration limit = deadline - bus_.clock().now();
@@ -142,7 +143,7 @@ class Follower {
     co_return Error(Errc::timeout, fmt::format("unit {} did not finish in time", command_.unit));
   }
 
-  // Returns nothing while the unit runs.
+  // Returns how the unit ended, or nothing while it is running.
   Task<std::optional<UnitEnd>> look(TimePoint deadline) {
     auto path = co_await bus_call<sdbus::ObjectPath>(bus_, systemd1("GetUnit"), deadline, command_.unit);
     if (!path && is_bus_error(path.error(), no_such_unit))

@@ -11,9 +11,10 @@
 namespace haulout::agent {
 
 // Runs a program as a transient service of the host's systemd until it ends. The program runs outside the agent's
-// sandbox and container, and continues if the agent dies.
+// sandbox and container, and continues if the agent ends.
 //
-// If a unit of that name is already running, a previous agent has started it. The agent then follows that unit instead.
+// If a unit of that name is already running, a previous agent has started it; then the agent waits for that unit
+// instead.
 struct UnitCommand {
   std::string unit;     // for example "haulout-hook-x.service"
   std::string program;  // a path on the host
@@ -30,17 +31,17 @@ struct UnitEnd {
   bool success() const;
 };
 
-// For example "exit status 3: no quorum", "ended by signal 9 (Killed)", "took too long and was ended". Pure.
+// Returns a clause like "exit status 3: no quorum", "ended by signal 9 (Killed)", "took too long and was ended". Pure.
 std::string describe_end(const UnitEnd& end);
 
-// Returns how the unit ended. systemd ends it at the deadline, and `result` is then "timeout". Errc::timeout if the
-// unit still runs 20 s after the deadline; systemd is then asked to stop it. Errc::reset if the unit's result is lost.
-// Otherwise fails as Bus::exchange() does. Cancellable: the unit keeps running.
+// Returns how the unit ended. systemd ends it at the deadline, and `result` is then "timeout". Fails with Errc::timeout
+// if the unit is still running 20 s after the deadline; systemd is then asked to stop it. Fails with Errc::reset if the
+// unit's result is lost, otherwise as Bus::exchange() does. Cancellable: the unit continues.
 Task<UnitEnd> run_unit(Bus& bus, UnitCommand command, TimePoint deadline);
 
 // Runs hook executables as transient units of the host's systemd. The agent's sandbox or container does not restrict
-// them. A hook continues if the agent ends, and the next agent follows it until it ends. Its stdout is in the journal
-// of its unit, haulout-hook-<point>-<name>.service. The last line of its stderr is in the error.
+// them. A hook continues if the agent ends, and the next agent waits until it ends. Its stdout is in the journal of its
+// unit, haulout-hook-<point>-<name>.service. The last line of its stderr is in the error.
 class UnitHooks final : public HookPrograms {
  public:
   // Borrows `bus`.
@@ -48,7 +49,7 @@ class UnitHooks final : public HookPrograms {
       : root_(std::move(root)), bus_(bus), hooks_dir_(std::move(hooks_dir)) {}
 
   Result<HookFiles> list(HookPoint point) override { return hook_files(root_, hooks_dir_, point); }
-  // Cancelling leaves the unit running.
+  // Cancellable; the unit continues.
   Task<> run(HookPoint point, std::string name, HookEnvironment environment, TimePoint deadline) override;
 
  private:

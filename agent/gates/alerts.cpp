@@ -22,7 +22,8 @@ bool goes_on(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// The labels that ALERTS and ALERTS_FOR_STATE have in common: the two series of one alert differ only in the others.
+// Returns the labels that ALERTS and ALERTS_FOR_STATE share, which identify an alert: its two series differ only in the
+// removed labels.
 Labels identity(Labels labels) {
   labels.erase("__name__");
   labels.erase("alertstate");
@@ -105,12 +106,13 @@ namespace asio = boost::asio;
 
 namespace {
 
+// For this time an answer of Prometheus is used again before the node has a slot.
 constexpr Duration answer_holds = std::chrono::seconds(10);
-// Prometheus writes this series beside ALERTS, once for each active alert; the value is the time since which the alert
-// has been active (rules/alerting.go).
+// Prometheus writes this series in addition to ALERTS, once for each active alert; the value is the time since which
+// the alert has been active (rules/alerting.go).
 constexpr const char* active_since = "ALERTS_FOR_STATE";
 
-// Removes the line end that files with passwords usually have.
+// Removes the line end with which most password files end.
 std::string without_line_end(std::string text) {
   while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
   return text;

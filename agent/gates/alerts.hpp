@@ -15,12 +15,12 @@
 
 namespace haulout::agent {
 
-// The alert gate: builds the query for Prometheus, decodes the response and decides whether the gate is open. Pure: the
-// request and the response are values.
+// Options of the alert gate. The functions below build the query for Prometheus, decode the response and decide whether
+// the gate is open. They are pure: the request and the response are values.
 struct AlertOptions {
   std::string query{};                  // PromQL; $node is replaced by the node's name
-  bool fail_open = false;               // the gate is open while Prometheus does not answer
-  Duration max_age = Duration::zero();  // ignore alerts that fire for longer; 0 means no limit
+  bool fail_open = false;               // the gate is open if Prometheus does not answer
+  Duration max_age = Duration::zero();  // ignore alerts that have been firing for longer; 0 means no limit
   std::string username{};               // for basic authentication; empty if none is used
   std::string password_file{};
 };
@@ -28,8 +28,8 @@ struct AlertOptions {
 // One series of an instant vector.
 struct Sample {
   std::map<std::string, std::string> labels;  // includes __name__
-  double time = 0;                            // time of the evaluation, in seconds since 1970, by Prometheus' clock
-  double value = 0;                           // 0 for a histogram
+  double time = 0;   // when the query was evaluated, in seconds since 1970, by Prometheus' clock
+  double value = 0;  // 0 for a histogram
 };
 
 struct QueryAnswer {
@@ -38,8 +38,8 @@ struct QueryAnswer {
 };
 
 // Decodes the response of /api/v1/query. Fails with Errc::status and the HTTP status if Prometheus refused the query or
-// failed. Fails with Errc::invalid if the result of the query is not an instant vector. Fails with Errc::decode if the
-// response is not one of Prometheus.
+// failed; with Errc::invalid if the result is not an instant vector; with Errc::decode if no Prometheus sends such a
+// response.
 Result<QueryAnswer> decode_query_answer(int http_status, std::string_view body);
 
 // Replaces each $node in the query by the node's name, unless $node is only the beginning of a longer name.
@@ -50,22 +50,23 @@ std::string query_for_node(std::string_view query, std::string_view node);
 // is missing in `active`, because its age is unknown (it may not be an alert).
 std::vector<Sample> without_old(std::vector<Sample> alerts, const std::vector<Sample>& active, Duration max_age);
 
-// The gate is closed in three cases: the query returns a series (BlockedByAlert); Prometheus does not answer and
-// `fail_open` is false (PrometheusUnavailable); Prometheus refuses the query (PrometheusQueryRefused). The last reason
-// ignores `fail_open`, because a mistake in the query must not open the gate.
+// Builds the row of the gate. The gate is closed in three cases: the query returns a series (BlockedByAlert);
+// Prometheus does not answer and `fail_open` is false (PrometheusUnavailable); Prometheus refuses the query
+// (PrometheusQueryRefused). In the last case `fail_open` does not apply, because a mistake in the query must not open
+// the gate.
 Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& options);
 
-// Asks Prometheus, or a server with the same query API, whether an alert closes the gate of a node. Borrows transport,
-// clock and rng. The transport provides address, TLS and bearer token (see gates_of_config.hpp). Each request reads the
-// password file anew.
+// Asks Prometheus, or a server with the same query API, whether an alert closes the gate of a node. Reads the password
+// file for each request. Borrows transport, clock and rng. The transport provides address, TLS and bearer token (see
+// gates_of_config.hpp).
 class PrometheusAlerts {
  public:
   PrometheusAlerts(http::Transport& transport, Clock& clock, Rng& rng, AlertOptions options)
       : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
 
-  // Returns the row prometheus, see alerts_gate(). If `anew` is false, an answer of the last ten seconds is used again.
-  // Prometheus does not report when an alert ends, so `look_again` of a closed gate is 48 to 72 seconds ahead.
-  // Cancellable.
+  // Returns the row "prometheus", see alerts_gate(). If `anew` is false, an answer of the last ten seconds is used
+  // again. Prometheus sends no notification when an alert ends, so `look_again` of a closed gate is 48 to 72 seconds
+  // ahead. Cancellable.
   boost::asio::awaitable<Gate> judge(std::string node, bool anew, TimePoint deadline);
 
  private:

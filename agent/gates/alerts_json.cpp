@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t shown_columns = 200;  // longest text of Prometheus' error in a message
+constexpr std::size_t shown_columns = 200;  // longest error message of Prometheus that is shown, in columns
 
 std::string text_at(const Json& json, const char* key) {
   const auto found = json.find(key);

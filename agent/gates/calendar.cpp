@@ -43,7 +43,7 @@ Error unknown(std::string_view typed, const date::tzdb& database) {
                                                      : "write the name of an IANA zone, for example Europe/Berlin"));
 }
 
-// Returns the last line of a zoneinfo file: the rule for the time after the last listed change.
+// Returns the last line of a zoneinfo file: the rule for the time after the last change that the file lists.
 std::string footer_of(const std::string& name) {
   std::ifstream file(zoneinfo + name, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -52,7 +52,7 @@ std::string footer_of(const std::string& name) {
   return bytes.substr(bytes.rfind('\n') + 1);
 }
 
-// Returns false if the file has the "slim" format, which leaves out the changes that follow from the footer. The date
+// Returns false if the file has the "slim" format, which omits the changes that follow from the footer. The date
 // library reads only listed changes, so such a zone would silently keep the offset of its last one (for example of
 // 1996).
 bool lists_its_changes(const date::time_zone& zone) {
@@ -167,8 +167,8 @@ minutes end_on_clock(minutes start, minutes end) {
   return end > start ? end : end + days(1);
 }
 
-// Keeps only the first of all starts with the same end. At most one start before the end's time of day is left, and one
-// after it.
+// Keeps only the first of all starts with the same end. The result has at most one start before the end's time of day
+// and one after it.
 std::vector<minutes> first_per_end(const std::vector<minutes>& times, minutes end) {
   std::vector<minutes> kept;
   for (const minutes time : times) {
@@ -226,7 +226,8 @@ std::vector<Interval> Recurrence::on(local_days day) const {
 std::optional<WallTime> Recurrence::end_of(WallTime at) const {
   std::optional<WallTime> end;
   const local_days today = day_of(zone_, at);
-  // Includes tomorrow: a clock that is set back over midnight shows the old day again after the new one has begun.
+  // Includes tomorrow, because a clock that is set back over midnight shows the old day again after the new one has
+  // begun.
   for (local_days day = today - looks_back_; day <= today + days(1); day += days(1)) {
     for (const Interval& interval : on(day)) {
       if (interval.contains(at) && (!end || interval.end > *end)) end = interval.end;

@@ -1,5 +1,5 @@
-// The calendar of maintenance windows: time zones, days on which a window starts, and the intervals of real time that
-// result.
+// The calendar of maintenance windows: time zones, the days on which a window starts, and the resulting intervals of
+// real time.
 #pragma once
 
 #include <bitset>
@@ -19,26 +19,26 @@ class time_zone;  // NOLINT(readability-identifier-naming): the library's own na
 
 namespace haulout::agent {
 
-// A time zone: an IANA zone from the system's zoneinfo, or UTC, which needs no files. The only user of the date
-// library. A small value; it borrows a zone that lives as long as the program. Changes to and from summer time are
-// known as far as zoneinfo lists them, which is until the year 2037.
+// A time zone: an IANA zone from the system's zoneinfo, or UTC, which needs no files. Only this class uses the date
+// library. A small value; it borrows a zone that lives as long as the program. Zoneinfo lists the changes to and from
+// summer time until the year 2037; later changes are not known.
 
-// Local date and time, as a clock on the wall shows it.
+// Local date and time, as a wall clock shows it.
 using LocalTime = std::chrono::local_seconds;
 
 class Zone {
  public:
   Zone() = default;  // UTC
-  // Errc::invalid if the name is unknown; the message suggests the nearest known name. Errc::unavailable if zoneinfo is
-  // missing or cannot be used. Reads files.
+  // Finds a zone by its name. Fails with Errc::invalid if the name is unknown; the message suggests the nearest known
+  // name. Fails with Errc::unavailable if zoneinfo is missing or cannot be used. Reads files.
   static Result<Zone> find(std::string_view name);
 
   const std::string& name() const { return name_; }
   LocalTime local(WallTime at) const;
-  // The first instant at which the clock shows `shown`. If a change of the clock skips `shown`, the instant of the
-  // change. Monotone: a later `shown` never has an earlier instant.
+  // Returns the first instant at which the wall clock shows `shown`. If a change of the clock skips `shown`, returns
+  // the instant of the change. Monotone: a later `shown` never has an earlier instant.
   WallTime instant(LocalTime shown) const;
-  // Text for people: "Sat 2026-11-28 01:00 CET".
+  // Returns the local time for messages: "Sat 2026-11-28 01:00 CET".
   std::string shown(WallTime at) const;
 
  private:
@@ -58,15 +58,15 @@ struct Days {
   static constexpr std::size_t last = 6;
 
   bool contains(std::chrono::year_month_day date) const;
-  // Whether any day of the calendar can match. For example, February 30 cannot.
+  // Returns true if any day of the calendar can match; February 30 cannot, for example.
   bool possible() const;
 };
 
 // Converts the starts and lengths of a window to intervals of real time, from local days, times of day and a time zone.
-// It is correct across changes of the clock. A start that the clock skips moves to the first instant after the change.
-// A start that the clock shows twice counts only the first time. Pure.
+// The result is correct across changes of the clock: a start that the clock skips moves to the first instant after the
+// change, and a start that the clock shows twice counts only the first time. Pure.
 
-// Half open: `end` is not part of the interval.
+// An interval that includes `begin` but not `end`.
 struct Interval {
   WallTime begin;
   WallTime end;
@@ -74,7 +74,7 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-// The interval ends when the clock next shows this time of day after the start; 24 h is midnight.
+// The interval ends when the wall clock next shows this time of day after the start; 24 h is midnight.
 struct UntilClock {
   std::chrono::minutes time;
 };
@@ -89,11 +89,11 @@ class Recurrence {
   // `times` are times of day, ascending, at least one.
   Recurrence(Days days, std::vector<std::chrono::minutes> times, Length length, Zone zone);
 
-  // The intervals that start on this day, ascending. Intervals that touch or overlap are merged.
+  // Returns the intervals that start on this day, ascending. Intervals that touch or overlap are merged.
   std::vector<Interval> on(std::chrono::local_days day) const;
-  // The latest end of all intervals that contain `at`; nothing if there is none.
+  // Returns the latest end of all intervals that contain `at`; nothing if there is none.
   std::optional<WallTime> end_of(WallTime at) const;
-  // The first start after `at` and before `horizon`. Ignores starts within another interval of the same day.
+  // Returns the first start after `at` and before `horizon`. Ignores starts within another interval of the same day.
   std::optional<WallTime> next_start(WallTime at, WallTime horizon) const;
   const Zone& zone() const { return zone_; }
 

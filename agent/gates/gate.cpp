@@ -16,9 +16,10 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::chrono::minutes without_history(30);
+// A longer duration comes from a clock that jumped, and counts as this one.
 constexpr seconds longest_believable = std::chrono::days(7);
 
-// The last `remembered_updates` durations without the impossible ones, the shortest first.
+// Returns the last `remembered_updates` durations without impossible ones, the shortest first.
 std::vector<seconds> by_length(const std::vector<seconds>& history) {
   const std::size_t forgotten = history.size() - std::min(history.size(), remembered_updates);
   std::vector<seconds> lengths;
@@ -80,7 +81,7 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
                                                     "find out why it needs so many reboots, or wait",
                                                     only_asked ? "rebooted, or requested to reboot," : "rebooted",
                                                     count_of(recent.size(), "time"), per_day)};
-  // When this reboot is a day old, `per_day` - 1 recent reboots are left, so one more is allowed.
+  // At `look_again`, only `per_day` - 1 of the reboots are younger than a day, so one more is allowed.
   std::sort(recent.begin(), recent.end());
   brake.look_again = recent[recent.size() - per_day] + a_day;
   return brake;
@@ -137,11 +138,12 @@ namespace {
 
 using Verdict = Gate::Verdict;
 
+// Time that a node may need to take its slot; an update must fit into the window after it.
 constexpr Duration turn_takes = std::chrono::minutes(1);
-// Margin for an update that begins at the start of a window: the agent needs a moment to reach that point.
+// Margin for an update that begins at the start of a window: the agent needs a moment before it begins.
 constexpr Duration to_be_sure = 2 * turn_takes;
 
-// Time that an update needs within a window, see window_gate().
+// Returns the time that an update needs within a window; see window_gate().
 Duration room(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, WallTime now) {
   const Duration longest = estimated_update(took);
   return schedule.next_fit(now, longest + to_be_sure) ? longest : ordinary_update(took);

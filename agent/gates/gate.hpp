@@ -1,5 +1,5 @@
-// The gates that need no request: maintenance window, pauses, a person's cordon and reboot limit. Each is a row with
-// its reason. Pure.
+// The gates that need no request: maintenance window, pauses, a person's cordon and reboot limit. Each function returns
+// one row with its reason. Pure.
 #pragma once
 
 #include <chrono>
@@ -17,27 +17,28 @@
 
 namespace haulout::agent {
 
-// Estimates how long the next update of this node will take from the durations of its last updates (Record::durations;
-// the newest is the last element). Ignores durations that are zero or negative, and counts more than a week as a week:
-// both come from a clock that jumped. Estimates are whole seconds, rounded up.
+// Estimates of how long the next update of this node will take, from the durations of its last updates
+// (Record::durations; the newest is the last element). Durations that are zero or negative are ignored, and more than a
+// week counts as a week: both come from a clock that jumped. Estimates are whole seconds, rounded up.
 
-// The longest duration plus a fifth; 30 minutes if there is none.
+// Returns the longest duration plus a fifth; 30 minutes if there is none.
 Duration estimated_update(const std::vector<std::chrono::seconds>& history);
-// The median duration plus a fifth; 0 if there is none.
+// Returns the median duration plus a fifth; 0 if there is none.
 Duration ordinary_update(const std::vector<std::chrono::seconds>& history);
 
-// The reboot limit: stops a reboot that would change nothing, or that is one too many in a day. The node's record keeps
-// the last reboots (Record::reboots). Each has the time of its request first, and of its boot once it is seen.
+// The result of the reboot limit, which stops a reboot that would change nothing, or that is one too many in a day. The
+// node's record has the last reboots (Record::reboots). The time of a reboot is at first that of its request, and later
+// that of its boot.
 struct Brake {
   std::string reason;                    // in CamelCase for the label: RebootLoop, TooManyReboots
   std::string message;                   // one sentence: thing, cause, remedy
-  std::optional<WallTime> look_again{};  // when the limit may allow a reboot by time alone
+  std::optional<WallTime> look_again{};  // when the limit may allow a reboot without further events
   bool operator==(const Brake&) const = default;
 };
 
 inline constexpr std::size_t default_reboots_per_day = 3;
 
-// Whether the operating system needs a reboot again for the same update as `last`, and has needed one ever since.
+// Returns true if the operating system needs a reboot for the same update as `last`, and has needed one ever since.
 bool same_need(const PastReboot& last, const Pending& wanted);
 
 // Returns nothing if the reboot is allowed, and if `wanted.need` is not `yes`. `past` holds reboots that were requested
@@ -50,25 +51,26 @@ std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pen
                                   std::size_t per_day = default_reboots_per_day);
 
 // The gate "cordon": the agent does not update a node that a person has cordoned. Closed (CordonedByPerson) while the
-// node has a cordon that no agent has set. A closed gate makes the agent give up a drain that has not cordoned the node
-// yet. Off if `policy` is `update`. Open if the cordon belongs to the agent's current drain.
+// node has a cordon that no agent has set. Closed during a drain, it makes the agent give the drain up if the drain has
+// not cordoned the node yet. Off if `policy` is `update`. Open if the cordon belongs to the agent's current drain.
 Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes policy);
 
-// Closed with OutsideWindow, or with WindowTooShort if the window closes before an update of this node would be over.
-// `took` holds the durations of the last updates. The longest of them has to fit (30 minutes without a history). If no
-// window is that long, the median has to fit (0 without a history). Otherwise one slow update would prevent all later
-// updates of the node. If the node has no slot yet (`with_turn` is false), one more minute has to fit, for taking it.
-// Otherwise a node could take a slot in vain at the start of each window.
+// The gate "window". Closed with OutsideWindow, or with WindowTooShort if the window closes before an update of this
+// node would be finished. `took` holds the durations of the last updates. The longest of them has to fit (30 minutes
+// without a history). If no window is that long, the median has to fit (0 without a history); otherwise one slow update
+// would prevent all later updates of the node. If the node has no slot yet (`with_turn` is false), one more minute has
+// to fit, for taking it; otherwise a node could take a slot in vain at the start of each window.
 Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, bool with_turn, WallTime now);
 
-// Closed with Paused. `whom` names what is paused, for example "this node" or "pool web".
+// A gate for a pause. Closed with Paused. `whom` names what is paused, for example "this node" or "pool web".
 Gate pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now);
 
-// Closed with RebootLoop or TooManyReboots (see reboot_brake()). Open if a person has requested the reboot.
+// The gate "reboot-brake". Closed with RebootLoop or TooManyReboots (see reboot_brake()). Open if a person has
+// requested the reboot.
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day);
 
-// Returns the closed gates first, otherwise in the same order.
+// Returns the rows with the closed gates first; otherwise the order stays the same.
 std::vector<Gate> closed_first(const std::vector<Gate>& rows);
 
 }  // namespace haulout::agent

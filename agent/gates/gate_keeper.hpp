@@ -1,5 +1,5 @@
-// Port: the gates of a node's update. Each gate is a row with its verdict and a message. The agent asks before it tries
-// to take a slot, again when it has the slot, and during a drain.
+// Port: the gates of a node's update. Each gate is a row with its verdict and a message. The agent evaluates them
+// before it tries to take a slot, again when it has the slot, and during a drain.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct Gate {
   };
   // What a closed gate does in addition to keeping an update from beginning.
   enum class Effect {
-    waits,     // nothing: a current drain goes on
+    waits,     // nothing: a current drain continues
     gives_up,  // the agent gives up a current drain and leaves the state `ready`
     degrades,  // the node becomes degraded: a person has to look
   };
@@ -32,8 +32,8 @@ struct Gate {
   std::string name{};
   Verdict verdict = Verdict::open;
   std::string reason{};                  // of a closed gate, in CamelCase for the label: OutsideWindow, Paused, …
-  std::string message{};                 // a sentence for people, for every verdict
-  std::optional<WallTime> look_again{};  // when the verdict may change by time alone, by the own clock
+  std::string message{};                 // one sentence, for every verdict
+  std::optional<WallTime> look_again{};  // when the verdict may change without an event, by this machine's clock
   Effect effect = Effect::waits;
   bool closed() const { return verdict == Verdict::closed; }
   bool operator==(const Gate&) const = default;
@@ -46,11 +46,11 @@ struct GateAnswer {
   const Gate* first_closed() const {
     return find([](const Gate& gate) { return gate.closed(); });
   }
-  // The first closed gate with this effect; null if there is none.
+  // Returns the first closed gate with this effect; null if there is none.
   const Gate* closed_with(Gate::Effect effect) const {
     return find([&](const Gate& gate) { return gate.closed() && gate.effect == effect; });
   }
-  // The reason of the first closed gate, and the messages of all of them.
+  // Return the reason of the first closed gate, and the messages of all closed gates.
   std::string reason() const { return open() ? std::string() : first_closed()->reason; }
   std::string message() const {
     std::string all;
@@ -58,7 +58,7 @@ struct GateAnswer {
       if (gate.closed()) all += (all.empty() ? "" : "; ") + gate.message;
     return all;
   }
-  // The earliest time at which a closed gate may open by itself.
+  // Returns the earliest time at which a closed gate may open without an event.
   std::optional<WallTime> look_again() const {
     std::optional<WallTime> earliest;
     for (const Gate& gate : gates)
@@ -91,10 +91,11 @@ struct GateQuestion {
 class GateKeeper {
  public:
   virtual ~GateKeeper() = default;
-  // Never fails: a gate that cannot be evaluated is closed, and its message says so. Cancellable.
+  // Evaluates the gates. Never fails: a gate that cannot be evaluated is closed, and its message says so. Cancellable.
   virtual boost::asio::awaitable<GateAnswer> ask(GateQuestion question, TimePoint deadline) = 0;
-  // Returns when a gate that was closed in the last ask() may have opened, or when a pause may have begun, but not for
-  // changes of the Node; may return without cause. Only one call at a time; ask() may be called meanwhile. Cancellable.
+  // Returns when a gate that was closed in the last ask() may have opened, or when a pause may have begun; changes of
+  // the Node do not count. May return without cause. Only one call at a time; ask() may be called meanwhile.
+  // Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 

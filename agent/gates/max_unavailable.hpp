@@ -13,8 +13,9 @@ struct MaxUnavailable {
   std::size_t value = 1;
   Unit unit = Unit::nodes;
 
-  // The limit of a pool with this many nodes. A percentage is rounded down, but one above 0 % is at least one node. A
-  // percentage of no nodes is 0: the asking node belongs to the pool, so an empty list of nodes is wrong.
+  // Returns the limit of a pool with this many nodes. A percentage is rounded down, but one above 0 % is at least one
+  // node. A percentage of no nodes is 0: the asking node itself belongs to the pool, so an empty list of nodes is
+  // wrong.
   std::size_t of(std::size_t nodes) const;
   bool operator==(const MaxUnavailable&) const = default;
 };

@@ -90,14 +90,14 @@ asio::awaitable<void> BlockingPods::changed(std::size_t selector) {
 
 namespace {
 
-// Returns the last reboot of a degraded node if the node has not become well after it.
+// Returns the last reboot of a degraded node if the node has been unhealthy since; otherwise nothing.
 std::optional<PastReboot> failed_reboot(const k8s::Node& node) {
   const std::optional<Record> record = record_of(node);
   if (!record) return std::nullopt;
-  // If `uncordon` is true, the node itself is well: only its reboot did not happen.
+  // If `uncordon` is true, the node itself is healthy: only its reboot failed.
   if (record->state != State::degraded || record->uncordon || record->reboots.empty()) return std::nullopt;
   PastReboot reboot = record->reboots.back();
-  reboot.cleared = false;  // the reboot has failed even if that node needs no further reboot
+  reboot.cleared = false;  // count the reboot as a failure even if that node needs no further reboot
   return reboot;
 }
 
@@ -189,6 +189,7 @@ bool any_timed(const std::vector<Gate>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.look_again.has_value(); });
 }
 
+// If the API server's clock and this machine's differ by more, the server is asked for its time again.
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 Gate not_asked(std::string name) {
@@ -232,7 +233,8 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   belong_to(options_.own_pool(question.node));
   const bool under_way = question.when == When::under_way;
   std::vector<Gate> rows = timed_gates(question, client_.server_now());
-  // If the clocks differ, either may have been corrected since the server's last response. So ask the server again.
+  // If the clocks differ, either may have been corrected since the server's last response. Read the Node to get the
+  // server's time again.
   const bool differ = std::chrono::abs(client_.server_now() - clock_.wall_now()) > clocks_differ;
   if (differ && any_timed(rows)) {
     static_cast<void>(co_await client_.get_node(options_.node, deadline));
@@ -240,7 +242,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   }
   for (Gate& row : rows) row.look_again = by_own_clock(client_, row.look_again);
   rows.push_back(cordon_gate(question.node, question.record, options_.cordoned_nodes));
-  // The record holds the times of earlier reboots by the node's own clock.
+  // The record has the times of earlier reboots by this machine's clock.
   if (!under_way)
     rows.push_back(brake_gate(question.record.reboots, question.pending, question.requested, clock_.wall_now(),
                               options_.reboots_per_day));

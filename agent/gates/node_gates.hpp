@@ -1,4 +1,4 @@
-// All gates of one node, and the two that watch other objects of the cluster: blocking pods and fleet health.
+// The gates of one node together, and the two gates that watch other objects: blocking pods and fleet health.
 #pragma once
 
 #include <functional>
@@ -54,10 +54,10 @@ class BlockingPods {
 // The gate "fleet": this node does not begin an update that has failed on another node of the pool. The slots, not this
 // gate, limit how many nodes may be unavailable at a time. Borrows client and rng.
 
-// Pure. `degraded` holds the nodes of the pool whose state label is `degraded`; it may include the own node `own`.
-// Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted` names and has been degraded
-// since. Two updates are the same if they have the same version. Without versions, all reasons of `wanted` must be
-// among the reasons of that reboot. Open if `wanted` names neither a version nor a reason.
+// Builds the row "fleet". Pure. `degraded` holds the nodes of the pool whose state label is `degraded`; it may include
+// `own`, this node. Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted` names and
+// has been degraded since. Two updates are the same if they have the same version. Without versions, all reasons of
+// `wanted` must be among the reasons of that reboot. Open if `wanted` names neither a version nor a reason.
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted);
 
 class FleetHealth {
@@ -67,7 +67,7 @@ class FleetHealth {
     belong_to({});
   }
 
-  // Sets the own pool; the gate ignores nodes of other pools. The caller must call changed() anew afterwards.
+  // Sets this node's pool; the gate ignores nodes of other pools. The caller must call changed() again afterwards.
   void belong_to(OwnPool pool);
 
   // Closed with FleetUnknown if the Nodes cannot be listed. Off if the server forbids the list and this credential has
@@ -94,8 +94,8 @@ class FleetHealth {
 //
 // ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
 // a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
-// servers, and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
-// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments but the
+// servers; and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
+// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments except the
 // options. Single-threaded.
 struct NodeGatesOptions {
   std::string node;
@@ -116,7 +116,7 @@ class NodeGates final : public GateKeeper {
 
   boost::asio::awaitable<GateAnswer> ask(GateQuestion question, TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
-  // The rows of the last ask() that was not `under_way`, for metrics; empty before the first.
+  // Returns the rows of the last ask() that was not `under_way`, for metrics; empty before the first.
   const std::vector<Gate>& last() const { return last_; }
 
  private:
@@ -126,9 +126,9 @@ class NodeGates final : public GateKeeper {
     bool operator==(const Scope&) const = default;
   };
 
-  // Sets the pool for all later requests and watches. A running changed() starts its watches again.
+  // Sets the pool for all later requests and watches. A running changed() restarts its watches.
   void belong_to(OwnPool pool);
-  // The gates that open and close by time and need no request: the window and the pause of the node.
+  // Returns the gates that open and close by time and need no request: the window and the pause of the node.
   std::vector<Gate> timed_gates(const GateQuestion& question, WallTime now) const;
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);

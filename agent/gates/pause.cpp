@@ -36,7 +36,7 @@ std::string pause_key(std::string_view pool) {
 
 Pause parse_pause_annotation(std::string_view value) {
   const std::size_t semicolon = value.find(';');
-  // Control characters become blanks before blanks are trimmed, so that a reason of control characters alone is empty.
+  // Control characters become blanks before blanks are trimmed, so that a reason of only control characters is empty.
   const std::string shown = printable(value);
   const std::string written(trimmed(shown));
   if (written.empty()) return {std::string(no_reason)};
@@ -71,9 +71,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// A forbidden read is repeated once after this time: right after a reconnect the server's authorizer may be behind.
+// A forbidden read is repeated once after this time, because right after a reconnect the server's authorizer may be out
+// of date.
 constexpr Duration before_it_is_believed = std::chrono::seconds(1);
-// During a drain, the agent checks at this interval whether it has the permission meanwhile.
+// Interval at which the agent checks, during a drain, whether it has been granted the permission.
 constexpr Duration off_holds = std::chrono::minutes(5);
 
 std::vector<Gate> both(Gate gate) {

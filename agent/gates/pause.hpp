@@ -1,4 +1,4 @@
-// Pauses: how people write them, and the gates that read them.
+// Pauses: the syntax in which people write them, and the gates that read them.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@
 
 namespace haulout::agent {
 
-// Pauses: a person stops updates by an annotation of the Node, or by a key of the ConfigMap `haulout` for a pool or for
-// the whole cluster. Pure. A pause that cannot be parsed has no end, and its reason says what is wrong with it: its
-// author wanted no updates.
+// A person pauses updates by an annotation of the Node, or by a key of the ConfigMap `haulout` for a pool or for the
+// whole cluster. The functions here are pure. A pause that cannot be parsed has no end, because its author intended to
+// stop updates; its reason says what is wrong with it.
 
 // Annotation of the Node. Its value is `<RFC 3339 or empty>; reason`.
 inline constexpr std::string_view pause_annotation = "haulout.dev/pause";
@@ -28,29 +28,29 @@ struct Pause {
   bool operator==(const Pause&) const = default;
 };
 
-// Key in the ConfigMap: "pause" for the cluster, or "pause.<pool>" for one pool.
+// Returns the key in the ConfigMap: "pause" for the cluster, or "pause.<pool>" for one pool.
 std::string pause_key(std::string_view pool = {});
 
 // Parses the value of the annotation. An empty value is a pause without reason and end; a time alone is a pause without
 // a reason.
 Pause parse_pause_annotation(std::string_view value);
-// Parses the value of a key in the ConfigMap: JSON {"reason", "until"}, both optional. Messages about errors name
-// `key`.
+// Parses the value of a key in the ConfigMap: JSON {"reason", "until"}, both optional. Error messages name `key`.
 Pause parse_pause_json(std::string_view key, std::string_view value);
 
-// The values that `haulout pause` writes. Times have whole seconds; fractions are cut off.
+// Return the values that `haulout pause` writes. Times have whole seconds; fractions are cut off.
 std::string format_pause_annotation(const Pause& pause);
 std::string format_pause_json(const Pause& pause);
 
-// Whether the pause is in force at `now`. At the time `until` it is over.
+// Returns true if the pause is in force at `now`. It ends at `until`.
 bool in_force(const Pause& pause, WallTime now);
 
-// Text for people: "paused until 2026-11-28T06:00:00Z: new storage", "paused: new storage".
+// Returns the pause for messages: "paused until 2026-11-28T06:00:00Z: new storage", "paused: new storage".
 std::string describe(const Pause& pause);
 
-// The pauses of the pool and of the cluster: keys `pause.<pool>` and `pause` of the ConfigMap `haulout` in the agent's
-// namespace. Without the permission to read the ConfigMap these gates are off, and their rows say so. If the ConfigMap
-// was readable before and is forbidden now, the pauses are unknown and the gate is closed. Borrows client and rng.
+// Reads the pauses of the pool and of the cluster: keys `pause.<pool>` and `pause` of the ConfigMap `haulout` in the
+// agent's namespace. Without the permission to read the ConfigMap these gates are off, and their rows say so. If the
+// ConfigMap was readable before and is forbidden now, the pauses are unknown and the gate is closed. Borrows client and
+// rng.
 
 inline constexpr std::string_view pause_config_map = "haulout";
 
@@ -59,12 +59,13 @@ class PauseSource {
   PauseSource(k8s::Client& client, Rng& rng, std::string ns)
       : client_(client), rng_(rng), ns_(std::move(ns)), respite_(client.clock(), rng) {}
 
-  // Sets the pool. The caller calls it before the first judge() and when the pool changes, and then changed() anew.
+  // Sets the pool. The caller calls it before the first judge() and when the pool changes, and afterwards calls
+  // changed() again.
   void belong_to(std::string pool);
 
   // Returns the rows pause-pool and pause-cluster. If the ConfigMap cannot be read, pause-cluster is closed with the
-  // reason PauseUnknown and pause-pool is not asked. With `view_will_do`, the view of a running changed() is used
-  // without a request while its watch is connected. Cancellable.
+  // reason PauseUnknown and pause-pool is not evaluated. If `view_will_do` is true, judge() sends no request while the
+  // watch of a running changed() is connected, or for five minutes after the permission was missing. Cancellable.
   boost::asio::awaitable<std::vector<Gate>> judge(bool view_will_do, TimePoint deadline);
   // Returns when the pauses differ from those that the last judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
@@ -86,8 +87,8 @@ class PauseSource {
   Rng& rng_;
   std::string ns_;
   std::string pool_;
-  std::optional<Texts> seen_;  // as the last judge() saw them
-  std::optional<Texts> view_;  // as the watch of changed() shows them; empty unless it is connected
+  std::optional<Texts> seen_;  // the values that the last judge() used
+  std::optional<Texts> view_;  // the values in the watch of changed(); empty unless it is connected
   bool was_readable_ = false;
   bool is_off_ = false;
   TimePoint off_until_{};

@@ -41,7 +41,7 @@ Pause parse_pause_json(std::string_view key, std::string_view value) {
   std::string problem;
   const std::string reason = printable(text_of(json, "reason", problem));
   const std::string end = text_of(json, "until", problem);
-  // Otherwise a misspelt "until" would silently turn a pause of one evening into a pause without an end.
+  // Reject unknown keys: a misspelt "until" would silently give the pause no end.
   if (const std::string other = unknown_key(json); problem.empty() && !other.empty())
     problem = fmt::format("unknown key \"{}\"", printable(other));
   if (!problem.empty()) return broken(problem, reason);

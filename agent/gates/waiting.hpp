@@ -1,4 +1,4 @@
-// How the gates wait: for a change that a watch shows, for a time, and after failures of the API server.
+// Helpers with which the gates wait: for a change that a watch shows, for a time, and after failures of the API server.
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@
 
 namespace haulout::agent {
 
-// Backoff for a request to the API server after failures. The pause grows with each failure in a row and is never
-// shorter than the server's Retry-After, up to Backoff::longest_retry_after. A caller that makes the same request once
-// and as a watch shares one Respite for both.
+// Backoff after failures of a request to the API server. over() grows with each failure in a row and is never earlier
+// than the server's Retry-After, up to Backoff::longest_retry_after. A caller that sends both a single request and a
+// watch for the same objects uses one Respite for both.
 class Respite {
  public:
   // Borrows clock and rng.
   Respite(Clock& clock, Rng& rng) : clock_(clock), rng_(rng) {}
 
-  // Calls `question`, a callable that returns Task<T>, and returns its result. While the Retry-After of the last
-  // response is not over, it returns that error again without a request. After other failures it does not wait.
-  // Cancellable.
+  // Sends the request by calling `question` (returns Task<T>) and returns its result. Until the Retry-After of the last
+  // failure has passed, returns that failure without sending a request. Does not delay the request after other
+  // failures; over() has the backoff for them. Cancellable.
   template <class Question>
   std::invoke_result_t<Question&> ask(Question question) {
     if (refusal_ && clock_.now() < over_) co_return *refusal_;
@@ -39,8 +39,8 @@ class Respite {
       failed(answer.error());
     co_return answer;
   }
-  // Records the failure of a watch. Only an error with a Retry-After counts, because the next watch must wait for it,
-  // too. For other errors a watch has its own backoff.
+  // Records the failure of a watch. Only an error with a Retry-After counts: the next watch must wait for it, too. For
+  // other errors the watch has its own backoff.
   void watch_failed(const Error& error) {
     if (error.retry_after) failed(error);
   }
@@ -66,7 +66,8 @@ class Respite {
   std::optional<Error> refusal_;  // the last error, if it had a Retry-After
 };
 
-// Waits on a watch until a collection differs from what the caller has seen. The watch lives as long as the wait.
+// until_differs() waits on a watch until a collection differs from what the caller has seen. The watch exists only
+// during the wait.
 
 namespace detail {
 
@@ -83,9 +84,9 @@ inline boost::asio::awaitable<void> wait_until_true(Clock& clock, Notifier& move
 
 }  // namespace detail
 
-// Returns when `differs` returns true. It is called after each change of the view or of its health, once the view is
+// Returns when `differs` returns true. Calls `differs` after each change of the view or of its health, once the view is
 // synced. If the server refuses the list (for example 403), returns without cause after 30 to 60 seconds. Opens the
-// watch only when `respite` allows it, and records there an error that has a Retry-After. Never fails. Cancellable.
+// watch only when `respite` allows it, and records errors with a Retry-After in `respite`. Never fails. Cancellable.
 // Borrows client, rng and respite.
 template <class T>
 boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, Respite& respite,
@@ -112,13 +113,14 @@ boost::asio::awaitable<void> until_differs(k8s::Client& client, Rng& rng, Respit
 
 // Small helpers for waiting that the gates share.
 
-// When to evaluate a gate again that could not be evaluated: in 20 to 40 seconds, by the own clock.
+// Returns the time at which to evaluate a gate again that could not be evaluated: in 20 to 40 seconds, by this
+// machine's clock.
 inline WallTime soon(const Clock& clock, Rng& rng) {
   return clock.wall_now() + std::chrono::duration_cast<WallTime::duration>(
                                 rng.between(std::chrono::seconds(20), std::chrono::seconds(40)));
 }
 
-// Converts a time of the API server's clock to the own clock.
+// Converts a time of the API server's clock to this machine's clock.
 inline std::optional<WallTime> by_own_clock(k8s::Client& client, std::optional<WallTime> by_servers) {
   if (!by_servers) return std::nullopt;
   return *by_servers + (client.clock().wall_now() - client.server_now());

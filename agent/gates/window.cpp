@@ -29,7 +29,7 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-// The value of at most six digits. Returns nothing if the text is empty, longer, or has other characters.
+// Returns the value of at most six digits. Returns nothing if the text is empty, longer, or has other characters.
 std::optional<unsigned> small_number(std::string_view digits) {
   if (digits.empty() || digits.size() > 6 || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
   unsigned value = 0;
@@ -46,14 +46,15 @@ std::optional<unsigned> named(const std::array<std::string_view, Count>& names, 
   return std::nullopt;
 }
 
-// Number of a weekday; Sunday is 0. The name has its first three letters or all of them, in upper or lower case.
+// Returns the number of a weekday; Sunday is 0. `name` is its first three letters or the whole name, in upper or lower
+// case.
 std::optional<unsigned> weekday_named(std::string_view name) {
   static constexpr std::array<std::string_view, 7> names = {"sunday",   "monday", "tuesday", "wednesday",
                                                             "thursday", "friday", "saturday"};
   return named(names, name);
 }
 
-// Number of a month; January is 1. Names as for weekdays.
+// Returns the number of a month; January is 1. Names as for weekdays.
 std::optional<unsigned> month_named(std::string_view name) {
   static constexpr std::array<std::string_view, 12> names = {"january",   "february", "march",    "april",
                                                              "may",       "june",     "july",     "august",
@@ -62,7 +63,7 @@ std::optional<unsigned> month_named(std::string_view name) {
   return index ? std::optional(*index + 1) : std::nullopt;
 }
 
-// Reads the text of one window or black-out piece by piece. It keeps the position, so that every error message can name
+// Reads the text of one window or black-out piece by piece. Keeps the position, so that every error message can name
 // it. The caller adds the name of the option and the text. Borrows the text.
 class Grammar {
  public:
@@ -70,19 +71,19 @@ class Grammar {
 
   std::size_t at() const { return at_; }
   bool done() const { return at_ == text_.size(); }
-  // The next character; '\0' at the end.
+  // Returns the next character without reading it; '\0' at the end.
   char next() const { return done() ? '\0' : text_[at_]; }
   bool take(char c);
   void skip_blanks();
   std::string_view digits();
   std::string_view letters();
-  // Reads up to the next blank, or to the end.
+  // Reads and returns the text up to the next blank, or to the end.
   std::string_view word();
-  // Returns the text before `stop` and skips `stop`, too. Returns nothing, and does not move, if `stop` does not
-  // follow.
+  // Returns the text before `stop` and skips it and `stop`. If `stop` does not follow, returns nothing and skips
+  // nothing.
   std::optional<std::string_view> until(char stop);
 
-  // Errc::invalid with the message "character <at + 1>: <cause>; <way_out>". `way_out` is the remedy.
+  // Returns Errc::invalid with the message "character <at + 1>: <cause>; <way_out>". `way_out` is the remedy.
   Error wrong(std::size_t at, std::string_view cause, std::string_view way_out) const;
 
  private:
@@ -152,6 +153,7 @@ struct Field {
 constexpr std::array<Field, 5> fields_of_cron = {
     Field{"minute", 0, 59, nullptr}, Field{"hour", 0, 23, nullptr}, Field{"day of month", 1, 31, nullptr},
     Field{"month", 1, 12, month_named}, Field{"day of week", 0, 7, weekday_named}};
+// In cron both 0 and 7 mean Sunday.
 constexpr unsigned sunday_again = 7;
 
 using Values = std::bitset<60>;
@@ -254,8 +256,8 @@ std::bitset<Size> narrowed(const Values& values) {
   return result;
 }
 
-// `fields` is the text between the brackets. `at` is its position in the text of `grammar`, for error messages.
-// Errc::invalid if a field is wrong or no day matches.
+// Parses `fields`, the text between the brackets. `at` is its position in the text of `grammar`, for error messages.
+// Fails with Errc::invalid if a field is wrong or no day matches.
 Result<CronStarts> parse_cron(const Grammar& grammar, std::string_view fields, std::size_t at) {
   const std::vector<Word> words = words_of(fields, at);
   if (words.size() != fields_of_cron.size()) {
@@ -302,7 +304,7 @@ struct Starts {
   std::vector<minutes> times;
 };
 
-// Converts "1st" … "5th" and "last" to the bit of Days::nth.
+// Converts "1st" … "5th" and "last" to the index of the bit in Days::nth.
 std::optional<std::size_t> ordinal(std::string_view word) {
   static constexpr std::string_view ordinals[] = {"", "1st", "2nd", "3rd", "4th", "5th", "last"};
   for (std::size_t i = 1; i < std::size(ordinals); ++i) {
@@ -589,9 +591,10 @@ Result<Blackout> parse_blackout(std::string_view text) {
 
 namespace {
 
+// The search for the next start or end of a window stops after this time.
 constexpr std::chrono::days two_years(731);
-// Times are clamped to this range: the calendar of the standard library ends in the year 32767, and a wrong clock may
-// be beyond it.
+// Times are clamped to this range, because the calendar of the standard library ends in the year 32767, and a wrong
+// clock may be beyond it.
 constexpr WallTime first_time = std::chrono::sys_days(std::chrono::year(1) / 1 / 1);
 constexpr WallTime last_time = std::chrono::sys_days(std::chrono::year(9990) / 1 / 1);
 
@@ -619,7 +622,7 @@ std::optional<WallTime> next_start(const Blackout& blackout, WallTime at, WallTi
   return interval.begin > at && interval.begin < horizon ? std::optional(interval.begin) : std::nullopt;
 }
 
-// The latest end of all sources that contain `at`; nothing if there is none.
+// Returns the latest end of all sources that contain `at`; nothing if there is none.
 template <class Source>
 std::optional<WallTime> latest_end(const std::vector<Source>& sources, WallTime at) {
   std::optional<WallTime> end;
@@ -653,7 +656,7 @@ bool Schedule::in_window(WallTime at) const {
   return windows_.empty() || latest_end(windows_, at).has_value();
 }
 
-// The end of the window that contains `at`. Windows that touch or overlap count as one.
+// Returns the end of the window that contains `at`. Windows that touch or overlap count as one.
 std::optional<WallTime> Schedule::window_end(WallTime at, WallTime horizon) const {
   if (windows_.empty()) return std::nullopt;
   while (at < horizon) {

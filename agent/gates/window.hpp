@@ -49,9 +49,9 @@ struct Blackout {
   std::variant<Recurrence, Interval> when;
 };
 
-// Fail with Errc::invalid if the text is wrong. The message says at which character, what is wrong and what to write
-// instead; the caller adds the text. Fail with Errc::unavailable if the text names a zone and the machine has no usable
-// zoneinfo.
+// Both fail with Errc::invalid if the text is wrong. The message says at which character, what is wrong and what to
+// write instead; the caller adds the text. Both fail with Errc::unavailable if the text names a zone and the machine
+// has no usable zoneinfo.
 Result<Window> parse_window(std::string_view text);
 Result<Blackout> parse_blackout(std::string_view text);
 
@@ -61,7 +61,7 @@ class Schedule {
   Schedule() = default;
   Schedule(std::vector<Window> windows, std::vector<Blackout> blackouts);
 
-  // Whether there are neither windows nor black-outs.
+  // Returns true if there are neither windows nor black-outs.
   bool always() const;
 
   struct State {
@@ -71,15 +71,15 @@ class Schedule {
     bool operator==(const State&) const = default;
   };
   State at(WallTime now) const;
-  // Whether the schedule is open at `start` and stays open for the time `needed`.
+  // Returns true if the schedule is open at `start` and stays open for the duration `needed`.
   bool fits(WallTime start, Duration needed) const;
-  // The first instant at or after `from` at which fits() is true; nothing if there is none within two years.
+  // Returns the first instant at or after `from` at which fits() is true; nothing if there is none within two years.
   std::optional<WallTime> next_fit(WallTime from, Duration needed) const;
 
-  // A sentence for people: "outside the window: next one opens Sat 2026-11-28 01:00 CET". The time zone is that of the
-  // first window, or of the first black-out if there are no windows.
+  // Returns a sentence for people: "outside the window: next one opens Sat 2026-11-28 01:00 CET". The time zone is that
+  // of the first window, or of the first black-out if there are no windows.
   std::string describe(WallTime now) const;
-  // "Sat 2026-11-28 01:00 CET", in the same time zone.
+  // Returns a time in the same time zone: "Sat 2026-11-28 01:00 CET".
   std::string shown(WallTime at) const;
 
  private:

@@ -14,7 +14,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// Reads one "key=value" into `rules`. Returns what is wrong with it, or an empty string.
+// Parses one "key=value" into `rules`. Returns an error message, or an empty string on success.
 std::string read_word(std::string_view word, HookRules& rules) {
   if (word.starts_with("limit=")) {
     const auto limit = parse_duration(word.substr(6));

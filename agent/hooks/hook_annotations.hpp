@@ -4,7 +4,7 @@
 // Question, by the agent while it waits at that point:  haulout.dev/hook: <ticket>
 // Answer, by the hook's owner:                          hook-done.haulout.dev/<point>.<name>: <ticket>
 //                                                  or   … <ticket> failed: <why>
-// The ticket differs at each question. An old answer therefore never counts as a new one, and needs no cleanup.
+// The ticket differs for each question, so an old answer never counts as a new one and needs no cleanup.
 // The agent writes only the question.
 #pragma once
 
@@ -26,18 +26,19 @@ inline constexpr std::string_view hook_annotation = "haulout.dev/hook";
 // Rules for a hook whose annotation does not override them. Set by --hook-limit and --hook-failure.
 struct HookRules {
   Duration limit = std::chrono::minutes(5);
-  bool stop = true;  // whether a hook that failed or took too long stops the update
+  bool stop = true;  // if true, a hook that failed or exceeded its limit stops the update
 };
 
 struct AskedHook {
   std::string name;
   HookRules rules;
-  std::string problem{};  // why part of its annotation cannot be parsed; the common rules apply to that part
+  std::string problem{};  // why a part of its annotation cannot be parsed; the common rules apply to that part
 };
 
-// Sorted by name.
+// Returns the hooks of the point, sorted by name.
 std::vector<AskedHook> asked_hooks(const k8s::Node& node, HookPoint point, const HookRules& common);
-// Returns one sentence for each annotation under `hook_prefix` that names no hook point. The agent would never ask it.
+// Returns one sentence for each annotation under `hook_prefix` that names no hook point, so that the agent would never
+// ask it.
 std::vector<std::string> misnamed_hooks(const k8s::Node& node);
 
 std::string hook_ticket(HookPoint point, WallTime asked);

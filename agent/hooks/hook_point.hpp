@@ -17,7 +17,7 @@ enum class HookPoint {
 inline constexpr std::array all_hook_points{HookPoint::before_drain, HookPoint::after_drain, HookPoint::after_boot,
                                             HookPoint::before_release};
 
-// The name of the point in directories, annotations and HAULOUT_POINT, for example "before-drain".
+// Returns the name of the point in directories, annotations and HAULOUT_POINT, for example "before-drain".
 inline std::string_view to_string(HookPoint point) {
   switch (point) {
     case HookPoint::before_drain: return "before-drain";
@@ -32,7 +32,7 @@ inline std::optional<HookPoint> hook_point_of(std::string_view name) {
     if (to_string(point) == name) return point;
   return std::nullopt;
 }
-// All names for use in messages: "before-drain, after-drain, …".
+// Returns all names for messages: "before-drain, after-drain, …".
 inline std::string_view hook_point_names() {
   return "before-drain, after-drain, after-boot, before-release";
 }

@@ -14,14 +14,15 @@ namespace haulout::agent {
 
 namespace {
 
-// The name becomes part of a unit name, which has at most 255 characters.
+// Longest name of a hook. The name becomes part of a unit name, which has at most 255 characters.
 constexpr std::size_t longest_name = 100;
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
 }
 
-// Package managers and editors leave files with these names. They are not hooks, as in run-parts(8).
+// Returns true for names of files that package managers and editors leave behind. They are not hooks, as in
+// run-parts(8).
 bool is_leftover(std::string_view name) {
   for (const std::string_view end : {"~", ".bak", ".swp", ".orig", ".dpkg-old", ".dpkg-new", ".dpkg-dist", ".dpkg-tmp",
                                      ".rpmsave", ".rpmnew", ".rpmorig"})
@@ -38,7 +39,7 @@ struct Looked {
   std::string problem{};
 };
 
-// Errc::invalid if other users may change the file.
+// Fails with Errc::invalid if other users may change the file.
 Result<Looked> look_at(const HostRoot& root, const std::string& path) {
   auto where = root.locate(path);
   if (!where) return std::move(where).error();

@@ -1,5 +1,5 @@
-// Hooks that are executables on the host: which there are, the interface that runs them, and its implementation without
-// systemd. agent/dbus/unit_hooks.hpp runs them as units of systemd.
+// Hooks that are executables on the host: lists them, and declares the interface that runs them, with an implementation
+// that does not need systemd. agent/dbus/unit_hooks.hpp runs them as units of systemd.
 #pragma once
 
 #include <string>
@@ -20,9 +20,9 @@ struct HookFiles {
   std::vector<std::string> skipped{};  // one sentence for each file that is not run, with the reason
 };
 
-// Returns no files if the directory does not exist. Returns Errc::invalid if users other than root and the agent's own
-// user may change the directory or a file. The error names the file and the remedy, and the caller then runs no hook
-// of this point.
+// Returns no files if the directory does not exist. Fails with Errc::invalid if users other than root and the agent's
+// own user may change the directory or a file. The error names the file and the remedy; the caller then runs no hook of
+// this point.
 Result<HookFiles> hook_files(const HostRoot& root, std::string_view hooks_dir, HookPoint point);
 
 // Returns the path of one hook on the host.
@@ -31,18 +31,18 @@ std::string hook_path(std::string_view hooks_dir, HookPoint point, std::string_v
 // Returns one sentence for each entry of the directory that belongs to no hook point and therefore never runs.
 Result<std::vector<std::string>> stray_hooks(const HostRoot& root, std::string_view hooks_dir);
 
-// Interface to the executables of the hook points. Fakes live with the tests.
+// Interface to the executables of the hook points. Tests have fake implementations.
 
 using HookEnvironment = std::vector<std::pair<std::string, std::string>>;
 
 class HookPrograms {
  public:
   virtual ~HookPrograms() = default;
-  // Errors: see hook_files().
+  // Lists the executables of the point. Fails as hook_files() does.
   virtual Result<HookFiles> list(HookPoint point) = 0;
-  // Runs one hook until it ends, with the point's name as its argument. Errors name the file. Errc::timeout if the hook
-  // still runs at the deadline; it is then ended. Errc::unavailable if it cannot be started or fails; the message has
-  // the last line that it printed. Cancellable.
+  // Runs one hook until it ends, with the point's name as its argument. Errors name the file. Fails with Errc::timeout
+  // if the hook is still running at the deadline; it is then killed. Fails with Errc::unavailable if it cannot be
+  // started or fails; the message has the last line that it printed. Cancellable.
   virtual Task<> run(HookPoint point, std::string name, HookEnvironment environment, TimePoint deadline) = 0;
 };
 

@@ -76,7 +76,7 @@ class Tokens {
   std::string_view rest_;
 };
 
-// Names that apt reads in a directory: those without a dot, and *.conf.
+// Returns true for the names that apt reads in a directory: those without a dot, and *.conf.
 bool is_part(std::string_view name) {
   return !name.starts_with('.') && (name.find('.') == std::string_view::npos || name.ends_with(".conf"));
 }

@@ -113,7 +113,7 @@ Error not_executable(int cause) {
   return Error(Errc::unavailable, std::move(text));
 }
 
-// The end of the text, because programs write the cause of a failure there.
+// Returns the end of the text, because programs write the cause of a failure there.
 std::string tail_of(const std::string& text) {
   std::string line = one_line(text, text.size());
   if (line.size() <= shown_stderr) return line;

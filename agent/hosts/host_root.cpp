@@ -19,8 +19,9 @@
 namespace haulout::agent {
 namespace {
 
-// The number of links that Linux follows (path_resolution(7)).
+// Limit of links in one path, as in Linux (path_resolution(7)).
 constexpr int link_limit = 40;
+// list() fails for a larger directory, so that its memory is bounded.
 constexpr std::size_t entry_limit = 10'000;
 
 bool is_missing(int cause) {
@@ -45,7 +46,7 @@ std::vector<std::string> components_of(std::string_view path) {
   return out;
 }
 
-// std::nullopt if `path` is not a link or cannot be read. In the second case, opening the file reports the cause.
+// Returns nothing if `path` is not a link or cannot be read. In the second case, opening the file reports the cause.
 std::optional<std::string> link_target(const std::string& path) {
   char target[PATH_MAX];
   const ssize_t length = ::readlink(path.c_str(), target, sizeof target);
@@ -144,7 +145,7 @@ Result<bool> HostRoot::exists(std::string_view path) const {
 Result<std::optional<std::string>> HostRoot::read(std::string_view path, std::size_t limit) const {
   auto where = locate(path);
   if (!where) return std::move(where).error();
-  // O_NONBLOCK: open() of a named pipe at this path must not block.
+  // O_NONBLOCK: if a named pipe has this path, open() must not block.
   const Descriptor file(::open(where->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) {
     const int cause = errno;

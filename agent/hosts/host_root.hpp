@@ -1,5 +1,5 @@
-// Access to the host's files beneath a directory (--host-root). A container mounts its host there, and several agents
-// on one machine each get a host of their own.
+// Access to the host's files beneath a directory (--host-root): in a container, the directory at which the host is
+// mounted; for several agents on one machine, one directory for each of them.
 //
 // A path is the host's own ("/run/reboot-required"; the leading slash is optional). Resolves symbolic links (also
 // absolute ones) and ".." as the host itself does, so that none leads out of the directory. Caches nothing. Errors are
@@ -22,24 +22,24 @@ class HostRoot {
  public:
   explicit HostRoot(std::string directory = "/");
 
-  // Without a final slash, except for "/" itself.
+  // Returns the directory, without a final slash except for "/" itself.
   const std::string& directory() const { return directory_; }
-  // For messages: "/run/x", or "/run/x (beneath /host)".
+  // Returns the path for messages: "/run/x", or "/run/x (beneath /host)".
   std::string display(std::string_view path) const;
 
-  // The path of the file for this process, with its last component resolved if that is a link; the file need not exist.
-  // Fails if links form a loop, or if the path contains a NUL character.
+  // Returns the path of the file for this process, with its last component resolved if that is a link; the file need
+  // not exist. Fails if links form a loop, or if the path contains a NUL character.
   Result<std::string> locate(std::string_view path) const;
 
   Result<bool> exists(std::string_view path) const;
-  // The first `limit` bytes of a regular file. std::nullopt if the file does not exist, or if a component of its path
-  // is missing or not a directory.
+  // Returns the first `limit` bytes of a regular file; nothing if the file does not exist, or if a component of its
+  // path is missing or not a directory.
   Result<std::optional<std::string>> read(std::string_view path, std::size_t limit) const;
-  // The names in a directory, sorted. std::nullopt if the directory does not exist.
+  // Returns the names in a directory, sorted; nothing if the directory does not exist.
   Result<std::optional<std::vector<std::string>>> list(std::string_view path) const;
-  // Replaces the file atomically, so that a reader never sees half of it. Creates the missing directories of its path.
+  // Replaces the file atomically, so that a reader never sees a partial file. Creates missing directories of its path.
   Result<> write(std::string_view path, std::string_view content) const;
-  // Also succeeds if the file does not exist.
+  // Removes the file. Also succeeds if the file does not exist.
   Result<> remove(std::string_view path) const;
 
  private:
@@ -49,20 +49,20 @@ class HostRoot {
   };
   Error problem(std::string_view verb, std::string_view path, int cause) const;
   Result<> check_directory() const;
-  // Resolves the parent directory, but not the last component. For operations on the entry itself instead of a link's
-  // target.
+  // Resolves the parent directory, but not the last component, for operations on a link itself instead of its target.
   Result<Place> place_of(std::string_view path) const;
 
   std::string directory_;
 };
 
-// /proc/sys/kernel/random/boot_id, which differs after each boot.
+// Reads /proc/sys/kernel/random/boot_id, which differs after each boot.
 Result<std::string> read_boot_id(const HostRoot& root);
 
-// Start time of process 1, in clock ticks since the kernel started: the 22nd field of /proc/1/stat, see proc(5).
+// Reads the start time of process 1, in clock ticks since the kernel started: the 22nd field of /proc/1/stat, see
+// proc(5).
 Result<std::uint64_t> read_first_process(const HostRoot& root);
 
-// Whether systemd booted the host, tested as in sd_booted(3). False in a pod that does not mount /run/systemd.
+// Returns true if systemd booted the host, tested as in sd_booted(3). False in a pod that does not mount /run/systemd.
 Result<bool> systemd_booted(const HostRoot& root);
 
 // Creates /run/haulout/ready if `ready` is true, and removes it otherwise. Idempotent.

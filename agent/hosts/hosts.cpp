@@ -27,7 +27,8 @@ Task<> NoneHost::reboot(std::size_t, TimePoint) {
 
 namespace {
 
-// The command may be busy with something that must not be interrupted: firmware, a database.
+// Time between SIGTERM and SIGKILL. The command may do something that must not be interrupted, such as updating
+// firmware or stopping a database.
 constexpr Duration grace = std::chrono::seconds(10);
 
 }  // namespace

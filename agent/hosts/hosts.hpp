@@ -1,5 +1,5 @@
-// The machine beneath the agent (agent/ports/host.hpp), for reboots that need no system bus. agent/dbus/logind_host.hpp
-// is the host that is rebooted over the bus.
+// Implementations of agent/ports/host.hpp for reboots that need no system bus. agent/dbus/logind_host.hpp reboots over
+// the bus.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace haulout::agent {
 
 // The part that all hosts share: boot id, start of the first process and ready file, beneath the host's root. Only a
 // service manager can report whether the boot is complete; boot_complete() returns true for hosts without one. Likewise
-// blocked_by() returns an empty text for hosts that cannot ask whether something inhibits the reboot.
+// blocked_by() returns an empty string for hosts that cannot find out whether something inhibits the reboot.
 class FileHost : public Host {
  public:
   explicit FileHost(HostRoot root) : root_(std::move(root)) {}
@@ -31,7 +31,7 @@ class FileHost : public Host {
 };
 
 // A host that the agent does not reboot (--reboot-method=none): a person or another program reboots it once the node is
-// in the state `ready`. It has no reboot method, so can_reboot() succeeds and reboot() is Errc::invalid.
+// in the state `ready`. It has no reboot method; can_reboot() succeeds, and reboot() fails with Errc::invalid.
 class NoneHost final : public FileHost {
  public:
   using FileHost::FileHost;
@@ -42,8 +42,8 @@ class NoneHost final : public FileHost {
 };
 
 // A host that a command reboots (--reboot-method=command with --reboot-command). It has one reboot method. The request
-// counts as accepted if the command ends with exit status 0. Any other status, a signal, a passed deadline or a failed
-// start is an error that names the program and has the end of its stderr.
+// counts as accepted if the command ends with exit status 0. Any other status, a signal, an exceeded deadline or a
+// failed start is an error that names the program and has the end of its stderr.
 //
 // The clock must outlive the host. At the deadline the command gets SIGTERM, and SIGKILL ten seconds later; if the
 // reboot is cancelled, half a second later.
@@ -53,7 +53,7 @@ class CommandHost final : public FileHost {
       : FileHost(std::move(root)), clock_(clock), command_(std::move(command)) {}
 
   std::vector<std::string> reboot_methods() const override;
-  // Checks whether the program exists and is executable, without running it.
+  // Checks that the program exists and is executable, without running it.
   Task<> can_reboot(TimePoint deadline) override;
   Task<> reboot(std::size_t method, TimePoint deadline) override;
 
@@ -62,9 +62,9 @@ class CommandHost final : public FileHost {
   HostCommand command_;
 };
 
-// Several hosts that are the same machine, each with its own reboot methods. reboot_methods() lists the methods of all,
-// in the order of the hosts. Boot id, start, ready file and can_reboot() are those of the first host. The boot is
-// complete if all hosts report so. blocked_by() returns the first non-empty answer. Owns the hosts.
+// Several hosts that are the same machine, each with its own reboot methods. reboot_methods() returns the methods of
+// all hosts, in the order of the hosts. Boot id, start, ready file and can_reboot() are those of the first host. The
+// boot is complete if all hosts report so. blocked_by() returns the first non-empty answer. Owns the hosts.
 class JoinedHost final : public Host {
  public:
   // Precondition: at least one host.

@@ -17,15 +17,15 @@ struct OsRelease {
   std::string pretty_name{};
   bool operator==(const OsRelease&) const = default;
 
-  // Whether `id` is `name`, or `id_like` contains `name`.
+  // Returns true if `id` is `name`, or if `id_like` contains `name`.
   bool is_like(std::string_view name) const;
 };
 
-// Pure. Ignores comments and lines that are not an assignment of one word, or whose quote is not closed. If a name is
-// assigned several times, the last assignment counts.
+// Parses the text of os-release. Ignores comments and lines that are not an assignment of one word, or whose quote is
+// not closed. If a name is assigned several times, the last assignment counts. Pure.
 OsRelease parse_os_release(std::string_view text);
 
-// Reads /etc/os-release, else /usr/lib/os-release. std::nullopt if neither exists. Errors: see HostRoot.
+// Reads /etc/os-release, otherwise /usr/lib/os-release. Returns nothing if neither exists. Fails as HostRoot does.
 Result<std::optional<OsRelease>> read_os_release(const HostRoot& root);
 
 }  // namespace haulout::agent

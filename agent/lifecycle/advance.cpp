@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* rebooted_meanwhile =
     "the machine went down, or was rebooted by others, before the agent requested its reboot";
-// In characters. Each record holds up to five of them (`remembered_attempts`).
+// Limit for a message in the record, in characters. A record has up to five of them (`remembered_attempts`).
 constexpr std::size_t longest_why = 240;
 
 template <class T>
@@ -27,10 +27,11 @@ WallTime after(WallTime now, Duration delay) {
   return now + std::chrono::duration_cast<WallTime::duration>(delay);
 }
 
-// A hook point that has passed stays passed until its step is repeated. A second drain repeats after-drain; each boot
-// and each new attempt repeat all points.
+// Removes the passed hook points that have to run again. A point stays passed until its step is repeated: a second
+// drain repeats after-drain; each boot and each new attempt repeat all points.
 void hooks_come_again(Record& record, State from, Event event) {
-  // A degraded node keeps its hook ticket, so that a hook can still answer, unless the machine boots again.
+  // A degraded node keeps the time at which its hook was asked, so that the hook can still answer, unless the machine
+  // boots again.
   const bool degraded = record.state == State::degraded || from == State::degraded;
   if (!degraded || event == Event::boot_changed) record.hooks_asked.reset();
   if (event == Event::turn_taken || event == Event::boot_changed) record.hooks_passed.clear();
@@ -38,7 +39,8 @@ void hooks_come_again(Record& record, State from, Event event) {
   if (record.state == State::idle || record.state == State::pending) record.hooks_passed.clear();
 }
 
-// A failed attempt may have evicted the node's pods for nothing, so the next attempt must wait.
+// Sets the delay before the next attempt. A failed attempt may have evicted the node's pods in vain, so the delay grows
+// with each failure.
 void back_off(Record& record, const Moment& moment, const LifecycleTimes& times) {
   Duration delay = times.backoff;
   for (unsigned i = 0; i < record.failures && delay < times.backoff_cap; ++i) delay *= 2;
@@ -88,8 +90,8 @@ void forget_the_attempt(Record& record) {
 void degrade(Record& record, Event event, const Moment& moment) {
   record.cause = moment.cause;
   record.cause_message = moment.cause_message;
-  // After these two events the machine has booted and may be unwell, so the cordon stays. In all other cases the node
-  // itself is well.
+  // After these two events the machine has booted and may be unhealthy, so the cordon stays. In all other cases the
+  // node itself is healthy.
   record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
   record.judged = true;
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
@@ -98,14 +100,14 @@ void degrade(Record& record, Event event, const Moment& moment) {
     remember(record.bad_targets, record.to);
 }
 
-// Returns true if the machine went down before the agent requested its reboot: it crashed, or a person rebooted it. It
-// boots whatever was installed then, which says nothing about the update.
+// Returns true if the machine went down before the agent requested its reboot: it crashed, or a person rebooted it.
+// Then it booted whatever was installed at that time, which says nothing about the update.
 bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
 }
 
-// Adds an attempt that has ended to `attempts`. There people find it later, for example on the next morning, when the
-// node waits for its next maintenance window.
+// Adds an attempt that has ended to `attempts`, where people can read it later, for example while the node waits for
+// its next maintenance window.
 void tell_how_it_ended(Record& record, State from, Event event, const Moment& moment) {
   const bool was_under_way = from == State::draining || from == State::ready || from == State::rebooting ||
                              (from == State::verifying && record.began && !record.judged);
@@ -127,7 +129,7 @@ void tell_how_it_ended(Record& record, State from, Event event, const Moment& mo
   if (record.attempts.size() > remembered_attempts) record.attempts.erase(record.attempts.begin());
 }
 
-// Such a boot is not reported as an update, even if the node is well afterwards.
+// Sets the reason RebootedMeanwhile after a boot that belongs to no attempt, so that it is not reported as an update.
 void tell_whose_boot_it_was(Record& record) {
   const bool after_boot =
       record.state == State::verifying || record.state == State::uncordoning || record.state == State::soaking;
@@ -158,7 +160,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   tell_how_it_ended(record, from, event, moment);
   if (event == Event::boot_changed) {
     if (nobody_had_asked(from, moment)) forget_the_attempt(record);
-    // Every earlier request has led to this boot, or to none.
+    // Forget earlier requests: each has led to this boot or to none.
     std::erase_if(record.reboots, [](const PastReboot& reboot) { return reboot.asked_only; });
     remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
   } else if (moment.pending.need == Need::no) {
@@ -168,7 +170,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::idle:
     case State::pending:
       record.cordoned = false;
-      // The next boot does not belong to the attempt that was given up.
+      // The next boot does not belong to the abandoned attempt.
       forget_the_attempt(record);
       // After these events the agent starts another attempt.
       if (event == Event::drain_ended || event == Event::cordon_lost ||

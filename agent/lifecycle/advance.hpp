@@ -8,17 +8,17 @@
 
 namespace haulout::agent {
 
-// Durations of the life cycle. The defaults are the documented ones.
+// Durations of the life cycle. The defaults are those in the documentation of the options.
 struct LifecycleTimes {
   // Delay after the first failed attempt; doubled after each further failure.
   Duration backoff = std::chrono::minutes(5);
   Duration backoff_cap = std::chrono::hours(1);
   Duration reboot_limit = std::chrono::minutes(10);  // from the request to a new boot id, for each method
-  Duration verify_limit = std::chrono::minutes(15);  // from the boot until the node is well
+  Duration verify_limit = std::chrono::minutes(15);  // from the boot until the node is healthy
   Duration soak{};
 };
 
-// What the agent knows when an event occurs.
+// The facts that advance() needs about the moment of an event.
 struct Moment {
   WallTime now{};
   std::string boot_id{};
@@ -36,13 +36,13 @@ struct Moment {
 // bug, and the function terminates the program.
 Record advance(Record record, Event event, const Moment& moment, const LifecycleTimes& times);
 
-// Notes that the agent is about to request the reboot. From now on the reboot counts as requested, also for the process
-// that follows after a crash. So the caller writes the record before it sends the request.
+// Records that the agent is about to request the reboot. From then on the reboot counts as requested, also for the next
+// process after a crash. Therefore the caller writes the record before it sends the request.
 void note_request(Record& record, BootMarks marks, WallTime now);
-// Undoes note_request(), because the agent did not send the request, or the machine refused it.
+// Undoes note_request(), because the agent did not send the request, or because the machine refused it.
 void withdraw_request(Record& record);
 
-// Notes that the back end reports no need for a reboot: the last reboot has served the need that led to it.
+// Records that the back end reports no need for a reboot: the need that led to the last reboot is satisfied.
 void note_no_need(Record& record);
 
 }  // namespace haulout::agent

@@ -11,10 +11,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How the node is after its boot.
+// What verification finds out about the node after its boot.
 struct Condition {
   bool well = false;
-  bool hopeless = false;  // it is useless to wait for the deadline
+  bool hopeless = false;  // waiting until the deadline cannot help
   std::string reason{}, message{};
 };
 
@@ -41,7 +41,8 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
         .message = fmt::format("version {} runs again: {} was rolled back, or never booted; the agent does not try it "
                                "again on this node unless its Node is annotated with {}=reboot",
                                version, record.to, request_annotation)};
-  // Another version than the expected one runs, for example a newer one. That is fine if the back end needs no reboot.
+  // The running version is not the expected one, for example a newer one. That is accepted if the back end reports no
+  // need for a reboot.
   if (need.answered() && need.pending().need == Need::no) co_return Condition{.well = true};
   co_return Condition{.reason = reason::version_unexpected,
                       .message = fmt::format("version {} runs, expected {}", version, record.to)};
@@ -62,7 +63,7 @@ asio::awaitable<Decision> verify(const Context& context, RebootNeed& need, Hooks
       if (has_passed(context.record, HookPoint::after_boot)) co_return Decision{Event::verified};
       const HookResult result = co_await hooks.pass(HookPoint::after_boot, when_ended(context));
       if (result.failed()) co_return result.decision(Event::not_verified);
-      // The hooks may have taken long, so the agent checks the node again.
+      // The hooks may have run for long, so check the node again.
       continue;
     }
     if (node.hopeless || context.now() >= deadline) co_return Decision{Event::not_verified, node.reason, node.message};
@@ -100,14 +101,14 @@ asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need
     co_return Decision{Event::healed};
   }
   co_await need.first_answer();
-  // In this case nothing can show that the cause is resolved.
+  // With this cause nothing can show that it is resolved, so only a person can end the state.
   while (!activity.must_reload() && record.cause == reason::boot_id_unchanged) {
     if (need.requested()) co_return Decision{Event::needed};
     co_await context.writer.show(record.cause, record.cause_message);
     co_await activity.wait(TimePoint::max());
   }
-  // The cause of a failed verification may be resolved without help. A failed reboot needs a person, unless the need
-  // for the reboot goes away.
+  // The cause of a failed verification may be resolved without a person. A failed reboot needs a person, unless a
+  // reboot is not needed any more.
   const bool unverified = !record.uncordon && record.cause != reason::record_unreadable;
   while (!activity.must_reload()) {
     TimePoint until = TimePoint::max();

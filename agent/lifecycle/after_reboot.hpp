@@ -1,5 +1,5 @@
-// The states after the boot: verifying, soaking and degraded. All coroutines are cancellable. If the Node has to be
-// read again they return a decision that does not count.
+// The states after the boot: verifying, soaking and degraded. Each coroutine runs one state and returns the decision
+// that ends it. If the Node has to be read again, the decision does not count. Cancellable.
 #pragma once
 
 #include "agent/lifecycle/gate_watch.hpp"
@@ -7,12 +7,12 @@
 
 namespace haulout::agent {
 
-// The state `verifying`: until the node is Ready and runs the expected version, and the hooks have passed; or until the
-// deadline in the record.
+// Runs the state `verifying`. It ends when the node is Ready, runs the expected version and has passed its hooks, or at
+// the deadline in the record.
 boost::asio::awaitable<Decision> verify(const Context& context, RebootNeed& need, Hooks& hooks);
-// The state `soaking`: until the soak time is over and the node is Ready, and the hooks have passed.
+// Runs the state `soaking`. It ends when the soak time is over, the node is Ready and the hooks have passed.
 boost::asio::awaitable<Decision> soak(const Context& context, Hooks& hooks);
-// The state `degraded`: until the cause is resolved, or a person requests another attempt.
+// Runs the state `degraded`. It ends when the cause is resolved, or when a person requests another attempt.
 boost::asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need, GateWatch& gates,
                                                Hooks& hooks);
 

@@ -45,14 +45,13 @@ asio::awaitable<void> undo_cordon(const Context& context) {
 }
 
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file.
-// A cordon that is in force stays until the boot was verified, and while another program shuts the machine down.
-// Retries each step until it succeeds or until the Node has to be read again.
+// A cordon that is in force stays until the boot was verified, and while the machine shuts down. Retries each step
+// until it succeeds or until the Node has to be read again.
 asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns) {
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
-  // Removes the ready file, even in `ready`: this process has not proved anything yet, and the machine may have booted
-  // since.
+  // Remove the ready file, even in `ready`: this process has proved nothing yet, and the machine may have booted since.
   context.writer.show_ready(false);
   // If the boot must be verified first, the cordon stays until then.
   const bool verifies = context.rebooted() && next_state(record.state, Event::boot_changed);
@@ -75,10 +74,11 @@ class Life {
  private:
   asio::awaitable<void> live();
   asio::awaitable<void> keep_going();
-  // Does the work of the current state, until it is decided what follows or until the Node has to be read again.
+  // Does the work of the current state. Returns the decision that ends it; if the Node has to be read again, the
+  // decision does not count.
   asio::awaitable<Decision> work();
   asio::awaitable<Decision> drain();
-  // Takes the node to the next state, and writes that.
+  // Moves the record to the next state, and writes it to the Node.
   asio::awaitable<void> commit(Decision decision);
   NodeView::Callbacks watch_callbacks();
   void see_node(bool same);
@@ -98,7 +98,7 @@ class Life {
   RemainingPods pods_;
   Proof proof_;
   DrainStatus drain_status_;
-  const Draining* draining_ = nullptr;  // in the state `draining`
+  const Draining* draining_ = nullptr;  // not null only in the state `draining`
   Loading loading_;
   Shutdowns shutdowns_;
 };
@@ -136,7 +136,8 @@ asio::awaitable<void> Life::run() {
   });
 }
 
-// A shutdown interrupts all activity, as a crash would. The record on the Node has everything that is needed to go on.
+// A shutdown cancels the current activity, as a crash would. The record on the Node has everything that is needed to
+// continue after it.
 asio::awaitable<void> Life::live() {
   for (;;) {
     co_await with_task_group([this](TaskGroup& group) {
@@ -183,7 +184,7 @@ asio::awaitable<Decision> Life::work() {
       co_return co_await rebooting.run();
     }
     case State::verifying: co_return co_await verify(context_, need_, hooks_);
-    // establish_duties() has taken the cordon back, and this state has no other work.
+    // establish_duties() has uncordoned the node already; this state has no other work.
     case State::uncordoning: co_return Decision{context_.rebooted() ? Event::boot_changed : Event::uncordoned};
     case State::soaking: co_return co_await soak(context_, hooks_);
     case State::degraded: co_return co_await stay_degraded(context_, need_, gates_, hooks_);
@@ -215,10 +216,10 @@ asio::awaitable<void> Life::commit(Decision decision) {
   Status status{record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
   if (const auto cordon = persons_cordon(view_.node()); cordon && record_.state == State::uncordoning)
     status.message = "verification passed; the node stays " + words_of(*cordon);
-  // Removes the ready file before the write, not after the API server has accepted it.
+  // Remove the ready file before the write, not only after the API server has accepted it.
   if (!duties_of(record_.state).shows_ready) writer_.show_ready(false);
-  // A boot serves the request, whatever caused the boot. A failed reboot ends the request, too, so that it does not
-  // cause one attempt after another.
+  // Any boot serves the request. A failed reboot ends the request, too, so that it does not cause one attempt after
+  // another.
   const bool served = decision.event == Event::boot_changed || decision.event == Event::reboot_impossible ||
                       decision.event == Event::boot_unknown;
   shutdowns_.state_changed();
@@ -240,7 +241,7 @@ void Life::see_node(bool same) {
       foreign_records_.note();
       activity_.interrupt_to_reload();
     }
-    // This decision needs no further read.
+    // This decision does not require that the Node is read again.
     if (duties_of(record_.state).shows_ready && !view_.node().unschedulable) activity_.interrupt(cordon_lost());
   }
   gates_.node_changed();

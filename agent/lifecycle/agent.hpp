@@ -1,9 +1,9 @@
-// The agent of one node: takes it through its updates, for ever. A thin driver over the table of states: it establishes
-// the duties of the current state, waits for an event, writes the next record, and goes on.
+// The agent of one node: takes the node through its updates, without end. It drives the table of states: it establishes
+// the duties of the current state, waits for an event, writes the next record, and starts again.
 //
 // run() returns only when it is cancelled, and writes nothing then. The cordon, the marks and the slot stay for the
-// next process, which goes on from the Node, the slot and the boot id. run() never fails. It waits while the API server
-// is unavailable. The agent borrows all its parts. One thread.
+// next process, which continues from the Node, the slot and the boot id. run() never fails; it waits while the API
+// server is unavailable. The agent borrows all its parts. One thread.
 #pragma once
 
 #include <functional>
@@ -55,12 +55,13 @@ struct AgentParts {
   // the Node cannot be read or written.
   std::function<void(const Status&)> tell;
   HookPrograms* hooks = nullptr;  // null: the agent runs no executables
-  // Called with problems that hold nothing up, for the log and an Event but not for the Node. May be empty.
+  // Called with problems that do not delay the update; they are logged and become an Event, but are not shown on the
+  // Node. May be empty.
   std::function<void(const Status&)> warn{};
   // Called with the UID of the agent's Node after each time that load() has read it, and before any request that uses
   // the UID. The UID changes if the Node is deleted and the kubelet registers again while the agent runs.
   std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
-  // If null, the agent cannot delay a shutdown by another program.
+  // If null, the agent cannot delay a shutdown that another program requests.
   ShutdownDelay* shutdown = nullptr;
 };
 

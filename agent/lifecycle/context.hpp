@@ -1,5 +1,5 @@
-// What every state of the agent works with: its ports, its options, the current record, and the three objects through
-// which it sees the Node, shows what it does, and ends. A state gets whatever else it needs by its own constructor.
+// What every state of the agent uses: ports, options, the current record, the view of the Node, the writer of the Node
+// and the activity. A state gets everything else through its own constructor.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,17 +16,18 @@ namespace haulout::agent {
 
 class NodeWriter;
 
+// Time limit of one request to the API server or to the machine.
 inline constexpr Duration request_timeout = std::chrono::seconds(30);
-// The longest time between two queries of something that sends no event.
+// The longest time between two requests for something that has no watch.
 inline constexpr Duration look_interval = std::chrono::seconds(10);
 // Backoff for steps that must succeed eventually.
 inline constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
                                          BackoffOptions::Jitter::equal};
-// Backoff for a question whose answer holds the update up.
+// Backoff for a request whose answer the update waits for.
 inline constexpr BackoffOptions eager_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                                BackoffOptions::Jitter::equal};
 
-// All members are borrowed, and outlive every state.
+// All members are borrowed and must outlive every state.
 struct Context {
   const AgentParts& parts;
   const AgentOptions& options;

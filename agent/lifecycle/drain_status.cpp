@@ -40,8 +40,8 @@ const Diagnosis* find(const Findings& findings, Predicate such) {
   return found == findings.end() ? nullptr : &*found;
 }
 
-// Returns a clause about one more diagnosis and the number of further ones. A diagnosis that holds the drain up comes
-// before one that does not.
+// Returns a clause with one more diagnosis and the number of the others; empty if there is none. Prefers a diagnosis
+// that delays the drain.
 template <class Predicate>
 std::string besides(const Findings& findings, Predicate such) {
   const auto count = std::count_if(findings.begin(), findings.end(), such);
@@ -111,8 +111,8 @@ const Diagnosis* DrainStatus::stuck_volume(const Findings& findings) const {
   });
 }
 
-// Returns the diagnosis that explains best why volumes are still attached: a stuck volume, otherwise one that holds the
-// drain up.
+// Returns the diagnosis that best explains why volumes are still attached: a stuck volume, otherwise one that delays
+// the drain.
 const Diagnosis* DrainStatus::of_attached(const Findings& findings) const {
   if (const Diagnosis* stuck = stuck_volume(findings)) return stuck;
   return find(findings, [&](const Diagnosis& finding) {

@@ -1,4 +1,4 @@
-// Summarizes what a running drain waits for, as one reason and one sentence for the Node. Passes every event on to the
+// Summarizes what a running drain waits for, as one reason and one message for the Node. Passes every event on to the
 // next observer. No I/O.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace haulout::agent {
 // The current diagnoses of the running drain (drain::Drain::diagnoses).
 using Findings = std::vector<drain::Diagnosis>;
 
-// Returns true if the drain has seen the Node schedulable since it cordoned it.
+// Returns true if the drain has seen the Node schedulable after it cordoned it.
 bool uncordoned_meanwhile(const Findings& findings);
 
 class DrainStatus final : public drain::DrainObserver {
@@ -25,13 +25,13 @@ class DrainStatus final : public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
   void begin();
 
-  // What the drain waits for. If a pod waits: the pod that has waited longest. If all pods are deleted: the volumes, a
-  // stuck one first. Otherwise: the API server (only in the message), any other diagnosis that holds the drain up, or
-  // the progress.
+  // Returns the reason and the message for what the drain waits for. While a pod waits: for the pod that has waited
+  // longest. When all pods are deleted: for the volumes, stuck ones first. Otherwise: for the API server (only in the
+  // message), for any other diagnosis that delays the drain, or the progress.
   //
-  // If a diagnosis explains why the pod or the volume waits, the message uses its text, which names the remedy, instead
-  // of the text of the event. If other diagnoses concern the waiting pod or the node, the message ends with one of them
-  // and with the number of the others. Without a waiting pod or volume, it does so with all other diagnoses.
+  // If a diagnosis explains why the pod or the volume waits, the message is the text of the diagnosis, which names the
+  // remedy, not the text of the event. If other diagnoses concern the waiting pod or the node, the message ends with
+  // one of them and the number of the others. Without a waiting pod or volume, it ends so for all other diagnoses.
   std::string reason(const Findings& findings) const;
   std::string message(const Findings& findings) const;
 
@@ -53,7 +53,7 @@ class DrainStatus final : public drain::DrainObserver {
   std::function<void()> changed_;
   std::map<std::string, Waiting> waiting_;       // by UID
   std::map<std::string, std::string> attached_;  // by VolumeAttachment: message about a volume that is still attached
-  // By VolumeAttachment: message about a volume that is detached, and that another node does not have yet.
+  // By VolumeAttachment: message about a volume that is detached from this node but not yet attached to another one.
   std::map<std::string, std::string> reattaching_;
   std::string trouble_;  // why the drain waits for the API server
   std::size_t seen_ = 0;

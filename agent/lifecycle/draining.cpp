@@ -15,7 +15,7 @@ constexpr Duration status_interval = std::chrono::seconds(15);
 // Time limit for the update tool, which downloads an image and writes it to the disk.
 constexpr Duration apply_limit = std::chrono::hours(1);
 
-// `kubectl uncordon` does not remove the mark of this run.
+// Returns true if this run has cordoned the node. The mark counts, too, because `kubectl uncordon` does not remove it.
 bool has_been_cordoned(const Context& context) {
   const auto mark = drain::mark_of(context.node());
   return context.record.cordoned || (mark && mark->run == context.record.run);
@@ -88,8 +88,8 @@ asio::awaitable<HookResult> Draining::pass_hooks(HookPoint point) {
   co_return result;
 }
 
-// Installs the update before the first eviction: if the installation fails, no pod is evicted for nothing. After a
-// crash it runs again, at no cost if it was done before.
+// Installs the update before the first eviction, so that no pod is evicted in vain if the installation fails. After a
+// crash it runs again, at no cost if the update is already installed.
 asio::awaitable<void> Draining::install_update() {
   const std::string& to = context_.record.to;
   auto installed = co_await context_.parts.backend.apply(to, context_.within(apply_limit));
@@ -101,8 +101,8 @@ asio::awaitable<void> Draining::install_update() {
   context_.activity.wake();
 }
 
-// Most systems have installed the update before they report the need for a reboot. So this shows a message only if the
-// installation takes more than two seconds.
+// Most systems have installed the update before they report the need for a reboot. Therefore this shows a message only
+// if the installation takes more than two seconds.
 asio::awaitable<void> Draining::until_installed() {
   const TimePoint worth_a_word = context_.within(std::chrono::seconds(2));
   while (step_ == Step::installing && !interrupted()) {
@@ -119,7 +119,7 @@ bool Draining::interrupted() {
   return context_.activity.ended();
 }
 
-// Shows a new reason at once, and progress at intervals.
+// Writes a new reason to the Node at once, and progress at intervals.
 asio::awaitable<TimePoint> Draining::show(TimePoint shown_last) {
   const Findings found = findings();
   std::string reason = held_up_ ? held_up_->reason : status_.reason(found);
@@ -132,8 +132,8 @@ asio::awaitable<TimePoint> Draining::show(TimePoint shown_last) {
   co_return context_.now();
 }
 
-// Stores the leaked volumes for the process after a crash: it cannot find out which volumes the pods used that were
-// deleted before.
+// Stores the leaked volumes in the record: after a crash, the next process cannot find out which volumes the deleted
+// pods had used.
 bool Draining::learn_leaked() {
   if (!drain_ || context_.record.leaked == drain_->leaked()) return false;
   context_.record.leaked = drain_->leaked();
@@ -168,7 +168,7 @@ asio::awaitable<void> Draining::until_slot_confirmed() {
 }
 
 asio::awaitable<void> Draining::drain() {
-  // After a restart or a long hook the slot may be lost. Without it nothing is evicted.
+  // After a restart or a long hook the slot may be lost. Without a slot the agent must not evict pods.
   if (!co_await confirm_slot()) co_return;
   drain::Options options = context_.options.drain;
   options.run_id = context_.record.run;
@@ -186,7 +186,7 @@ asio::awaitable<void> Draining::drain() {
   }
   const drain::Report report = drain_->report();
   pods_.learn(report);
-  // A decision that was made meanwhile stands: it may be the reason why the drain has ended.
+  // A decision that was made meanwhile takes precedence: it may be why the drain has ended.
   Activity& activity = context_.activity;
   if (report.outcome == drain::Outcome::node_gone)
     activity.reload();

@@ -1,4 +1,4 @@
-// The state `draining`: from the slot to the drained node. Cancellable. Borrows what it is given.
+// The state `draining`: from the confirmed slot to the drained node. Cancellable. Borrows its arguments.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@
 
 namespace haulout::agent {
 
-// Whether the cordon of a drain is in force, and whether another client has taken it away. Pure.
+// Keeps track of whether the cordon of a drain is in force, and detects that another client has removed it. Pure.
 class DrainCordon {
  public:
-  // `stood`: the cordon was in force before, for example before a restart of the agent.
+  // If `stood` is true, the cordon was in force before, for example before a restart of the agent.
   explicit DrainCordon(bool stood) : seen_(stood) {}
 
-  // The server has accepted the drain's cordon.
+  // Records that the server has accepted the drain's cordon.
   void accept() { accepted_ = true; }
   bool accepted() const { return accepted_; }
-  // Returns true if another client has made the node schedulable. A Node without the cordon proves that only if an
-  // earlier one had it, because the known state may be older than the cordon. The agent's own watch may have been
-  // interrupted meanwhile. The drain knows since when the node has been cordoned, so its diagnosis counts, too:
-  // `diagnosed`, see uncordoned_meanwhile().
+  // Returns true if another client has made the node schedulable. `unschedulable` is that field of the known Node. The
+  // known Node may be older than the cordon, so a schedulable Node counts only if an earlier one had the cordon. The
+  // agent's watch may have missed the cordon; therefore the diagnosis of the drain counts, too: `diagnosed`, see
+  // uncordoned_meanwhile().
   bool lost(bool unschedulable, bool diagnosed);
 
  private:
@@ -33,10 +33,10 @@ class DrainCordon {
   bool seen_;  // the known state of the Node has shown the cordon
 };
 
-// One object for each time in the state.
+// Runs the state. One object for each time that the node enters it.
 class Draining {
  public:
-  // `status` gets the events of the drain; its function `changed` wakes the activity.
+  // `status` receives the events of the drain, and its function `changed` wakes the activity.
   Draining(const Context& context, GateWatch& gates, OwnSlot& slot, Hooks& hooks, RemainingPods& pods,
            DrainStatus& status);
 
@@ -47,7 +47,7 @@ class Draining {
 
  private:
   boost::asio::awaitable<void> watched(TaskGroup& group);
-  // Asks until it is known whether the node holds its slot. If it does not, decides Event::turn_lost.
+  // Retries until it is known whether the node holds its slot. If it does not, decides Event::turn_lost.
   boost::asio::awaitable<bool> confirm_slot();
   boost::asio::awaitable<void> begin_with_slot();
   boost::asio::awaitable<void> until_slot_confirmed();
@@ -55,7 +55,7 @@ class Draining {
   boost::asio::awaitable<void> until_installed();
   boost::asio::awaitable<void> drain();
   boost::asio::awaitable<HookResult> pass_hooks(HookPoint point);
-  // Looks for the loss of the cordon, and returns true if the activity has to end.
+  // Checks whether the cordon was lost. Returns true if the activity has to end.
   bool interrupted();
   boost::asio::awaitable<TimePoint> show(TimePoint shown_last);
   bool learn_leaked();

@@ -12,7 +12,8 @@ namespace {
 
 using When = GateQuestion::When;
 
-// Counts a burst of changes as one. Also limits the effect of a source that reports changes too often.
+// Delay after a change of the gates, so that a burst of changes counts as one. Also limits the rate of a source that
+// reports changes too often.
 constexpr Duration breath = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -86,7 +87,7 @@ asio::awaitable<void> GateWatch::give_up_when_paused() {
   for (;;) {
     const Result<std::optional<Decision>> closed = co_await given_up();
     if (closed && *closed) co_return context_.activity.interrupt(**closed);
-    // If a gate cannot be evaluated, the agent does not give the update up.
+    // A gate that cannot be evaluated does not make the agent give the update up.
     co_await news_.wait_until(context_.clock, closed ? TimePoint::max() : context_.within(look_interval));
   }
 }

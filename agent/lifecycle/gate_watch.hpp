@@ -1,5 +1,6 @@
-// The agent's use of the gates: it asks them, waits at closed gates until something changes, and gives an update up
-// when a gate requires that. All coroutines are cancellable. Borrows what it is given. One thread.
+// Evaluates the gates for the states of the agent: asks them, waits at closed gates until something changes, and
+// decides to give an update up if a gate requires that. All coroutines are cancellable. Borrows its arguments. One
+// thread.
 #pragma once
 
 #include <map>
@@ -15,33 +16,33 @@ class GateWatch {
  public:
   GateWatch(boost::asio::any_io_executor executor, const Context& context, const RebootNeed& need);
 
-  // While the need is unknown, the answer is one closed gate, unless a person requests the reboot.
+  // Evaluates all gates. While the need is unknown, returns one closed gate, unless a person requests the reboot.
   boost::asio::awaitable<GateAnswer> ask(GateQuestion::When when);
-  // Returns the decision to give up if a closed gate gives up the update that is under way; nothing if none does. An
-  // error means that this is unknown.
+  // Returns the decision to give the current update up if a closed gate requires it; nothing otherwise. Fails if the
+  // gates cannot be evaluated.
   Task<std::optional<Decision>> given_up();
 
-  // What other clients may change about the question for gates and slots: labels of the Node (which name its pool and
-  // zone), annotations and cordons of people, and the need.
+  // The parts of the question for gates and slots that other clients may change: labels of the Node (they name its pool
+  // and zone), annotations and cordons of people, and the need.
   struct Asked {
     std::map<std::string, std::string> words{};
     Pending pending{};
     bool operator==(const Asked&) const = default;
   };
   Asked asked_now() const;
-  // Returns when the gates have changed, when the question differs from `asked`, at `until`, or when the Node has to be
-  // read again. The agent's own writes to its Node and the kubelet's reports do not end the wait.
+  // Returns when the gates have changed, when asked_now() differs from `asked`, at `until`, or when the Node has to be
+  // read again. The agent's own writes to its Node and the kubelet's status updates do not end the wait.
   boost::asio::awaitable<void> wait(Asked asked, TimePoint until);
 
-  // A child of an activity that waits: wakes it when the gates have changed. Ends only by cancellation.
+  // Runs as a child of an activity that waits, and wakes it when the gates have changed. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
-  // Whether follow() has seen a change since forget_change().
+  // Returns true if follow() has seen a change since forget_change().
   bool changed() const { return changed_; }
   void forget_change() { changed_ = false; }
 
-  // A child of an activity: interrupts it when a gate gives the update up.
+  // Runs as a child of an activity, and interrupts it when a gate requires that the update is given up.
   boost::asio::awaitable<void> follow_pauses();
-  // The Node may have changed: follow_pauses() asks again.
+  // Makes follow_pauses() evaluate the gates again, because the Node may have changed.
   void node_changed() { news_.notify(); }
 
  private:

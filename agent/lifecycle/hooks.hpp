@@ -1,6 +1,5 @@
-// The hook points of an update: first the agent asks the hooks that answer by annotation, then it runs the executables.
-// An event does not stop a running executable; the agent handles the event afterwards. Cancellable. Borrows the
-// context.
+// Runs the hook points of an update: first the hooks that other programs answer by annotation, then the executables. An
+// event does not stop a running executable; the agent handles the event afterwards. Cancellable. Borrows the context.
 #pragma once
 
 #include <functional>
@@ -13,9 +12,9 @@ namespace haulout::agent {
 struct HookResult {
   enum class Outcome { passed, failed, interrupted };
   Outcome outcome = Outcome::passed;
-  std::string failure{};  // of which hook, and why, if `failed`
+  std::string failure{};  // if `failed`: which hook, and why
   bool failed() const { return outcome == Outcome::failed; }
-  // The decision that follows from the failure.
+  // Returns the decision that ends the state because of the failure.
   Decision decision(Event event) const;
 };
 
@@ -26,13 +25,13 @@ class Hooks {
   // Returns when every hook of the point has passed (at once if there is none, or if they passed before), when a hook
   // has failed, or when `interrupted` returns true.
   boost::asio::awaitable<HookResult> pass(HookPoint point, std::function<bool()> interrupted);
-  // For a node that is degraded because a hook failed: returns when the hooks of the point pass, or when the Node has
-  // to be read again. Late answers count at once; the executables run again after each interval.
+  // For a node that is degraded because a hook failed. Returns when the hooks of the point pass, or when the Node has
+  // to be read again. A late answer counts at once; the executables run again after each interval.
   boost::asio::awaitable<void> until_healed();
 
  private:
   using Interrupted = const std::function<bool()>&;
-  // The next two return what failed, or an empty string if nothing stops the update.
+  // Both return a message if a hook failed and the update must stop; otherwise an empty string.
   boost::asio::awaitable<std::string> ask_others(HookPoint point, Interrupted interrupted);
   boost::asio::awaitable<std::string> run_programs(HookPoint point, Interrupted interrupted);
   bool all_answered(HookPoint point) const;

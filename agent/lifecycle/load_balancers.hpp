@@ -1,5 +1,5 @@
-// The agent excludes a node from external load balancers before the first eviction, so that they stop sending traffic
-// to it, and gives it back after the update. Does nothing if the option lb_drain_wait is 0. Cancellable.
+// Excludes a node from external load balancers before the first eviction, so that they stop sending traffic to it, and
+// adds it again after the update. The exclusion does nothing if the option lb_drain_wait is 0. Cancellable.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,17 @@
 
 namespace haulout::agent {
 
-// What holds a drain up before the first eviction.
+// What delays a drain before the first eviction.
 struct HoldUp {
   std::string reason{}, message{};
 };
 
-// Excludes the node, with retries until it succeeds, and waits until load balancers have had their time. Call it after
-// the cordon. If the node is already excluded, the wait began at the time in the cordon's mark: a wait before a restart
-// of the agent counts. `hold` is called with what holds the drain up, and with nothing at the end.
+// Excludes the node, with retries until it succeeds, and then waits for lb_drain_wait. Call it after the cordon. If the
+// node is already excluded, the wait counts from the time in the cordon's mark, so that a wait before a restart of the
+// agent counts. Calls `hold` with what delays the drain, and with nothing at the end.
 boost::asio::awaitable<void> leave_load_balancers(const Context& context,
                                                   std::function<void(std::optional<HoldUp>)> hold);
-// Gives the node back, with retries until it succeeds or until the Node has to be read again.
+// Removes the exclusion, with retries until it succeeds or until the Node has to be read again.
 boost::asio::awaitable<void> return_to_load_balancers(const Context& context);
 
 }  // namespace haulout::agent

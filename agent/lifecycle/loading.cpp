@@ -44,8 +44,8 @@ void Loading::tell_unread(const Error& error) {
   context_.parts.tell(status);
 }
 
-// A reboot request that arrives after the boot but before the agent starts looks like one from before the boot. It
-// counts as served.
+// A reboot request that arrives after the boot but before the agent starts cannot be distinguished from an earlier one,
+// so it counts as served.
 asio::awaitable<void> Loading::note_boot() {
   Record& record = context_.record;
   if (!context_.rebooted() || next_state(record.state, Event::boot_changed)) co_return;

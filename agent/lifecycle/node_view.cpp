@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// By then even a kubelet that starts after the agent has reported its boot.
+// Within this time even a kubelet that starts after the agent has reported its boot.
 constexpr Duration kubelet_patience = std::chrono::minutes(2);
 
 }  // namespace
@@ -26,7 +26,7 @@ NodeView::NodeView(asio::any_io_executor executor, k8s::Client& client, Rng& rng
 
 void NodeView::see(const k8s::Node& node, std::optional<TimePoint> list_asked) {
   const bool same = node.uid == node_.uid;
-  // A list is at least as new as the time of its request, even if its resourceVersion is lower.
+  // A list is at least as new as the time of its request, even if the resourceVersion of the Node is lower.
   if (same && list_asked && *list_asked > learned_)
     learn(node, news_);
   else if (same)
@@ -39,7 +39,7 @@ void NodeView::learn_unless_older(k8s::Node node) {
     learn(std::move(node), news_);
 }
 
-// The newest state may have a lower resourceVersion than the known one, as after the restore of an etcd backup.
+// The newest state may have a lower resourceVersion than the known one, for example after an etcd backup was restored.
 void NodeView::learn(k8s::Node node, std::uint64_t news_before) {
   if (news_ != news_before) return learn_unless_older(std::move(node));
   const bool took_pods = node.uid != node_.uid || !node_.unschedulable;
@@ -69,7 +69,8 @@ asio::awaitable<void> NodeView::follow() {
         },
         [this] { callbacks_.watch_reported(); });
     static_cast<void>(co_await watch.run());
-    // The first list was refused. The permission may be granted later, and the agent reads the Node by itself.
+    // The server refused the first list. Retry, because the permission may be granted later; until then the agent reads
+    // the Node by requests.
     co_await client_.clock().sleep_until(client_.clock().now() +
                                          rng_.between(std::chrono::seconds(20), std::chrono::seconds(40)));
   }

@@ -1,5 +1,5 @@
-// The newest state of the agent's Node that the agent knows, from its watch and from the answers to its requests, and
-// what follows from it about this boot of the machine.
+// The newest state of the agent's Node that is known from its watch and from the answers to requests, and what it shows
+// about the current boot of the machine.
 //
 // Node objects may arrive in any order: the watch may be ahead of the answer to a request, and the answer to a patch
 // arrives before its watch event. The view never goes back to an older state. Borrows client and rng. One thread.
@@ -18,12 +18,12 @@ namespace haulout::agent {
 
 class NodeView {
  public:
-  // What the view calls. A callback must not destroy the view.
+  // Functions that the view calls. They must not destroy the view.
   struct Callbacks {
-    std::function<void()> schedulable;    // a state was learned in which the node is schedulable
+    std::function<void()> schedulable;    // called with each state in which the node is schedulable
     std::function<void(bool same)> seen;  // see() was called; not `same`: the Node has another UID, and was not learned
-    std::function<void()> deleted;        // the watch reports that the Node was deleted
-    std::function<void()> watch_reported;  // the watch has delivered a batch, or its health has changed
+    std::function<void()> deleted;        // the watch has reported that the Node was deleted
+    std::function<void()> watch_reported;  // a batch of watch events has arrived, or the watch's health changed
   };
 
   NodeView(boost::asio::any_io_executor executor, k8s::Client& client, Rng& rng, std::string name, Callbacks callbacks);
@@ -31,14 +31,15 @@ class NodeView {
   const k8s::Node& node() const { return node_; }
   const std::string& name() const { return name_; }
 
-  // Takes over the answer to a request for the Node. `news_before` is the value of news() when the request was sent: if
-  // no other Node has arrived since, the answer is the newest state.
+  // Takes over the answer to a request for the Node. `news_before` is the value of news() when the request was sent. If
+  // no other state was learned since, the answer counts as the newest state; otherwise it counts unless it is older.
   void learn(k8s::Node node, std::uint64_t news_before);
   std::uint64_t news() const { return news_; }
-  // Takes over a Node that may be older than the known one, or another Node of the same name. `list_asked`: when the
-  // list that has this Node was requested; nothing if it came by a watch event or as an answer.
+  // Takes over a Node that may be older than the known one, or that may be another Node of the same name. `list_asked`
+  // is the time at which the list with this Node was requested; nothing if the Node came by a watch event or as an
+  // answer.
   void see(const k8s::Node& node, std::optional<TimePoint> list_asked = std::nullopt);
-  // Watches the Node and passes what arrives to see(). Ends only by cancellation.
+  // Watches the Node and passes each state to see(). Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   // Returns after the next change of node(). One waiter. Cancellable.
   boost::asio::awaitable<void> changed();
@@ -46,10 +47,11 @@ class NodeView {
   // The boot id that the agent reads from its machine.
   const std::string& boot_id() const { return boot_id_; }
   void set_boot_id(std::string boot_id) { boot_id_ = std::move(boot_id); }
-  // The kubelet has reported this boot Ready, or reports no boot ids.
+  // Returns true if the kubelet has reported this boot Ready, or is Ready and reports no boot id.
   bool kubelet_reports_this_boot() const;
-  // Returns a status if the boot id that the agent reads is not that of this machine, or not yet that of the kubelet.
-  // Otherwise returns nothing. Brings `until` forward to the time at which the status has to be evaluated again.
+  // Returns a status while the Node is Ready with a boot id other than the one that the agent reads: NodeNotReady at
+  // first, because the kubelet may not have reported this boot yet, and later BootIdForeign. Returns nothing otherwise.
+  // Moves `until` forward to the time at which the status has to be evaluated again.
   std::optional<Status> foreign_boot(TimePoint& until) const;
   // Since when the node has been seen unschedulable, by the server's clock.
   WallTime takes_no_pods_since() const { return takes_no_pods_since_; }
@@ -63,8 +65,8 @@ class NodeView {
   Callbacks callbacks_;
   Notifier changed_;
   k8s::Node node_;
-  std::uint64_t news_ = 0;  // number of states that were learned
-  TimePoint learned_{};     // when the last one was
+  std::uint64_t news_ = 0;  // number of states learned so far
+  TimePoint learned_{};     // when the last state was learned
   std::string boot_id_;
   // Since when the kubelet has been Ready and has reported a boot id other than the agent's.
   std::optional<TimePoint> foreign_boot_since_;

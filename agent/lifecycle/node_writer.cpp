@@ -12,26 +12,28 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Backoff after a conflict: another client has written the Node, which is common.
+// Backoff after a conflict. Conflicts are common: other clients write the Node, too.
 constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
                                            BackoffOptions::Jitter::equal};
-// Nothing depends on the condition, so an agent that may never write it retries only rarely.
+// Nothing depends on the condition, so an agent without the permission to write it retries only rarely.
 constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(10),
                                             BackoffOptions::Jitter::equal};
-// Another client removes the agent's labels, perhaps each time. The growing backoff keeps the agent from writing all
-// the time.
+// Backoff for labels that another client removes, perhaps each time. It keeps the agent from writing all the time.
 constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
                                               BackoffOptions::Jitter::equal};
+// The backoff above starts again if nothing had to be restored for this time.
 constexpr Duration forgotten_after = std::chrono::minutes(30);
-// So many conflicts in a row take about ten seconds.
+// Number of conflicts in a row after which the agent reports them; so many take about ten seconds.
 constexpr unsigned worth_a_word = 8;
 
-// The agent writes its record again soon after a person has removed it.
+// Backoff after a foreign record. The first pause is short, so that the agent writes its record soon after a person
+// removed it.
 constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
                                         BackoffOptions::Jitter::equal};
+// The count and the backoff of foreign records start again after this time without one.
 constexpr Duration no_rival_for = std::chrono::minutes(5);
-// After so many foreign records in a row, another agent must be running. Neither late writes of a previous process nor
-// a person cause so many.
+// Number of foreign records in a row after which another agent must be running. Late writes of a previous process, or a
+// person, cause fewer.
 constexpr unsigned surely_a_rival = 3;
 
 }  // namespace
@@ -74,8 +76,8 @@ void NodeWriter::take_over() {
   if (written_.empty()) {
     record_.since = client_.clock().wall_now();
     record_.boot_id = view_.boot_id();
-    // There is no record; a person may have removed it. The mark on the Node names the run, so that the agent can still
-    // take its cordon back.
+    // The Node has no record; a person may have removed it. The mark on the Node names the run, so that the agent can
+    // still uncordon the node.
     if (const auto mark = drain::mark_of(node); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
   record_.authority = options_.authority;
@@ -105,7 +107,7 @@ asio::awaitable<void> NodeWriter::show_transition(Status status, bool request_se
   if (co_await write(request_served)) parts_.tell(status_);
 }
 
-// Returns false if the Node has to be read again before anything is written.
+// Returns true if the Node shows the record. Returns false if the Node has to be read again first.
 asio::awaitable<bool> NodeWriter::write(bool request_served) {
   Clock& clock = client_.clock();
   Backoff backoff(patience);
@@ -148,7 +150,8 @@ asio::awaitable<bool> NodeWriter::write(bool request_served) {
       activity_.reload();
       break;
     }
-    // One failure right after a reconnect is not worth a message, so the agent reports failures from the second on.
+    // A single failure right after a reconnect is not worth a report, so the agent reports failures from the second one
+    // on.
     if (std::exchange(failed_before, true)) tell_unwritten(node.error());
     co_await clock.sleep_until(clock.now() + backoff.next(parts_.rng, node.error().retry_after));
   }
@@ -178,7 +181,7 @@ asio::awaitable<void> NodeWriter::show_condition() {
 }
 
 Task<> NodeWriter::write_condition() {
-  // Looks twice: during the first patch the status may have changed, while a concurrent call still found nothing to
+  // Checks twice, because the status may have changed during the first patch, while a concurrent call found nothing to
   // write.
   for (int look = 0; look < 2; ++look) {
     const auto patch = condition_patch(view_.node(), in_maintenance(record_), status_, client_.server_now());
@@ -211,7 +214,8 @@ asio::awaitable<void> NodeWriter::keep_heartbeat() {
   }
 }
 
-// Returns nothing while the agent itself is writing: then the Node has an older record, or will get a new one.
+// Returns the patch that restores what another client has changed. Returns nothing while the agent itself is writing,
+// because then the Node has an older record than the agent's.
 std::optional<std::string> NodeWriter::what_was_taken() const {
   if (activity_.must_reload() || !need_.answered() || written_.empty() || written_ != encoded() ||
       shown_record(view_.node()) != written_)

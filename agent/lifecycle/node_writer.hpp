@@ -1,10 +1,10 @@
-// Everything that the agent writes to its Node about itself: record, labels and message in one guarded patch, and the
-// condition HauloutMaintenance.
+// Writes everything that the agent shows on its Node: the record, the labels and the message in one guarded patch, and
+// the condition HauloutMaintenance.
 //
-// A new state counts only after it was written, so the writer retries until it succeeds, and reports meanwhile that the
-// Node cannot be written. It stops when the Node was deleted or replaced, or when another client has written a record,
-// which takes precedence: then Activity::must_reload() is true. All coroutines are cancellable. Borrows what it is
-// given. One thread.
+// A new state counts only after it was written. Therefore the writer retries until it succeeds, and meanwhile reports
+// that the Node cannot be written. It stops if the Node was deleted or replaced, or if another client has written a
+// record, which takes precedence; then Activity::must_reload() is true. All coroutines are cancellable. Borrows its
+// arguments. One thread.
 #pragma once
 
 #include <functional>
@@ -17,18 +17,18 @@
 
 namespace haulout::agent {
 
-// Records on the agent's Node that the agent has not written. A record on the Node takes precedence, so the agent reads
-// it and goes on from there. A person may have removed the record, or a late write of a previous process may have
-// arrived: then one reading is enough. If another agent runs for the same node, each would undo what the other one
-// does, so the agent gives way with a growing backoff, and reports the other agent.
+// Handles records on the agent's Node that the agent has not written. Such a record takes precedence, so the agent
+// reads it and continues from it. If a person has removed the record, or a late write of a previous process has
+// arrived, one reading is enough. If another agent runs for the same node, each would overwrite the other's record; so
+// the agent waits with a growing backoff, and reports the other agent.
 class ForeignRecords {
  public:
   // `warn` is called with a message about a second agent. Borrows clock and rng.
   ForeignRecords(Clock& clock, Rng& rng, std::string node, std::function<void(std::string)> warn);
 
-  // A foreign record was seen.
+  // Records that a foreign record was seen.
   void note() { seen_ = true; }
-  // If one was seen: waits with backoff. Cancellable.
+  // Waits with backoff if a foreign record was seen since the last call. Cancellable.
   boost::asio::awaitable<void> give_way();
   bool seen() const { return seen_; }
 
@@ -38,7 +38,7 @@ class ForeignRecords {
   std::string node_;
   std::function<void(std::string)> warn_;
   Backoff backoff_;
-  bool seen_ = false;     // since the last give_way()
+  bool seen_ = false;     // a foreign record was seen since the last give_way()
   TimePoint gave_way_{};  // end of the last give_way()
   unsigned in_a_row_ = 0;
 };
@@ -51,9 +51,9 @@ class NodeWriter {
 
   // Takes over record and status from the Node in the view, as it was just read.
   void take_over();
-  // What the Node shows or will show.
+  // Returns the status that the Node shows, or will show after the current write.
   const Status& status() const { return status_; }
-  // Returns true if the Node in the view has a record that is not the agent's: another client wrote or removed it.
+  // Returns true if another client has written or removed the record on the Node in the view.
   bool has_foreign_record() const;
 
   // Makes the Node show the record and this reason and message, and reports them if they are new.
@@ -66,7 +66,7 @@ class NodeWriter {
   // Writes the condition HauloutMaintenance. If that fails, retry_condition() tries again.
   boost::asio::awaitable<void> show_condition();
 
-  // Three children of the agent. They end only by cancellation.
+  // The next three run as children of the agent. They end only by cancellation.
   // Restores what another client has removed from the Node or changed there, with a growing backoff.
   boost::asio::awaitable<void> keep_shown();
   // Retries a failed write of the condition.
@@ -74,16 +74,16 @@ class NodeWriter {
   // Updates the heartbeat of the condition while the node is in maintenance.
   boost::asio::awaitable<void> keep_heartbeat();
 
-  // Reports a problem that holds nothing up.
+  // Reports a problem that does not delay the update.
   void warn(std::string reason, std::string message) const;
   // Creates or removes the ready file.
   void show_ready(bool ready) const;
 
  private:
-  // The record as it is on the Node or will be there. A record that cannot be read stays as it is.
+  // Returns the record as it is on the Node or will be there. A record that cannot be decoded stays as it is.
   std::string encoded() const { return unreadable_.empty() ? encode_record(record_) : unreadable_; }
   TimePoint within(Duration limit) const { return client_.clock().now() + limit; }
-  // Report that the Node cannot be written, and that it can be written again.
+  // These two report that the Node cannot be written, and that it can be written again.
   void tell_unwritten(const Error& error);
   void tell_written();
   Task<> write_condition();
@@ -101,10 +101,10 @@ class NodeWriter {
   Status status_;
   std::string written_;     // the record on the Node
   std::string sent_;        // the record in the last request; its answer may have been lost
-  std::string unreadable_;  // the text of a record that cannot be read; otherwise empty
+  std::string unreadable_;  // the text of a record that cannot be decoded; otherwise empty
   bool unwritten_ = false;  // it was reported that the Node cannot be written
   Notifier condition_news_;
-  std::optional<Error> condition_trouble_;  // why the condition is not as it should be
+  std::optional<Error> condition_trouble_;  // the error of the last write of the condition
 };
 
 }  // namespace haulout::agent

@@ -1,4 +1,4 @@
-// The slot of the agent's node: which one it is, its loss, and its release. Cancellable. Borrows the context.
+// The slot of the agent's node: stores its name, detects its loss and releases it. Cancellable. Borrows the context.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ class OwnSlot {
   const std::string& taken() const { return taken_; }
   void take(std::string slot) { taken_ = std::move(slot); }
 
-  // A child of an activity for which the node holds its slot: wakes the activity when slots change, and interrupts it
-  // when the slot is lost. Ends only by cancellation.
+  // Runs as a child of an activity for which the node holds its slot: wakes the activity when slots change, and
+  // interrupts it when the slot is lost. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   // Releases the slot, with retries until it succeeds or until the Node has to be read again.
   boost::asio::awaitable<void> release();

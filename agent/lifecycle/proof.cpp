@@ -62,7 +62,7 @@ Task<std::optional<Decision>> Proof::prove() {
     auto answer = co_await (this->*question)();
     // One decision that prevents the reboot is enough, even if other questions have no answer.
     if (answer && *answer) co_return answer;
-    // Of several errors, keep the one with the longest Retry-After.
+    // Return the error with the longest Retry-After.
     if (!answer && (!unknown || unknown->retry_after < answer.error().retry_after)) unknown = std::move(answer).error();
   }
   if (unknown) co_return *std::move(unknown);

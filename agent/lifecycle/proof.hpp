@@ -1,6 +1,6 @@
-// The proof that a node is ready for its reboot: the slot is held, the cordon is in force, no gate gives the update up,
-// and no pod that must leave is on the node. Most-recent reads establish it. The agent repeats it right before the
-// reboot. Cancellable. Borrows what it is given.
+// Proves that a node is ready for its reboot: it holds the slot, the cordon is in force, no gate requires that the
+// update is given up, and no pod that must leave is on the node. Uses most-recent reads. The agent repeats the proof
+// right before the reboot. Cancellable. Borrows its arguments.
 #pragma once
 
 #include <map>
@@ -13,18 +13,18 @@
 
 namespace haulout::agent {
 
-// Decides which pods that are on the cordoned node must leave it. Remembers for one attempt what was decided about
-// pods and cannot be seen later.
+// Decides which pods on the cordoned node must leave it. Stores for one attempt the decisions about pods whose grounds
+// cannot be read later.
 class RemainingPods {
  public:
   explicit RemainingPods(const Context& context) : context_(context) {}
 
-  // A slot was taken: an attempt begins.
+  // Begins an attempt, after a slot was taken.
   void begin_attempt() { returned_.clear(); }
   void begin_drain() { left_alone_.clear(); }
-  // The node takes pods again: what came before says nothing about later pods.
+  // Called when the node is schedulable again: earlier observations do not apply to later pods.
   void node_is_schedulable();
-  // Takes over which pods a drain has skipped.
+  // Stores which pods a drain has skipped.
   void learn(const drain::Report& report);
 
   bool must_leave(const k8s::Pod& pod);
@@ -47,9 +47,9 @@ class Proof {
   Proof(const Context& context, GateWatch& gates, RemainingPods& pods)
       : context_(context), gates_(gates), pods_(pods) {}
 
-  // Returns nothing if nothing prevents the reboot, or the decision that prevents it. An error means that at least one
-  // question stays unanswered, and that no other answer prevents the reboot. If the Node was deleted or replaced, it is
-  // an error, too, and Activity::must_reload() is true.
+  // Returns nothing if nothing prevents the reboot; otherwise the decision that prevents it. Fails if at least one
+  // check had no answer and no other check prevents the reboot. Also fails if the Node was deleted or replaced; then
+  // Activity::must_reload() is true.
   Task<std::optional<Decision>> prove();
 
  private:

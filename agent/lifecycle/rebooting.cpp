@@ -10,10 +10,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Nothing reports that a block of the reboot has ended, so the agent asks this often.
+// Interval at which the agent asks whether a blocked reboot is still blocked; no event reports that.
 constexpr Duration block_look = std::chrono::minutes(1);
-// The least pause after a failed proof. Showing the failure changes the agent's own Node, and that change would start
-// the next proof at once.
+// The shortest pause after a failed proof. Without it, showing the failure would change the agent's Node, and that
+// change would start the next proof at once.
 constexpr Duration least_pause = std::chrono::seconds(2);
 // A proof is valid for this time. If writing the record between the proof and the request takes longer, the agent
 // proves everything again.
@@ -21,7 +21,7 @@ constexpr Duration proof_keeps = std::chrono::seconds(5);
 // Time limit for Host::started().
 constexpr Duration witness_limit = std::chrono::seconds(5);
 // If the reboot was already requested when the agent started, the agent waits at least this long for evidence of a boot
-// before it requests another one. The kubelet may start later than the agent.
+// before it requests another one, because the kubelet may start later than the agent.
 constexpr Duration witness_time = std::chrono::minutes(2);
 
 asio::awaitable<BootMarks> boot_marks(const Context& context) {
@@ -29,8 +29,8 @@ asio::awaitable<BootMarks> boot_marks(const Context& context) {
   co_return BootMarks{context.node().boot_id, start ? *std::move(start) : MachineStart()};
 }
 
-// Returns what blocks the reboot for now; empty if nothing does. If the host cannot answer, the agent tries the method
-// nevertheless, and then the next one.
+// Returns what blocks the reboot for now; empty if nothing does. Also empty if the host cannot answer: then the agent
+// tries the method nevertheless, and after it the next one.
 asio::awaitable<std::string> reboot_blocked_by(const Context& context) {
   auto who = co_await context.parts.host.blocked_by(context.within(request_timeout));
   co_return who ? *std::move(who) : std::string();
@@ -64,7 +64,7 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
       continue;
     }
     auto trouble = co_await proof_.prove();
-    // A decision that was made during the proof is newer than the proof.
+    // A decision that was made during the proof takes precedence, because it is newer.
     if (activity.ended()) break;
     if (by_others) {
       if (auto decision = co_await booted_unnoticed()) co_return activity.decide(*std::move(decision));
@@ -169,15 +169,15 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
     co_return Decision{Event::boot_changed};
   }
   if (!restart.empty()) co_return boot_id_unchanged(context_, restart);
-  // If the need has gone meanwhile, a boot has served it, even if no agent noticed that boot. Another reboot would be
-  // useless.
+  // If there is no need any more, a boot has satisfied it, even if the agent did not notice that boot. Another reboot
+  // would be useless.
   const bool still_needed = record.requested || !need_.answered() || need_.pending().need != Need::no;
   if (still_needed && asked_before && !activity.must_reload()) {
-    // The previous process requested a reboot, and the machine may have rebooted unnoticed. That reboot counts for the
+    // The previous process requested a reboot, and the machine may have rebooted unnoticed. Count that reboot for the
     // reboot limit.
     if (auto brake = co_await braked()) co_return *std::move(brake);
-    // The previous process may have been killed before it sent the request. So the agent tries the same method again,
-    // but only once.
+    // The previous process may have been killed before it sent the request. Therefore try the same method again, but
+    // only once.
     if (!activity.must_reload() && !std::exchange(record.asked_again, true)) {
       record.asked = false;
       co_return co_await run();
@@ -191,7 +191,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
 
 asio::awaitable<std::optional<Decision>> Rebooting::braked() {
   const Record& record = context_.record;
-  // The need as it was when the slot was taken, because the back end of this process may not have answered yet.
+  // Use the need as it was when the slot was taken, because the back end may not have answered in this process yet.
   Pending wanted{.need = Need::yes, .reasons = record.reasons, .target = record.to};
   GateQuestion question{context_.node(), record, std::move(wanted), record.requested, GateQuestion::When::with_turn};
   const GateAnswer gates = co_await context_.parts.gates.ask(std::move(question), context_.within(request_timeout));
@@ -217,12 +217,12 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
   Record& record = context_.record;
   Activity& activity = context_.activity;
   Backoff backoff(eager_patience);
-  // The deadline counts from the request. Until then the loop moves it forward, because the API server may be
+  // The deadline counts from the request. Until the request, the loop moves it forward, because the API server may be
   // unavailable for long.
   TimePoint deadline = start_limit();
   while (!activity.must_reload() && context_.now() < deadline) {
-    // While another program shuts the machine down, a request by the first method would be refused. If the machine has
-    // not gone down at the deadline, the agent tries the next method.
+    // While another program shuts the machine down, a request by the first method would be refused. If the machine is
+    // not down at the deadline, the agent tries the next method.
     if (record.method == 0 && shutdowns_.going_down()) {
       co_await context_.writer.show(reason::rebooting,
                                     "the machine is already shutting down, not requested by the agent");
@@ -238,11 +238,11 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
       withdraw_request(record);
       co_return *std::move(trouble);
     }
-    // The proof was about a different Node, or the record is not the agent's own any more.
+    // The proof was about another Node, or another client has written the record.
     if (activity.must_reload()) break;
     deadline = start_limit();
     if (!trouble) {
-      // Without a proof the agent must not go on.
+      // Without a proof the agent must not request the reboot.
       co_await context_.writer.show(reason::api_unavailable,
                                     "the agent cannot prove that the node is ready: " + trouble.error().message());
       co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
@@ -271,7 +271,7 @@ asio::awaitable<std::optional<Decision>> Rebooting::request_of_host(std::string 
   auto asked = co_await context_.parts.host.reboot(record.method, deadline);
   if (asked) co_return std::nullopt;
   problem_ = method + ": " + asked.error().message();
-  // If the answer did not arrive, the machine may already go down. So the agent does not undo the request.
+  // If the answer did not arrive, the machine may already go down, so the request stays in the record.
   if (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset) co_return std::nullopt;
   withdraw_request(record);
   // If the host refused because something blocks the reboot, the agent does not try another method.
@@ -279,8 +279,8 @@ asio::awaitable<std::optional<Decision>> Rebooting::request_of_host(std::string 
   co_return std::nullopt;
 }
 
-// A shutdown normally ends this process, unless the process runs elsewhere. A process that started after the boot may
-// find the same boot id, because in a container the boot id is that of the host. Therefore the loop also compares the
+// A shutdown normally ends this process, unless the process runs on another machine. In a container the boot id is that
+// of the host, so a process that started after a reboot may find the same one. Therefore the loop also compares the
 // boot marks.
 asio::awaitable<std::string> Rebooting::until_down(TimePoint deadline) {
   const std::optional<BootMarks>& before = context_.record.marks;

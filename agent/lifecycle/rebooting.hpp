@@ -1,5 +1,5 @@
-// The states `ready` and `rebooting`: the agent watches that the node stays ready, and requests the reboot. One object
-// for each time in the state. Cancellable. Borrows what it is given.
+// The states `ready` and `rebooting`: the agent checks that the node stays ready, and requests the reboot. One object
+// for each time that the node enters the state. Cancellable. Borrows its arguments.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace haulout::agent {
 
-// The ready file exists while the last proof holds. Watches end the state when it does not hold any more. If another
-// program reboots the machine, the state lasts until the machine has booted.
+// Runs the state `ready`. The ready file exists while the last proof holds; the state ends when it does not hold any
+// more. If another program reboots the machine, the state lasts until the machine has booted.
 class Ready {
  public:
   Ready(const Context& context, RebootNeed& need, GateWatch& gates, OwnSlot& slot, RemainingPods& pods, Proof& proof)
@@ -21,7 +21,7 @@ class Ready {
 
  private:
   boost::asio::awaitable<void> watched(TaskGroup& group);
-  // Returns a decision if another program has rebooted the machine since it was ready, and the boot id has not changed.
+  // Returns a decision if another program has rebooted the machine since it was ready and the boot id has not changed.
   boost::asio::awaitable<std::optional<Decision>> booted_unnoticed();
   boost::asio::awaitable<void> follow_pods();
   // A child that shows a reason and a message. Only one child at a time writes; it ends with the values that were
@@ -46,19 +46,19 @@ class Rebooting {
 
  private:
   boost::asio::awaitable<Decision> by_one_method(std::string method, bool last);
-  // Returns the decision that prevents the request. Otherwise returns nothing: `asked` in the record says whether the
-  // reboot was requested, and `problem_` why a request failed.
+  // Requests the reboot by this method. Returns the decision that prevents the request; otherwise nothing. Then `asked`
+  // in the record says whether the reboot was requested, and `problem_` why a request failed.
   boost::asio::awaitable<std::optional<Decision>> request(std::string method);
-  // Returns nothing if the reboot was requested, or if the host refused it.
+  // Sends the request to the host. Returns nothing if the reboot was requested, or if the host refused it.
   boost::asio::awaitable<std::optional<Decision>> request_of_host(std::string method, TimePoint deadline);
-  // Returns a decision if another request may be one reboot too many.
+  // Returns a decision if the reboot limit forbids another request.
   boost::asio::awaitable<std::optional<Decision>> braked();
-  // Waits until `deadline` for the machine to go down. Returns the evidence that it has gone down and come up although
-  // its boot id has not changed; empty if there is none.
+  // Waits until `deadline` for the machine to go down. Returns the evidence if the machine has rebooted although its
+  // boot id has not changed; otherwise an empty string.
   boost::asio::awaitable<std::string> until_down(TimePoint deadline);
   // Returns the current boot id if it differs from the record's.
   std::optional<std::string> later_boot() const;
-  // Starts the time limit of the current reboot method.
+  // Starts the time limit of the current reboot method, and returns its deadline.
   TimePoint start_limit();
 
   const Context& context_;

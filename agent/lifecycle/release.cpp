@@ -12,6 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
+// Backoff after transient errors and conflicts.
 constexpr BackoffOptions patience{std::chrono::milliseconds(200), 2.0, std::chrono::seconds(10),
                                   BackoffOptions::Jitter::equal};
 constexpr Duration request_timeout = std::chrono::seconds(30);
@@ -76,7 +77,7 @@ class Releasing {
   }
 
   asio::awaitable<void> free_turn(bool had_one) {
-    // The configured kind of slots would find nothing to release, and then nothing would refer to the slot any more.
+    // The configured kind of slots would find nothing to release, and afterwards no record would refer to the slot.
     if (const auto keeper = keeper_of(slot_); !keeper.empty() && keeper != parts_.slots.name()) {
       out_.failures.push_back(fmt::format(
           "slot {} was taken with --slots={} and is not released: run this again with that value instead of --slots={}",

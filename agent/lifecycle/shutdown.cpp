@@ -14,11 +14,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The part of the delay that the agent keeps for writing what became of the pods.
+// The end of the delay, which the agent reserves for writing to the Node what happened to the pods.
 constexpr Duration last_words = std::chrono::milliseconds(500);
 
-// Suppresses the diagnosis KubeletNotReady. A kubelet with shutdownGracePeriod is not Ready while it terminates the
-// pods, and its remedy (to bring the node back) does not apply.
+// Drops the diagnosis KubeletNotReady. A kubelet with shutdownGracePeriod is not Ready while it terminates the pods, so
+// the remedy of the diagnosis does not apply.
 class WhileItShutsDown final : public drain::DrainObserver {
  public:
   explicit WhileItShutsDown(drain::DrainObserver& observer) : observer_(observer) {}
@@ -35,7 +35,7 @@ class WhileItShutsDown final : public drain::DrainObserver {
 Leaving leaving_of(const Record& record) {
   if (record.state == State::draining) return Leaving::draining;
   const Duty cordon = duties_of(record.state).cordon;
-  // The last condition covers a machine that booted again after its node had become schedulable.
+  // The last condition is for a machine that has booted again after its node became schedulable.
   const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
   return in_service ? Leaving::drains : Leaving::has_left;
 }
@@ -128,7 +128,7 @@ asio::awaitable<void> Shutdowns::drain_node() {
     context_.writer.warn(reason::shutdown_undrained,
                          "the machine is shutting down and waits no longer: " + context_.writer.status().message);
   port.let_shutdown_proceed();
-  // The shutdown interrupted the activity, so the agent starts again from the record on the Node.
+  // The shutdown cancelled the activity, so the agent continues from the record on the Node.
   while (going_down()) co_await news_.wait_until(context_.clock, TimePoint::max());
   context_.activity.reload();
 }
@@ -137,7 +137,7 @@ asio::awaitable<void> Shutdowns::drain_until(TaskGroup& group, TimePoint limit) 
   group.spawn(show_and_drain(limit));
   while (drain_ == Drain::under_way && going_down() && context_.now() < limit)
     co_await news_.wait_until(context_.clock, limit);
-  // Nothing has failed then.
+  // If the shutdown was cancelled, the drain has not failed.
   if (!going_down()) drain_ = Drain::called_off;
 }
 
@@ -145,7 +145,7 @@ asio::awaitable<void> Shutdowns::show_and_drain(TimePoint limit) {
   NodeWriter& writer = context_.writer;
   Record& record = context_.record;
   Activity& activity = context_.activity;
-  // The loop runs again if a write from before the shutdown reached the server only after the Node was read.
+  // Repeat if a write from before the shutdown reached the server only after the Node was read.
   bool begun = false;
   do {
     co_await loading_.run();
@@ -172,8 +172,8 @@ asio::awaitable<drain::Report> Shutdowns::drain(TimePoint limit) {
   options.run_id = context_.record.run;
   options.cordoned_by = cordoned_by;
   options.restore_cordon_on_failure = false;  // the process after the boot does that
-  // The machine goes down in any case. So the drain waits for no settle time, and it does not require permission to see
-  // volumes.
+  // The machine goes down in any case. Therefore the drain waits for no settle time, and works without the permission
+  // to read volumes.
   options.settle = Duration::zero();
   for (drain::VolumeWait* wait : {&options.volumes, &options.volume_turns})
     if (*wait == drain::VolumeWait::required) *wait = drain::VolumeWait::if_permitted;
@@ -191,7 +191,7 @@ asio::awaitable<void> Shutdowns::until_known() {
 asio::awaitable<void> Shutdowns::until_called_off() {
   co_await until_known();
   while (!context_.activity.must_reload() && going_down()) {
-    // A reason that is already shown tells more: what a previous process could do for the pods, or what has failed.
+    // A reason that is already shown says more: what a previous process did for the pods, or what has failed.
     if (context_.writer.status().reason.empty())
       co_await context_.writer.show(reason::shutting_down,
                                     "the machine is shutting down, not requested by the agent: the node stays cordoned "

@@ -13,11 +13,11 @@ namespace {
 
 using When = GateQuestion::When;
 
-// A node that waits for a slot asks its gates again after one to two of these intervals, so it notices the end of a
-// window.
+// A node that waits for a slot evaluates its gates again after one to two of these intervals, so that it notices the
+// end of a maintenance window.
 constexpr Duration line_look = std::chrono::minutes(5);
-// The wall clock may be set forward. So the longest wait for a time of day is this interval, and then the agent looks
-// at the clock again.
+// The longest wait for a time of day. The wall clock may be set forward, so the agent reads it again after this
+// interval.
 constexpr Duration clock_look = std::chrono::minutes(10);
 
 std::string backing_off(const Record& record) {
@@ -70,7 +70,7 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
   while (!context.activity.must_reload()) {
     if (!need.wanted() && need.pending().need != Need::unknown) co_return Decision{Event::not_needed};
     TimePoint until = TimePoint::max();
-    // A clock that was ahead may have written this time. So the wait is limited to the longest backoff.
+    // A clock that was ahead may have set `not_before`. Limit the wait to the longest backoff.
     const WallTime latest = context.wall() + std::chrono::duration_cast<WallTime::duration>(times.backoff_cap);
     if (record.not_before) record.not_before = std::min(*record.not_before, latest);
     const GateWatch::Asked asked = gates.asked_now();
@@ -87,7 +87,7 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
       co_await writer.show(reason::backing_off, backing_off(record));
     } else {
       const Result<> known = co_await need.learn_version(context.within(request_timeout));
-      // If another program reboots the machine, the agent needs no permission to do so.
+      // If another program reboots the machine, the agent does not need the permission to reboot.
       const Result<> can =
           host.reboot_methods().empty() ? Result<>() : co_await host.can_reboot(context.within(request_timeout));
       if (known && can) co_return Decision{Event::gates_open};
@@ -102,7 +102,8 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
 
 asio::awaitable<Decision> SlotQueue::run() {
   co_await need_.first_answer();
-  // A new process asks for the version again. A node that cannot report its version must not hold a slot.
+  // Ask for the version, because this process may not have it yet. A node that cannot report its version must not take
+  // a slot.
   const Result<> known = co_await need_.learn_version(context_.within(request_timeout));
   if (!known) co_return Decision{Event::gate_closed};
   Backoff backoff(eager_patience);
@@ -130,13 +131,13 @@ asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWa
   if (!turn) {
     co_await context_.writer.show(reason::slots_unavailable, turn.error().message());
     co_await context_.pause(backoff.next(context_.rng, turn.error().retry_after));
-    // The Node lacks something that only a person can add, for example a label.
+    // The Node lacks something that only a person can add, for example a label, so ask again only rarely.
     if (turn.error().code() == Errc::invalid)
       co_await gates_.wait(std::move(asked), context_.within(context_.rng.between(line_look, 2 * line_look)));
     co_return std::nullopt;
   }
   slot_.take(turn->slot);
-  // Taking the slot took time, so the need and the gates are checked again.
+  // Taking the slot took time, so check the need and the gates again.
   if (!need_.wanted()) co_return Decision{Event::not_needed};
   const GateAnswer again = co_await gates_.ask(When::with_turn);
   co_return Decision{again.open() ? Event::turn_taken : Event::gate_closed};

@@ -1,5 +1,5 @@
-// The states from the need for a reboot to the slot: unknown, idle, pending and waiting. All coroutines are
-// cancellable. If the Node has to be read again they return a decision that does not count.
+// The states before the slot is taken: unknown, idle, pending and waiting. Each coroutine runs one state and returns
+// the decision that ends it. If the Node has to be read again, the decision does not count. Cancellable.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace haulout::agent {
 
-// The state `unknown`: until the back end has answered, or a person requests a reboot.
+// Runs the state `unknown`. It ends when the back end has answered, or when a person requests a reboot.
 boost::asio::awaitable<Decision> wait_for_answer(const Context& context, RebootNeed& need);
-// The state `idle`: until there is a reason to reboot.
+// Runs the state `idle`. It ends when there is a reason to reboot.
 boost::asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need);
-// The state `pending`: until all gates are open, and the backoff after failed attempts is over.
+// Runs the state `pending`. It ends when all gates are open and the backoff after failed attempts is over.
 boost::asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& need, GateWatch& gates);
 
-// The state `waiting`: the agent asks for a slot, and again each time that slots change, while the gates are open. One
-// object for each time in the state. Borrows everything.
+// Runs the state `waiting`: the agent asks for a slot, and again each time that slots change, while the gates are open.
+// One object for each time that the node enters the state. Borrows its arguments.
 class SlotQueue {
  public:
   SlotQueue(const Context& context, RebootNeed& need, GateWatch& gates, OwnSlot& slot)
@@ -25,7 +25,7 @@ class SlotQueue {
   boost::asio::awaitable<Decision> run();
 
  private:
-  // Returns nothing if there is no slot yet; then `ask_again_` says whether to ask again.
+  // Returns nothing if no slot is available yet; then `ask_again_` says whether to ask again at once.
   boost::asio::awaitable<std::optional<Decision>> ask(Backoff& backoff, GateWatch::Asked asked);
   boost::asio::awaitable<void> wait();
   boost::asio::awaitable<void> until_worth_asking(GateWatch::Asked before, TimePoint until);

@@ -1,4 +1,4 @@
-// Finds out who cordoned a node. The agent treats the cordon of a person differently from its own. Pure.
+// Finds out who cordoned a node, because the agent treats the cordon of a person differently from its own. Pure.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace haulout::agent {
 
-// A cordon that no agent set, but kubectl, another tool, or `haulout cordon` and `haulout drain`.
+// A cordon that no agent has set, but kubectl, another tool, `haulout cordon` or `haulout drain`.
 struct PersonsCordon {
   std::string by{};  // the person, from the mark: "jane@laptop"
   // If there is no mark: the field manager that set spec.unschedulable, from managedFields ("kubectl-cordon"); empty if
@@ -22,10 +22,10 @@ enum class CordonedNodes { wait, update };
 
 // Returns nothing if the node is schedulable, or if an agent has cordoned it.
 std::optional<PersonsCordon> persons_cordon(const k8s::Node& node);
-// Returns, for example, "cordoned by jane@laptop" or "cordoned with kubectl-cordon".
+// Returns a clause like "cordoned by jane@laptop" or "cordoned with kubectl-cordon".
 std::string words_of(const PersonsCordon& cordon);
 
-// Why a node is unavailable: "NotReady", "cordoned by jane@laptop" or "cordoned by its agent", for example. Empty if it
+// Returns why a node is unavailable, like "NotReady", "cordoned by jane@laptop" or "cordoned by its agent". Empty if it
 // is Ready and schedulable.
 std::string out_of_service(const k8s::Node& node);
 

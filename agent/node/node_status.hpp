@@ -1,5 +1,5 @@
-// What the agent shows on its Node: labels, message and record. One merge patch, guarded by resourceVersion, writes
-// them all. Pure.
+// What the agent shows on its Node: labels, message and record. All of them are written by one merge patch that is
+// guarded by resourceVersion. Pure.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace haulout::agent {
 inline constexpr std::string_view reason_label = "haulout.dev/reason";
 inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
-// The author in the mark of a cordon that an agent sets.
+// The author that the agent writes into the mark of its cordon.
 inline constexpr const char* cordoned_by = "agent";
 // Written by people: "reboot" requests a reboot even if the back end needs none; "reboot; why" adds the reason.
 inline constexpr std::string_view request_annotation = "haulout.dev/request";
@@ -22,10 +22,10 @@ inline constexpr std::string_view request_annotation = "haulout.dev/request";
 // The state of a node and why it is in that state, as a reason for the label and as a message for people.
 struct Status {
   State state = State::unknown;
-  std::string reason{};   // CamelCase; empty if nothing holds the node up
+  std::string reason{};   // CamelCase; empty if nothing delays the node
   std::string message{};  // one sentence
   WallTime since{};       // when the node entered the state
-  bool judged = false;    // the outcome of the update that this state belongs to was reported before
+  bool judged = false;    // the outcome of this update was already reported
   bool operator==(const Status&) const = default;
 };
 
@@ -47,28 +47,28 @@ bool reboot_requested(const k8s::Node& node);
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
                                         bool request_served);
 
-// `exclude_patch` returns the patch that takes the node out of external load balancers, or puts it back. It returns
-// nothing if there is nothing to do, or if another author has set the label. The patch is guarded by the Node's
-// resourceVersion.
+// `exclude_patch` returns the patch that excludes the node from external load balancers, or that removes the exclusion.
+// It returns nothing if no change is necessary, or if another author has set the label. The patch is guarded by the
+// Node's resourceVersion.
 inline constexpr std::string_view exclude_label = "node.kubernetes.io/exclude-from-external-load-balancers";
 inline constexpr std::string_view exclude_value = "haulout";
 std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude);
 
 inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
-// Returns true from the time at which the agent's own cordon is due until the agent has taken it back, and for a record
-// that cannot be read.
+// Returns true from the time at which the agent is about to cordon the node until it has uncordoned it, and for a
+// record that cannot be decoded.
 bool in_maintenance(const Record& record);
 // `condition_patch` returns a strategic merge patch for nodes/status. The condition is True from cordon to uncordon,
-// with the reason of the label. The patch does not add the condition to a Node that never needed it. The function
-// returns nothing if the condition is correct and its heartbeat is recent. As long as the condition is True, the agent
-// keeps its lastHeartbeatTime from becoming much older than `heartbeat`.
+// with the reason of the label. The patch does not add the condition to a Node that never needed it. Returns nothing if
+// the condition is correct and its heartbeat is recent. While the condition is True, the agent updates its
+// lastHeartbeatTime at least once per `heartbeat`.
 inline constexpr Duration heartbeat = std::chrono::minutes(5);
 std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
 
 // Returns the patch for nodes/status that removes the condition, or nothing if there is none.
 std::optional<std::string> no_condition_patch(const k8s::Node& node);
 // Returns the patch that removes labels, message, record and hook ticket, or nothing if there are none. It removes the
-// pool label only if the record names the same pool. It removes nothing that people write. Guarded by the Node's
+// pool label only if the record names the same pool. It does not remove what people write. Guarded by the Node's
 // resourceVersion.
 std::optional<std::string> no_status_patch(const k8s::Node& node);
 

@@ -13,8 +13,8 @@ namespace haulout::agent {
 
 namespace {
 
-// In characters. The message may include text of other programs, and the server limits all annotations together to 256
-// KiB.
+// Limit for the message, in characters. The message may include text of other programs, and the server limits all
+// annotations together to 256 KiB.
 constexpr std::size_t longest_message = 1024;
 
 using Json = nlohmann::ordered_json;
@@ -39,7 +39,7 @@ std::string_view required(Need need) {
   return "unknown";
 }
 
-// Returns true if the agent may change the Node's pool label: there is none, or it is the pool of the Node's record.
+// Returns true if the agent may change the Node's pool label: there is none, or it has the pool in the Node's record.
 bool pool_label_is_ours(const k8s::Node& node) {
   const auto label = k8s::value_at(node.labels, pool_label);
   if (!label) return true;

@@ -15,12 +15,12 @@ namespace haulout::agent {
 struct OwnNode {
   std::string name;
   std::string uid;
-  // The holder that this node writes into the Lease of its slot.
+  // Returns the holder that this node writes into the Lease of its slot.
   std::string holder() const { return name + "/" + uid; }
   bool operator==(const OwnNode&) const = default;
 };
 
-// The pool to which a node belongs, for questions about the pool as a whole.
+// A pool, and how to find out which nodes belong to it.
 struct OwnPool {
   std::string name;
   std::string node_selector{};  // label selector of the pool's nodes; empty: see membership_of()
@@ -28,35 +28,35 @@ struct OwnPool {
   bool operator==(const OwnPool&) const = default;
 };
 
-// Which nodes belong to a pool that is known by its name and not by a label selector.
+// Membership of nodes in a pool that is known by its name and not by a label selector.
 //
-// The pool of a node is in the record of its agent. Without that, it is in the label haulout.dev/pool, which a person
-// may set on a node without an agent. Without both, it is the pool of the slot that the node holds. So the removal of a
-// label does not move a node to another pool.
+// The pool of a node is the one in the record of its agent. Without a record, it is the one in the label
+// haulout.dev/pool, which a person may set on a node without an agent. Without both, it is the pool of the slot that
+// the node holds. Therefore the removal of a label does not move a node to another pool.
 
 // Label of a Node, and of the Leases that are slots.
 inline constexpr std::string_view pool_label = "haulout.dev/pool";
 inline constexpr std::string_view default_pool = "default";
-// The pool of nodes with the label below, unless the user names another one. Its limit is one node.
+// The pool of nodes with the label below, unless the user names another pool. Its limit is one node.
 inline constexpr std::string_view control_plane_pool = "control-plane";
 inline constexpr std::string_view control_plane_label = "node-role.kubernetes.io/control-plane";
 
 // Returns true if this is the pool of control-plane nodes, chosen by their role and not by the user.
 bool is_control_plane(const OwnPool& pool);
-// Returns the pool of a node for which the configuration names none.
+// Returns the pool of a node for which the configuration names no pool.
 std::string pool_of_role(const std::map<std::string, std::string>& node_labels);
 
-// Returns the pool in the record of the node's agent, otherwise the pool in the label, otherwise nothing.
+// Returns the pool in the record of the node's agent; otherwise the pool in the label; otherwise nothing.
 std::optional<std::string> told_pool(const k8s::Node& node);
 
 enum class Membership {
   member,
-  // The pool of the node is not known: it has no agent yet, or never will. The node may belong to this pool. So it
-  // counts against the limit while it is unavailable, but not as one of the nodes of which a percentage is taken.
+  // The pool of the node is unknown: it has no agent yet, or never will. It may belong to this pool, so it counts
+  // against the limit while it is unavailable, but not as one of the nodes to which a percentage refers.
   unknown,
   stranger,
 };
-// `turns`: the Leases (slots) of all pools.
+// `turns` holds the Leases (slots) of all pools.
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns = {});
 
 }  // namespace haulout::agent

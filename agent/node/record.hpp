@@ -1,5 +1,5 @@
-// The record: what an agent keeps on its Node to go on after a crash, with the marks of a boot and the state of the
-// hooks in it. Pure.
+// The record: what an agent stores on its Node to continue after a crash, including the marks of a boot and the state
+// of the hooks. Pure.
 #pragma once
 
 #include <optional>
@@ -18,9 +18,9 @@
 
 namespace haulout::agent {
 
-// Marks that distinguish one boot of a machine from the next, beside the boot id that the agent reads. In a container,
-// and in the sandbox of a unit in a container, that boot id is the one of the container's host, so a reboot does not
-// change it.
+// Marks that distinguish one boot of a machine from the next, in addition to the boot id that the agent reads. In a
+// container, and in the sandbox of a unit in a container, that boot id is the one of the container's host, so a reboot
+// does not change it.
 struct BootMarks {
   std::string kubelet_boot_id{};  // status.nodeInfo.bootID of the Node; empty if the kubelet has reported none
   MachineStart start{};
@@ -28,23 +28,23 @@ struct BootMarks {
 };
 
 // Compares the marks before and after a possible reboot, when the agent's own boot id has not changed. Returns a clause
-// for people that names the evidence of a restart, or an empty string. If the kubelet now reports the agent's own boot
-// id, it was only late, and that is no evidence.
+// for messages that names the evidence of a restart, or an empty string if there is none. It is no evidence if the
+// kubelet now reports the agent's own boot id, because then the kubelet only reported late.
 std::string restart_shown(const BootMarks& before, const BootMarks& after, const std::string& own_boot_id);
 
 // Returns true if the kubelet is Ready and reports a different boot id from the one that the agent reads. This is
 // normal for a while after a boot.
 bool has_foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id);
-// The message (subject, cause, remedy) for a node on which has_foreign_boot_id() stays true.
+// Returns the message (subject, cause, remedy) for a node on which has_foreign_boot_id() stays true.
 std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id);
-// The message (subject, cause, remedy) for a machine that has rebooted and kept its boot id. `shown` is the evidence
-// that restart_shown() returned.
+// Returns the message (subject, cause, remedy) for a machine that has rebooted and kept its boot id. `shown` is the
+// evidence that restart_shown() returned.
 std::string unchanged_boot_id(const std::string& shown, const std::string& node);
 
-// What an agent needs to know to go on after a crash. It is stored in the Node's annotation haulout.dev/record, as JSON
-// in one line. The agent writes it in the same patch as the labels, and always before the step that it announces.
+// What an agent needs to know to continue after a crash. It is stored in the Node's annotation haulout.dev/record, as
+// JSON in one line. The agent writes it in the same patch as the labels, and always before the step that it announces.
 //
-// A record that cannot be read does not count as `idle`. It decodes to `degraded`, with a message that names the
+// A record that cannot be decoded does not count as `idle`: it becomes `degraded`, with a message that names the
 // remedy.
 
 inline constexpr std::string_view record_annotation = "haulout.dev/record";
@@ -57,8 +57,8 @@ struct PastReboot {
   // Since this reboot the back end has reported that no reboot is needed. A later need is a new one, even if it has the
   // same name, as each kernel update has.
   bool cleared = false;
-  // The reboot was requested, and no boot has been noticed since. It counts nevertheless, because a machine whose boots
-  // stay unnoticed must not be rebooted for ever.
+  // The reboot was requested, and no boot has been noticed since. It counts for the reboot limit, because a machine
+  // whose boots are not noticed must not be rebooted without end.
   bool asked_only = false;
   bool operator==(const PastReboot&) const = default;
 };
@@ -75,10 +75,10 @@ inline constexpr std::size_t remembered_attempts = 5;
 struct Record {
   State state = State::unknown;
   WallTime since{};  // when the node entered this state
-  // The boot id when the node entered this state, or the boot id of a later boot that is no event of this state.
+  // The boot id when the node entered this state, or that of a later boot for which this state has no event.
   std::string boot_id{};
   std::string slot{};  // `Turn::slot` of the slot, until it is released
-  std::string run{};   // run id in the mark of the agent's cordon; empty if there is no cordon to take back
+  std::string run{};   // run id in the mark of the agent's cordon; empty if the agent has no cordon
   // The cordon of this run has been in force. If spec.unschedulable is false now, another client has cleared it.
   bool cordoned = false;
   bool requested = false;  // a person requested this reboot
@@ -88,7 +88,7 @@ struct Record {
   std::size_t method = 0;  // index into Host::reboot_methods()
   // The reboot is about to be requested by this method, or was requested. Written before the request.
   bool asked = false;
-  // The request was repeated once, because the previous process may have been killed before it sent the request.
+  // The request was repeated once, because the previous process may have been killed before it sent it.
   bool asked_again = false;
   std::optional<BootMarks> marks{};      // marks of the machine before the reboot
   std::optional<WallTime> deadline{};    // end of the reboot, the verification or the soak time
@@ -96,7 +96,7 @@ struct Record {
   std::optional<WallTime> not_before{};  // earliest time of the next attempt
   // When the slot was taken; nothing if the current boot belongs to no update.
   std::optional<WallTime> began{};
-  // The outcome of this update was reported; what follows is not reported as another update.
+  // The outcome of this update was reported; later events are not reported as another update.
   bool judged = false;
   std::optional<WallTime> verified_at{};          // when the last successful update was verified
   std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
@@ -105,15 +105,15 @@ struct Record {
   // Reason (CamelCase) of the degradation, or of the failure of the last attempt.
   std::string cause{};
   std::string cause_message{};
-  // The state is degraded, but the node is well: the agent takes its cordon back.
+  // The state is degraded, but the node is healthy: the agent uncordons it.
   bool uncordon = false;
   std::vector<std::string> hooks_passed{};  // names of the hook points that have passed in this attempt
   std::optional<WallTime> hooks_asked{};    // when the agent began to ask the annotation hooks of the current point
   std::set<std::string> leaked{};           // UIDs of VolumeAttachments that no pod was seen to use in this attempt
-  // Controllers (namespace/kind/name) that bring their pods back to the cordoned node. With --pinned leave their pods
+  // Controllers (namespace/kind/name) that create their pods on the cordoned node again. With --pinned leave their pods
   // stay. Otherwise the drain does not evict them any more, and waits for them.
   std::set<std::string> pinned{};
-  // `attempts` and `authority` are only for people.
+  // `attempts` and `authority` are only for people to read.
   std::vector<PastAttempt> attempts{};  // the last attempts, the newest last; at most `remembered_attempts`
   std::string authority{};              // the credential by which the agent acts
   std::string pool{};                   // the pool in the label that the agent writes; empty if it writes none
@@ -126,7 +126,8 @@ Record decode_record(std::string_view json);
 // The record keeps at most this many entries of a kind, so that it stays small.
 inline constexpr std::size_t remembered_updates = 10;
 
-// Appends `latest` to the history, which has the newest entry last. Removes the oldest entries if there are too many.
+// Appends `latest` to the history, whose newest entry is the last one. Removes the oldest entries if there are too
+// many.
 template <class T>
 std::vector<T> remembered(std::vector<T> history, T latest) {
   history.push_back(std::move(latest));
@@ -135,14 +136,14 @@ std::vector<T> remembered(std::vector<T> history, T latest) {
   return history;
 }
 
-// Whether the hooks of this point have passed in the attempt of this record.
+// Returns true if the hooks of this point have passed in the attempt of this record.
 bool has_passed(const Record& record, HookPoint point);
-// The hook point at which a record stands, in the states that have one. For a degraded node, the point at which it
-// failed.
+// Returns the hook point of the record's state, which must be one that has a hook point. For a degraded node, returns
+// the point at which it failed.
 HookPoint hook_point_at(const Record& record);
-// The ticket of the annotation hooks that are being asked; empty if none is.
+// Returns the ticket of the annotation hooks that are being asked; empty if none is being asked.
 std::string asked_ticket(const Record& record);
-// Sets HAULOUT_NODE, HAULOUT_POINT, HAULOUT_STATE, HAULOUT_FROM_VERSION, HAULOUT_TO_VERSION and HAULOUT_REASONS (one
+// Returns HAULOUT_NODE, HAULOUT_POINT, HAULOUT_STATE, HAULOUT_FROM_VERSION, HAULOUT_TO_VERSION and HAULOUT_REASONS (one
 // reason per line).
 HookEnvironment hook_environment(const std::string& node, HookPoint point, const Record& record);
 

@@ -15,7 +15,7 @@ std::int64_t microseconds(WallTime time) {
   return time.time_since_epoch().count();
 }
 
-// Accepts only integers. The JSON library converts between all number types and does not report a loss.
+// Accepts only integers, because the JSON library converts between all number types without reporting a loss.
 std::int64_t whole_number(const Json& json) {
   if (!json.is_number_integer()) throw std::invalid_argument("it has another value where a whole number is expected");
   return json.get<std::int64_t>();

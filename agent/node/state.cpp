@@ -23,8 +23,8 @@ constexpr std::array states{
     StateRow{State::verifying, "verifying", {Duty::yes, Duty::yes}},
     StateRow{State::uncordoning, "uncordoning", {Duty::yes, Duty::no}},
     StateRow{State::soaking, "soaking", {Duty::yes, Duty::no}},
-    // A degraded node keeps its slot, so that the fleet does not go on with other updates. If the machine may be
-    // unwell, it also keeps its cordon. If only the reboot failed, the agent has taken the cordon back.
+    // A degraded node keeps its slot, so that the fleet does not continue with other updates. If the machine may be
+    // unhealthy, it also keeps its cordon. If only the reboot failed, the agent has uncordoned the node.
     StateRow{State::degraded, "degraded", {Duty::keep, Duty::keep}},
 };
 
@@ -59,12 +59,13 @@ constexpr std::array rows{
     Row{State::ready, Event::boot_unknown, State::degraded},
 
     Row{State::rebooting, Event::boot_changed, State::verifying},
-    // In `ready` the agent watches everything that matters, so a wait of hours costs little.
+    // In `ready` the agent watches everything that matters, so it can wait for hours at little cost.
     Row{State::rebooting, Event::reboot_blocked, State::ready},
     Row{State::rebooting, Event::reboot_overdue, State::rebooting},
     Row{State::rebooting, Event::reboot_impossible, State::degraded},
     Row{State::rebooting, Event::boot_unknown, State::degraded},
-    // These four events occur only before the reboot is requested: the agent proves everything once more then.
+    // These four events occur only before the reboot is requested, when the agent proves once more that the node is
+    // ready.
     Row{State::rebooting, Event::emptiness_lost, State::draining},
     Row{State::rebooting, Event::cordon_lost, State::pending},
     Row{State::rebooting, Event::turn_lost, State::pending},
@@ -81,7 +82,7 @@ constexpr std::array rows{
     // The machine has rebooted again, so the node has not run well for the whole soak time.
     Row{State::soaking, Event::boot_changed, State::verifying},
 
-    // After another boot, or when the node turns out to be well, the agent starts the verification again.
+    // After another boot, or when the node turns out to be healthy, the agent starts the verification again.
     Row{State::degraded, Event::boot_changed, State::verifying},
     Row{State::degraded, Event::healed, State::verifying},
     Row{State::degraded, Event::needed, State::pending},

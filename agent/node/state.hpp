@@ -1,8 +1,8 @@
 // The states of a node during an update, their events and their transitions, as one table. Pure.
 //
-// A state says what holds in the cluster and on the machine, not which step the program executes. Its duties say what
-// must be in force while it lasts. An agent that enters a state, also after a restart, establishes its duties first. So
-// a crash between any two instructions costs only time.
+// A state says what is true in the cluster and on the machine, not which step the program executes. Its duties say what
+// must be in force during the state. An agent that enters a state, also after a restart, establishes its duties first.
+// Therefore a crash between any two instructions costs only time.
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@ enum class State {
   ready,        // the node is drained and may be rebooted
   rebooting,    // the reboot is due: about to be requested, or requested
   verifying,    // the machine has booted; the agent checks that the node is Ready and runs the expected version
-  uncordoning,  // the node is well; the agent takes its own cordon back
-  soaking,      // the agent watches the node for a while before it releases the slot
-  degraded,     // the update failed; ends by a person, or when the cause is resolved
+  uncordoning,  // the node is healthy; the agent uncordons it
+  soaking,      // the agent observes the node for a while before it releases the slot
+  degraded,     // the update failed; a person ends the state, or the cause is resolved
 };
 inline constexpr std::array all_states{State::unknown,     State::idle,    State::pending,   State::waiting,
                                        State::draining,    State::ready,   State::rebooting, State::verifying,
@@ -49,7 +49,7 @@ enum class Event {
   emptiness_lost,  // a pod that must leave has appeared
   reboot_due,      // the last proof found nothing against the reboot
   boot_changed,    // the machine has booted since the last transition
-  // For now the reboot is blocked, or the configuration leaves it to another program.
+  // The reboot is blocked for now, or the configuration leaves it to another program.
   reboot_blocked,
   reboot_overdue,  // the machine did not go down before the deadline; the next method follows
   // The agent must not request another reboot: no method is left, or the reboot limit forbids it.
@@ -58,7 +58,7 @@ enum class Event {
   boot_unknown,
   verified,
   not_verified,  // rolled back, past the deadline, or a hook failed
-  uncordoned,    // the agent's cordon is taken back
+  uncordoned,    // the agent has uncordoned the node
   soaked,
   hook_failed,  // a hook failed before the release of the slot
   healed,       // the cause of the degradation is resolved
@@ -70,7 +70,7 @@ enum class Duty { no, yes, keep };
 
 struct Duties {
   Duty turn = Duty::no;
-  Duty cordon = Duty::no;    // `yes`: in force, set by the drain; `no`: the agent takes it back
+  Duty cordon = Duty::no;    // `yes`: in force, set by the drain; `no`: the agent uncordons
   bool shows_ready = false;  // the ready file exists during this state
 };
 Duties duties_of(State state);
@@ -81,7 +81,7 @@ struct Row {
   State to;
 };
 std::span<const Row> transitions();
-// Returns nothing if the event is not possible in that state; that would be a bug.
+// Returns the state after the event. Returns nothing if the event is not possible in that state; that would be a bug.
 std::optional<State> next_state(State from, Event event);
 
 }  // namespace haulout::agent

@@ -1,6 +1,6 @@
-// Port: asks the operating system whether it needs a reboot. One implementation per update tool; fakes live with the
-// tests and the demo. If the back end cannot get an answer, it returns `unknown`, never `no` or `yes`. `unknown` never
-// causes a reboot.
+// Port: finds out whether the operating system needs a reboot. One implementation per update tool; tests and the demo
+// have fakes. If a back end cannot find out, it returns `unknown`, never `no` or `yes`. `unknown` never causes a
+// reboot.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -17,7 +17,7 @@ enum class Need { unknown, no, yes };
 
 struct Pending {
   Need need = Need::unknown;
-  std::vector<std::string> reasons{};  // for people: packages, a kernel, a version
+  std::vector<std::string> reasons{};  // for messages: packages, a kernel, a version
   std::string target{};                // the version that the reboot leads to; empty if the tool has no versions
   std::string problem{};               // why `need` is unknown: subject, cause, remedy
   bool operator==(const Pending&) const = default;
@@ -26,21 +26,22 @@ struct Pending {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // The value of --backend that selects this back end.
+  // Returns the value of --backend that selects this back end.
   virtual std::string name() const = 0;
-  // Asks the operating system. Never fails: an error becomes `unknown`, with the error as `problem`. Cancellable.
+  // Queries the operating system. Never fails: an error becomes `unknown`, with the error as `problem`. Cancellable.
   virtual boost::asio::awaitable<Pending> pending(TimePoint deadline) = 0;
   // Returns the running version, or an empty string if the tool has no versions. Cancellable.
   virtual Task<std::string> booted(TimePoint deadline) = 0;
   // Installs `target` so that the next boot uses it. Returns at once if the system has already done so. Idempotent.
   // Cancellable; after a cancellation the agent calls it again.
   virtual Task<> apply(std::string target, TimePoint deadline) = 0;
-  // Returns when pending() may have a different answer; may also return without a reason. Cancellable.
+  // Returns when pending() may have a different answer; may also return without cause. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 
-// How often a back end asks again if it gets no notification of changes: by default every ten minutes. The interval
-// varies by up to a fifth, so that the nodes of a fleet do not ask at the same time. Pure apart from `clock` and `rng`.
+// Returns the time at which a back end without notifications of changes queries again: after ten minutes by default.
+// The interval varies by up to a fifth, so that the nodes of a fleet do not query at the same time. Pure apart from
+// `clock` and `rng`.
 inline constexpr Duration recheck_interval = std::chrono::minutes(10);
 
 inline TimePoint next_recheck(const Clock& clock, Rng& rng, Duration interval = recheck_interval) {

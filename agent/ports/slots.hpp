@@ -14,12 +14,12 @@ namespace haulout::agent {
 struct Turn {
   bool ours = false;
   std::string slot{};  // the name of the slot, if `ours`
-  std::string why{};   // for people, if not `ours`: the holders of the slots, or the nodes that count against the limit
+  std::string why{};   // for messages, if not `ours`: the holders of the slots, or the nodes that use up the limit
   bool operator==(const Turn&) const = default;
 };
 
-// Returns the value of --slots with which the slot of this name was taken, or an empty string if such a slot leaves
-// nothing that has to be released.
+// Returns the value of --slots with which the slot of this name was taken, or an empty string if such a slot needs no
+// release.
 inline std::string_view keeper_of(std::string_view slot) {
   const std::size_t slash = slot.find('/');
   return slash == std::string_view::npos ? std::string_view() : slot.substr(0, slash);
@@ -28,21 +28,21 @@ inline std::string_view keeper_of(std::string_view slot) {
 class Slots {
  public:
   virtual ~Slots() = default;
-  // The value of --slots that selects this implementation.
+  // Returns the value of --slots that selects this implementation.
   virtual std::string name() const = 0;
   // Passes the slot that the Node's record names (Turn::slot when it was taken), or an empty string if the record names
-  // none. The agent calls it before any request, because some slot servers cannot be asked which slot this node holds.
-  // A slot that was taken since then takes precedence.
+  // none. The agent calls it before any request, because some slot servers cannot report which slot this node holds. A
+  // slot that was taken since then takes precedence.
   virtual void remember(const std::string& /*slot*/) {}
-  // Takes a slot if one is free, and confirms it. Idempotent: a slot that this node holds stays its slot. After an
-  // error the result is unknown, and the caller asks again. Cancellable; the next take() or release() finds a slot that
-  // was taken before the cancellation.
+  // Takes a slot if one is free, and confirms it. Idempotent: a node that holds a slot keeps it. After an error the
+  // result is unknown, and the caller calls again. Cancellable; the next take() or release() finds a slot that was
+  // taken before the cancellation.
   virtual Task<Turn> take(TimePoint deadline) = 0;
   // Returns whether this node holds a slot, by a most-recent read. Cancellable.
   virtual Task<Turn> confirm(TimePoint deadline) = 0;
-  // Gives the slot back. Idempotent. Cancellable.
+  // Releases the slot. Idempotent. Cancellable.
   virtual Task<> release(TimePoint deadline) = 0;
-  // Returns when take() may have a different answer; may also return without a reason. Cancellable.
+  // Returns when take() may have a different answer; may also return without cause. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Exit codes of the program, as pure functions of a result. Documented in docs/cli.md; scripts rely on them.
+// Exit codes of the program, computed from results. Pure. Documented in docs/cli.md; scripts rely on them.
 #pragma once
 
 #include <vector>
@@ -13,14 +13,15 @@ inline constexpr int exit_usage = 2;
 inline constexpr int exit_connection = 3;  // kubeconfig, connection or permission
 
 int exit_code(const drain::Report& report);
-// The largest exit code of several drains.
+// Returns the largest exit code of several drains.
 int exit_code(const std::vector<drain::Report>& reports);
-// For a failed request outside a drain (cordon, resolving a selector).
+// Returns the exit code for a failed request outside a drain (cordon, resolving a selector).
 int exit_code(const Error& error);
-// For an agent whose configuration was accepted. Never returns exit_usage, because a service manager does not restart
-// the agent after it. An error that the agent finds out by a request, such as a missing label, may be resolved later.
+// Returns the exit code of an agent whose configuration was accepted. Never returns exit_usage, because a service
+// manager does not restart the agent after it, and an error that the agent finds by a request, such as a missing label,
+// may be resolved later.
 int exit_code_of_service(const Error& error);
-// As in a shell: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
+// Returns the exit code as a shell does: 129 for SIGHUP, 130 for SIGINT, 143 for SIGTERM.
 int exit_code_of_signal(int signal);
 
 }  // namespace haulout::agent

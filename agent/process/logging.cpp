@@ -22,7 +22,7 @@ namespace {
 namespace logging = boost::log;
 namespace sinks = boost::log::sinks;
 
-// Passes finished lines to the owner of stderr (the console), so that log lines do not break up a live view.
+// Passes finished lines to the console, which owns stderr, so that log lines do not break up a live view.
 class LineBackend final
     : public sinks::basic_formatted_sink_backend<char, sinks::combine_requirements<sinks::concurrent_feeding>::type> {
  public:
@@ -41,8 +41,8 @@ std::string text_line(const std::string& time, Severity severity, std::string_vi
   return line;
 }
 
-// JSON allows DEL and U+0080 to U+009F unescaped, but some terminals interpret them. Escaping is valid everywhere in
-// the text, because these characters occur only inside strings.
+// Escapes DEL and U+0080 to U+009F, which JSON allows unescaped, because some terminals interpret them. They occur only
+// inside strings, so escaping them is always valid.
 std::string without_controls(const std::string& json) {
   std::string result;
   result.reserve(json.size());
@@ -83,7 +83,7 @@ std::string_view to_string(Severity severity) {
   return "";
 }
 
-// Priorities of syslog(3).
+// Returns the prefixes of the priorities of syslog(3).
 std::string_view journal_priority(Severity severity) {
   switch (severity) {
     case Severity::debug: return "<7>";

@@ -1,5 +1,5 @@
 // The log for debugging: text or JSON lines on stderr. It never contains credentials: callers log methods, targets and
-// status codes, not headers or bodies. The log passes each line without a line break to `write`. One instance per
+// status codes, not headers or bodies. The log passes each line, without its line break, to `write`. One instance per
 // program.
 //
 // If the program is a service whose stderr is the journal's stream, each line begins with its priority as in
@@ -22,9 +22,9 @@ enum class LogFormat { text, json };
 enum class Severity { debug, info, notice, warning, error };
 std::string_view to_string(Severity severity);
 
-// The prefix of a line for the journal, for example "<4>".
+// Returns the prefix of a line for the journal, for example "<4>".
 std::string_view journal_priority(Severity severity);
-// Whether the descriptor is the stream that systemd names in $JOURNAL_STREAM ("device:inode").
+// Returns true if the descriptor is the stream that systemd names in $JOURNAL_STREAM ("device:inode").
 bool is_journal(const std::string& journal_stream, int descriptor);
 
 struct LogOptions {

@@ -28,7 +28,8 @@ std::string user_agent(std::string_view command) {
 
 namespace {
 
-// At most PIPE_BUF: a pipe accepts that much without blocking after poll() has reported it writable.
+// Bytes of one write. At most PIPE_BUF: a pipe accepts that many without blocking after poll() has reported it
+// writable.
 constexpr std::size_t chunk = 4096;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What every process of the program has: its version, its output, its signals, and the environment that `main` gives to
-// each command.
+// What every process of the program has: version, output, signals, and the environment that `main` passes to each
+// command.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -16,22 +16,22 @@
 
 namespace haulout::agent {
 
-// The version of this program, for example "1.2.3".
+// Returns the version of this program, for example "1.2.3".
 std::string_view version();
-// The name in the API server's audit log: "haulout/1.2.3 (drain)".
+// Returns the name for the API server's audit log: "haulout/1.2.3 (drain)".
 std::string user_agent(std::string_view command);
 
-// Outputs for text. Writing never blocks the drain and never fails. The program waits for a slow reader only at its
-// end, in flush(). It ignores a reader that has closed its end (closed pipe, closed terminal).
+// An output for text. Writing never blocks the drain and never fails. The program waits for a slow reader only at its
+// end, in flush(). It ignores that a reader has closed its end (closed pipe, closed terminal).
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void write(std::string_view text) = 0;
-  // False once the written text has no reader any more.
+  // Returns false once the written text has no reader any more.
   virtual bool has_reader() { return true; }
 };
 
-// A file descriptor, which it borrows. The process must ignore SIGPIPE.
+// Writes to a file descriptor, which it borrows. The process must ignore SIGPIPE.
 class FdSink final : public Sink {
  public:
   // Largest amount of unwritten text, in bytes; text that exceeds it is dropped.
@@ -41,22 +41,23 @@ class FdSink final : public Sink {
   FdSink(const FdSink&) = delete;
   FdSink& operator=(const FdSink&) = delete;
 
-  // From now on, collects the text of one turn of the event loop and writes it after that turn. Call flush() before the
+  // From now on, collects the text of one iteration of the event loop and writes it afterwards. Call flush() before the
   // loop is destroyed, so that all text is written.
   void gather(boost::asio::any_io_executor executor) { executor_ = std::move(executor); }
   // Calls pump() of `other` before each write to this sink, so that their output keeps its order. Borrows `other`.
   void write_after(FdSink& other) { before_ = &other; }
 
   void write(std::string_view text) override;
-  // Checks without writing anything: poll() reports a pipe whose other end is closed.
+  // Checks for a reader without writing: poll() reports a pipe whose other end is closed.
   bool has_reader() override;
-  // Writes what it can without waiting.
+  // Writes as much as is possible without waiting.
   void pump();
   // Waits until everything is written, or until the reader accepts nothing for `patience_ms`. A negative value sets no
   // limit.
   void flush(int patience_ms);
   bool broken() const { return broken_; }
-  // errno of the failed write, for example for a full disk. 0 if no write failed, or if the reader has closed its end.
+  // Returns the errno of the failed write, for example for a full disk; 0 if no write failed, or if the reader has
+  // closed its end.
   int failure() const { return failure_; }
   std::size_t backlog() const { return pending_.size() - written_; }
 
@@ -91,12 +92,12 @@ class Signals {
   boost::asio::signal_set set_;
 };
 
-// Runs `work` until it ends or a signal arrives, and runs `helpers` beside it. Then cancels and joins all coroutines
-// that are still running. Returns the signal, or std::nullopt if `work` ended by itself.
+// Runs `work` until it ends or a signal arrives, and `helpers` concurrently with it. Then cancels and joins all
+// coroutines that are still running. Returns the signal, or nothing if `work` ended by itself.
 boost::asio::awaitable<std::optional<int>> until_signal(Signals& signals, boost::asio::awaitable<void> work,
                                                         std::vector<boost::asio::awaitable<void>> helpers);
 
-// The program's environment, which each command receives: executor, clock, output, environment variables.
+// The environment of the program, which each command receives: executor, clock, output, environment variables.
 
 // `main` owns this object and everything that it refers to.
 struct Process {

@@ -9,7 +9,8 @@ namespace haulout::agent {
 
 namespace {
 
-// The segments after "/api/v1" or "/apis/GROUP/VERSION". The server's URL can put a prefix before them.
+// The parts of a request's target: whether it is a resource, its API group, and the segments after "/api/v1" or
+// "/apis/GROUP/VERSION". The server's URL may add a prefix before them.
 struct Path {
   bool resource = false;
   std::string group;

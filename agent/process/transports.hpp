@@ -1,5 +1,5 @@
 // What a process does with each request to the API server: WatchedTransport limits and logs it, RequestLedger counts
-// it, ServerWarnings reports the warnings of its answer.
+// it, ServerWarnings reports the warnings in the response.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace haulout::agent {
 
-// Counts the requests that were sent, by Kubernetes verb, for the report. Also remembers the last denied request, so
-// that a message can name the missing RBAC rule.
+// Counts the requests that were sent, by Kubernetes verb, for the report. Also stores the last denied request, so that
+// a message can name the missing RBAC rule.
 
 // The attributes of a request that the API server's authorizer checks.
 struct RequestInfo {
@@ -29,7 +29,7 @@ struct RequestInfo {
   std::string name;
   bool operator==(const RequestInfo&) const = default;
 };
-// Pure. A target outside of /api and /apis has only a verb.
+// Returns the attributes of a request. A target outside of /api and /apis has only a verb. Pure.
 RequestInfo describe_request(std::string_view method, std::string_view target);
 
 class RequestLedger {
@@ -48,14 +48,14 @@ class RequestLedger {
 drain::RequestCounts difference(const drain::RequestCounts& later, const drain::RequestCounts& earlier);
 void add(drain::RequestCounts& total, const drain::RequestCounts& more);
 
-// Reports each different warning of the API server (k8s/warnings.hpp) once. Its memory is bounded: after 200 different
-// texts it forgets them all, and may report one again.
+// Reports each different warning of the API server (k8s/warnings.hpp) once. Uses bounded memory: after 200 different
+// texts it discards them all, and may report one again.
 class ServerWarnings {
  public:
   explicit ServerWarnings(std::function<void(const std::string& text)> tell) : tell_(std::move(tell)) {}
 
   void see(const std::vector<std::string>& texts);
-  // Number of warnings reported so far.
+  // Returns the number of warnings reported so far.
   std::size_t count() const { return count_; }
 
  private:
@@ -74,8 +74,8 @@ class ServerWarnings {
 struct RequestEnd {
   std::string method{};
   std::string target{};
-  int status = 0;  // 0 if there was no answer
-  Errc failure{};  // the error if there was no answer
+  int status = 0;  // 0 if there was no response
+  Errc failure{};  // the error if there was no response
   std::vector<std::string> warnings{};
 };
 
@@ -92,7 +92,8 @@ class WatchedTransport final : public http::Transport {
         server_(std::move(server)) {}
 
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
-  // The time limit and the result apply only to the head of the answer, because a watch is meant to last.
+  // Sends a request. The time limit and the result apply only to the head of the response, because a watch is meant to
+  // last.
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
  private:

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration request_limit = std::chrono::seconds(10);
 // Shorter than one hour after the last write, when kube-apiserver deletes an Event (default of --event-ttl).
 constexpr Duration life = std::chrono::minutes(55);
+// Number of sent Events that are remembered, so that a repeated note increments the count of its Event.
 constexpr std::size_t remembered = 32;
 // A name has at most 253 characters, and a time stamp in hexadecimal needs 16 of them.
 constexpr std::size_t longest_prefix = 230;
@@ -112,8 +113,8 @@ Task<> EventQueue::create(Waiting& event) {
   k8s::NodeEvent out;
   out.name = event.name;
   out.node = options_.node;
-  // As the kubelet does, because `kubectl describe node` searches Events by the Node's name here, as well as by its
-  // UID.
+  // Set to the node's name, as the kubelet does, because `kubectl describe node` searches Events by this name as well
+  // as by the Node's UID.
   out.node_uid = options_.node;
   out.type = event.note.type;
   out.reason = event.note.reason;

@@ -1,5 +1,5 @@
-// Queue of this agent's Events (events.k8s.io/v1, regarding its Node) for the API server. Delivery is best effort, with
-// limits that protect the server. push() never blocks; run() sends the queued Events.
+// Queue of this agent's Events (events.k8s.io/v1, regarding its Node). Delivery is best effort, with limits that
+// protect the API server. push() never blocks; run() sends the queued Events.
 //
 //  - If a note repeats while its Event exists, run() increments the count of that Event (series) and creates no new
 //    one.
@@ -47,7 +47,7 @@ class EventQueue {
              std::function<void(EventResult)> done);
 
   void push(EventNote note);
-  // Runs until cancelled; the queued Events are then lost.
+  // Sends the Events. Runs until cancelled; the queued Events are then lost.
   boost::asio::awaitable<void> run();
   std::size_t size() const { return waiting_.size(); }
 
@@ -57,7 +57,7 @@ class EventQueue {
     WallTime at{};
     TimePoint until{};
     std::int32_t times = 1;
-    std::string name{};  // set once, so that a retry after a lost answer creates no second Event
+    std::string name{};  // set once, so that a retry after a lost response creates no second Event
   };
   struct Written {
     EventNote note;
@@ -81,7 +81,7 @@ class EventQueue {
   Notifier news_;
   std::deque<Waiting> waiting_;
   std::deque<Written> written_;
-  TimePoint paid_until_{};  // when the full `burst` is available again
+  TimePoint paid_until_{};  // time at which the full `burst` is available again
   std::int64_t last_stamp_ = 0;
 };
 

@@ -244,7 +244,7 @@ std::map<Labels, double> labelled(const std::string& label, const std::map<std::
   return values;
 }
 
-// The metrics that each process has, whatever it does.
+// The metrics that every process has.
 struct ProcessMetrics {
   Counter& cpu;
   Gauge& resident;

@@ -1,4 +1,4 @@
-// The Prometheus metrics of an agent, and the resource use of its process that is among them.
+// The Prometheus metrics of an agent, including the resource use of its process.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace haulout::agent {
 
-// Resource use of this process, from /proc, for the process_ metrics that all Prometheus clients have. Reads are short
-// and do not access a disk, because /proc is in the kernel's memory.
+// Resource use of this process, from /proc, for the process_ metrics that all Prometheus clients have. Reading it takes
+// little time and does not access a disk.
 struct ProcessFigures {
   double cpu_seconds = 0;
   double resident_bytes = 0;
@@ -30,16 +30,16 @@ struct KernelUnits {
   double page_bytes = 4096;
 };
 
-// Parses the text of /proc/self/stat and /proc/stat. std::nullopt if their format is not as expected. Leaves open_fds
-// and max_fds 0, because the texts do not contain them. Pure.
+// Parses the text of /proc/self/stat and /proc/stat. Returns nothing if their format is not as expected. Leaves
+// open_fds and max_fds 0, because the texts do not contain them. Pure.
 std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std::string_view stat, KernelUnits units);
 
-// std::nullopt if /proc cannot be read.
+// Returns nothing if /proc cannot be read.
 std::optional<ProcessFigures> read_process_figures();
 
-// The Prometheus metrics of an agent. Names, types and labels are in one table, which also generates docs/metrics.md.
-// The number of series is bounded: no label contains a pod's name, and the only node name is the own one. Nothing here
-// suspends or fails.
+// The Prometheus metrics of an agent. Names, types and labels are in one table, from which docs/metrics.md is
+// generated, too. The number of series is bounded: no label contains a pod's name, and the only node name is that of
+// this node. No function suspends or fails.
 enum class MetricType { gauge, counter, histogram };
 std::string_view to_string(MetricType type);
 
@@ -50,7 +50,7 @@ struct MetricRow {
   std::string_view help;
 };
 std::span<const MetricRow> metric_table();
-// The text of docs/metrics.md.
+// Returns the text of docs/metrics.md.
 std::string metrics_page();
 
 struct MetricsOptions {
@@ -77,13 +77,13 @@ class Metrics {
   void drain_ended(bool drained, Duration took);
   void update_ended(std::string_view result);  // succeeded, failed, given_up
 
-  // `code`: the HTTP status, or the error if there was no answer.
+  // `code` is the HTTP status, or the error if there was no response.
   void count_request(const std::string& verb, const std::string& resource, const std::string& code);
   void count_eviction(std::string_view result);  // accepted, refused, unanswered
   void count_event(std::string_view result);
 
   void show_process(const ProcessFigures& figures);
-  // All metrics in Prometheus' text format, version 0.0.4.
+  // Returns all metrics in Prometheus' text format, version 0.0.4.
   std::string text() const;
 
  private:

@@ -1,4 +1,4 @@
-// The table of reasons: why a node does not go on, or why a pod is not evicted. Each reason has its meaning and what a
+// The table of reasons: why a node does not go on, or why a pod is not evicted. Each row has the meaning and what a
 // person can do. The label haulout.dev/reason, the condition, Events, metrics and the log use these names.
 // docs/reasons.md is generated from the table. Pure.
 #pragma once
@@ -9,11 +9,11 @@
 
 namespace haulout::agent {
 
-// Whether a reason needs the attention of a person.
+// How much a reason needs the attention of a person.
 enum class Concern {
-  progress,  // continues without help
+  progress,  // continues without a person
   waiting,   // waits as configured or requested: a window, a pause, a slot
-  trouble,   // may not end without help: a person should look
+  trouble,   // may not end without a person
 };
 
 // "progress", "waiting" or "trouble".
@@ -28,12 +28,12 @@ struct Reason {
 };
 
 std::span<const Reason> reasons();
-// nullptr if the reason is not in the table.
+// Returns null if the reason is not in the table.
 const Reason* find_reason(std::string_view name);
-// A reason that is not in the table is `trouble`.
+// Returns `trouble` for a reason that is not in the table.
 Concern concern_of(std::string_view reason);
 
-// The text of docs/reasons.md.
+// Returns the text of docs/reasons.md.
 std::string reasons_page();
 
 }  // namespace haulout::agent

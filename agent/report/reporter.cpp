@@ -65,12 +65,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Whether the metrics still show the last drain in this state. In all other states they are reset.
+// Returns true if the metrics still show the last drain in this state. In all other states they are reset.
 bool shows_drain(State state) {
   return state == State::draining || state == State::ready || state == State::rebooting;
 }
 
-// A gateway error (502, 503, 504) is not an answer of the API server behind the gateway.
+// Returns true if the API server itself answered. A gateway error (502, 503, 504) comes from a gateway in front of it.
 bool answered(const RequestEnd& request) {
   return request.status != 0 && request.status != 502 && request.status != 503 && request.status != 504;
 }
@@ -103,7 +103,7 @@ void Reporter::tell(const Status& status) {
     tally_.clear();
     show_tally();
   }
-  // When an agent takes over, the Node already shows the first status, so that needs no Event.
+  // When a new agent process starts, the Node already shows the first status, so no Event is needed.
   if (!before) return;
   count_what_ended(*before, status);
   if (auto event = event_of(*before, status)) events_.push(*std::move(event));
@@ -178,8 +178,8 @@ std::string Reporter::metrics_text() {
 std::vector<Check> Reporter::readiness() const {
   Check api{"api", api_.up(now()) ? "" : "the API server does not answer"};
   Check backend{"backend", pending_ ? "" : "not asked yet"};
-  // A back end may be unable to answer for days. That must not make the pod unready, because an unready pod stops the
-  // rollout of a new agent version, or of a fix, to other nodes.
+  // A back end may be unable to answer for days. That must not make the pod unready, because an unready pod would stop
+  // the rollout of a new agent version, or of a fix, to other nodes.
   if (pending_ && pending_->need == Need::unknown)
     backend.note = pending_->problem.empty() ? "no answer" : pending_->problem;
   return {std::move(api), std::move(backend)};

@@ -1,5 +1,5 @@
-// Reports what the agent does, and keeps what its metrics need: whether the API server is up, the counts of a running
-// drain, and the answers of the agent's ports.
+// Reports what the agent does, and keeps the data of its metrics: whether the API server is available, the counts of a
+// running drain, and the answers of the agent's ports.
 #pragma once
 
 #include <functional>
@@ -23,15 +23,15 @@
 
 namespace haulout::agent {
 
-// Whether the API server is up, judged by the requests that the agent sends anyway. It counts as down before the first
-// request. It also counts as down if `patience` has passed since the first unanswered request and none was answered
-// after that. Pure.
+// Decides whether the API server is available, from the responses to the agent's ordinary requests. It counts as
+// unavailable before the first request, and if `patience` has passed since the first unanswered request and none was
+// answered after that. Pure.
 class ApiHealth {
  public:
-  // Longer than the effect of one broken connection, which is no outage.
+  // Longer than the effect of one broken connection, which does not mean that the server is unavailable.
   static constexpr Duration patience = std::chrono::seconds(30);
 
-  // `answered`: whether the API server answered a request.
+  // `answered` is true if the API server answered a request.
   void see(bool answered, TimePoint now) {
     seen_ = true;
     if (answered) {
@@ -51,7 +51,7 @@ class ApiHealth {
 class DrainTally {
  public:
   void see(const drain::Event& event);
-  // Call it when the drain has ended.
+  // Resets the counts; called when the drain has ended.
   void clear();
 
   const drain::Progress& progress() const { return progress_; }
@@ -98,12 +98,12 @@ class ObservedSlots final : public Slots {
   std::function<void(bool)> tell_;
 };
 
-// Reports what the agent does. Turns each status and the events of a drain into log lines, Events on the Node, metrics
-// and messages for the service manager, all from the same value.
+// Reports what the agent does: makes log lines, Events on the Node, metrics and messages for the service manager, all
+// from the same status or drain event.
 //
-// Its callers are the driver (AgentParts::tell and warn), drains (it is their observer) and the decorators
-// above. Calls never block and never fail. run() writes the Events, until cancelled. Borrows client and
-// rng, and must outlive run() and all callers. What the functions capture must outlive it. One thread.
+// Callers are the agent (AgentParts::tell and warn), drains (it is their observer) and the decorators above. Calls
+// never block and never fail. run() writes the Events until it is cancelled. Borrows client and rng, and must outlive
+// run() and all callers. Whatever the functions capture must outlive it. One thread.
 
 struct LogEntry;
 
@@ -127,7 +127,7 @@ class Reporter final : public drain::DrainObserver {
   Reporter(ReporterParts parts, ReporterOptions options);
 
   void tell(const Status& status);
-  // AgentParts::warn: reports a warning, without changing the current status.
+  // Implements AgentParts::warn: reports a warning, without changing the current status.
   void warn(const Status& status);
   void on_event(const drain::Event& event) override;
   void see_pending(const Pending& pending);
@@ -135,9 +135,9 @@ class Reporter final : public drain::DrainObserver {
   void see_request(const RequestEnd& request);
   void see_authority(const std::string& authority) { metrics_.show_authority(authority); }
 
-  // Sends READY=1 first: the agent is set up, even if the API server does not answer.
+  // Sends READY=1 first, because the agent is set up even if the API server does not answer; then writes the Events.
   boost::asio::awaitable<void> run();
-  // Call it after SIGTERM; sends STOPPING=1.
+  // Sends STOPPING=1; called after SIGTERM.
   void say_goodbye();
 
   std::string metrics_text();

@@ -10,9 +10,9 @@
 namespace haulout::agent {
 namespace {
 
-// Any pod can connect. Idle connections must neither exhaust the agent's descriptors and memory nor keep scrapers and
-// probes out. So the server allows 64 connections with a head of 16 KiB each. If all are in use, a new connection
-// replaces a silent one.
+// Limits of the server. Any pod can connect. Idle connections must not exhaust the agent's descriptors and memory, and
+// must not prevent requests of scrapers and probes. Therefore the server allows 64 connections with a head of 16 KiB
+// each. If all are in use, a new connection replaces a silent one.
 constexpr std::size_t connections = 64;
 constexpr std::size_t head_limit = std::size_t{16} * 1024;
 constexpr std::size_t body_limit = 1024;  // no page uses a request body
@@ -29,7 +29,7 @@ http::Response plain(int status, std::string body) {
   return response;
 }
 
-// The format of the health pages of Kubernetes' own components.
+// Returns the page in the format of the health pages of Kubernetes' own components.
 http::Response readiness_page(const std::vector<Check>& checks) {
   std::string body;
   bool ready = true;
@@ -44,7 +44,7 @@ http::Response readiness_page(const std::vector<Check>& checks) {
 }
 
 boost::asio::awaitable<void> answer(http::Exchange& exchange, const PageSources& sources) {
-  // A client that disconnects before the reply is no error.
+  // Ignore the error of a client that disconnects before the reply.
   static_cast<void>(co_await exchange.reply(status_page(exchange.request(), sources)));
 }
 

@@ -13,7 +13,7 @@ namespace haulout::agent {
 struct Check {
   std::string name{};
   std::string problem{};  // empty if the check passes
-  std::string note{};     // shown beside the result of a passed check; does not affect readiness
+  std::string note{};     // shown next to the result of a passed check; does not affect readiness
 };
 
 // Functions that return the content of the pages; the server calls them for each request.
@@ -22,18 +22,18 @@ struct PageSources {
   std::function<std::vector<Check>()> readiness;
 };
 
-// Returns the answer to a request. Pure, except for the calls of `sources`.
+// Returns the response to a request. Pure, except for the calls of `sources`.
 http::Response status_page(const http::Request& request, const PageSources& sources);
 
 struct ListenAddress {
   std::string host{};  // numeric IP address; empty means all addresses
   std::uint16_t port = 0;
 };
-// Parses "127.0.0.1:9475", "[::1]:9475" or ":9475". Errc::invalid for anything else, also for host names.
+// Parses "127.0.0.1:9475", "[::1]:9475" or ":9475". Fails with Errc::invalid for anything else, also for host names.
 Result<ListenAddress> parse_listen_address(const std::string& text);
 
-// Binds the address; the caller owns the server and runs it with run(). Errors: those of parse_listen_address(), and
-// Errc::unavailable with the address and the cause.
+// Binds the address; the caller owns the server and runs it with run(). Fails as parse_listen_address() does, and with
+// Errc::unavailable, with the address and the cause, if the address cannot be bound.
 Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_executor executor, Clock& clock,
                                                          const std::string& address, PageSources sources);
 

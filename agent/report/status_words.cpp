@@ -37,7 +37,8 @@ bool is_trouble(const Status& status) {
   return !status.reason.empty() && concern_of(status.reason) == Concern::trouble;
 }
 
-// Nothing recreates an evicted pod without a controller, so its owner should learn of it. A finished pod is no loss.
+// Returns true if a pod without a controller was evicted: nothing recreates it, so its owner should be notified. A
+// finished pod is no loss.
 bool is_loss(const drain::Event& event) {
   return event.type == drain::EventType::evicted && event.pod && event.pod->controller.empty() &&
          event.pod->reason != reason::finished;

@@ -1,5 +1,5 @@
-// Texts of a status for each place that shows it: log, Events and service manager. All are made here, from the same
-// value. Pure.
+// Texts of a status for each place that shows it: log, Events and service manager. All texts come from the same value.
+// Pure.
 #pragma once
 
 #include <optional>
@@ -18,25 +18,26 @@ struct LogEntry {
   Log::Fields fields{};
 };
 
-// The message of the status, or the meaning of its state if it has no message.
+// Returns the message of the status, or the meaning of its state if it has no message.
 std::string sentence_of(const Status& status);
-// For Events, which must have a reason: the status's reason, or its state in CamelCase if it has no reason.
+// Returns the reason for an Event, which must have one: the status's reason, or its state in CamelCase if it has no
+// reason.
 std::string reason_of(const Status& status);
-// For example "draining, BlockedByBudget: pod shop/web-0: …".
+// Returns one line like "draining, BlockedByBudget: pod shop/web-0: …".
 std::string line_of(const Status& status);
 
-// std::nullopt if state and reason are unchanged: a new message only reports the progress of a drain, and needs no
-// Event.
+// Returns the Event for a change of the status. Returns nothing if state and reason are unchanged: a new message only
+// reports the progress of a drain.
 std::optional<EventNote> event_of(const Status& before, const Status& now);
-// The log line for each change. `before` is std::nullopt for the first status of a process. If only the message has
-// changed, the severity is debug.
+// Returns the log line for a change of the status. `before` is empty for the first status of a process. If only the
+// message has changed, the severity is debug.
 LogEntry log_entry_of(const std::optional<Status>& before, const Status& now);
 
-// For a problem that does not delay the update.
+// The Event and the log line for a problem that does not delay the update.
 EventNote warning_event_of(const Status& status);
 LogEntry warning_entry_of(const Status& status);
 
-// The Event or log line for an event of a drain; std::nullopt if it needs none.
+// The Event and the log line for an event of a drain; nothing if it needs none.
 std::optional<EventNote> event_of(const drain::Event& event);
 std::optional<LogEntry> log_entry_of(const drain::Event& event);
 

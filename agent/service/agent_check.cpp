@@ -12,7 +12,7 @@ namespace {
 
 using boost::asio::awaitable;
 
-// Limit for each question, so that one unanswered question does not use up the time of the others.
+// Time limit of each request, so that one request without an answer does not use up the time of the others.
 constexpr Duration answer_limit = std::chrono::seconds(10);
 
 std::string words_of(const Pending& pending) {

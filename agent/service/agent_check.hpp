@@ -1,4 +1,5 @@
-// `haulout agent --check`: tries everything that the agent will need, without changing anything. Cancellable.
+// `haulout agent --check`: tries everything that the agent will need, without a change to the cluster or the machine.
+// Cancellable.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -11,14 +12,14 @@ namespace haulout::agent {
 
 class AgentCheck {
  public:
-  // `print` gets one line for each check. Borrows the clock.
+  // Calls `print` with one line for each check. Borrows the clock.
   AgentCheck(Clock& clock, std::function<void(std::string_view line)> print)
       : clock_(clock), print_(std::move(print)) {}
 
-  // The parts of the agent cannot be made: that is the only line.
+  // Prints the only line of a check for which the parts of the agent could not be made.
   void start_failed(const Error& error);
   boost::asio::awaitable<void> run(AgentWhole& whole, const AgentConfig& config);
-  // Whether a check has failed.
+  // Returns true if a check has failed.
   bool failed() const { return failed_; }
 
  private:

@@ -20,6 +20,7 @@ namespace {
 
 using boost::asio::awaitable;
 
+// Time limit of each search at the start: for other programs that reboot the machine, and for cautions.
 constexpr Duration look_around_limit = std::chrono::seconds(30);
 constexpr Duration check_limit = std::chrono::seconds(30);    // until the parts are made
 constexpr Duration release_limit = std::chrono::seconds(25);  // less than the 30 s for which the package's scripts wait
@@ -74,7 +75,7 @@ Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
     auto whole = co_await try_once(clock.now() + attempt.limit());
     if (whole || !k8s::is_transient(whole.error())) co_return whole;
     attempt.failed(whole.error());
-    // The agent itself works, even while the API server cannot be reached. So it reports to systemd that it is ready.
+    // The agent itself works even while the API server cannot be reached, so it reports to systemd that it is ready.
     notify_service_manager("READY=1");
     const std::string problem = "cannot reach the API server yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
@@ -113,7 +114,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(listening.error());
     co_return;
   }
-  // Starts before come_up(), because an attempt to come up may take longer than the watchdog's interval.
+  // Starts before come_up(), because one attempt to make the parts may take longer than the watchdog's interval.
   if (const auto limit = watchdog_limit()) group.spawn(feed_watchdog(in_.process.clock, *limit));
   notify_service_manager("STATUS=asking the API server for the identity of this credential");
   auto begun = co_await begin(group, come_up());
@@ -121,7 +122,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(begun.error());
     co_return;
   }
-  // Sent only now, so that a start that fails, for example for lack of configuration, never counts as ready.
+  // Not sent before, so that a start that fails at once, for example because of a missing option, never counts as
+  // ready.
   notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "managing node " + authority.node.name,

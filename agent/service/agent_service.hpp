@@ -1,5 +1,5 @@
-// What `haulout agent` does once it has its configuration and its credential: serve, check or release. Borrows its
-// inputs. Call only one of the three, and only once. All three are cancellable.
+// Serves, checks or releases: what `haulout agent` does once it has its configuration and its credential. Borrows its
+// inputs. Call only one of the three functions, and only once. All three are cancellable.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -24,7 +24,7 @@ class AgentService {
   // Runs the agent until it is cancelled. Returns earlier only if the agent cannot start; the reason is in the log.
   // Waits while the API server is unavailable.
   boost::asio::awaitable<void> serve();
-  // Tries everything that the agent will need and changes nothing. Prints one line per check to stdout.
+  // Tries everything that the agent will need, and changes nothing. Prints one line per check to stdout.
   boost::asio::awaitable<void> check();
   // Calls agent::release(), see lifecycle/release.hpp. Prints what it did to stdout.
   boost::asio::awaitable<void> release();
@@ -40,7 +40,7 @@ class AgentService {
   boost::asio::awaitable<void> live(TaskGroup& group);
   boost::asio::awaitable<void> check_all(TaskGroup& group);
   boost::asio::awaitable<void> release_all(TaskGroup& group);
-  // Retries while the API server is unavailable. Any other error is final.
+  // Makes the parts of the agent. Retries while the API server is unavailable; returns any other error.
   Task<std::unique_ptr<AgentWhole>> come_up();
   Task<std::unique_ptr<AgentWhole>> try_once(TimePoint deadline);
   // Awaits `coming`, stores the result in `whole_`, and runs the bus if it needs one.

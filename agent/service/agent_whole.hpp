@@ -1,7 +1,7 @@
-// All parts of an agent. They are made from its configuration when its node and its authority are known.
+// All parts of an agent. They are made from its configuration, once its node and its authority are known.
 //
 // Borrows what is in Surroundings and owns all other parts, in an order in which they can be destroyed. The caller runs
-// the reporter, the memory and the agent. If uses_bus() is true, the caller also runs the bus and the shutdown
+// the reporter, the QuietMemory and the agent. If uses_bus() is true, the caller also runs the bus and the shutdown
 // inhibitor.
 #pragma once
 
@@ -33,8 +33,8 @@ struct Surroundings {
 
 class AgentWhole {
  public:
-  // Errors name what is missing and the remedy. If is_transient() is true of an error, the caller may retry.
-  // Cancellable.
+  // Makes all parts. Fails with errors that name what is missing and the remedy. If is_transient() is true for an
+  // error, the caller may retry. Cancellable.
   static Task<std::unique_ptr<AgentWhole>> make(Surroundings around, Authority authority, TimePoint deadline);
 
   const Authority& authority() const { return authority_; }
@@ -47,10 +47,10 @@ class AgentWhole {
   HookPrograms& hooks() { return *hooks_; }
   Reporter& reporter() { return reporter_; }
   QuietMemory& memory() { return memory_; }
-  // Null if the agent uses no bus.
+  // Returns null if the agent uses no bus.
   ShutdownInhibitor* shutdown() { return shutdown_.get(); }
   HostAccess host_access();
-  // Makes a new agent at each call. The agent borrows this object.
+  // Makes a new agent for each call. The agent borrows this object.
   std::unique_ptr<Agent> agent();
 
  private:

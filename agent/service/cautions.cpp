@@ -18,7 +18,8 @@ bool waits_for_ever(const AgentConfig& config) {
   return config.slots == SlotsChoice::lease && !config.drain.timeout;
 }
 
-// In a container without the host's directory the agent would find no hook and pass each point silently.
+// Returns a warning if hooks cannot be seen: in a container that does not mount the host's directory, the agent would
+// find no hook and pass each point silently.
 std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string& hooks_dir) {
   const std::string parent = std::filesystem::path(hooks_dir).parent_path();
   const auto there = root.exists(parent);
@@ -47,8 +48,8 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
                                                k8s::Node node, TimePoint deadline) {
   Cautions cautions;
   std::optional<std::size_t> nodes;
-  // The number of nodes matters only for a limit of 2 or more. A limit of 1 is never a whole pool of several nodes. Nor
-  // is a percentage below 100, because it is rounded down.
+  // The number of nodes matters only for a limit of 2 or more nodes. A limit of 1 never includes all of several nodes,
+  // and neither does a percentage below 100, because it is rounded down.
   const OwnPool pool = own_pool(config, node);
   const auto limit = parse_max_unavailable(config.max_unavailable);
   if (waits_for_ever(config) && limit && limit->unit != MaxUnavailable::Unit::percent && limit->value > 1) {

@@ -1,5 +1,5 @@
-// Settings that are allowed but may not do what the person who made them expects. Reported in the log at the start, and
-// by --check.
+// Warnings about settings that are allowed but may not have the effect that their author expects. They are logged at
+// the start, and printed by --check.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,16 @@
 
 namespace haulout::agent {
 
-// Returns a sentence if all nodes of the pool may be unavailable at once, else nothing. `nodes` is the size of the
-// pool, or empty if it is unknown. Pure.
+// Returns one sentence if all nodes of the pool may be unavailable at once, otherwise nothing. `nodes` is the size of
+// the pool; nothing if it is unknown. Pure.
 std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes);
 
 struct Cautions {
   std::vector<std::string> config{}, hooks{};  // one sentence each
 };
 
-// Checks the size of the pool if it matters, the host's hook directory and the annotations of `node`. If one of them
-// cannot be read, its check finds nothing. Cancellable.
+// Checks the size of the pool if it matters, the host's hook directory and the annotations of `node`. A check that
+// cannot read its data returns no warning. Cancellable.
 boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
                                                k8s::Node node, TimePoint deadline);
 

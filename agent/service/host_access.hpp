@@ -1,4 +1,4 @@
-// What all parts that access the host need. Members are borrowed and must outlive the parts made from them.
+// What every part that accesses the host needs. The members are borrowed and must outlive the parts made from them.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

@@ -40,7 +40,7 @@ std::unique_ptr<Backend> make_command(const AgentConfig& config, const HostAcces
       CommandBackend::Options{.codes = std::move(codes), .interval = config.sentinel_interval});
 }
 
-// Programs that create /run/reboot-required for each new kernel. No other program does.
+// Programs that create /run/reboot-required for each new kernel. No other program does so.
 constexpr const char* kernel_hooks[] = {"/etc/kernel/postinst.d/unattended-upgrades",
                                         "/etc/kernel/postinst.d/update-notifier"};
 
@@ -54,8 +54,8 @@ Result<bool> leaves_sentinels(const HostRoot& root) {
   return false;
 }
 
-// Decides how the agent detects a new kernel. Debian's base system has /boot. It is empty if the machine has no kernel
-// of its own, and missing if the agent cannot see the host's directory.
+// Returns how the agent detects a new kernel. Debian's base system has /boot. The directory is empty if the machine has
+// no kernel of its own, and missing if the agent cannot see the host's directory.
 Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   auto others = leaves_sentinels(root);
   if (!others) return std::move(others).error();

@@ -11,8 +11,8 @@
 
 namespace haulout::agent {
 
-// Uses --backend, --sentinel and --sentinel-command if set, and otherwise detects the back end from the host's files.
-// Errors: see choose_backend().
+// Finds the back end: by --backend, --sentinel and --sentinel-command if set, otherwise from the host's files. Fails as
+// choose_backend() does.
 Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& root);
 
 struct MadeBackend {
@@ -20,8 +20,9 @@ struct MadeBackend {
   std::unique_ptr<Backend> backend;
 };
 
-// Makes the back end without asking it anything; only Backend::pending() shows whether it answers. Errc::unavailable,
-// with the file and the remedy, if the host's files cannot be read. The back end borrows from `host`.
+// Makes the back end without a request to it; only Backend::pending() shows whether it answers. Fails with
+// Errc::unavailable, with the file and the remedy, if the host's files cannot be read. The back end borrows from
+// `host`.
 Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& found, const HostAccess& host);
 
 }  // namespace haulout::agent

@@ -45,7 +45,8 @@ Result<std::unique_ptr<HookPrograms>> make_hooks(const AgentConfig& config, cons
 }
 
 bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoot& root) {
-  // Hooks run as systemd units. If it cannot be determined now whether the host runs systemd, it may be possible later.
+  // Hooks run as systemd units. If it cannot be determined now whether the host runs systemd, use the bus: it may be
+  // possible later.
   const auto units = systemd_booted(root);
   return !units || *units || backend == "flatcar" || backend == "rpm-ostree" ||
          std::any_of(config.reboot_methods.begin(), config.reboot_methods.end(), on_the_bus);

@@ -10,15 +10,16 @@
 
 namespace haulout::agent {
 
-// `config` must have been accepted by read_config(). Makes the Host without asking it anything; only Host::can_reboot()
-// shows whether a reboot is permitted. The Host borrows from `host`.
+// Makes the Host without a request to it; only Host::can_reboot() shows whether a reboot is permitted. Precondition:
+// read_config() has accepted `config`. The Host borrows from `host`.
 std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& host);
 
-// Hooks run as transient units if the host runs systemd, else as child processes of the agent. Errors: see HostRoot.
+// Makes the runner of the hooks: as transient units if the host runs systemd, otherwise as child processes of the
+// agent. Fails as HostRoot does.
 Result<std::unique_ptr<HookPrograms>> make_hooks(const AgentConfig& config, const HostAccess& host);
 
-// Returns whether any part that this configuration and back end (such as "flatcar") need on this host uses D-Bus. Then
-// the bus must be run.
+// Returns true if a part that this configuration and this back end (such as "flatcar") need on this host uses D-Bus.
+// Then the caller must run the bus.
 bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoot& root);
 
 }  // namespace haulout::agent

@@ -24,8 +24,8 @@ Task<std::string> constant(std::string group) {
   co_return group;
 }
 
-// If the group comes from a label, it is read from the Node each time. Errc::invalid if the pool's name cannot be a
-// group.
+// Returns the function that determines the group. If the group comes from a label, the function reads it from the Node
+// each time. Fails with Errc::invalid if the pool's name cannot be a group.
 Result<decltype(FleetLockOptions::group)> group_source(const AgentConfig& config, const SlotsAccess& access) {
   const SlotGrouping grouping = grouping_of(config);
   if (!grouping.pool_label.empty())
@@ -57,7 +57,7 @@ Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& a
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
   if (!config.pool_label.empty()) {
     const auto label = node.labels.find(config.pool_label);
-    // A node without the label gets no slot, whatever the gates say.
+    // A node without the label gets no slot, whether the gates are open or not.
     const std::string value = label == node.labels.end() ? std::string() : label->second;
     return {value, config.pool_label + "=" + value};
   }

@@ -14,9 +14,9 @@
 
 namespace haulout::agent {
 
-// Returns the pool according to the Node's current labels. The pool may change while the agent runs. Pure.
+// Returns the pool by the Node's current labels. The pool may change while the agent runs. Pure.
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node);
-// The pool's name, and how many of its nodes may be unavailable, as text for people. Pure.
+// Returns the pool's name and how many of its nodes may be unavailable, for messages. Pure.
 std::string words_of_pool(const AgentConfig& config, const k8s::Node& node);
 
 struct MadeSlots {
@@ -24,7 +24,7 @@ struct MadeSlots {
   std::unique_ptr<Slots> slots;
 };
 
-// Borrowed; must outlive the slots.
+// All members are borrowed and must outlive the slots.
 struct SlotsAccess {
   boost::asio::any_io_executor executor;
   k8s::Client& client;
@@ -33,8 +33,8 @@ struct SlotsAccess {
   const OwnNode& own;
 };
 
-// Makes the slots without contacting a server. Errc::invalid or Errc::unavailable if the configuration or the host
-// lacks data that a FleetLock server needs. The error names the option and the remedy.
+// Makes the slots without contacting a server. Fails with Errc::invalid or Errc::unavailable if the configuration or
+// the host lacks data that a FleetLock server needs; the error names the option and the remedy.
 Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access);
 
 }  // namespace haulout::agent

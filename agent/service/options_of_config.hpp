@@ -17,7 +17,7 @@ void suit_volumes(drain::Options& options, bool permitted);
 LifecycleTimes times_of(const AgentConfig& config);
 // Sets all options except the node and the ones that depend on its credential. The result borrows `config`.
 AgentOptions agent_options_of(const AgentConfig& config);
-// The files in which kubelets store their kubeconfig: kubeadm, the kubelet's own default, K3s, RKE2.
+// Returns the files in which kubelets store their kubeconfig: kubeadm, the kubelet's own default, K3s, RKE2.
 std::vector<std::string> kubelet_kubeconfigs(const std::string& host_root);
 
 }  // namespace haulout::agent

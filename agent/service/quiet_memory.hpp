@@ -1,6 +1,6 @@
-// Returns the memory of rare work to the system when the agent has become idle.
+// Returns heap that only rare work needs to the system when the agent has become idle.
 //
-// The start, a drain and a reboot need heap that an idle agent never needs again. The allocator keeps freed heap for
+// The start, a drain and a reboot need heap that an idle agent does not need again. The allocator keeps freed heap for
 // the process, so it would stay in memory for weeks. Borrows the clock.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace haulout::agent {
 
-// Returns free heap to the system. Takes less than a millisecond. The pages of the program itself are left to the
-// kernel, which drops them by itself when it needs the memory.
+// Returns free heap to the system. Takes less than a millisecond. Does not release the pages of the program itself,
+// because the kernel drops them when it needs the memory.
 void give_memory_back();
 
 class QuietMemory {
@@ -21,9 +21,10 @@ class QuietMemory {
 
   QuietMemory(boost::asio::any_io_executor executor, Clock& clock, std::function<void()> give_back = give_memory_back);
 
-  // Reports activity.
+  // Reports activity of the agent.
   void stir() { news_.notify(); }
-  // Gives memory back once after each period of activity. Sleeps until the next activity. Runs until it is cancelled.
+  // Returns free heap to the system once after each period of activity, and sleeps until the next activity. Runs until
+  // it is cancelled.
   boost::asio::awaitable<void> run();
 
  private:

@@ -17,7 +17,7 @@ struct PodRival {
   const char* does;
 };
 
-// The labels that the manifests and charts of these programs set.
+// The labels that the manifests and charts of these programs set on their pods.
 constexpr PodRival pod_table[] = {
     {"name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},
     {"app.kubernetes.io/name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},

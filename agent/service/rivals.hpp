@@ -9,10 +9,10 @@
 
 namespace haulout::agent {
 
-// Returns one sentence for each program that runs as a pod on the node, such as kured: its name, what it does, how to
-// stop it. Pure.
+// Returns one sentence for each other program that runs as a pod on the node and reboots it, such as kured: its name,
+// what it does, how to stop it. Pure.
 std::vector<std::string> pod_rivals(const std::vector<k8s::Pod>& pods);
-// The same for files of the host: unattended-upgrades' Automatic-Reboot. Errors: see HostRoot.
+// Returns the same for files of the host: unattended-upgrades' Automatic-Reboot. Fails as HostRoot does.
 Result<std::vector<std::string>> file_rivals(const HostRoot& root);
 
 struct Rivals {

@@ -1,4 +1,4 @@
-// How long one attempt to start the agent may take. Pure.
+// The time limit of one attempt to start the agent. Pure.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace haulout::agent {
 
-// Doubles the limit after each attempt that timed out. Otherwise agents of a fleet that start together might repeat the
-// same requests to a slow API server forever, without ever completing. Other failures do not change the limit.
+// Doubles the limit after each attempt that timed out. Otherwise the agents of a fleet that start together might repeat
+// the same requests to a slow API server without ever completing them. Other failures do not change the limit.
 class StartPatience {
  public:
   static constexpr Duration first = std::chrono::seconds(30);

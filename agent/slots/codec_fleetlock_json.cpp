@@ -27,7 +27,7 @@ std::string encode_fleetlock_request(std::string_view id, std::string_view group
 }
 
 Result<std::optional<FleetLockRefusal>> judge_fleetlock_answer(const http::Response& response, WallTime now) {
-  // A login page has status 200, too; failure_of() detects it.
+  // The login page of a proxy has status 200, too; failure_of() detects it.
   auto failure = k8s::failure_of(response, now);
   if (response.status == ok && !failure) return std::optional<FleetLockRefusal>();
   const Json json = Json::parse(response.body, nullptr, false);

@@ -29,7 +29,7 @@ std::string bytes_of(std::string_view hexadecimal) {
     if (failure != std::errc() || stop != end) return {};
     bytes += static_cast<char>(value);
   }
-  // machine-id(5): an id of zeros is invalid.
+  // An id of zeros is invalid (machine-id(5)).
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; }) ? std::string() : bytes;
 }
 
@@ -70,8 +70,9 @@ constexpr std::string_view steady_state = "/v1/steady-state";
 constexpr std::string_view slot_prefix = "fleetlock/";
 // "423 Locked": servers send it if another machine holds the slot.
 constexpr int locked = 423;
-// Time for the server to execute an earlier request whose response the agent no longer waits for.
+// Time in which the server may still execute an earlier request after the agent has stopped waiting for its response.
 constexpr Duration settling = std::chrono::seconds(5);
+// Limits of the random time after which changed() returns.
 constexpr Duration look_from = std::chrono::seconds(24);
 constexpr Duration look_to = std::chrono::seconds(36);
 constexpr std::size_t answer_limit = std::size_t{64} * 1024;
@@ -100,7 +101,7 @@ Task<std::string> FleetLockSlots::group(TimePoint deadline) {
 }
 
 Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::string group, TimePoint deadline) {
-  // The server may still execute the unanswered request. If it did so after this one, it would undo this one unseen.
+  // The server may still execute the unanswered request. If it did so after this one, it would undo this one unnoticed.
   if (!unanswered_.empty() && unanswered_ != endpoint)
     co_await clock_.sleep_until(std::min(deadline, saturating_add(clock_.now(), settling)));
   http::Request request;
@@ -121,7 +122,7 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::str
 }
 
 Task<FleetLockSlots::Answer> FleetLockSlots::demand(std::string group, TimePoint deadline) {
-  // Set before the response, which may be lost.
+  // Set before the response arrives, because the response may be lost.
   held_ = group;
   co_return co_await post(std::string(pre_reboot), std::move(group), deadline);
 }
@@ -137,10 +138,10 @@ std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
 
 Task<Turn> FleetLockSlots::take(TimePoint deadline) {
   CO_TRY(std::string group, co_await options_.group(deadline));
-  // Releases a slot of another group first: it is useless here, and the nodes of that group need it.
+  // Release a slot of another group first: this node cannot use it, and the nodes of that group need it.
   if (!held_.empty() && held_ != group) CO_CHECK(co_await release(deadline));
   CO_TRY(const Answer refusal, co_await demand(std::move(group), deadline));
-  // Some servers send 500 if all slots are taken. So any refusal means "no slot" here.
+  // Some servers send 500 if all slots are taken, so any refusal means "no slot" here.
   co_return refusal ? Turn{.why = words_of(*refusal)} : granted();
 }
 
@@ -170,7 +171,7 @@ asio::awaitable<void> FleetLockSlots::changed() {
 
 Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::string& node,
                                     const std::map<std::string, std::string>& node_labels) {
-  // Groups are configured at the server. So control-plane nodes get no group of their own by default.
+  // Groups are configured on the server, so control-plane nodes have no group of their own by default.
   const SlotGrouping only_pool{grouping.pool.empty() ? std::string(default_pool) : grouping.pool, grouping.pool_label};
   auto groups = groups_of(only_pool, node, node_labels);
   if (!groups) return std::move(groups).error();

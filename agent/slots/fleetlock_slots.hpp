@@ -1,4 +1,5 @@
-// Slots on a FleetLock server: the messages of the protocol, the id of this machine, and the port's implementation.
+// Slots on a FleetLock server: the messages of the protocol, the id of this machine, and the implementation of the
+// port.
 #pragma once
 
 #include <functional>
@@ -23,45 +24,44 @@ namespace haulout::agent {
 // Returns {"client_params":{"id":…,"group":…}}.
 std::string encode_fleetlock_request(std::string_view id, std::string_view group);
 
-// The reason why the server refuses a request, in the server's words. Control characters are removed, so that it fits
-// on one line.
+// The server's reason for refusing a request. Control characters are removed, so that the texts fit on one line.
 struct FleetLockRefusal {
   int status = 0;     // HTTP status
-  std::string kind;   // "lock_held", …; each server has its own words
-  std::string value;  // a sentence for people
+  std::string kind;   // "lock_held", …; depends on the server
+  std::string value;  // the server's message
 };
 // Returns nothing if the request succeeded: status 200, and the body is not an HTML page. Returns a refusal if the
-// server sent one. Fails with Errc::decode or Errc::status for responses that no FleetLock server gives.
+// server sent one. Fails with Errc::decode or Errc::status for responses that no FleetLock server sends.
 Result<std::optional<FleetLockRefusal>> judge_fleetlock_answer(const http::Response& response, WallTime now);
 
-// The id by which a FleetLock server identifies this machine. Blocks only to read a small file.
+// The id by which a FleetLock server identifies this machine. The functions block only to read a small file.
 
-// Derives an application-specific id, 32 hexadecimal digits, from systemd's machine id (machine-id(5)). The algorithm
-// is that of sd_id128_get_machine_app_specific(3), so that the machine id itself never leaves the machine. The
-// application is Zincati's, because some servers compute the same id to find the Node of a lock. One of them is
-// poseidon/fleetlock: it keeps a lock whose Node it does not find. Errc::invalid if `machine_id` is not a machine id.
-// Pure.
+// Derives an application-specific id, 32 hexadecimal digits, from systemd's machine id (machine-id(5)), with the
+// algorithm of sd_id128_get_machine_app_specific(3), so that the machine id itself is not sent. The application is
+// Zincati's, because some servers compute the same id to find the Node of a lock: poseidon/fleetlock keeps a lock if it
+// does not find its Node. Fails with Errc::invalid if `machine_id` is not a machine id. Pure.
 Result<std::string> fleetlock_id(std::string_view machine_id);
 
-// Reads etc/machine-id of the host and derives the id. Returns the Node's UID if the file is missing or empty.
-// Errc::unavailable if the file cannot be read. Errc::invalid if it does not hold a machine id, for example
-// "uninitialized" during a first boot: another id would be read later.
+// Reads etc/machine-id of the host and derives the id. Returns the Node's UID if the file is missing or empty. Fails
+// with Errc::unavailable if the file cannot be read. Fails with Errc::invalid if it does not contain a machine id, for
+// example "uninitialized" during a first boot: after that boot the file would have another id.
 Result<std::string> fleetlock_id(const HostRoot& root, const OwnNode& node);
 
 // Slots from a FleetLock server: POST /v1/pre-reboot takes a slot, POST /v1/steady-state releases it. The group is the
 // pool. For credentials that may not write Leases. See slots.hpp for the port.
 //
-// Both requests are idempotent, so they can be repeated. The protocol cannot ask who holds a slot. So confirm() sends
-// pre-reboot again, which changes nothing for a holder. A node without a slot would take one by this, so the agent may
-// call confirm() only if it needs a slot.
+// Both requests are idempotent, so they can be repeated. The protocol has no request for the holder of a slot, so
+// confirm() sends pre-reboot again, which changes nothing for a holder. It would give a slot to a node without one, so
+// the agent may call confirm() only if it needs a slot.
 //
-// A slot is confirmed and released in the group in which it was taken, even if the pool of the node has changed since:
-// the server knows the slot only in that group. The record keeps the group for later agents (see remember()).
+// A slot is confirmed and released in the group in which it was taken, even if the pool of the node has changed since,
+// because the server knows the slot only in that group. The record stores the group for later processes (see
+// remember()).
 //
-// The node holds the slot only after a 200. take() returns a refusal that can be decoded as "no slot", with the
-// server's words. confirm() does so, too, except for 5xx, 408 and 429: these are errors, because the node may still
-// hold its slot. A response that no FleetLock server gives is an error as well. Other errors are those of
-// http::Transport and of `group`. Cancellable.
+// The node holds the slot only after a response with status 200. take() returns every refusal that can be decoded as
+// "no slot", with the server's message. confirm() does the same, except for 5xx, 408 and 429: these are errors, because
+// the node may still hold its slot. A response that no FleetLock server sends is an error, too. Other errors are those
+// of http::Transport and of `group`. Cancellable.
 struct FleetLockOptions {
   std::string prefix{};  // path of the base URL, without a final slash
   // Returns the current group of the node, [a-zA-Z0-9.-]+. Called for each slot, because the pool of the node may
@@ -81,14 +81,14 @@ class FleetLockSlots final : public Slots {
   Task<Turn> take(TimePoint deadline) override;
   Task<Turn> confirm(TimePoint deadline) override;
   Task<> release(TimePoint deadline) override;
-  // Returns after 24 to 36 seconds: the server sends no notifications.
+  // Returns after 24 to 36 seconds, because the server sends no notifications.
   boost::asio::awaitable<void> changed() override;
 
  private:
   using Answer = std::optional<FleetLockRefusal>;
   Task<Answer> post(std::string endpoint, std::string group, TimePoint deadline);
   Task<Answer> demand(std::string group, TimePoint deadline);
-  // The group of the slot that the node holds or may hold. If there is none, the current group of the node.
+  // Returns the group of the slot that the node holds or may hold. If there is none, returns the node's current group.
   Task<std::string> group(TimePoint deadline);
   Turn granted() const;
   std::string words_of(const FleetLockRefusal& refusal) const;
@@ -101,13 +101,14 @@ class FleetLockSlots final : public Slots {
   std::string unanswered_;  // endpoint of a request without a response; the server may still execute it
 };
 
-// Returns the group of the node: its pool, which is the value of a label if `pool_label` is set. Errc::invalid if the
-// Node has no such label, or if the protocol does not allow the value as a group.
+// Returns the group of the node: its pool, which is the value of a label if `pool_label` is set. Fails with
+// Errc::invalid if the Node has no such label, or if the protocol does not allow the value as a group.
 Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::string& node,
                                     const std::map<std::string, std::string>& node_labels);
 
 // Creates a client for the server at `url` (http or https, verified against the system's certificates). The caller owns
-// it. `prefix` is the path of the URL, for FleetLockOptions::prefix. Errc::invalid if `url` is not such a URL.
+// it. `prefix` is the path of the URL, for FleetLockOptions::prefix. Fails with Errc::invalid if `url` is not such a
+// URL.
 struct FleetLockServer {
   std::unique_ptr<http::Client> client;
   std::string prefix;

@@ -20,19 +20,21 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Measured: an idle cluster deletes a Lease whose owner does not exist 14 to 40 ms after its creation.
+// Delay before take() reads its Lease again. Measured: an idle cluster deletes a Lease whose owner does not exist 14 to
+// 40 ms after its creation.
 constexpr Duration confirm_after = std::chrono::seconds(1);
 // Time between two lists while deleted Leases still exist.
 constexpr Duration release_again = std::chrono::milliseconds(500);
-// No watch shows a changed limit or more than `most_followed` unavailable nodes: the agent polls for them at
-// `look_interval`. After a change of the holders it polls at `stale_interval`: for so long a message may name a node
-// that has released its slot.
+// Intervals at which the agent polls. No watch shows a changed limit, or more than `most_followed` unavailable nodes:
+// the agent polls for them at `look_interval`. After a change of the holders it polls at `stale_interval`, so for that
+// time a message may name a node that has released its slot.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
-// Longest pause before a refused watch is opened again. The loss of a slot may stay unnoticed for this time.
+// Longest pause before a refused watch is opened again. For this time the agent may not notice that it has lost its
+// slot.
 constexpr Duration longest_blindness = std::chrono::seconds(30);
-// Together, all waiting agents poll at most about twice per `look_interval_each`. The spread is such that about one of
-// them requests a free slot before the others see on the watch that it is taken.
+// Together, all waiting agents poll at most about twice per `look_interval_each`. The spread is chosen so that about
+// one of them requests a free slot before the others see on the watch that it is taken.
 constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
@@ -40,7 +42,7 @@ constexpr Duration most_spread = std::chrono::seconds(30);
 // Each followed node costs one more watch per waiting agent.
 constexpr std::size_t most_followed = 2;
 
-// Turn::slot is this prefix, the namespace, a slash and the name of the pool's Lease.
+// Turn::slot has this prefix, the namespace, a slash and the name of the pool's Lease.
 constexpr std::string_view slot_prefix = "lease/";
 
 std::string selector_of(std::string_view key, const std::string& value) {
@@ -122,7 +124,7 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
     if (is_unlisted(*lease)) still_unlisted.push_back(*std::move(lease));
   }
   unlisted_ = std::move(still_unlisted);
-  // Set only after the last request: a caller that gets an error has seen nothing, so changed() must still return.
+  // Set only after the last request: if list() fails, the caller has seen nothing, so changed() must still return.
   own_seen_ = versions_of(own);
   refused_.clear();
   leases.items.insert(leases.items.end(), unlisted_.begin(), unlisted_.end());
@@ -143,7 +145,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   CO_TRY(const auto nodes, co_await client_.list_nodes(selector, deadline));
   const auto own = std::find_if(nodes.items.begin(), nodes.items.end(),
                                 [this](const k8s::Node& node) { return node.name == node_.name; });
-  // A list without the own Node does not show the agent's fleet.
+  // If the list lacks this Node, it is not the list of the agent's fleet.
   if (own == nodes.items.end())
     co_return Error(Errc::invalid, fmt::format("the API server lists {} of the pool, and {} is not among them",
                                                count_of(nodes.items.size(), "node"), node_.name));
@@ -170,7 +172,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
   CO_TRY(auto views, co_await look(deadline));
   CO_CHECK(co_await give_back_strays(views, deadline));
-  // Writes nothing unless all groups have a free slot, because each change wakes all waiting agents.
+  // Write nothing unless all groups have a free slot, because each change wakes all waiting agents.
   std::vector<k8s::Lease> wanted;
   std::optional<std::string> obstacle;
   for (const GroupView& view : views) {
@@ -186,7 +188,7 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
   if (took) {
     CO_TRY(obstacle, co_await post(std::move(wanted), deadline));
   }
-  // If another agent took a slot at the same moment, or with another limit, both agents see it now.
+  // Look again: if another agent took a slot at the same moment, or uses another limit, both agents see it now.
   if (!obstacle && took) {
     CO_TRY(views, co_await look(deadline));
   }
@@ -290,7 +292,7 @@ Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
 
 TimePoint LeaseSlots::next_look(Duration at_least) {
   const Duration interval = std::max<Duration>(at_least, waiting_ * look_interval_each);
-  // The span begins at `at_least`, so that even if many agents begin to wait at once, one of them looks soon.
+  // The range begins at `at_least`, so that even if many agents begin to wait at once, one of them looks soon.
   return clock_.now() + rng_.between(at_least, 2 * interval);
 }
 
@@ -313,7 +315,7 @@ bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<s
 
 std::optional<OutNode> LeaseSlots::now_out(const FollowedNode& node) const {
   if (!node.view->health().synced) return node.seen;
-  // The server, or a proxy before it, may ignore the selector.
+  // Compare the name, because the server, or a proxy in front of it, may ignore the selector.
   for (const auto& [uid, now] : node.view->objects())
     if (now.name == node.seen.name) return out_of(now, pool_);
   return std::nullopt;
@@ -344,7 +346,7 @@ LeaseSlots::FollowedNode LeaseSlots::follow(OutNode node, Notifier& moved) {
   return {std::move(node), std::move(view)};
 }
 
-// For a holder, only changes of its own Leases matter.
+// Returns when the Leases that this node holds have changed; for a holder no other change matters.
 asio::awaitable<void> LeaseSlots::until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved) {
   while (!view.health().synced || versions_of(all_of(items_of(view), node_)) == own_seen_)
     co_await moved.wait_until(clock_, TimePoint::max());

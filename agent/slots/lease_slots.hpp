@@ -1,5 +1,6 @@
-// Slots as Leases in the agent's namespace. A pool has as many as it may have unavailable nodes. If zones are limited,
-// too, each zone of it has slots of its own. See slot_rules.hpp for the rules, and slots.hpp for the port.
+// Slots as Leases in the agent's namespace. A pool has as many slots as it may have unavailable nodes. If zones are
+// limited, too, each zone of the pool has slots of its own. See slot_rules.hpp for the rules, and slots.hpp for the
+// port.
 //
 // take() creates the Lease of the zone by POST, then that of the pool. Of several nodes that try at the same time, the
 // API server lets only one create a name. take() then lists all Leases again, and reads its own once more after a
@@ -7,15 +8,16 @@
 // sends a DELETE with the UID and resourceVersion that it read, for the zone's Lease last. The agent sends no PUT,
 // since that would create a deleted Lease again, and it does not renew Leases, since a slot does not expire.
 //
-// A slot that becomes free causes the same load on the API server for any number of waiting nodes. Each agent sees on a
-// watch that a slot is free. It sleeps for a random time, which is longer if more nodes wait, and checks the watch
-// again before it sends a request. If one or two nodes are unavailable without a slot, the agent watches them, too. For
-// all other changes that no Lease shows, the agent polls, more rarely if more nodes wait.
+// When a slot becomes free, the load on the API server does not grow with the number of waiting nodes. Each agent sees
+// the free slot on a watch, sleeps for a random time, which is longer if more nodes wait, and checks the watch again
+// before it sends a request. If one or two nodes are unavailable without a slot, the agent watches them, too. The agent
+// polls for all other changes that no Lease shows, more rarely if more nodes wait.
 //
 // Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
 // have changed. A slot in another namespace does not count as held, but release() deletes its Lease there (see
-// remember()). Errors are those of k8s::Client. Errc::invalid if the list of the pool's nodes lacks the own Node, if
-// the Node was replaced, or as for groups_of(). Errc::timeout if a deleted Lease does not disappear.
+// remember()). Fails with the errors of k8s::Client; with Errc::invalid if the list of the pool's nodes does not have
+// this Node, if the Node was replaced, or as groups_of() does; with Errc::timeout if a deleted Lease does not
+// disappear.
 #pragma once
 
 #include <functional>
@@ -53,35 +55,36 @@ class LeaseSlots final : public Slots {
   boost::asio::awaitable<void> changed() override;
 
  private:
-  // Most recent list of all Leases of slots in the namespace, including those of unlisted_.
+  // Returns a most-recent list of all Leases of slots in the namespace, including those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
-  // Lists Nodes and Leases. Returns a view for each group of the own node, in the order in which slots are taken.
+  // Lists Nodes and Leases. Returns a view for each group of this node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);
   // Creates Leases in the given order. Returns nothing if all were created. Otherwise returns why one could not be
   // created; those before it exist then.
   Task<std::optional<std::string>> post(std::vector<k8s::Lease> slots, TimePoint deadline);
-  // Returns why a Lease exists that no list has shown: another node was faster, or the Lease lacks the label by which
-  // it would be listed. In the latter case the Lease counts from now on.
+  // Returns why a Lease exists although no list contains it: another node was faster, or the Lease lacks the label by
+  // which it would be listed. In the latter case the Lease counts from now on.
   Task<std::string> look_at_taken(std::string name, TimePoint deadline);
-  // Deletes Leases that the own node holds but that belong to none of its current groups.
+  // Deletes Leases that this node holds but that belong to none of its current groups.
   Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
   Task<> give_back(k8s::Lease lease, TimePoint deadline);
-  // Deletes all Leases that the own node holds, until `list` returns none of them any more.
+  // Deletes all Leases that this node holds, until `list` returns none of them.
   using Lister = Task<std::vector<k8s::Lease>> (LeaseSlots::*)(TimePoint);
   Task<> give_all_back(Lister list, TimePoint deadline);
   Task<std::vector<k8s::Lease>> list_left_behind(TimePoint deadline);
-  // Returns a random time after at least `at_least`, and at most twice that, or later if many nodes wait.
+  // Returns a random time that is at least `at_least` and at most twice that away, or later if many nodes wait.
   TimePoint next_look(Duration at_least);
-  // Returns the result of a take() without success, and stores the views for changed().
+  // Returns the result of a take() that found no slot, and stores the views for changed().
   Turn refuse(std::vector<GroupView> views, std::string why);
-  // Whether a slot is free now, judged from refused_ with new Leases. Nodes named in `back` are available again.
+  // Returns true if a slot is free, by the views in refused_ with the given Leases. Nodes named in `back` are available
+  // again.
   bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const;
   struct FollowedNode {
     OutNode seen;  // as of the last look()
     std::unique_ptr<k8s::Reflector<k8s::Node>> view;
   };
   FollowedNode follow(OutNode node, Notifier& moved);
-  // The node as its watch shows it. Returns nothing if it is available, deleted, or in another pool.
+  // Returns the node as its watch shows it. Returns nothing if it is available, deleted, or in another pool.
   std::optional<OutNode> now_out(const FollowedNode& node) const;
   boost::asio::awaitable<void> until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved);
   boost::asio::awaitable<void> until_room(const k8s::Reflector<k8s::Lease>& view,
@@ -97,12 +100,12 @@ class LeaseSlots final : public Slots {
     std::string ns, name;
   };
   std::optional<LeftBehind> left_behind_;
-  OwnPool pool_;  // as of the last look(); its name is empty if not known yet
+  OwnPool pool_;  // as of the last look(); its name is empty if it is not known yet
   // Leases that have the name of a slot but no pool label, because a person created them or removed the label. Neither
-  // list nor watch shows them. Still these slots are taken, since a second Lease of that name cannot exist.
+  // the list nor the watch shows them. Still these slots are taken, because a second Lease of that name cannot exist.
   std::vector<k8s::Lease> unlisted_;
   std::int64_t waiting_ = 0;                     // nodes in the state `waiting` at the last look()
-  std::map<std::string, std::string> own_seen_;  // Leases that the own node holds: resourceVersion by UID
+  std::map<std::string, std::string> own_seen_;  // Leases that this node holds: resourceVersion by UID
   // The views with which the last take() found no free slot. Each list() clears them.
   std::vector<GroupView> refused_;
   TimePoint look_at_{};  // when changed() returns even if no slot becomes free

@@ -16,6 +16,7 @@ namespace haulout::agent {
 namespace {
 
 std::string listed(const std::vector<std::string>& names) {
+  // Number of names in a message; the others are counted.
   constexpr std::size_t shown = 5;
   std::string out;
   for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) out += (i > 0 ? ", " : "") + names[i];
@@ -39,7 +40,7 @@ std::vector<const k8s::Lease*> one_of_each_holder(const std::vector<const k8s::L
   return each;
 }
 
-// The number of names that slots may have: the limit, plus the additional Leases of nodes that hold several.
+// Returns the number of names that slots may have: the limit, plus the additional Leases of nodes that hold several.
 std::size_t names_for(const GroupView& view, const std::vector<const k8s::Lease*>& slots) {
   return view.limit + slots.size() - one_of_each_holder(slots).size();
 }
@@ -82,7 +83,7 @@ bool is_plain(char c) {
 }
 
 // Encodes a label value as a part of a DNS subdomain without a dot. A value that has this form already stays as it is.
-// The prefix "x--" marks an encoded value. So a value that contains "--" is always encoded.
+// The prefix "x--" marks an encoded value, so a value that contains "--" is always encoded.
 std::string name_part(std::string_view value) {
   const bool fits = !value.empty() && is_plain(value.front()) && is_plain(value.back()) &&
                     value.find("--") == std::string_view::npos &&

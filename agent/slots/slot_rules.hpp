@@ -13,7 +13,7 @@
 
 namespace haulout::agent {
 
-// The rules for slots: decides from the Leases of a pool, and of a zone of it, which node may hold a slot. Pure.
+// Decides from the Leases of a pool, and of one of its zones, which node may hold a slot. Pure.
 //
 // A slot is stored as a Lease haulout-<pool>-<n>, with n below the limit. Its name makes it unique, and its holder is
 // "<node>/<Node UID>". The Node owns the Lease, so that the garbage collector deletes it with its Node; nothing else
@@ -26,10 +26,10 @@ struct SlotGroup {
   std::string pool;
   std::string zone{};  // empty for the whole pool
 
-  // "blue", "blue.eu-west-1a": the part between "haulout-" and the index in the name of a Lease, which is a DNS
-  // subdomain. Characters that are not allowed there become hexadecimal. Two groups never have the same name.
+  // Returns "blue" or "blue.eu-west-1a": the part between "haulout-" and the index in the name of a Lease, which is a
+  // DNS subdomain. Characters that are not allowed there become hexadecimal. Two groups never have the same name.
   std::string name() const;
-  // Text for people: "pool blue", "pool blue in zone eu-west-1a".
+  // Returns the group for messages: "pool blue", "pool blue in zone eu-west-1a".
   std::string words() const;
   bool operator==(const SlotGroup&) const = default;
 };
@@ -41,32 +41,33 @@ struct SlotGrouping {
   std::string zone_label{};  // if set, the nodes with each value of this label have a limit, too
 };
 // Returns the groups in which the node needs a slot, in the order in which the agent takes them: the zone, then the
-// pool. Errc::invalid if the Node lacks a label, or if the name of a Lease would be too long. The message names the
-// remedy.
+// pool. Fails with Errc::invalid if the Node lacks a label, or if the name of a Lease would be too long. The message
+// names the remedy.
 Result<std::vector<SlotGroup>> groups_of(const SlotGrouping& grouping, const std::string& node,
                                          const std::map<std::string, std::string>& node_labels);
 
 std::string slot_name(const SlotGroup& group, std::size_t index);
-// Returns nothing if the Lease is no slot of this group (pool "a" owns neither "haulout-a-b-0" nor "haulout-a.zone-0").
+// Returns the index of a slot from the name of its Lease. Returns nothing if the Lease is not a slot of this group
+// (pool "a" owns neither "haulout-a-b-0" nor "haulout-a.zone-0").
 std::optional<std::size_t> slot_index(const SlotGroup& group, std::string_view lease_name);
-// Whether the name is that of a slot of a zone, in any pool.
+// Returns true if the name is that of a slot of a zone, in any pool.
 bool is_zone_slot(std::string_view lease_name);
 
 // Builds the Lease that a node creates to take a slot.
 k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,
                       WallTime now);
-// Whether the Lease lacks the pool label, so that no list of slots contains it. Does not check its name; see
+// Returns true if the Lease lacks the pool label, so that no list of slots contains it. Does not check its name; see
 // slot_index().
 bool is_unlisted(const k8s::Lease& lease);
-// Names the holder, for people.
+// Returns the holder's name for messages.
 std::string words_of(const k8s::Lease& lease);
-// Whether this Node object holds the Lease; an older Node of the same name does not count.
+// Returns true if this Node object holds the Lease; an older Node of the same name does not count.
 bool held_by(const k8s::Lease& lease, const OwnNode& node);
 
 // A node that is unavailable: not Ready, or cordoned.
 struct OutNode {
   std::string name;
-  std::string why{};  // text for people: "NotReady", "cordoned by jane"
+  std::string why{};  // for messages: "NotReady", "cordoned by jane"
   bool operator==(const OutNode&) const = default;
 };
 
@@ -74,27 +75,27 @@ struct GroupView {
   SlotGroup group;
   std::vector<k8s::Lease> slots;  // Leases of other groups are ignored
   std::size_t limit = 1;
-  std::size_t members = 0;                        // number of nodes from which a percentage is computed
+  std::size_t members = 0;                        // number of nodes that a percentage refers to
   std::vector<OutNode> out{};                     // unavailable nodes, with and without a slot
   std::map<std::string, std::string> degraded{};  // reason of each degraded node, by its name
   std::string as_of{};  // time of the view, for messages; empty if watches keep the view current
 };
 
-// Returns the unavailable nodes that hold no slot of the group, without the node named `but`. A holder counts by its
-// slot.
+// Returns the unavailable nodes that hold no slot of the group, without the node named `but`. A holder already counts
+// by its slot.
 std::vector<OutNode> out_without_slot(const GroupView& view, std::string_view but);
 
 struct SlotChoice {
   std::optional<std::size_t> take{};  // index of the slot to take
-  std::string why{};                  // if there is no index: which nodes use up the limit, for people
+  std::string why{};                  // if there is no index: which nodes use up the limit, for messages
 };
-// Chooses a slot for a node that holds none. If `node` itself is unavailable, that does not count. A node that holds
-// several slots counts once; as many names above the limit are then available to other nodes.
+// Chooses a slot for a node that holds none. It does not count that `node` itself is unavailable. A node that holds
+// several slots counts once; its additional slots do not reduce the number of slots for other nodes.
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
-// For a node that has just taken a slot. Returns why it must release the slot, or nothing if it may keep it.
+// For a node that has just taken a slot. Returns why it must release the slot; nothing if it may keep it.
 std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node);
 
-// Computes from Nodes and Leases what counts against the limits of one pool. Pure.
+// The functions below compute from Nodes and Leases what counts against the limits of one pool. Pure.
 
 // Returns the pool of a node. `name` is the name of the pool in the result of groups_of().
 OwnPool pool_named(const SlotGrouping& grouping, const std::string& name);
@@ -103,8 +104,8 @@ struct PoolNode {
   const k8s::Node* node;
   bool counts;  // true if it certainly belongs to the pool, false if its pool is unknown
 };
-// Returns the nodes that belong to the pool, and those whose pool is unknown. Borrows `nodes`. `turns` holds the Leases
-// of all pools.
+// Returns the nodes that belong to the pool, and those whose pool is unknown. `turns` holds the Leases of all pools.
+// Borrows `nodes`.
 std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<k8s::Node>& nodes,
                                const std::vector<k8s::Lease>& turns);
 
