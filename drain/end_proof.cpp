@@ -75,7 +75,7 @@ asio::awaitable<void> EndProof::prove_emptiness() {
   const std::size_t volumes = feeds_.volumes.book().count(VolumeOutcome::detached);
   session_.ending().end(
       Outcome::drained,
-      fmt::format("drained: {} gone, {} skipped{}", pods(progress.vanished), progress.skipped,
+      fmt::format("drained: {} deleted, {} skipped{}", pods(progress.vanished), progress.skipped,
                   volumes == 0 ? "" : fmt::format(", {} volume{} detached", volumes, volumes == 1 ? "" : "s")));
 }
 

@@ -145,7 +145,7 @@ void add_left_pods(std::vector<std::string>& lines, const Report& report, bool d
 std::string tally(const Report& report) {
   const std::size_t gone = count(report, PodOutcome::evicted) + count(report, PodOutcome::gone);
   const std::size_t left = static_cast<std::size_t>(std::count_if(report.pods.begin(), report.pods.end(), is_left));
-  return fmt::format("{} of {} gone, {} left, {} skipped", gone, count_of(gone + left, "pod"), left,
+  return fmt::format("{} of {} deleted, {} left, {} skipped", gone, count_of(gone + left, "pod"), left,
                      count(report, PodOutcome::skipped));
 }
 
@@ -183,7 +183,7 @@ Summary drained(const Report& report, const Wording& wording) {
   result.out.push_back(fmt::format("node/{} drained{}", report.node, dry_run_suffix(wording.dry_run)));
   if (wording.dry_run == DryRunMode::none)
     result.errors.push_back(
-        fmt::format("{} gone, {} skipped{}, took {}",
+        fmt::format("{} deleted, {} skipped{}, took {}",
                     count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                     count(report, PodOutcome::skipped), volumes_detached(report),
                     format_duration(report.finished_at - report.started_at)));
@@ -336,7 +336,7 @@ std::optional<std::string> diagnosis_line(const drain::Event& event) {
   if (event.diagnosis == nullptr) return std::nullopt;
   const drain::Diagnosis& diagnosis = *event.diagnosis;
   if (event.type == EventType::diagnosis_withdrawn)
-    return fmt::format("healed: {} {}", diagnosis.code, diagnosis.subject);
+    return fmt::format("resolved: {} {}", diagnosis.code, diagnosis.subject);
   return fmt::format("problem: {} {}: {}", diagnosis.code, diagnosis.subject,
                      without_subject(printable(diagnosis.message), diagnosis.subject));
 }

@@ -59,7 +59,7 @@ std::string last_attempt(const NodeView& node, WallTime now) {
 
 StatusTable::Cells StatusTable::titles() const {
   Cells cells{"NAME", "STATE", "REASON", "REBOOT", "SINCE"};
-  if (style_.wide) cells.insert(cells.end(), {"POOL", "TURN", "VERSIONS", "OS-IMAGE", "LAST-UPDATE", "LAST-ATTEMPT"});
+  if (style_.wide) cells.insert(cells.end(), {"POOL", "SLOT", "VERSIONS", "OS-IMAGE", "LAST-UPDATE", "LAST-ATTEMPT"});
   cells.emplace_back("MESSAGE");
   return cells;
 }

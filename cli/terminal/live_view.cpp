@@ -36,7 +36,7 @@ std::size_t count(const LiveState& state, PodOutcome outcome) {
 
 std::string head_line(const LiveState& state, const Terminal& terminal, std::size_t width, WallTime now) {
   const drain::Progress& progress = state.progress;
-  std::string counts = fmt::format("{}/{} gone", progress.vanished, progress.to_evict);
+  std::string counts = fmt::format("{}/{} deleted", progress.vanished, progress.to_evict);
   if (const auto terminating = count(state, PodOutcome::terminating); terminating != 0)
     counts += fmt::format(", {} terminating", terminating);
   if (const auto waiting = count(state, PodOutcome::waiting); waiting != 0)

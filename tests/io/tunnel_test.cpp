@@ -129,15 +129,15 @@ TEST_F(TunnelTest, WhatAnHttpProxySaysAgainstIt) {
                          Row{"HTTP/1.1 502 Bad Gateway\r\n\r\n", Errc::unreachable, "answered 502"},
                          Row{"HTTP/1.1 503 Service Unavailable\r\n\r\n<html>", Errc::unreachable, "answered 503"},
                          Row{"HTTP/1.1 504 Gateway Timeout\r\n\r\n", Errc::unreachable, "answered 504"},
-                         Row{"HTTP/1.1 200 OK\r\n\r\nmore", Errc::protocol, "like no HTTP proxy"},
-                         Row{"SSH-2.0-OpenSSH_9.2\r\n\r\n", Errc::protocol, "like no HTTP proxy"},
-                         Row{"HTTP/1.1 200", Errc::unreachable, "went away"}}) {
+                         Row{"HTTP/1.1 200 OK\r\n\r\nmore", Errc::protocol, "like the expected HTTP proxy"},
+                         Row{"SSH-2.0-OpenSSH_9.2\r\n\r\n", Errc::protocol, "like the expected HTTP proxy"},
+                         Row{"HTTP/1.1 200", Errc::unreachable, "closed the connection"}}) {
     ScriptedPeer peer(context, {once(row.answer)});
     expect_refused(peer, by_http, row.code, HasSubstr(row.words));
     context.restart();
   }
   ScriptedPeer endless(context, {once(std::string(20000, 'x'))});
-  expect_refused(endless, by_http, Errc::protocol, HasSubstr("like no HTTP proxy"));
+  expect_refused(endless, by_http, Errc::protocol, HasSubstr("like the expected HTTP proxy"));
   context.restart();
   ScriptedPeer strict(context, {once("HTTP/1.1 407 No\r\n\r\n")});
   expect_refused(strict, by_http_with_password, Errc::unavailable, HasSubstr("does not accept"));
@@ -258,11 +258,11 @@ TEST_F(TunnelTest, WhatSocksSaysAgainstIt) {
   for (const Row& row :
        {Row{"\x05\xff"s, "", Errc::unavailable, "requires another kind of credentials"},
         Row{"\x05\x02"s, "", Errc::unavailable, "requires another kind of credentials"},
-        Row{"HT"s, "", Errc::protocol, "no SOCKS5"}, Row{"\x05"s, "", Errc::unreachable, "went away"},
+        Row{"HT"s, "", Errc::protocol, "expected SOCKS5"}, Row{"\x05"s, "", Errc::unreachable, "closed the connection"},
         Row{"\x05\x00"s, "\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unavailable, "rules"},
         Row{"\x05\x00"s, "\x05\x04\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unreachable, "host unreachable"},
         Row{"\x05\x00"s, "\x05\x07\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unavailable, "code 7"},
-        Row{"\x05\x00"s, "\x05\x00\x00\x01"s, Errc::unreachable, "went away"}}) {
+        Row{"\x05\x00"s, "\x05\x00\x00\x01"s, Errc::unreachable, "closed the connection"}}) {
     ScriptedPeer peer = refusing(row.method, row.reply);
     expect_refused(peer, by_socks, row.code, HasSubstr(row.words));
     context.restart();

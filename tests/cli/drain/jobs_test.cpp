@@ -19,7 +19,7 @@ TEST_F(JobsTest, DrainsAndSaysSoAsKubectlDoes) {
                                HasSubstr("pod/web-0 evicted\n"), HasSubstr("node/n1 drained\n")));
   EXPECT_EQ(text.text, "node/n1 cordoned\nevicting pod shop/web-0\npod/web-0 evicted\nnode/n1 drained\n")
       << "stdout has kubectl's lines and no other";
-  EXPECT_THAT(errors.text, HasSubstr("1 pod gone, 0 skipped"));
+  EXPECT_THAT(errors.text, HasSubstr("1 pod deleted, 0 skipped"));
   EXPECT_TRUE(cordoned("n1"));
 }
 

@@ -61,7 +61,7 @@ TEST(WordingTest, OneLinePerEvent) {
       {event(EventType::diagnosis_raised, 0, nullptr, &zero),
        "problem: BudgetNeverAllows PodDisruptionBudget shop/web: it never allows one"},
       {event(EventType::diagnosis_withdrawn, 0, nullptr, &zero),
-       "healed: BudgetNeverAllows PodDisruptionBudget shop/web"},
+       "resolved: BudgetNeverAllows PodDisruptionBudget shop/web"},
       {event(EventType::throttled, 0, nullptr, nullptr, "the server answered 429 Too Many Requests"),
        "evictions wait: the server answered 429 Too Many Requests"},
       {event(EventType::disconnected, 0, nullptr, nullptr, "reset"), "waiting for the API server: reset"},
@@ -115,7 +115,7 @@ TEST(WordingTest, SummaryWithVolumes) {
   done.diagnoses = {{"VolumeAttachmentLeaked", "VolumeAttachment csi-1", "nobody uses it", samples::at(0)}};
   const Summary good = summary(done, {});
   EXPECT_THAT(good.out, ElementsAre("node/n1 drained"));
-  EXPECT_THAT(good.errors, ElementsAre("1 pod gone, 0 skipped, 1 volume detached, took 1m05s",
+  EXPECT_THAT(good.errors, ElementsAre("1 pod deleted, 0 skipped, 1 volume detached, took 1m05s",
                                        "Warning: VolumeAttachmentLeaked VolumeAttachment csi-1: nobody uses it"));
   drain::Report stuck = report(Outcome::blocked, {pod("a", PodOutcome::evicted)});
   stuck.volumes = {samples::volume("pv-1", drain::VolumeOutcome::detaching)};
@@ -174,7 +174,7 @@ TEST(WordingTest, SummaryOfADrainedNode) {
                                                          pod("c", PodOutcome::skipped)}),
                                {});
   EXPECT_THAT(text.out, ElementsAre("node/n1 drained"));
-  EXPECT_THAT(text.errors, ElementsAre("2 pods gone, 1 skipped, took 1m05s")) << "kubectl has no such line";
+  EXPECT_THAT(text.errors, ElementsAre("2 pods deleted, 1 skipped, took 1m05s")) << "kubectl has no such line";
 }
 
 TEST(WordingTest, SummaryOfADryRun) {
@@ -216,7 +216,7 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
   blocked.diagnoses.push_back({"BudgetNeverAllows", "PodDisruptionBudget shop/web", "raise it", samples::at(9)});
   blocked.cordon.after = true;
   EXPECT_THAT(summary(blocked, {}).errors,
-              ElementsAre("error: node/n1 was not drained within 1m05s", "  1 of 3 pods gone, 2 left, 0 skipped",
+              ElementsAre("error: node/n1 was not drained within 1m05s", "  1 of 3 pods deleted, 2 left, 0 skipped",
                           "  pod shop/db-1 terminating: was evicted 1m00s ago and has not been deleted; 'kubectl -n "
                           "shop describe pod db-1' may show why",
                           "  pod shop/web-0 (StatefulSet/web) waiting: needs 3 healthy, has 3 [BlockedByBudget]",
@@ -255,7 +255,7 @@ TEST(WordingTest, InterruptedDrainSaysWhatIsLeft) {
       summary(report(Outcome::cancelled, {pod("a", PodOutcome::evicted), pod("b", PodOutcome::planned)}), {});
   ASSERT_EQ(text.errors.size(), 3u);
   EXPECT_THAT(text.errors[0], HasSubstr("interrupted"));
-  EXPECT_THAT(text.errors[1], HasSubstr("1 of 2 pods gone, 1 left"));
+  EXPECT_THAT(text.errors[1], HasSubstr("1 of 2 pods deleted, 1 left"));
   EXPECT_EQ(text.errors[2], "  1 pod not tried yet: shop/b");
 }
 

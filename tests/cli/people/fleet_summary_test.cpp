@@ -290,7 +290,7 @@ TEST(StatusTableTest, WideSaysWhereAndWhat) {
   const auto lines = status_text(fleet({node}, {.turns = {turn_of(node, "web")}}), {.wide = true}, now);
   EXPECT_THAT(
       lines[0],
-      HasSubstr("POOL   TURN            VERSIONS   OS-IMAGE              LAST-UPDATE   LAST-ATTEMPT        MESSAGE"));
+      HasSubstr("POOL   SLOT            VERSIONS   OS-IMAGE              LAST-UPDATE   LAST-ATTEMPT        MESSAGE"));
   EXPECT_THAT(lines[1],
               HasSubstr("web    haulout-web-0   1.0->1.1   Debian GNU/Linux 12   3d            DrainBlocked (9h)"));
 }
