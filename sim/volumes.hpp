@@ -19,7 +19,7 @@
 
 namespace haulout::sim {
 
-// Returns the pod's PersistentVolumes that must be attached to its node and are not.
+// Returns the pod's PersistentVolumes that must be attached to its node and are not attached.
 std::vector<Object> not_attached(const Store& store, const Json& pod);
 
 class Volumes {
@@ -39,13 +39,13 @@ class Volumes {
   void look(const Place& place, TimePoint unused_since);
   void attach(const Place& place, const Json& volume);
   void attach_later(const Key& attachment, const Place& place, const Json& volume);
-  // tell_in_use() and tell_attached() update Node.status: the volumes that the kubelet uses, and those that the
-  // controller has attached.
+  // tell_in_use() and tell_attached() update the lists in Node.status: the volumes that the kubelet uses, and those
+  // that the controller has attached.
   void tell_in_use(const Place& place, const Json& volume, bool in_use);
   void tell_attached(const Place& place, const Json& volume, bool attached);
   void ask_to_detach(const Key& attachment);
-  // detach() is the part of the CSI driver. It begins when the VolumeAttachment is terminating, no matter which client
-  // deleted it.
+  // Simulates the CSI driver, which begins to detach the volume when the VolumeAttachment is terminating, whichever
+  // client deleted it.
   void detach(const Key& key, const Json& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
   bool used(const Place& place) const;
