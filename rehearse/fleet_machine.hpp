@@ -28,7 +28,7 @@ class FleetMachine final : public agent::Host, public agent::Backend {
     Rng& rng;
     const FleetInput& input;
     drain::DrainObserver& drains;
-    // called when the node has been drained, has booted, has finished its update or is degraded
+    // Called when the node has been drained, has booted, has finished its update or is degraded.
     std::function<void()> moved;
     std::function<void()> going_down;  // called before the drained node reboots
   };

@@ -43,7 +43,7 @@ struct FleetNode {
   agent::State state = agent::State::unknown;  // state of the node at the end of the simulation
   std::string reason{}, message{};             // why the node does not go on at the end, as its agent shows it
   std::vector<FleetPhase> phases{};
-  // pods for which its drain waits at the end, each with the reason: "shop/web-0: …"
+  // Pods for which its drain waits at the end, each with the reason: "shop/web-0: …"
   std::vector<std::string> holds_up{};
 };
 
@@ -66,19 +66,21 @@ struct FleetRehearsal {
   std::vector<NoRoom> no_room;
   // Pods whose placement depends on something that is not simulated, see Rehearsal::not_weighed.
   std::vector<std::string> not_weighed;
-  // a phrase for each assumption about what no snapshot contains or what is not simulated
+  // A phrase for each assumption about what no snapshot contains or what is not simulated.
   std::vector<std::string> assumed;
   Timeline timeline;
 };
 
 // The functions below compute figures from the phases of nodes. `end` is the end of the simulation.
-bool is_out(agent::State state);  // true if a node in this state is unavailable because of its update
-// time at which the first drain of the node began; nullopt if none did
+// Returns true if a node in this state is unavailable because of its update.
+bool is_out(agent::State state);
+// Returns the time at which the first drain of the node began; nullopt if none did.
 std::optional<WallTime> turn_of(const FleetNode& node);
-// total time in which the node was draining, over all attempts
+// Returns the total time in which the node was draining, over all attempts.
 Duration drained_in(const FleetNode& node, WallTime end);
-// total time in the states of is_out(), over all attempts
+// Returns the total time in states for which is_out() is true, over all attempts.
 Duration out_of_service(const FleetNode& node, WallTime end);
+// Returns the largest number of nodes that were unavailable at the same time because of their updates.
 std::size_t most_out_at_once(const std::vector<FleetNode>& nodes);
 
 // Returns an error with the remedy if agents with this configuration cannot be simulated; nullopt if they can.

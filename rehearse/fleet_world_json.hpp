@@ -13,7 +13,7 @@ namespace haulout::rehearse {
 // What forget_haulout() has removed and the report of the rehearsal mentions.
 struct Forgotten {
   std::vector<std::string> pauses;     // what was paused: "node/a", "the ConfigMap haulout/haulout"
-  std::vector<std::string> hooks;      // nodes with annotation hooks, which other programs would answer
+  std::vector<std::string> hooks;      // nodes with annotation hooks, to which other programs would respond
   std::vector<std::string> half_done;  // nodes that an agent had cordoned for an update
 };
 

@@ -16,7 +16,7 @@ namespace haulout::rehearse {
 
 struct Assumptions {
   Duration ready_after = std::chrono::seconds(30);  // time from the binding of a new pod until it is Ready
-  // longest time that a pod takes to terminate; unset: its whole grace period
+  // Longest time that a pod takes to terminate; unset: its whole grace period.
   std::optional<Duration> terminate_within;
   // Time from the end of the last pod that uses a volume on a node until the volume is detached from the node.
   Duration detach_within = std::chrono::seconds(30);

@@ -41,6 +41,7 @@ class Timeline final : public drain::DrainObserver {
   // event.
   const std::vector<Row>& rows() const { return rows_; }
   const std::vector<Node>& nodes() const { return nodes_; }
+  // Returns the time of the latest event.
   WallTime last() const { return last_; }
 
  private:
@@ -54,6 +55,7 @@ class Timeline final : public drain::DrainObserver {
   WallTime last_{};
 };
 
+// Returns the total time that the pod has waited. An open wait counts until `now`.
 Duration waited(const Timeline::Row& row, WallTime now);
 
 }  // namespace haulout::rehearse

@@ -11,6 +11,7 @@
 
 namespace haulout::rehearse {
 
+// Returns the delays of the simulated cluster that these assumptions give.
 sim::Timing timing_of(const Assumptions& assumptions);
 // Returns how long the simulated cluster runs before and after a rehearsal, so that its controllers have nothing left
 // to do.

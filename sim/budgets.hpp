@@ -19,6 +19,7 @@ std::vector<Object> budgets_of_pod(const Store& store, const Json& pod);
 class DisruptionController {
  public:
   explicit DisruptionController(World& world);
+  // Computes the status of every budget again, after the usual lag.
   void resync();
 
  private:

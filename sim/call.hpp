@@ -48,6 +48,7 @@ struct Call {
 // Sends the response to a call. Must be called exactly once.
 using Reply = std::function<void(http::Response)>;
 
+// Parses the path, query and method of the request. Never fails: `info` is nullptr for an unknown path.
 Call parse_call(http::Request request);
 
 // The entry of a request in the audit log of the API server.
@@ -61,16 +62,16 @@ struct AuditEntry {
   bool dry_run = false;
   std::string user;
   std::string user_agent;
-  int status = 0;  // HTTP status; 0 while there is no answer
-  // True if the request was a write, but not a dry run, and got a 2xx answer. Also true for a repeated eviction and for
-  // a patch without effect.
+  int status = 0;  // HTTP status; 0 until the server responds
+  // True if the request was a write, but not a dry run, and the server responded with 2xx. Also true for a repeated
+  // eviction and for a patch without effect.
   bool applied = false;
 
-  // HTTP status; 0 until the server responds
+  // Returns the entry as one line for traces: "create pods/eviction shop/web-0 201".
   std::string text() const;
 };
 
-// Returns the entry of a request by `user` that has arrived at `now` and has no answer yet.
+// Returns the entry of a request by `user` that has arrived at `now` and has no response yet.
 AuditEntry entry_of(const Call& call, std::string user, TimePoint now);
 
 }  // namespace haulout::sim

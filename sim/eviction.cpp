@@ -36,7 +36,7 @@ struct EvictionRequest {
 
 namespace {
 
-// tries of the real server (EvictionsRetry) before it returns its own conflict to the caller
+// The number of tries of the real server (EvictionsRetry) before it returns its own conflict to the caller.
 constexpr int longest_tries = 20;
 const ResourceInfo& pods() {
   return *find_resource("pods");

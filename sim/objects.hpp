@@ -30,6 +30,7 @@ struct ResourceInfo {
 };
 // Returns true if the resource has a scale subresource.
 bool scalable(const ResourceInfo& info);
+// These functions return the row of the table for a resource (plural) or a kind; nullptr if there is none.
 const ResourceInfo* find_resource(std::string_view group, std::string_view resource);
 const ResourceInfo* find_resource(std::string_view resource);
 const ResourceInfo* find_kind(std::string_view kind);

@@ -16,7 +16,7 @@ namespace haulout::sim {
 class Scheduler {
  public:
   explicit Scheduler(World& world);
-  // Tries to schedule every pod without a node.
+  // Tries immediately to schedule every pod without a node.
   void retry();
 
  private:

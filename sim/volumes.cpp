@@ -155,7 +155,7 @@ bool Volumes::used(const Place& place) const {
 }
 
 // The name contains the CSI handle of the volume, which is not known here for a migrated volume. But the name of the
-// VolumeAttachment is a hash of it, so this searches the Node's lists for the name with that hash.
+// VolumeAttachment has a hash of the handle, so this searches the Node's lists for the entry with the same hash.
 std::string Volumes::unique_name(const Place& place, const Json& volume) const {
   const std::string handle = text(volume, "/spec/csi/volumeHandle");
   const Object node = world_.store.get({"nodes", "", place.node});

@@ -62,8 +62,10 @@ class WatchHub {
  public:
   WatchHub(World& world, boost::asio::any_io_executor executor);
 
+  // Opens a watch. If its resourceVersion is too old, the channel contains only an ERROR event (410) and its end.
   std::shared_ptr<WatchChannel> open(WatchRequest request);
 
+  // Ends all open watches: properly, or with a reset. A silenced watch receives only a reset.
   void end_all(WatchChannel::End how);
   // From now on, the open watches deliver nothing, as if the network dropped their packets. They stay open until they
   // are reset or their readers drop them.

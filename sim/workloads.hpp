@@ -25,6 +25,7 @@ Json pod_of_template(const Json& controller, const Json& sibling, const std::str
 class Workloads {
  public:
   explicit Workloads(World& world);
+  // Checks every workload again, after the usual lag.
   void resync();
 
  private:

@@ -65,7 +65,7 @@ using Tokens = std::map<std::string, std::optional<Identity>>;
 //   sim.haulout.dev/terminates-after: 2s   time from the request to stop to the final delete, at most the grace period
 //   sim.haulout.dev/never-terminates: "true"
 //   sim.haulout.dev/prefers-node: n1       the scheduler chooses this node if the pod fits there
-// A PodDisruptionBudget may state how many pods the controllers of its pods want. These controllers need not exist:
+// A PodDisruptionBudget may state the total number of replicas of its pods' controllers, which then need not exist:
 //   sim.haulout.dev/expects-pods: "3"
 struct Timing {
   Duration api_latency = std::chrono::milliseconds(2);         // round trip of a request, without processing
@@ -114,14 +114,15 @@ struct Timing {
 struct Switches {
   std::string user = "haulout";  // user of requests without a token, or with an unknown one
   Tokens tokens;
-  std::set<std::string> forbidden;  // requests answered with 403: "create pods/eviction", "watch pods", …
-  TimePoint refused_until{};        // until this time the server refuses connections
-  TimePoint shutting_down_until{};  // until this time the server answers 503 with Retry-After 1
+  std::set<std::string>
+      forbidden;              // requests to which the server responds with 403: "create pods/eviction", "watch pods", …
+  TimePoint refused_until{};  // until this time the server refuses connections
+  TimePoint shutting_down_until{};  // until this time the server responds with 503 and Retry-After 1
   // While shutting down, the server responds with 429 and Retry-After 5 instead, as with --shutdown-send-retry-after.
   bool says_retry_after = false;
-  TimePoint throttled_until{};   // until this time the server answers 429 as text/plain
+  TimePoint throttled_until{};   // until this time the server responds with 429 as text/plain
   int throttle_retry_after = 1;  // value of Retry-After in the 429, in seconds
-  bool unauthorized = false;     // the server answers 401 to every request
+  bool unauthorized = false;     // the server responds with 401 to every request
   bool node_restriction = true;  // the admission plug-in NodeRestriction is on
   bool disruption_controller = true;
   bool scheduler = true;

@@ -40,6 +40,7 @@ struct Summary {
   // Lines for stderr: the outcome, the diagnoses, and each pod that is not deleted, with its cause and remedy.
   std::vector<std::string> errors;
 };
+// Returns the lines to print when the drain of a node has ended.
 Summary summary(const drain::Report& report, const Wording& wording);
 
 // Returns a phrase for the pods because of which policy refuses the drain for this reason, in kubectl's wording, with

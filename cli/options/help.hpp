@@ -28,6 +28,7 @@ struct CommandRow {
 };
 const std::vector<CommandRow>& command_rows();
 
+// Return the name of a command, and the command with this name (nullopt if there is none).
 std::string_view to_string(Command command);
 std::optional<Command> command_of(std::string_view word);
 // Returns the names of all commands that the help lists, and "help".

@@ -33,7 +33,7 @@ enum class Command {
 };
 enum class OutputFormat { text, wide, json, jsonl };
 
-// Settings of the commands that show and control a fleet: status, explain, pause, resume and request-reboot.
+// Settings of status, explain, pause, resume and request-reboot.
 struct PeopleSettings {
   bool watch = false;
   bool check_fit = false;
@@ -53,7 +53,7 @@ struct RehearseSettings {
   // How long a reboot is assumed to take; unset: the default of rehearse::FleetInput.
   std::optional<Duration> reboot_time;
   std::vector<std::string> drain_flags;  // names of the given flags that are allowed only without --all
-  // paths of snapshot files, "-" is stdin; empty: read the snapshot from the API server
+  // Paths of snapshot files, "-" is stdin; empty: read the snapshot from the API server
   std::vector<std::string> snapshots;
   rehearse::Assumptions assumptions;
 };

@@ -79,7 +79,7 @@ struct Explanation {
   std::optional<std::string> budgets_problem;
   std::vector<drain::DiagnosisFact> findings;  // diagnoses that neither the messages of pods nor `why` contain
   std::vector<std::string> not_known;          // objects that could not be read, with the errors
-  // reasons why the agent does not update the node now, the decisive one first; never empty
+  // Why the agent does not update the node now, the decisive reason first; never empty.
   std::vector<std::string> why;
 };
 

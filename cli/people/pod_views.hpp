@@ -60,7 +60,7 @@ struct BudgetView {
 
 // Returns the pods in the order in which a drain would evict them, then the pods that stay, by name. `budgets` are all
 // budgets of the cluster; unset means that they cannot be read. Then no pod counts as blocked by a budget, and
-// `evictable` is `unknown`.
+// `evictable` is never `yes`.
 std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
                                const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets,
                                const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now,

@@ -28,7 +28,7 @@ std::string contents_of(const k8s::Material& material) {
 constexpr std::size_t most_memory = std::size_t{128} * 1024 * 1024;
 
 // Returns false for impersonated users and for users of kubelets, for which a SelfSubjectAccessReview gives wrong
-// answers.
+// results.
 bool may_review_access(const k8s::Connection& connection) {
   if (!connection.impersonate_user.empty()) return false;
   return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");

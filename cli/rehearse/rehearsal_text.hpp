@@ -14,6 +14,7 @@ namespace haulout::cli {
 // simulation, else 1.
 int exit_code(const rehearse::Rehearsal& rehearsal);
 
+// Returns the text report on the drains.
 std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal);
 
 // Append parts of the text report to `lines`: pods that waited, pods without capacity, and assumptions. add_waits() and
@@ -29,6 +30,7 @@ std::string rehearsal_json(const rehearse::Rehearsal& rehearsal, const rehearse:
 // capacity in the simulation, else 1.
 int exit_code(const rehearse::FleetRehearsal& rehearsal);
 
+// Returns the text report on the update of the fleet.
 std::vector<std::string> fleet_lines(const rehearse::FleetRehearsal& rehearsal);
 
 // Returns the report as one JSON object of kind FleetRehearsalReport (docs/output.md).

@@ -39,6 +39,7 @@ class Console {
   // warnings.
   Console(agent::Sink& text, agent::Sink& errors) : text_(text), errors_(errors) {}
 
+  // say() prints a line to `text`, warn() to `errors`. Both add the line break.
   void say(std::string_view line);
   void warn(std::string_view line);
   // Draws the lines as the block, which stays below all printed lines. They must not be wider than the terminal. An
@@ -48,7 +49,7 @@ class Console {
   // Hides the block until come_back(), so that another program (a credential plugin) can use the terminal.
   void step_aside();
   void come_back();
-  // Writes to `errors`, unchanged, what the other program has written to its stderr.
+  // Writes to `errors`, unchanged, what the other program has written to its stderr. Call it while the block is hidden.
   void pass_on(std::string_view text);
 
  private:
