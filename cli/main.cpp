@@ -28,8 +28,8 @@ std::uint64_t random_seed() {
   return seed;
 }
 
-// Opens /dev/null for each standard descriptor that is closed. Otherwise the next file or socket would get its number,
-// and the program would read its input from there or write its output to it. Go's runtime does the same.
+// Opens /dev/null for each of stdin, stdout and stderr that is closed. Otherwise the next file or socket that is opened
+// would get its number, and the program would read input from it or write output to it. Go's runtime does the same.
 void open_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(fd, F_GETFD) == -1 && ::open("/dev/null", O_RDWR) != fd) std::exit(1);
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   namespace agent = haulout::agent;
   namespace cli = haulout::cli;
   open_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that closes the pipe must not end a drain
+  std::signal(SIGPIPE, SIG_IGN);  // if the reader closes the pipe, writes fail with EPIPE and the drain continues
   agent::FdSink out(STDOUT_FILENO);
   agent::FdSink err(STDERR_FILENO);
   const std::string called = argc > 0 ? argv[0] : "haulout";

@@ -17,20 +17,20 @@
 namespace haulout::rehearse {
 namespace {
 
-// A chart of bars over time, as a self-contained SVG file. Each row shows one item; time runs from left to right.
+// Draws bars over time as a self-contained SVG file. Each row shows one item; time runs from left to right.
 class SvgChart {
  public:
-  // The chart shows the time from `begin` to `end`, but at least one second.
+  // The chart shows the time from `begin` to `end`, but at least one second. It has `rows` rows.
   SvgChart(WallTime begin, WallTime end, std::size_t rows);
 
-  // name() and bar() return SVG elements of a row: its name, shortened to the width of the column of names; and a bar
-  // with the CSS class and with `says` as tooltip.
+  // name() and bar() return SVG elements of a row: its name, shortened to the width of the column of names, and a bar
+  // with this CSS class and with `says` as its tooltip.
   std::string name(std::size_t row, std::string_view text) const;
   std::string bar(std::string_view css_class, std::size_t row, WallTime from, WallTime until,
                   std::string_view says) const;
-  // Returns a vertical line across all rows at this time.
+  // Returns a vertical line across all rows, at this time.
   std::string mark(WallTime at) const;
-  // Returns a line of text below the rows; `index` is the number of the line, from 0.
+  // Returns a line of text below the rows. `index` is the number of the line, from 0.
   std::string note(std::size_t index, std::string_view text) const;
 
   struct Key {
@@ -38,8 +38,8 @@ class SvgChart {
     std::string colour;  // a CSS colour
     std::string means;
   };
-  // Returns the whole SVG file. Its legend explains the bars by `keys`, and the vertical lines by `marks` unless
-  // `marks` is empty. `inside` is the concatenation of what name(), bar(), mark() and note() returned; `notes` is the
+  // Returns the whole SVG file. Its legend explains the bars by `keys` and, unless `marks` is empty, the vertical lines
+  // by `marks`. `inside` is the concatenation of what name(), bar(), mark() and note() have returned; `notes` is the
   // number of notes in it.
   std::string file(std::string_view title, const std::vector<Key>& keys, std::string_view marks, std::size_t notes,
                    std::string_view inside) const;
@@ -70,7 +70,8 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-// Returns the seconds between two lines of the grid. There are at most ten steps, and each is a round amount of time.
+// Returns the distance between two lines of the grid, in seconds: a round amount of time, so that there are at most ten
+// steps.
 double grid_step(double seconds) {
   for (const double step : {1., 2., 5., 10., 15., 30., 60., 120., 300., 600., 900., 1800., 3600., 7200., 21600.})
     if (seconds / step <= 10) return step;
@@ -184,7 +185,7 @@ std::string leaving(const SvgChart& chart, const Timeline::Row& row, std::size_t
                    row.pod + " was deleted by another client");
 }
 
-// A pod that is stuck is both terminating and waiting. Its waits are drawn in front.
+// Returns the row of a pod. The waits are drawn in front, because a pod that is stuck is both terminating and waiting.
 std::string drawn(const SvgChart& chart, const Timeline::Row& row, std::size_t index, WallTime end) {
   std::string out = "<g>" + chart.name(index, row.pod) + leaving(chart, row, index, end);
   for (const Timeline::Wait& wait : row.waits) {
@@ -214,7 +215,8 @@ std::string timeline_svg(const Timeline& timeline, const std::string& title) {
 
 namespace {
 
-// Returns the CSS class of a state. Empty if the chart shows nothing, since the agent does nothing in that state.
+// Returns the CSS class of a state. Returns an empty string for states in which the agent does nothing; the chart shows
+// none.
 std::string_view class_of(agent::State state) {
   switch (state) {
     case agent::State::draining: return "drains";
@@ -237,7 +239,7 @@ std::string drawn(const SvgChart& chart, const FleetNode& node, std::size_t row,
   for (const FleetPhase& phase : node.phases) {
     const WallTime until = std::min(phase.until.value_or(end), end);
     if (class_of(phase.state).empty() || until < phase.from) continue;
-    // The agent's message is known only for the last phase.
+    // The messages of earlier phases are not recorded, so only the last phase shows one.
     const std::string why = phase.until || node.message.empty() ? std::string() : ": " + node.message;
     out += chart.bar(
         class_of(phase.state), row, phase.from, until,

@@ -108,7 +108,7 @@ Task<> FleetMachine::reboot(std::size_t, TimePoint) {
   power_.notify();
   around_.cluster.node_down(node_.name);
   around_.cluster.after(around_.input.reboot_time, [this] { boot(); });
-  // The agent stops with its machine: until_down() ends this coroutine.
+  // The agent stops with its machine: until_down() returns, which cancels this coroutine.
   co_await around_.clock.sleep_until(TimePoint::max());
   co_return Result<>();
 }

@@ -1,5 +1,5 @@
 // A simulated machine in the rehearsal of a fleet update. It needs one reboot, is down for the assumed time, and runs
-// the agent of its Node whenever it is up, as a kubelet would. Borrows the references in Surroundings.
+// the agent of its Node while it is up, as a kubelet would. Borrows the references in Surroundings.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -28,15 +28,16 @@ class FleetMachine final : public agent::Host, public agent::Backend {
     Rng& rng;
     const FleetInput& input;
     drain::DrainObserver& drains;
-    std::function<void()> moved;       // called when the node has been drained, has booted, or has finished its update
-    std::function<void()> going_down;  // called when the drained node is about to reboot
+    // Called when the node has been drained, has booted, has finished its update or is degraded.
+    std::function<void()> moved;
+    std::function<void()> going_down;  // called before the drained node reboots
   };
-  // `gates` are the options for the gates of this node, the conditions that must be open before its update begins.
+  // `gates` are the options of the gates of this node, the conditions that must be open before its update may begin.
   FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
-  // Runs the machine and its agent until cancelled.
+  // Runs the machine, and its agent while the machine is up, until cancelled.
   boost::asio::awaitable<void> live();
-  // Returns true if the node has reached the end of its update: updated and idle, or degraded.
+  // Returns true if the update of the node has ended: the node is updated and idle, or degraded.
   bool finished() const;
   const FleetNode& story() const { return story_; }
 

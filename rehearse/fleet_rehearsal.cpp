@@ -50,8 +50,8 @@ Duration out_of_service(const FleetNode& node, WallTime end) {
 }
 
 std::size_t most_out_at_once(const std::vector<FleetNode>& nodes) {
-  // A node that returns at the moment at which another one leaves was not unavailable together with it: -1 sorts before
-  // +1.
+  // If one node becomes available at the same time as another becomes unavailable, they were not unavailable together:
+  // -1 is sorted before +1.
   std::vector<std::pair<WallTime, int>> steps;
   for (const FleetNode& node : nodes)
     for (const FleetPhase& phase : node.phases) {
@@ -81,8 +81,8 @@ bool names_hooks(const agent::AgentConfig& config) {
          config.hook_failure != defaults.hook_failure;
 }
 
-// Returns a phrase for each assumption of the rehearsal, to be shown after "assumed: ". `forgotten` is what the
-// rehearsal has removed from the snapshot.
+// Returns a phrase for each assumption of the rehearsal; the report shows them after "assumed: ". `forgotten` is what
+// the rehearsal has removed from the snapshot.
 std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgotten& forgotten) {
   const agent::AgentConfig& config = input.config;
   std::vector<std::string> assumed;
@@ -105,10 +105,10 @@ std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgott
 }
 
 constexpr Duration look = 10s;
-// Long enough for a maintenance window that opens once a month.
+// The virtual time after which a simulation ends. Long enough for a maintenance window that opens once a month.
 constexpr Duration horizon = std::chrono::days(30);
-// Agents outside their window read the wall clock only every ten minutes. So the rehearsal advances the clock no
-// further than this long before the window opens.
+// Agents outside their window read the wall clock only every ten minutes. Therefore the rehearsal advances the clock
+// only until this long before the window opens.
 constexpr Duration before_opening = 15min;
 
 bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
@@ -118,7 +118,7 @@ bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
   });
 }
 
-// Records all events of drains, and reports those that bring a drain nearer to its end.
+// Records all events of drains, and calls `moved` for those that bring a drain nearer to its end.
 class Progress final : public drain::DrainObserver {
  public:
   Progress(Timeline& timeline, std::function<void()> moved) : timeline_(timeline), moved_(std::move(moved)) {}
@@ -151,8 +151,8 @@ class Fleet {
   }
 
  private:
-  // How long the fleet may make no progress. It includes all assumed times, so that a slow step that will end does not
-  // count as stuck.
+  // Returns the time without progress after which the simulation ends. It includes all assumed times, so that a slow
+  // step that will end does not count as stuck.
   Duration patience() const {
     const agent::AgentConfig& config = input_.config;
     const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
@@ -244,13 +244,13 @@ class Fleet {
     return nodes;
   }
 
-  // True if time alone leads to progress: a node is soaking, or all nodes are outside their windows.
+  // Returns true if the update continues when time passes: a node is soaking, or all nodes are outside their windows.
   static bool wait_for_time(const std::vector<const FleetNode*>& nodes) {
     const auto soaks = [](const FleetNode* node) { return node->state == agent::State::soaking; };
     return std::any_of(nodes.begin(), nodes.end(), soaks) || all_outside_window(nodes);
   }
 
-  // Skips the days in which nothing can happen because all nodes wait for their window.
+  // If all nodes wait for their windows, advances the clock to shortly before the next window, but not beyond `last`.
   void put_clock_forward(const std::vector<const FleetNode*>& nodes, WallTime last) {
     const WallTime now = stage_.clock.wall_now();
     const agent::Schedule::State state = schedule_.at(now);
@@ -259,9 +259,9 @@ class Fleet {
     if (next - now > 2 * before_opening) stage_.clock.shift_wall(next - now - before_opening);
   }
 
-  // Called when a node is drained, and at the end: notes the pods for which the scheduler has tried and found no node.
-  // A terminating pod of another node keeps its resources until it is deleted. A pod that waits only for that counts as
-  // having room later.
+  // Records the pods for which the scheduler has tried and found no node. Called when a node is drained, and at the
+  // end. A terminating pod of another node keeps its resources until it is deleted. A pod that waits only for such
+  // resources is recorded in `room_later_` instead.
   void note_no_room() {
     std::vector<NoRoom> pods = no_room(stage_.cluster, homeless_before_);
     std::erase_if(pods, [](const NoRoom& pod) { return pod.message.empty(); });
@@ -304,9 +304,9 @@ class Fleet {
   std::vector<std::unique_ptr<FleetMachine>> machines_;
   agent::Schedule schedule_;
   std::set<std::string> homeless_before_;
-  std::set<std::string> known_;     // pods of result_.no_room
-  std::vector<NoRoom> room_later_;  // pods that find room once terminating pods are deleted
-  std::set<std::string> waited_;    // pods of room_later_
+  std::set<std::string> known_;     // keys of the pods in result_.no_room
+  std::vector<NoRoom> room_later_;  // pods that find capacity once terminating pods are deleted
+  std::set<std::string> waited_;    // keys of the pods in room_later_
   WallTime moved_at_{};
   std::optional<Error> error_;
 };

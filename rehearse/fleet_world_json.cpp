@@ -19,7 +19,7 @@ bool has(const Json& node, std::string_view annotation) {
   return !sim::annotation(node, std::string(annotation).c_str()).empty();
 }
 
-// True if an agent, not a person, has cordoned the node. A mark on a schedulable node does not count.
+// Returns true if an agent, not a person, has cordoned the node. The mark of a schedulable node does not count.
 bool cordoned_by_agent(const Json& node) {
   const auto decoded = k8s::decode<k8s::Node>(node.dump());
   if (!decoded || drain::cordon_owner(*decoded) != drain::CordonOwner::haulout) return false;

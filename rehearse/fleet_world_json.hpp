@@ -1,4 +1,4 @@
-// Prepares the simulated cluster for the rehearsal of a fleet: removes traces of earlier updates from the loaded
+// Prepares the simulated cluster for the rehearsal of a fleet: removes the traces of earlier updates from the loaded
 // snapshot, and reads the longest grace period of its pods. No I/O.
 #pragma once
 
@@ -10,20 +10,20 @@
 
 namespace haulout::rehearse {
 
-// What forget_haulout() has removed, as far as the report of the rehearsal should mention it.
+// What forget_haulout() has removed and the report of the rehearsal mentions.
 struct Forgotten {
   std::vector<std::string> pauses;     // what was paused: "node/a", "the ConfigMap haulout/haulout"
-  std::vector<std::string> hooks;      // nodes with hooks that other programs answer
-  std::vector<std::string> half_done;  // nodes that an agent had cordoned
+  std::vector<std::string> hooks;      // nodes with annotation hooks, to which other programs would respond
+  std::vector<std::string> half_done;  // nodes that an agent had cordoned for an update
 };
 
 // Removes from the simulated cluster what agents have written: their labels, annotations and cordons, and all Leases.
-// Removes pauses, requests and hooks, which would keep the simulation from its end or are not simulated. Removes
-// managed fields and images, which are not needed and make Nodes large. Creates the namespace of the agents if it is
-// missing. Call it before the cluster runs.
+// Removes pauses, requests and hooks, because they would keep the simulation from ending or are not simulated. Removes
+// managed fields and images of Nodes, because they are large and not needed. Creates the namespace of the agents if it
+// does not exist. To be called before the cluster runs.
 Forgotten forget_haulout(sim::Cluster& cluster, const agent::AgentConfig& config);
 
-// Returns the longest grace period of all pods, at least the default of 30 s.
+// Returns the longest grace period of all pods, but at least Kubernetes' default of 30 s.
 Duration longest_grace(const sim::Cluster& cluster);
 
 }  // namespace haulout::rehearse

@@ -58,8 +58,8 @@ class Drains {
     assume_no_preemption(result_.assumed, result_.no_room);
   }
 
-  // Terminating pods of other nodes keep their resources until they are deleted. Waits for that, and then lists the
-  // pods without a node again.
+  // Waits until the terminating pods of other nodes are deleted, because they keep their resources until then. Then
+  // lists the pods without a node again.
   asio::awaitable<void> wait_for_room(std::set<std::string> before) {
     const auto last = last_to_go(stage_.cluster);
     const Duration wait = last ? *last - stage_.clock.wall_now() : Duration::zero();
@@ -90,7 +90,8 @@ class Drains {
     co_return input_.nodes;
   }
 
-  // Does the same as the command: all preflights, all cordons, then the evictions of one node after the other.
+  // Drains the nodes as the command does: all preflights, then all cordons, then the evictions of one node after
+  // another.
   asio::awaitable<void> drain_all(std::vector<std::string> names) {
     options_.drained_together = {names.begin(), names.end()};
     std::vector<std::unique_ptr<drain::Drain>> drains;

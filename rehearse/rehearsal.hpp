@@ -1,5 +1,5 @@
-// Simulates drains on a copy of a cluster. The simulated cluster is loaded with the objects of a real one, and the same
-// code that would drain the real nodes runs in virtual time, so that hours take seconds. No I/O.
+// Simulates drains on a copy of a cluster. The simulated cluster is loaded with the objects of a real one, and the code
+// that would drain the real nodes runs in virtual time, so that hours take seconds. No I/O.
 //
 // rehearse() blocks until the simulation is over and cannot be cancelled. The same objects, options and seed give the
 // same result.
@@ -16,13 +16,14 @@ namespace haulout::rehearse {
 
 struct Assumptions {
   Duration ready_after = std::chrono::seconds(30);  // time from the binding of a new pod until it is Ready
-  std::optional<Duration> terminate_within;         // time that a pod terminates; unset: its whole grace period
-  // Time from the end of a volume's last pod on a node until the volume is detached from the node.
+  // Longest time that a pod takes to terminate; unset: its whole grace period.
+  std::optional<Duration> terminate_within;
+  // Time from the end of the last pod that uses a volume on a node until the volume is detached from the node.
   Duration detach_within = std::chrono::seconds(30);
-  // Time until a volume is attached, from the binding of a pod that uses it. If only one node may have the volume, the
+  // Time from the binding of a pod until the volume that it uses is attached. If only one node may have the volume, the
   // time counts from when the other node has detached it. The pod begins to start when the volume is attached.
   Duration attach_within = std::chrono::seconds(15);
-  Duration give_up = std::chrono::hours(24);  // longest time for the drain of a node, used if no timeout is given
+  Duration give_up = std::chrono::hours(24);  // limit for the drain of a node if the options have no timeout
 };
 
 struct RehearsalInput {
@@ -38,27 +39,28 @@ struct RehearsalInput {
 struct NoRoom {
   std::string pod;  // namespace/name
   std::string controller;
-  std::string message;  // message of the scheduler: why no node has capacity
-  // The node on which the pod would fit if it preempted pods of lower priority, as it may; empty if there is none. A
-  // rehearsal does not simulate preemption.
+  std::string message;  // the scheduler's message: why no node has capacity
+  // The node on which the pod would fit if it preempted pods of lower priority, as a real scheduler may let it do;
+  // empty if there is none. A rehearsal does not simulate preemption.
   std::string preempts_on{};
 };
 
 struct Rehearsal {
   std::vector<drain::Report> drains;  // reports of the drains, one per node, in the order of the nodes
   Duration took{};                    // virtual time that all drains took together
-  bool timeout_given = false;         // true if the input has a timeout; false: `give_up` was used instead
-  // Pods without a node. Does not contain pods that had no node before the drains.
+  bool timeout_given = false;         // true if the options have a timeout; false: `give_up` was used
+  // Pods without a node at the end. Does not contain pods that had no node before the drains.
   std::vector<NoRoom> no_room;
   // Pods of the drained nodes whose placement depends on something that the rehearsal does not simulate (volumes,
-  // topology spread, pod affinity, host ports). A real scheduler may not place them where the rehearsal does.
+  // topology spread, pod affinity, host ports). A real scheduler may place them on other nodes than the rehearsal, or
+  // on none.
   std::vector<std::string> not_weighed;
-  std::vector<std::string> assumed;  // a phrase for each thing that is assumed because no snapshot has it
+  std::vector<std::string> assumed;  // a phrase for each assumption about what no snapshot contains
   Timeline timeline;
 };
 
-// Runs the simulation. Fails with Errc::decode if the snapshot cannot be used, and with Errc::invalid if no node has
-// the name or matches the selector.
+// Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if no node has one of
+// the names or matches the selector.
 Result<Rehearsal> rehearse(const RehearsalInput& input);
 
 }  // namespace haulout::rehearse

@@ -1,5 +1,5 @@
-// A snapshot: the objects of a cluster as they were at one moment, from which a rehearsal starts. It comes from files
-// or from the API server of a running cluster.
+// A snapshot: the objects of a cluster at one moment, from which a rehearsal starts. It is read from files or from the
+// API server of a running cluster.
 #pragma once
 
 #include <string>
@@ -12,25 +12,25 @@ namespace haulout::rehearse {
 
 struct Document {
   std::string text;    // objects as kubectl prints them: a List or single objects, JSON or YAML
-  std::string file{};  // path of the file that holds the text; empty if it is not from a file
+  std::string file{};  // path of the file with the text; empty if it is not from a file
 };
 
 struct Snapshot {
   std::vector<Document> documents{};
   WallTime read_at{};
-  // True if the documents come from files. Then the moment of the snapshot is the newest time in them, and not
-  // `read_at`, which may be days later.
+  // True if the documents were read from files. The time of the snapshot is then the newest time in them, because
+  // `read_at` may be days later.
   bool stored = false;
 };
 
 struct SnapshotRead {
   Snapshot snapshot;
-  // Kinds that are missing in the snapshot because the caller may not list them, each with the server's message
+  // Kinds that are missing because the caller may not list them, each with the server's error message.
   std::vector<std::string> left_out{};
 };
 
-// Lists the objects in pages, with the most recent state of each list. If the caller may not list a kind other than
-// nodes and pods, notes that in `left_out`. Fails with any other error of a list. Cancellable.
+// Lists the objects in pages, each kind in its most recent state. If the caller may not list a kind other than nodes
+// and pods, adds it to `left_out` and continues. Fails with any other error of a list. Cancellable. Borrows the client.
 Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline);
 
 }  // namespace haulout::rehearse

@@ -12,8 +12,8 @@ namespace haulout::rehearse {
 
 namespace {
 
-// Without pods every drain would succeed, and no real cluster is without pods or nodes. So such a file comes from a
-// wrong command.
+// Fails with Errc::decode if the objects contain no nodes or no pods. Every real cluster has both, so such a file was
+// made by a wrong command, and without pods every drain would succeed.
 Result<> check_whole(const std::vector<sim::Json>& objects) {
   const auto has = [&](const char* kind) {
     return std::any_of(objects.begin(), objects.end(), [&](const sim::Json& object) { return object["kind"] == kind; });
@@ -50,8 +50,8 @@ Result<> Stage::load(const Snapshot& snapshot) {
     if (auto whole = check_whole(all); !whole) return whole;
     dated_ = newest_time(all, snapshot.read_at);
   }
-  // Sets the clock so that it reaches the time of the snapshot when the world has come to rest. Then terminating pods
-  // have as much time left as they had in the real cluster.
+  // Sets the clock so that it shows the time of the snapshot when the controllers have nothing left to do. Then
+  // terminating pods have as much time left as in the real cluster.
   clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
   cluster.add(std::move(all));
   keep_expectations(cluster);

@@ -1,5 +1,5 @@
 // The simulated cluster of a rehearsal, with its clock and a client. Rehearsals of drains and of fleets use it. Its
-// clock begins a while before the time of the snapshot, so that the controllers of the cluster have finished reacting
+// clock begins some time before the time of the snapshot, so that the controllers of the cluster have finished reacting
 // to the loaded objects at that time. Owns the clock, the cluster and the client. No I/O; not cancellable.
 #pragma once
 
@@ -17,27 +17,27 @@ namespace haulout::rehearse {
 
 class Stage {
  public:
-  // Longest time for a single request that the rehearsal itself sends.
+  // Limit for a single request that the rehearsal itself sends.
   static constexpr Duration request_limit = std::chrono::seconds(30);
 
   Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size);
 
-  // Loads the snapshot into the cluster. Call it once. Fails with Errc::decode if the snapshot cannot be used.
+  // Loads the snapshot into the cluster. To be called once. Fails with Errc::decode if the snapshot is invalid.
   Result<> load(const Snapshot& snapshot);
-  // Returns a phrase for each thing that is assumed because no snapshot has it. Call it after load() and before play(),
+  // Returns a phrase for each assumption about what no snapshot contains. To be called after load() and before play(),
   // because it reads the cluster as it was loaded.
   std::vector<std::string> assumed() const;
   // Runs the coroutine `act` to its end, in virtual time, while the simulated cluster runs. Blocks. Fails with
-  // Errc::invalid if `act` never ends.
+  // Errc::invalid if `act` does not end.
   Result<> play(std::function<boost::asio::awaitable<void>()> act);
-  // Waits so long that controllers, scheduler and kubelets have nothing left to do. To be called at the beginning and
-  // at the end of the coroutine that is passed to play().
+  // Waits until controllers, scheduler and kubelets have nothing left to do. To be called at the beginning and at the
+  // end of the coroutine that is passed to play().
   boost::asio::awaitable<void> come_to_rest();
 
  private:
   Assumptions assumptions_;
   std::optional<WallTime> dated_;  // newest time in the objects of a snapshot from files; unset for other snapshots
-  std::vector<std::string> of_volumes_;  // phrases about what is assumed of volumes, from prepare_volumes()
+  std::vector<std::string> of_volumes_;  // assumptions about volumes, from prepare_volumes()
   boost::asio::io_context context_{1};
   SeededRng world_rng_;
 

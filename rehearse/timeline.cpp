@@ -22,7 +22,7 @@ Timeline::Row& Timeline::row_of(const drain::Event& event) {
   return rows_[entry->second];
 }
 
-// Ends all open waits of a node, because its drain is over.
+// Ends the open waits of the pods of a node, because the drain of the node is over.
 void Timeline::end_waits(const drain::Event& event) {
   for (Row& row : rows_)
     if (row.node == event.node && !row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;
@@ -37,13 +37,13 @@ void Timeline::on_event(const drain::Event& event) {
     node.outcome = event.message;
     end_waits(event);
   }
-  // A pod stays parked if its eviction is only a signal, also if the server throttles that.
+  // signal_sent and throttled do not end a wait: a pod for which an eviction is only a signal stays parked.
   if (event.pod == nullptr || event.type == EventType::signal_sent || event.type == EventType::throttled) return;
   Row& row = row_of(event);
   const bool waits = event.type == EventType::parked;
   if (!row.waits.empty() && !row.waits.back().until) {
     Wait& open = row.waits.back();
-    // A new message with the same reason continues the same wait.
+    // A new message with the same reason belongs to the same wait.
     if (waits && open.reason == event.pod->reason) {
       open.message = event.pod->message;
       return;

@@ -1,4 +1,4 @@
-// Records from the events of one or several drains what happened to each pod. No I/O.
+// Records what happened to each pod, from the events of one or several drains. No I/O.
 #pragma once
 
 #include <map>
@@ -21,11 +21,11 @@ class Timeline final : public drain::DrainObserver {
     std::string node;
     std::string pod;  // namespace/name
     std::string controller;
-    std::vector<Wait> waits;  // times during which the drain had parked the pod, in order of time
+    std::vector<Wait> waits;  // times in which the drain had parked the pod, in order of time
     std::optional<WallTime> sent;
-    std::optional<WallTime> leaving;  // when the pod began to terminate, evicted by the drain or not
+    std::optional<WallTime> leaving;  // when the pod began to terminate, because of this drain or not
     std::optional<WallTime> vanished;
-    std::optional<WallTime> left;  // when the drain stopped waiting for the pod although it existed
+    std::optional<WallTime> left;  // when the drain stopped waiting for the pod although it still existed
   };
   struct Node {
     std::string name;
@@ -37,10 +37,11 @@ class Timeline final : public drain::DrainObserver {
 
   void on_event(const drain::Event& event) override;
 
-  // Returns a row for each pod to which an event other than signal_sent and throttled belongs, in order of the first
-  // such event.
+  // Returns a row for each pod with an event other than signal_sent and throttled, in the order of the first such
+  // event.
   const std::vector<Row>& rows() const { return rows_; }
   const std::vector<Node>& nodes() const { return nodes_; }
+  // Returns the time of the latest event.
   WallTime last() const { return last_; }
 
  private:
@@ -54,6 +55,7 @@ class Timeline final : public drain::DrainObserver {
   WallTime last_{};
 };
 
+// Returns the total time that the pod has waited. An open wait counts until `now`.
 Duration waited(const Timeline::Row& row, WallTime now);
 
 }  // namespace haulout::rehearse

@@ -29,13 +29,13 @@ bool is_starting(const Json& pod) {
   return !sim::text(pod, "/spec/nodeName").empty() && sim::text(pod, "/status/phase") == "Pending";
 }
 
-// True if the pod runs without being Ready. The snapshot does not show the cause, and the simulation does not resolve
-// it.
+// Returns true if the pod is running, but not Ready. The snapshot does not show the cause, and such a pod does not
+// become Ready in the simulation.
 bool is_ailing(const Json& pod) {
   return sim::text(pod, "/status/phase") == "Running" && !sim::pod_ready(pod);
 }
 
-// Returns nullptr if the simulation has no controller that creates pods for this kind.
+// Returns the row of this kind; nullptr if the simulation has no controller that creates pods for it.
 const sim::ResourceInfo* played_kind(const std::string& kind) {
   const sim::ResourceInfo* info = sim::find_kind(kind);
   const bool played =
@@ -43,7 +43,7 @@ const sim::ResourceInfo* played_kind(const std::string& kind) {
   return played ? info : nullptr;
 }
 
-// True if a controller of the real cluster would replace the pod, but no simulated controller does.
+// Returns true if a controller of the real cluster would replace the pod, but no simulated controller does.
 bool is_of_nobody_here(const sim::Cluster& cluster, const Json& pod) {
   const Json& owner = sim::controller_of(pod);
   if (owner.is_null() || sim::is_mirror(pod) || sim::pod_finished(pod)) return false;
@@ -99,17 +99,17 @@ std::vector<std::string> webhooks_on_evictions(const sim::Cluster& cluster) {
   return names;
 }
 
-// Time that a kubelet takes to report the end of a pod: its last status and the final delete. It reports one pod after
-// the other.
+// Time that a kubelet takes to report the end of a pod (the last status and the final delete). It reports the ends of
+// its pods one after another.
 constexpr Duration kubelet_report = std::chrono::milliseconds(15);
-// Interval of checks whether another node has detached a volume. The attach-detach controller of Kubernetes checks ten
+// Interval of the checks whether another node has detached a volume. Kubernetes' attach-detach controller checks ten
 // times as often.
 constexpr Duration attach_retry = std::chrono::seconds(1);
-// Controllers, scheduler and kubelets take this long to settle what was in progress when the snapshot was taken.
-// rest_of() adds the time until a volume is detached and attached, and its pod is Ready.
+// Time in which controllers, scheduler and kubelets finish what was in progress when the snapshot was taken. rest_of()
+// adds the times until a volume is detached and attached, and its pod is Ready.
 constexpr Duration come_to_rest = std::chrono::seconds(5);
 
-// Returns the times in the object that show when it was created or last changed.
+// Returns the times at which the object was created or changed.
 std::vector<std::string> times_of(const Json& object) {
   std::vector<std::string> times{sim::text(object, "/metadata/creationTimestamp"),
                                  sim::text(object, "/spec/renewTime")};
@@ -120,7 +120,7 @@ std::vector<std::string> times_of(const Json& object) {
   return times;
 }
 
-// Returns when the deletion of the object was requested: the grace period before its deletionTimestamp.
+// Returns the time of the request to delete the object: its deletionTimestamp minus its grace period.
 std::optional<WallTime> deletion_asked(const Json& object) {
   const auto end = k8s::parse_time(sim::text(object, "/metadata/deletionTimestamp"));
   if (!end) return std::nullopt;
@@ -316,8 +316,8 @@ std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::str
 
 namespace {
 
-// Returns the drivers whose volumes are not attached, although running pods use them. `attachRequired` of their
-// CSIDriver would say that, but the snapshot may not have it.
+// Returns the drivers without VolumeAttachments whose volumes are used by running pods: they need no attachment. The
+// field attachRequired of their CSIDrivers would say that, but the snapshot does not contain these.
 std::vector<std::string> drivers_without_attaching(const sim::Cluster& cluster) {
   std::set<std::string> drivers;
   for (const sim::Object& pod : cluster.store().list("pods")) {

@@ -1,5 +1,5 @@
-// Functions by which a rehearsal sets up its simulated cluster from a snapshot, and by which its report reads results
-// from that cluster. No I/O.
+// Functions by which a rehearsal sets up its simulated cluster from a snapshot, and reads its results from that
+// cluster. No I/O.
 #pragma once
 
 #include <set>
@@ -11,59 +11,60 @@
 
 namespace haulout::rehearse {
 
+// Returns the delays of the simulated cluster that these assumptions give.
 sim::Timing timing_of(const Assumptions& assumptions);
 // Returns how long the simulated cluster runs before and after a rehearsal, so that its controllers have nothing left
 // to do.
 Duration rest_of(const Assumptions& assumptions);
 
-// Returns the newest time in the objects; nothing if they have none. Ignores times after `now`, since they come from a
-// wrong clock.
+// Returns the newest time in the objects; nullopt if they have none. Ignores times after `now`, because they come from
+// a wrong clock.
 std::optional<WallTime> newest_time(const std::vector<sim::Json>& objects, WallTime now);
 
-// Returns the nodes whose Ready condition is Unknown, because their kubelet has not reported for a long time.
+// Returns the nodes whose Ready condition is Unknown, because their kubelets have not reported for a long time.
 std::vector<std::string> silent_nodes(const sim::Cluster& cluster);
 
-// Keeps the number of expected pods (status.expectedPods) of each budget that selects pods whose controllers are not
-// simulated, since the simulation cannot compute it. Ignores budgets for which the real disruption controller could not
-// compute it either. Call it once, before the cluster runs.
+// For each budget that selects pods whose controllers are not simulated, keeps the number of expected pods in its
+// status (expectedPods), because the simulation cannot compute it. Ignores budgets for which the real disruption
+// controller could not compute it either. To be called once, before the cluster runs.
 void keep_expectations(sim::Cluster& cluster);
 
-// Returns the pods of DaemonSets if the snapshot has no DaemonSets at all. The rehearsal then assumes that the
-// DaemonSets of these pods exist.
+// Returns the pods of DaemonSets if the snapshot has no DaemonSets at all, else an empty list. The rehearsal assumes
+// that the DaemonSets of these pods exist.
 std::vector<std::string> pods_of_missing_daemon_sets(const sim::Cluster& cluster);
 
-// Returns a phrase for each assumption about pods: how long they take, and what becomes of those that were not Ready in
-// the snapshot. Also about webhooks and quotas. Call it before the cluster runs, because it reads the objects as they
-// were loaded.
+// Returns a phrase for each assumption about pods (how long they take, and what happens to those that were not Ready in
+// the snapshot), webhooks and quotas. To be called before the cluster runs, because it reads the objects as they were
+// loaded.
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster);
 
-// Returns the UIDs of the pods that have no node.
+// Returns the UIDs of the pods without a node.
 std::set<std::string> homeless(const sim::Cluster& cluster);
-// Returns the pods that have no node, with the reason, without the pods whose UIDs are in `before`.
+// Returns the pods without a node, each with the reason, except those whose UIDs are in `before`.
 std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::string>& before);
-// Returns the latest deletionTimestamp of all terminating pods, the time at which all their grace periods have ended.
-// Nothing if no pod is terminating.
+// Returns the latest deletionTimestamp of all terminating pods, at which all their grace periods have ended. Returns
+// nullopt if no pod is terminating.
 std::optional<WallTime> last_to_go(const sim::Cluster& cluster);
 // Removes from `no_room`, and returns, the pods that find capacity once terminating pods are deleted. Counts only
-// terminating pods whose grace periods have not ended at `now`. Other pods without a node take their share of that
-// capacity.
+// terminating pods whose grace periods have not ended at `now`. Other pods without a node also use that capacity.
 std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now);
-// Adds to `assumed` a phrase about the pods that found capacity later: those in `first` that are not in `now`.
+// Adds to `assumed` a phrase about the pods that have found capacity later: those in `first` that are not in `now`.
 void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
                        const std::vector<NoRoom>& now);
-// Adds to `assumed` the phrase that no pod is preempted, if preemption would help a pod of `no_room`.
+// If preemption would help a pod of `no_room`, adds to `assumed` the phrase that no pod is preempted.
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
-// Returns the pods of `node` whose placement depends on something that the rehearsal does not simulate, each with that
-// thing. See Rehearsal::not_weighed.
+// Returns the pods of `node` whose placement depends on something that the rehearsal does not simulate, each with what
+// that is. See Rehearsal::not_weighed.
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node);
 
-// Prepares the volumes in the cluster, and returns a phrase for each assumption. Call it once, before the cluster runs.
-// Removes VolumeAttachments that were being attached: the simulation does not continue them, but attaches the volumes
-// again if pods need them. Assumes that a driver attaches nothing if running pods use its volumes without any
-// VolumeAttachment.
+// Prepares the volumes in the cluster, and returns a phrase for each assumption. To be called once, before the cluster
+// runs. Removes VolumeAttachments that are not attached yet, because the simulation does not continue them; it attaches
+// the volumes again if pods need them. If running pods use the volumes of a driver and the snapshot has neither a
+// VolumeAttachment nor the CSIDriver of that driver, assumes that the driver needs none.
 std::vector<std::string> prepare_volumes(sim::Cluster& cluster);
 
-// Returns phrases about how long volumes take to be detached and attached; none if nothing is attached to `nodes`.
+// Returns phrases about the times that volumes take to be detached and attached. Returns none if no volume is attached
+// to `nodes`.
 std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, const sim::Cluster& cluster,
                                             const std::vector<std::string>& nodes);
 

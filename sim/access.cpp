@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view node_user = "system:node:";
 constexpr const char* node_lease_namespace = "kube-node-lease";
 
-// Rules of ClusterRole system:node (NodeRules), for the resources that the simulation serves.
+// Rules of ClusterRole system:node (NodeRules in kube-apiserver), for the resources that the simulation serves.
 constexpr std::string_view granted[] = {
     "get pods",      "list pods",         "watch pods",         "create pods",
     "delete pods",   "patch pods/status", "update pods/status", "create pods/eviction",
@@ -53,7 +53,7 @@ bool mounts(const Store& store, const std::string& node, const std::string& ns, 
   return std::any_of(pods.begin(), pods.end(), [&](const Object& pod) { return bound_to(pod) == node; });
 }
 
-// Returns true if the authorizer's graph connects the node with the object of the call.
+// Returns true if the Node authorizer's graph connects the node with the object of the call.
 bool reaches(const Store& store, const Call& call, const std::string& node) {
   const std::string_view resource = call.info->resource;
   if (resource == "persistentvolumeclaims") return mounts(store, node, call.ns, call.name);
@@ -64,7 +64,7 @@ bool reaches(const Store& store, const Call& call, const std::string& node) {
          mounts(store, node, text(*object, "/spec/claimRef/namespace"), text(*object, "/spec/claimRef/name"));
 }
 
-// Resources that a node may get by name, but may neither list nor watch.
+// Returns true for resources that a node may get by name, but may neither list nor watch.
 bool is_reached_by_name_only(std::string_view resource) {
   return resource.starts_with("persistentvolume") || resource == "volumeattachments" || resource == "configmaps";
 }
@@ -90,7 +90,7 @@ std::optional<std::string> problem_with_node(const Call& call, const std::string
   return std::nullopt;
 }
 
-// Labels of Kubernetes' own domains, except those that a kubelet may set.
+// Returns true for labels of Kubernetes' own domains, except those that a kubelet may set.
 bool is_restricted_label(const std::string& key) {
   const std::string domain = key.substr(0, key.find('/'));
   if (domain == key) return false;
@@ -162,7 +162,7 @@ std::optional<http::Response> restricted_for_node(const Store& store, const Call
   if (!evicts && !deletes) return std::nullopt;
   const Object pod = store.get(call.key());
   if (!pod) {
-    if (deletes) return std::nullopt;  // the registry answers 404 itself
+    if (deletes) return std::nullopt;  // the request goes on to the registry, which responds with 404
     StatusBody body;
     body.code = 404;
     body.reason = "NotFound";
@@ -210,7 +210,7 @@ std::optional<http::Response> refused_to_caller(const World& world, const Call& 
 
 namespace {
 
-// SelfSubjectAccessReview: allows everything that is not in Switches::forbidden.
+// Responds to a SelfSubjectAccessReview: everything is allowed that is not in Switches::forbidden.
 http::Response access_review(const World& world, const Call& call) {
   Json review = Json::parse(call.request.body, nullptr, false);
   if (!review.is_object()) return bad_request("the object provided is unrecognized").response();

@@ -9,14 +9,14 @@
 namespace haulout::sim {
 namespace asio = boost::asio;
 
-// One request in progress. Caller and server share it, since either may release it before the other.
+// One request in progress. The caller and the server share its ownership, because either may release it first.
 struct ApiServer::Exchange {
   Exchange(asio::any_io_executor executor, http::Request request_in, bool stream_in, Duration way_back_in)
       : request(std::move(request_in)), stream(stream_in), way_back(way_back_in), changed(executor) {}
   http::Request request;
   bool stream;
   Duration way_back;
-  std::shared_ptr<WatchChannel> channel;  // channel of an accepted watch until it is handed over
+  std::shared_ptr<WatchChannel> channel;  // channel of an accepted watch, until the response is sent
   Notifier changed;
   std::optional<Result<Answer>> result;
   void finish(Result<Answer> value) {
@@ -27,7 +27,7 @@ struct ApiServer::Exchange {
 
 namespace {
 
-// The body of a watch, as its reader receives it.
+// The body of a watch, from which the client reads the watch events.
 class ChannelStream final : public http::BodyStream {
  public:
   ChannelStream(Clock& clock, http::ResponseHead head, std::shared_ptr<WatchChannel> channel)
@@ -134,7 +134,7 @@ Ordered group_list() {
   return {{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", groups}};
 }
 
-// Answers the requests for version, health and discovery; 404 for any other path.
+// Responds to requests for the version, health and discovery, and with 404 to any other path.
 http::Response discover(const std::string& path) {
   if (path == "/readyz" || path == "/livez" || path == "/healthz") return plain_text(200, "ok");
   if (path == "/version")

@@ -1,8 +1,8 @@
-// The simulated API server: a Transport (client side of HTTP) that answers from the store as kube-apiserver 1.36 does.
+// The simulated API server: a Transport (client side of HTTP) that responds from the store as kube-apiserver 1.36 does.
 //
-// A request takes half of its latency to arrive, and its answer takes the other half to return. The server carries out
-// each request that has arrived, even if the caller has given up, as over a real network. It answers only while the
-// world's agenda runs. Calls fail with Errc::timeout, Errc::unreachable or Errc::reset.
+// A request takes half of its latency to arrive, and its response takes the other half to return. The server carries
+// out each request that has arrived, even if the caller has stopped waiting, as in a real network. It responds only
+// while the world's agenda runs. Calls fail with Errc::timeout, Errc::unreachable or Errc::reset. Borrows the world.
 #pragma once
 
 #include <deque>
@@ -18,8 +18,8 @@
 
 namespace haulout::sim {
 
-// A complete response in the form of a stream. It is the answer to a watch request that the server refuses, or that a
-// proxy answers with a page of its own.
+// A complete response in the form of a stream. Used for watch requests that the server refuses, or to which a proxy
+// responds with a page of its own.
 class WholeBody final : public http::BodyStream {
  public:
   explicit WholeBody(http::Response response)
@@ -39,22 +39,22 @@ class ApiServer final : public http::Transport {
   Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
-  // A function that is called with each request that has passed authorization. If it returns a response, that replaces
-  // the server's own, as webhooks and policies can do.
+  // A function that is called with each request that has passed authorization. If it returns a response, that response
+  // is sent instead of the server's own. Simulates webhooks and policies.
   using Intercept = std::function<std::optional<http::Response>(const Call&, const AuditEntry&)>;
   void intercept(Intercept intercept) { intercepts_.push_back(std::move(intercept)); }
   // An admission webhook: a function that is called with each eviction that is not a dry run, before the server checks
   // budgets.
   using Webhook = std::function<Admission(const AuditEntry&)>;
   void admit_evictions(Webhook webhook) { webhooks_.push_back(std::move(webhook)); }
-  // Adds a listener. The server calls it with the audit entry of each request when it answers the request.
+  // Adds a listener, which is called with the audit entry of each request when the server responds to it.
   void on_answer(std::function<void(const AuditEntry&)> listener) { answer_listeners_.push_back(std::move(listener)); }
 
   const std::deque<AuditEntry>& audit() const { return audit_; }
   WatchHub& watches() { return watches_; }
   Lists& lists() { return lists_; }
-  // Breaks every open connection: watches end with a reset. The server still carries out the requests that it has not
-  // answered yet, but their answers are lost.
+  // Resets every open connection: watches end with Errc::reset. The server still carries out the requests to which it
+  // has not responded yet, but their responses are lost.
   void drop_connections();
 
  private:
@@ -78,7 +78,7 @@ class ApiServer final : public http::Transport {
   SingleObjects objects_;
   Evictions evictions_;
   std::deque<AuditEntry> audit_;
-  std::uint64_t epoch_ = 0;  // number of drop_connections() calls so far
+  std::uint64_t epoch_ = 0;  // number of calls of drop_connections() so far
   std::vector<Intercept> intercepts_;
   std::vector<Webhook> webhooks_;
   std::vector<std::function<void(const AuditEntry&)>> answer_listeners_;

@@ -37,7 +37,7 @@ std::vector<Object> budgets_of_pod(const Store& store, const Json& pod) {
 
 namespace {
 
-// Returns the budgets that select the pod as it is now or as it was before the change.
+// Returns the budgets that select the pod in its state after or before the change.
 std::set<Key> budgets_concerned(const Store& store, const Change& change) {
   std::set<Key> keys;
   for (const Object& pod : {change.object, change.before})
@@ -57,7 +57,7 @@ std::int64_t integer(std::string_view text) {
   return amount;
 }
 
-// Resolves an integer, or a percentage of the total. Percentages are always rounded up.
+// Returns the value of an integer, or of a percentage of the total, which is always rounded up.
 std::int64_t scaled(const Json& value, std::int64_t total) {
   if (value.is_number()) return value.get<std::int64_t>();
   if (!value.is_string()) return 0;
@@ -187,7 +187,8 @@ void DisruptionController::sync(const Key& key) {
   });
 }
 
-// The real controller calls this fail-safe: it allows no disruption and keeps observedGeneration.
+// Writes the status after an error, as the real controller does (which calls this fail-safe): no disruption is allowed,
+// and observedGeneration stays the same.
 void DisruptionController::fail(const Key& key, const std::string& problem) {
   world_.store.modify(key, [&](Json& next) {
     Json& status = next["status"];
@@ -200,7 +201,7 @@ void DisruptionController::fail(const Key& key, const std::string& problem) {
   });
 }
 
-// Sets condition DisruptionTarget to False on pods whose eviction did not become a deletion in time.
+// Sets the condition DisruptionTarget to False on pods whose eviction did not lead to a deletion in time.
 void DisruptionController::heal_stale_targets(const std::string& ns) {
   const WallTime now = world_.wall_now();
   const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);

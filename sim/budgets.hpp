@@ -1,4 +1,4 @@
-// PodDisruptionBudgets of the simulated cluster: which pods belong to which budget, and the disruption controller. No
+// PodDisruptionBudgets of the simulated cluster: the pods that each budget selects, and the disruption controller. No
 // I/O.
 #pragma once
 
@@ -15,17 +15,19 @@ namespace haulout::sim {
 std::vector<Object> pods_of_budget(const Store& store, const Json& budget);
 std::vector<Object> budgets_of_pod(const Store& store, const Json& pod);
 
-// Computes the status of every PodDisruptionBudget as the real controller does.
+// Updates the status of every PodDisruptionBudget as the real disruption controller does.
 class DisruptionController {
  public:
   explicit DisruptionController(World& world);
+  // Computes the status of every budget again, after the usual lag.
   void resync();
 
  private:
   void look_later(const Key& budget, Duration delay);
   void sync(const Key& budget);
-  // What a budget expects: the number of pods, and how many of them must be healthy. expectation() and sum_of_scales()
-  // return nullopt if a pod's controller has no scale; *problem then says why.
+  // The number of pods that a budget expects, and how many of them must be healthy. expectation() and sum_of_scales()
+  // return nullopt if a pod's controller has no scale subresource; *problem is then the message for the budget's
+  // status.
   struct Expectation {
     std::int64_t expected = 0;
     std::int64_t desired = 0;

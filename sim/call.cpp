@@ -45,7 +45,7 @@ void parse_query(std::string_view query, std::map<std::string, std::string>& int
   }
 }
 
-// /api/v1/… or /apis/GROUP/VERSION/…, then [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
+// Parses the path: /api/v1/… or /apis/GROUP/VERSION/…, then [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
 void parse_resource(const std::vector<std::string>& parts, Call& call) {
   std::string group;
   std::size_t next = 2;

@@ -1,4 +1,4 @@
-// One request to the simulated API server: parsed into verb, object and options, and its entry in the audit log. Pure.
+// One request to the simulated API server, parsed into verb, object and options, and its entry in the audit log. Pure.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct Call {
   http::Request request;
   std::string path;
   std::map<std::string, std::string> query;
-  const ResourceInfo* info = nullptr;  // null if the path names no resource of the table
+  const ResourceInfo* info = nullptr;  // nullptr if the path names no resource of the table
   std::string ns;
   std::string name;
   std::string subresource;
@@ -31,8 +31,8 @@ struct Call {
     const std::string value = option(key);
     return value == "1" || value == "true";
   }
-  // Returns true if the request is a dry run. The query says so, except for a DELETE that has a body: the server reads
-  // the options of such a DELETE from the body alone.
+  // Returns true if the request is a dry run. The query option says that, but a DELETE with a body has all its options
+  // in the body, as on the real server.
   bool is_dry_run() const;
   Key key() const { return {std::string(info->resource), ns, name}; }
   std::string header(std::string_view header_name) const {
@@ -40,19 +40,21 @@ struct Call {
   }
   // Returns the token of the Authorization header; empty without that header.
   std::string bearer_token() const;
-  // Returns the field manager of a write, for managedFields: ?fieldManager=, or else the first part of the User-Agent.
+  // Returns the field manager of a write, for managedFields: ?fieldManager=, or else the User-Agent up to the first
+  // "/".
   std::string manager() const;
 };
 
-// Sends the answer to a call. It must be called exactly once.
+// Sends the response to a call. Must be called exactly once.
 using Reply = std::function<void(http::Response)>;
 
+// Parses the path, query and method of the request. Never fails: `info` is nullptr for an unknown path.
 Call parse_call(http::Request request);
 
 // The entry of a request in the audit log of the API server.
 struct AuditEntry {
   TimePoint time;      // when the request arrived at the server
-  TimePoint answered;  // when the server answered; for a watch, when it sent the head
+  TimePoint answered;  // when the server responded; for a watch, when it sent the head
   std::string verb, resource, subresource, ns, name;
   std::string query;  // query string as sent
   std::string uid;    // UID in the preconditions of the request body; may be empty
@@ -60,16 +62,16 @@ struct AuditEntry {
   bool dry_run = false;
   std::string user;
   std::string user_agent;
-  int status = 0;  // HTTP status; 0 while there is no answer
-  // True if the request was a write, but not a dry run, and got a 2xx answer. Also true for a repeated eviction and for
-  // a patch without effect.
+  int status = 0;  // HTTP status; 0 until the server responds
+  // True if the request was a write, but not a dry run, and the server responded with 2xx. Also true for a repeated
+  // eviction and for a patch without effect.
   bool applied = false;
 
   // Returns the entry as one line for traces: "create pods/eviction shop/web-0 201".
   std::string text() const;
 };
 
-// Returns the entry of a request by `user` that has arrived at `now` and has no answer yet.
+// Returns the entry of a request by `user` that has arrived at `now` and has no response yet.
 AuditEntry entry_of(const Call& call, std::string user, TimePoint now);
 
 }  // namespace haulout::sim

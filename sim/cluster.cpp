@@ -23,7 +23,7 @@ Result<> Cluster::load(std::string_view yaml_or_json) {
 }
 
 void Cluster::add(std::vector<Json> objects) {
-  // All objects appear in one instant. Every controller reacts after its lag, when all objects exist.
+  // All objects are created at the same time. Every controller reacts after its lag, when all objects exist.
   for (Json& object : objects) {
     const auto resource = find_kind(text(object, "/kind"))->resource;
     create(resource, std::move(object));

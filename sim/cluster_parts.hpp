@@ -1,5 +1,5 @@
-// The parts of which the simulated cluster (sim/cluster.hpp) consists. Code that makes single parts misbehave uses it.
-// Cannot be copied or moved, because the parts refer to each other.
+// The parts of the simulated cluster (sim/cluster.hpp). Tests use them to make single parts misbehave. Cannot be copied
+// or moved, because the parts refer to each other.
 #pragma once
 
 #include "sim/api_server.hpp"
@@ -23,7 +23,7 @@ struct ClusterParts {
   Agenda agenda;
   Store store;
   World world{store, agenda, store.rng(), timing, switches};
-  // Declared before the controllers, so that watches get a change before controllers react to it.
+  // The server is declared before the controllers, so that watches receive a change before controllers react to it.
   ApiServer server;
   Kubelet kubelet{world};
   Scheduler scheduler{world};

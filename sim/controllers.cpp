@@ -57,7 +57,7 @@ NamespaceController::NamespaceController(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     if (change.key.resource == "namespaces" && change.type != ChangeType::deleted && terminating(*change.object))
       world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.name] { empty(ns); });
-    // A restored object may be in a terminating namespace that was already emptied.
+    // A restored object may be in a terminating namespace whose objects were already deleted.
     if (change.restored && !change.key.ns.empty())
       world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.ns] { empty(ns); });
     if (change.type == ChangeType::deleted && !change.key.ns.empty())
@@ -115,7 +115,7 @@ bool OwnerGarbageCollector::orphaned(const Json& lease) const {
   const Json& owners = at(lease, "/metadata/ownerReferences");
   const auto gone = [&](const Json& owner) {
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
-    if (!info) return false;  // unknown kind: assume that the owner exists
+    if (!info) return false;  // owners of unknown kinds count as existing
     const Object found = world_.store.get(
         {std::string(info->resource), info->namespaced ? ns_of(lease) : std::string(), text(owner, "/name")});
     return !found || uid_of(*found) != text(owner, "/uid");

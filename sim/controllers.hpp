@@ -1,12 +1,12 @@
-// Small controllers of the simulated control plane. They taint cordoned Nodes, and delete pods of deleted Nodes,
-// objects of terminating namespaces, Leases without an owner, and old Events. No I/O.
+// Small controllers of the simulated control plane. They taint cordoned Nodes, and delete the pods of deleted Nodes,
+// the objects of terminating namespaces, Leases whose owners were deleted, and old Events. No I/O.
 #pragma once
 
 #include "sim/world.hpp"
 
 namespace haulout::sim {
 
-// Keeps the taint node.kubernetes.io/unschedulable in step with spec.unschedulable.
+// Adds the taint node.kubernetes.io/unschedulable to Nodes that are unschedulable, and removes it from others.
 class NodeLifecycle {
  public:
   explicit NodeLifecycle(World& world);
@@ -16,7 +16,7 @@ class NodeLifecycle {
   World& world_;
 };
 
-// Removes pods that are bound to a Node that no longer exists.
+// Removes the pods of a Node some time (Timing::pod_gc_lag) after its deletion, unless the Node was created again.
 class PodGarbageCollector {
  public:
   explicit PodGarbageCollector(World& world);
@@ -37,12 +37,12 @@ class NamespaceController {
   World& world_;
 };
 
-// Deletes a Lease if it has owners and none of them exists any more. An owner exists if an object has its name and its
-// UID. Ignores other kinds of objects.
+// Deletes a Lease if it has owners and none of them exists any more. An owner exists if an object of its kind has its
+// name and its UID; owners of unknown kinds count as existing. The controller handles no other kind of objects.
 class OwnerGarbageCollector {
  public:
   explicit OwnerGarbageCollector(World& world);
-  // Checks every Lease; for use after the controller was stopped.
+  // Checks every Lease. To be called when the controller is started again.
   void resync();
 
  private:

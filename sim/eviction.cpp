@@ -18,8 +18,8 @@ struct EvictionRequest {
   std::string manager;
   std::vector<std::string> warnings;
   Reply reply;
-  // For an unhealthy pod: the resourceVersion that the server checked, which the delete must still find. Otherwise
-  // empty.
+  // For an unhealthy pod: the resourceVersion that the server has checked. The delete fails if the pod has changed
+  // since then. Empty for other pods.
   std::string pinned_version;
   std::string budget_name;
 
@@ -36,7 +36,8 @@ struct EvictionRequest {
 
 namespace {
 
-constexpr int longest_tries = 20;  // of the server, before it gives up on its own conflicts
+// The number of tries of the real server (EvictionsRetry) before it returns its own conflict to the caller.
+constexpr int longest_tries = 20;
 const ResourceInfo& pods() {
   return *find_resource("pods");
 }
@@ -78,7 +79,7 @@ StatusBody strict_error(const std::vector<std::string>& problems) {
       fmt::format("Eviction in version \"v1\" cannot be handled as a Eviction: strict decoding error: {}", list));
 }
 
-// Fills `request` from the body. Returns a refusal if the body cannot be decoded as an Eviction; nullopt otherwise.
+// Sets `request` from the body. Returns a refusal if the body cannot be decoded as an Eviction; nullopt otherwise.
 std::optional<StatusBody> decode(const Call& call, EvictionRequest& request) {
   std::vector<std::string> problems;
   const auto parsed = parse_json(call.request.body, &problems);
@@ -146,14 +147,14 @@ void Evictions::handle(const Call& call, Reply reply, bool as_dry_run) {
   without_budget(request, 0);
 }
 
-// For pods that no budget protects: Pending, finished or terminating.
+// Evicts a pod to which budgets do not apply (Pending, finished or terminating); passes other pods to with_budget().
 void Evictions::without_budget(const Shared& request, int tries) {
   const Object pod = world_.store.get(request->pod);
   if (!pod) return request->answer(not_found(pods(), request->pod.name));
   if (!budget_is_ignored(*pod)) return with_budget(request);
   const auto problem = delete_with_condition(request, {});
   if (!problem) return request->answer(success(201));
-  // If the caller gave no resourceVersion, the server retries after any conflict.
+  // If the caller gave no resourceVersion, the real server retries after any conflict.
   if (!request->resource_version.empty() || tries + 1 >= longest_tries) return request->answer(*problem);
   world_.agenda.after(world_.timing.conflict_pause, [this, request, tries] { without_budget(request, tries + 1); });
 }
@@ -208,7 +209,7 @@ void Evictions::decrement(const Shared& request, const Key& key, int tries) {
 
 void Evictions::write_budget(const Shared& request, const Key& key, std::uint64_t seen, int tries) {
   const Object budget = world_.store.get(key);
-  // The budget was deleted, another eviction has changed it, or the controller's last write has exhausted it.
+  // Conflict: the budget was deleted, another eviction has changed it, or the controller has exhausted it.
   if (!budget || budget_writes_[key] != seen || world_.switches.budget_writes_conflict ||
       number(*budget, "/status/disruptionsAllowed") <= 0)
     return conflict(request, key, tries);

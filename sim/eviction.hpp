@@ -1,5 +1,5 @@
-// The subresource pods/eviction of the simulated API server: the real server's algorithm, with its order of checks, its
-// retries and its answers.
+// The subresource pods/eviction of the simulated API server: the algorithm of the real server, with the same order of
+// checks, retries and responses.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace haulout::sim {
 
 struct EvictionRequest;
 
-// Decision of an admission webhook about an eviction.
+// The decision of an admission webhook about an eviction.
 struct Admission {
   Duration takes{};
   std::optional<StatusBody> refusal{};
-  bool as_dry_run = false;  // the eviction becomes a dry run: it succeeds without effect
+  bool as_dry_run = false;  // true makes the eviction a dry run: the request succeeds without effect
 };
 
 class Evictions {
@@ -39,7 +39,8 @@ class Evictions {
   std::optional<StatusBody> delete_with_condition(const Shared& request, const std::string& pinned_version);
 
   World& world_;
-  // Number of writes to each budget by evictions. If it changes between read and write, the write is a conflict.
+  // Number of writes of each budget by evictions. If it changes between an eviction's read and write, the write is a
+  // conflict.
   std::map<Key, std::uint64_t> budget_writes_;
 };
 

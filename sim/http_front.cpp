@@ -4,8 +4,8 @@
 
 namespace haulout::sim {
 namespace {
-// Limit for one answer. The slowest answer of the simulated server takes about 10 s (an eviction that retries after
-// conflicts).
+// Limit for one response. The slowest response of the simulated server takes about 10 s: an eviction that retries after
+// conflicts.
 constexpr Duration longest_answer = std::chrono::seconds(60);
 }  // namespace
 
@@ -33,7 +33,7 @@ boost::asio::awaitable<void> HttpFront::serve(http::Exchange& exchange) {
     exchange.abort();
     co_return;
   }
-  // Ignores the failure: the client may have closed the connection.
+  // A failure is ignored: the client may have closed the connection.
   [[maybe_unused]] const auto sent = co_await exchange.reply(*std::move(response));
 }
 

@@ -1,5 +1,6 @@
-// Lets real clients talk to a simulated cluster: serves a Transport (the cluster's API, optionally with injected
-// faults) over HTTP/1.1 on a local address, in real time. Cancellable. Borrows the transport and the clock.
+// Serves a Transport over HTTP/1.1 on a local address, in real time, so that real clients can talk to a simulated
+// cluster. The transport is the cluster's API, optionally with injected faults. Cancellable. Borrows the transport and
+// the clock.
 #pragma once
 
 #include <memory>

@@ -18,7 +18,7 @@ std::optional<std::uint64_t> parse_revision(const std::string& text) {
   return value;
 }
 
-// The alphabet of base64url (RFC 4648 section 5), without padding.
+// Encodes in base64url (RFC 4648 section 5) without padding.
 std::string base64url(std::string_view bytes) {
   std::string text = http::base64_encode(bytes);
   text.erase(std::min(text.find('='), text.size()));
@@ -27,7 +27,7 @@ std::string base64url(std::string_view bytes) {
   return text;
 }
 
-// Returns an empty string if the text is not base64url.
+// Decodes base64url. Returns an empty string if the text is invalid.
 std::string from_base64url(std::string text) {
   std::replace(text.begin(), text.end(), '-', '+');
   std::replace(text.begin(), text.end(), '_', '/');
@@ -77,7 +77,7 @@ StatusBody unreadable_revision(const std::string& text) {
   return body;
 }
 
-// Returns what the call selects. Returns nullopt and sets `refusal` if a selector cannot be parsed.
+// Returns the objects that the call selects. If a selector is invalid, returns nullopt and sets `refusal`.
 std::optional<Selection> selection_of(const Call& call, http::Response* refusal) {
   Selection selection;
   selection.resource = call.info->resource;
@@ -113,7 +113,7 @@ void Lists::list(const Call& call, const Reply& reply) {
   const auto revision = parse_revision(version.empty() ? "0" : version);
   if (!revision) return reply(unreadable_revision(version).response());
   if (*revision > world_.store.revision()) {
-    // The server waits 3 s for its cache to reach this revision, then gives up.
+    // The real server waits 3 s until its cache has reached this revision, then responds with an error.
     world_.agenda.after(std::chrono::seconds(3), [this, reply, wanted = *revision] {
       reply(too_large_revision(wanted, world_.store.revision()).response());
     });
@@ -138,7 +138,7 @@ http::Response Lists::from_old_cache(const Call& call, const Selection& selectio
 }
 
 http::Response Lists::page(const Call& call, const Selection& selection) {
-  // Ignores the limit if resourceVersion is 0, as the server's cache does.
+  // The limit does not apply to resourceVersion=0, because the real server then lists from its cache, without pages.
   const std::size_t limit =
       call.option("resourceVersion") == "0" ? 0 : parse_revision(call.option("limit")).value_or(0);
   std::uint64_t revision = world_.store.revision();
@@ -163,12 +163,12 @@ http::Response Lists::page(const Call& call, const Selection& selection) {
   if (!start.empty())
     std::erase_if(
         chosen, [&](const Object& object) { return place_of(*object) + '\0' < start || !selection.matches(*object); });
-  // Pages follow the order of the storage's keys, which differs from that of (namespace, name).
+  // The order of pages is that of the keys in etcd, which differs from the order of (namespace, name).
   const bool many_namespaces = call.info->namespaced && selection.ns.empty();
   if (many_namespaces && (limit > 0 || !start.empty()))
     std::sort(chosen.begin(), chosen.end(),
               [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
-  // The token contains the last key returned. The zero byte at its end makes the next page begin after that key.
+  // The continue token contains the last key returned and a zero byte, so that the next page begins after that key.
   if (!start.empty() && !chosen.empty() && place_of(*chosen.front()) + '\0' == start) chosen.erase(chosen.begin());
   if (limit == 0 || chosen.size() <= limit) return list_body(*call.info, revision, {}, std::nullopt, chosen, items_);
 

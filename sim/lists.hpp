@@ -1,5 +1,5 @@
-// Lists of the simulated API server, page by page, and the requests that begin a watch: selectors, resourceVersion and
-// limits as kube-apiserver reads them. No I/O.
+// The lists of the simulated API server, in pages, and the parsing of watch requests: selectors, resourceVersion and
+// limits have the same meaning as in kube-apiserver. No I/O.
 #pragma once
 
 #include <map>
@@ -16,11 +16,14 @@ class Lists {
  public:
   explicit Lists(World& world) : world_(world) {}
 
-  // Answers a list. Calls `reply` exactly once: immediately, or 3 s later if the resourceVersion does not exist yet.
+  // Responds to a list request. Calls `reply` exactly once: immediately, or 3 s later if the resourceVersion does not
+  // exist yet.
   void list(const Call& call, const Reply& reply);
-  // Until `when`, lists with resourceVersion=0 return the state at the moment of this call, as from a stale cache.
+  // Until `when`, lists with resourceVersion=0 return the state at the moment of this call. Simulates a stale watch
+  // cache.
   void hold_cache_until(TimePoint when);
-  // Expires the continue tokens of all lists begun so far: the server answers requests for later pages with 410.
+  // Expires the continue tokens of all lists that have begun: the server responds to requests for their later pages
+  // with 410.
   void expire_continue_tokens() { snapshots_.clear(); }
 
  private:
@@ -41,13 +44,13 @@ class Lists {
   static constexpr std::size_t most_snapshots = 64;
   World& world_;
   Texts items_{Texts::Form::item};
-  // States from which later pages of lists are answered. Key: resource, namespace and revision of the list.
+  // The states that later pages of lists return. Key: resource, namespace and revision of the list.
   std::map<std::string, Snapshot> snapshots_;
   OldCache old_cache_;
 };
 
-// Reads the options of a watch request. Sets *answer to the head of the stream. If the request is invalid, returns
-// nullopt and sets *answer to the refusal.
+// Parses a watch request. Sets *answer to the head of the stream. If the request is invalid, returns nullopt and sets
+// *answer to the refusal.
 std::optional<WatchRequest> watch_request(const Timing& timing, const Call& call, http::Response* answer);
 
 }  // namespace haulout::sim

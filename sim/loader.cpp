@@ -18,8 +18,8 @@ struct Field {
   Shape shape;
 };
 
-// Fields of core/v1, apps/v1, policy/v1, storage/v1 and coordination/v1 together: a path has the same type in all of
-// them.
+// Fields of core/v1, apps/v1, policy/v1, storage/v1 and coordination/v1 in one table: a path has the same type in all
+// of them.
 constexpr Field fields[] = {
     {"apiVersion", Shape::text},
     {"metadata", Shape::object},
@@ -134,15 +134,15 @@ bool fits(const Json& value, std::string_view path, Shape shape) {
   const std::string_view rest = dot == std::string_view::npos ? "" : path.substr(dot + 1);
   const auto fits_rest = [&](const Json& inner) { return fits(inner, rest, shape); };
   if (step == "*" || step == "[]") return std::all_of(value.begin(), value.end(), fits_rest);
-  if (!value.is_object()) return true;  // the field of the shorter path reports this
+  if (!value.is_object()) return true;  // the row of the shorter path reports this error
   const auto found = value.find(step);
   return found == value.end() || fits_rest(*found);
 }
 
-// Checks the types of an object's fields, as the API server's decoder does before anything else: for example, it
-// refuses a string in place of a list. Objects from a file have not passed that decoder, but the simulation relies on
-// the types. Returns the first field with a wrong type, and its right type: "spec.volumes has to be a list". Fields
-// that the simulation does not read may have any type.
+// Checks the types of an object's fields. The decoder of the API server does this first: it refuses a string in place
+// of a list. Objects from a file have not passed that decoder, but the simulation relies on the types. Returns the
+// first field with a wrong type and its right type, for example "spec.volumes has to be a list". Fields that the
+// simulation does not read may have any type.
 std::optional<std::string> shape_problem(const Json& object) {
   for (const Field& field : fields)
     if (!fits(object, field.path, field.shape))
@@ -154,7 +154,7 @@ std::string key_of(const Json& object) {
   return ns_of(object).empty() ? name_of(object) : ns_of(object) + "/" + name_of(object);
 }
 
-// The API server's decoder treats a null field like an absent one.
+// Removes null fields, because the API server's decoder treats them as absent.
 void drop_nulls(Json& value) {
   if (value.is_object())
     for (auto member = value.begin(); member != value.end();)
@@ -168,7 +168,7 @@ Result<> collect(Json document, std::vector<Json>& into) {
   if (!document.is_object()) return Error(Errc::invalid, "not a Kubernetes object");
   const std::string kind = text(document, "/kind");
   if (document.contains("items") && document["items"].is_array()) {
-    // A typed list ("PodList", as the API returns it) omits the kind of its items.
+    // In a typed list ("PodList", as the API returns it) the items have no kind.
     const std::string of = kind.ends_with("List") ? kind.substr(0, kind.size() - 4) : "";
     for (Json& item : document["items"]) {
       if (item.is_object() && !item.contains("kind") && !of.empty()) item["kind"] = of;
@@ -194,7 +194,7 @@ bool looks_like_json(std::string_view text) {
   return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
 }
 
-// Describes the position of the syntax error. The parser's own message would quote the text.
+// Returns the position of the syntax error. The parser's own message is not used, because it quotes the text.
 std::string broken_json(std::string_view text) {
   std::size_t byte = 0;
   try {
@@ -208,7 +208,8 @@ std::string broken_json(std::string_view text) {
   return "not valid JSON: " + k8s::place_of(text, byte);
 }
 
-// Tries JSON first: a snapshot of a whole cluster is large, and the YAML reader is slow.
+// Parses the text as JSON or, if that fails, as YAML. A snapshot of a large cluster is usually JSON, and the YAML
+// reader is slow.
 Result<std::vector<Json>> documents(std::string_view text) {
   std::vector<Json> result;
   Json json = Json::parse(text, nullptr, false);

@@ -1,4 +1,5 @@
-// Reads the objects of a cluster as kubectl prints them: a List, single objects, JSON or (multi-document) YAML. Pure.
+// Reads the objects of a cluster in the formats of kubectl: a List, single objects, JSON or (multi-document) YAML.
+// Pure.
 #pragma once
 
 #include <string_view>
@@ -10,8 +11,8 @@
 namespace haulout::sim {
 
 // Returns every object in the text, with kind and metadata.name. Skips kinds that the simulation does not know. Fails
-// with Errc::invalid, naming the document, if a document cannot be used. Fails with Errc::decode if the text is neither
-// JSON nor YAML, naming the position, or if a document is not UTF-8.
+// with Errc::invalid, naming the document, if a document is not a valid object. Fails with Errc::decode if the text is
+// neither JSON nor YAML, naming the position, or if a document is not UTF-8.
 Result<std::vector<Json>> read_objects(std::string_view text);
 
 }  // namespace haulout::sim

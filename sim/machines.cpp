@@ -23,8 +23,8 @@ void set_containers(Json& pod, const char* state, Json details, bool ready) {
   pod["status"]["containerStatuses"] = std::move(statuses);
 }
 
-// Marks the pod and its containers as failed before the final delete, whether or not the pod had started. Leaves a
-// finished pod unchanged.
+// Marks the pod and its containers as failed, as the kubelet does before the final delete, even if the pod never
+// started. Leaves a finished pod unchanged.
 void set_ended(Json& pod, WallTime now) {
   if (pod_finished(pod)) return;
   const int exit_code = text(pod, "/status/phase") == "Running" ? 143 : 137;
@@ -32,7 +32,7 @@ void set_ended(Json& pod, WallTime now) {
   pod["status"]["phase"] = "Failed";
 }
 
-// A pod that exists this long after its grace period counts as stuck; same value as `place_margin` in
+// A pod that still exists this long after its grace period counts as stuck. Same value as `place_margin` in
 // drain/pipeline.hpp.
 constexpr Duration overdue = std::chrono::seconds(60);
 
@@ -51,7 +51,7 @@ Kubelet::Kubelet(World& world) : world_(world) {
     if (change.key.resource == "volumeattachments" && flag(*change.object, "/status/attached"))
       return volume_attached(text(*change.object, "/spec/nodeName"));
     if (change.key.resource != "pods") return;
-    // An etcd restore undoes later requests to stop the pod.
+    // The restored state may be older than the request to stop the pod.
     if (change.restored) stopping_.erase(uid_of(*change.object));
     if (change.type == ChangeType::deleted) {
       stopping_.erase(uid_of(*change.object));
@@ -112,7 +112,7 @@ void Kubelet::start(const Key& key, const std::string& uid) {
   });
 }
 
-// Time from the request to stop to the final delete, limited by the grace period.
+// Returns the time from the request to stop the pod to the final delete, at most its grace period.
 Duration Kubelet::wanted(const Json& pod) const {
   const Duration grace = grace_of(pod);
   const auto share = std::min(std::chrono::duration_cast<Duration>(grace * world_.timing.termination),
@@ -120,8 +120,8 @@ Duration Kubelet::wanted(const Json& pod) const {
   return std::min(annotated(pod, "sim.haulout.dev/terminates-after", share), grace);
 }
 
-// A loaded pod that has exceeded its normal time takes its whole grace period. A pod that has exceeded its grace period
-// by more than `overdue` never stops by itself.
+// Plans the stop of a pod that was loaded while it was terminating. If the pod has exceeded its usual time, it takes
+// its whole grace period. If it has exceeded its grace period by more than `overdue`, it never stops.
 void Kubelet::plan_loaded_stop(const Key& key, const Json& pod) {
   const auto end = k8s::parse_time(text(pod, "/metadata/deletionTimestamp"));
   if (!end || text(pod, "/spec/nodeName").empty() || stopped_kubelet(pod) || never_stops(pod)) return;
@@ -144,7 +144,7 @@ void Kubelet::plan_stop(const Key& key, const Json& pod) {
   const TimePoint now = world_.now();
   const Duration grace = grace_of(pod);
   if (first) stopping.asked = now;
-  // A shorter grace period counts from the moment of its request. It can only make the end earlier.
+  // A shorter grace period counts from the moment of its request, and can only make the stop earlier.
   const TimePoint done = first ? now + wanted(pod) : std::min(stopping.done, now + grace);
   if (!first && done == stopping.done && stopping.plan > 0) return;
   stopping.done = done;
@@ -176,7 +176,7 @@ void Kubelet::report_stopped(const Key& key, const std::string& uid) {
     for (const char* type : {"Ready", "ContainersReady"})
       set_condition(next, {{"type", type}, {"status", "False"}}, now);
   });
-  // The final delete. The real kubelet uses the UID as a precondition; the check above replaces that.
+  // Do the final delete. The real kubelet has the UID as a precondition; here the comparison above has checked the UID.
   delete_gracefully(world_, key, 0);
 }
 

@@ -7,19 +7,19 @@
 
 namespace haulout::sim {
 
-// The simulated kubelets of all nodes. They start bound pods, report them Ready, stop terminating pods, report these as
-// Failed, and remove them from the API. Since Kubernetes 1.27 every pod becomes Failed or Succeeded before its final
-// delete. A pod that was terminating when it was loaded continues from there.
+// The simulated kubelets of all nodes. They start bound pods, set them Ready, stop terminating pods, set these to
+// Failed, and remove them from the API. As in Kubernetes since 1.27, every pod becomes Failed or Succeeded before its
+// final delete. The stop of a pod that was terminating when it was loaded continues from its present state.
 class Kubelet {
  public:
   explicit Kubelet(World& world);
-  // Checks every pod of the node again; for use when a stopped kubelet comes back.
+  // Checks every pod of the node again. To be called when a stopped kubelet starts again.
   void resync(const std::string& node);
 
  private:
   void look(const Key& key, const Json& pod);
   void plan_start(const Key& key, const Json& pod);
-  // Checks the pods of the node again, since some may have waited for the volume.
+  // Checks the pods of the node again, because some may have waited for the volume.
   void volume_attached(const std::string& node);
   void start(const Key& key, const std::string& uid);
   void plan_stop(const Key& key, const Json& pod);
@@ -30,9 +30,9 @@ class Kubelet {
   bool stopped_kubelet(const Json& pod) const;
 
   struct Stopping {
-    TimePoint asked;         // when the kubelet saw the request to stop the pod
+    TimePoint asked;         // when the kubelet saw that the pod was terminating
     TimePoint done;          // when the pod will have stopped
-    std::uint64_t plan = 0;  // number of the latest planned step of this pod; older steps are void
+    std::uint64_t plan = 0;  // number of the latest planned step of this pod; earlier steps are void
     bool finished = false;
   };
   World& world_;
@@ -42,17 +42,19 @@ class Kubelet {
   std::map<std::string, bool> starting_;              // by uid
 };
 
-// The machines go down, come up with another boot ID, and register again.
+// The machines under the Nodes: they go down, boot with another boot ID, and register their Nodes again.
 class Machines {
  public:
   Machines(World& world, Kubelet& kubelet) : world_(world), kubelet_(kubelet) {}
 
-  // Takes the machine down: stops the kubelet and makes its Node NotReady, at once. The pods stay, but are not Ready.
+  // Takes the machine down: stops the kubelet and sets its Node to NotReady immediately. The pods stay, but are not
+  // Ready.
   void down(const std::string& node);
-  // Brings the machine up: starts the kubelet and makes the Node Ready, with `boot_id` (empty keeps the old boot ID).
+  // Brings the machine up: starts the kubelet and sets the Node to Ready, with `boot_id` (empty keeps the old boot ID).
   // Its pods become Ready after Timing::pod_start.
   void up(const std::string& node, const std::string& boot_id);
-  // Deletes the Node and registers it again: new UID, no annotations, not cordoned, all labels except Haulout's.
+  // Deletes the Node and creates it again: new UID, no annotations, not cordoned, without Haulout's labels and
+  // conditions.
   void register_again(const std::string& node);
   // Returns a new boot ID in the format of the kernel, unique in this simulation.
   std::string new_boot_id();

@@ -1,5 +1,6 @@
-// Objects of the simulated cluster: JSON documents, the table of the served resources, and readers of the fields that
-// the simulation uses. Readers never fail: an absent field reads as the API's default. No I/O.
+// Objects of the simulated cluster: JSON documents, the table of the served resources, and functions that read the
+// fields that the simulation uses. These functions never fail: they return the API's default for an absent field. No
+// I/O.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct ResourceInfo {
 };
 // Returns true if the resource has a scale subresource.
 bool scalable(const ResourceInfo& info);
+// These functions return the row of the table for a resource (plural) or a kind; nullptr if there is none.
 const ResourceInfo* find_resource(std::string_view group, std::string_view resource);
 const ResourceInfo* find_resource(std::string_view resource);
 const ResourceInfo* find_kind(std::string_view kind);
@@ -41,7 +43,7 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-// Functions from placement/objects.hpp that read the fields that decide where a pod can be scheduled.
+// Functions from placement/objects.hpp, which placement and the simulation share.
 using placement::at;
 using placement::condition;
 using placement::controller_of;
@@ -62,18 +64,18 @@ std::string annotation(const Json& object, const char* key);
 bool has_finalizers(const Json& object);
 
 bool is_mirror(const Json& pod);
-// Returns true for a pod that a drain may leave on the node: a DaemonSet's pod, a mirror pod, or a finished pod that is
-// not terminating.
+// Returns true for a pod that a drain may leave on the node: a pod of a DaemonSet, a mirror pod, or a finished pod that
+// is not terminating.
 bool may_stay(const Json& pod);
 bool pod_ready(const Json& pod);
 // Returns the names of the PersistentVolumeClaims that the pod mounts.
 std::vector<std::string> claims_of(const Json& pod);
-// Adds the condition `value` to status.conditions, or replaces the one of its type. lastTransitionTime changes only if
-// the status changes.
+// Adds the condition `value` to status.conditions, or replaces the condition of the same type. lastTransitionTime
+// changes only if the status changes.
 void set_condition(Json& object, Json value, WallTime now);
 
 // Returns the duration in the annotation `key`, which controls the simulation: "1500ms", "2s", "1h30m". Returns
-// `otherwise` if the annotation is absent, unreadable or negative.
+// `otherwise` if the annotation is absent, invalid or negative.
 Duration annotated(const Json& object, const char* key, Duration otherwise);
 
 }  // namespace haulout::sim

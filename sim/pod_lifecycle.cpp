@@ -17,7 +17,7 @@ void set_deletion(Json& pod, WallTime when, std::int64_t grace) {
   pod["metadata"]["deletionGracePeriodSeconds"] = grace;
 }
 
-// Returns the pod's new state; nullopt if the request changes nothing.
+// Returns the state of the pod after a request to delete it; nullopt if the request changes nothing.
 std::optional<Json> terminating_state(const World& world, const Json& pod, std::optional<std::int64_t> wanted) {
   Json next = pod;
   if (!terminating(pod)) {

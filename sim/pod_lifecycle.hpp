@@ -1,5 +1,5 @@
-// Deletion of objects in the simulated cluster: at once, or gracefully as for pods; finalizers delay the removal. The
-// API's DELETE, evictions, controllers and kubelets use it. No I/O.
+// Deletion of objects in the simulated cluster: immediate, or graceful for pods; finalizers delay the removal. Used by
+// the API's DELETE, evictions, controllers and kubelets. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 namespace haulout::sim {
 
 struct Deletion {
-  Object object;      // last state of the object that was written; null if there was no such object
+  Object object;      // last state of the object that was written; nullptr if the object did not exist
   bool gone = false;  // true if the object was removed from storage
 };
 
-// Deletes an object by the rules of the API. Without `grace_seconds` a pod gets its own grace period; a negative value
-// counts as 1. Unbound and finished pods get 0. The grace period of a terminating pod can only become shorter. Other
-// objects are removed at once, or wait for their finalizers.
+// Deletes an object by the rules of the API. The grace period of a pod is `grace_seconds` (a negative value counts as
+// 1) or, if that is unset, the pod's own. For unbound and finished pods it is 0. A request for a terminating pod can
+// only shorten it. Other objects are removed immediately or, if they have finalizers, become terminating.
 Deletion delete_gracefully(World& world, const Key& key, std::optional<std::int64_t> grace_seconds);
 
 // Sets the condition DisruptionTarget of the pod, as an eviction does. Writes nothing if an eviction has already set

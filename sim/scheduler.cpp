@@ -53,7 +53,7 @@ void Scheduler::note(const Change& change) {
   }
 }
 
-// Nodes without status.allocatable have unlimited capacity.
+// Builds `room_` from the store. Nodes without status.allocatable have unlimited capacity.
 void Scheduler::build_room() {
   room_.emplace(world_.store.list("nodes"), placement::Room::Unstated::no_end);
   standing_.clear();

@@ -1,7 +1,7 @@
 // The simulated scheduler: binds pods to nodes with capacity for them (placement/room.hpp). It chooses a node when it
-// sees the pod, and binds the pod Timing::scheduler_lag later, so that a cordon can come in between, as in a real
-// cluster. A pod that fits nowhere is tried again when a node changes or a pod is deleted. A pod with scheduling gates
-// gets no node. The scheduler preempts no pod: if a pod would fit in place of pods of lower priority, it gets
+// sees the pod, and binds the pod Timing::scheduler_lag later, so that a cordon can happen in between, as in a real
+// cluster. A pod that fits on no node is tried again when a node changes or a pod is deleted. A pod with scheduling
+// gates is not bound. The scheduler preempts no pods: if a pod would fit in place of pods of lower priority, it gets
 // status.nominatedNodeName and waits.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace haulout::sim {
 class Scheduler {
  public:
   explicit Scheduler(World& world);
-  // Tries to schedule every pod without a node.
+  // Tries immediately to schedule every pod without a node.
   void retry();
 
  private:
@@ -26,7 +26,7 @@ class Scheduler {
   };
   void note(const Change& change);
   void build_room();
-  // Counts the pod in `room_` on its node or, if it is not bound yet, on the node that the scheduler has chosen.
+  // Counts the pod in `room_` on its node or, if it is not bound yet, on the node that was chosen for it.
   void settle(const Key& pod);
   void consider(const Key& key, const std::string& uid);
   void bind(const Key& key, const std::string& uid, const std::string& node);
@@ -35,14 +35,14 @@ class Scheduler {
   void retry_later();
 
   World& world_;
-  // Pods that are being scheduled. Key: UID; value: chosen node, empty until it is chosen. From then on the pod counts
-  // as using capacity of that node.
+  // The pods that are being scheduled. Key: UID; value: the chosen node, empty until one is chosen. From then on the
+  // pod counts as using capacity of that node.
   std::map<std::string, std::string> under_way_;
   // Pods and free capacity by node. Built when the first pod is scheduled, then updated with every change.
   std::optional<placement::Room> room_;
-  std::map<Key, Standing> standing_;  // pods that `room_` counts, each with the node on which it counts
+  std::map<Key, Standing> standing_;  // the pods that `room_` counts, and on which node
   bool retry_planned_ = false;
-  bool no_room_ = false;  // true if some pod fitted nowhere at its latest try
+  bool no_room_ = false;  // true if a pod fitted on no node when it was last tried
 };
 
 }  // namespace haulout::sim

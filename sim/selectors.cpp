@@ -25,7 +25,7 @@ std::vector<std::string_view> split(std::string_view text) {
 }  // namespace
 
 namespace {
-// Returns the JSON pointer of a field label; empty if the resource does not support it.
+// Returns the JSON pointer of a field label; empty if field selectors of the resource do not support it.
 std::string field_pointer(std::string_view label, const ResourceInfo& info) {
   if (label == "metadata.name") return "/metadata/name";
   if (label == "metadata.namespace") return "/metadata/namespace";

@@ -1,4 +1,4 @@
-// Selection of objects by a request or by another object: label selectors in both forms, and field selectors. Pure.
+// Label selectors and field selectors, by which a request or another object selects objects. Pure.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace haulout::sim {
 
 using placement::Selector;
 
-// The query option ?fieldSelector=. As in the API, a field selector compares fields only for equality or inequality.
+// The query option ?fieldSelector=. As in the API, it compares fields only for equality or inequality.
 class FieldSelector {
  public:
-  // Parses the selector. Returns nullopt if it is invalid; then *problem is the server's message.
+  // Parses the selector. If it is invalid, returns nullopt and sets *problem to the real server's message.
   static std::optional<FieldSelector> parse(std::string_view text, const ResourceInfo& info, std::string* problem);
   bool matches(const Json& object) const;
-  // Returns the value that the selector demands in the field at the JSON pointer; nullopt if it demands none.
+  // Returns the value that the field at the JSON pointer must have; nullopt if the selector requires none.
   std::optional<std::string> demand(std::string_view pointer) const;
 
  private:
@@ -30,7 +30,7 @@ class FieldSelector {
   std::vector<Term> terms_;
 };
 
-// Says which objects a list or watch selects.
+// The objects that a list or watch selects.
 struct Selection {
   std::string resource;
   std::string ns;

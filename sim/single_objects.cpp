@@ -17,7 +17,7 @@ void merge_patch(Json& target, const Json& patch) {
 
 namespace {
 
-// Returns the fields that identify an entry of a list; empty if a patch replaces the whole list.
+// Returns the fields by which a patch identifies an entry of this list; empty if a patch replaces the whole list.
 std::vector<std::string> merge_keys(const std::string& field) {
   if (field == "conditions") return {"type"};
   if (field == "taints") return {"key", "effect"};
@@ -98,7 +98,7 @@ bool alphanumeric(char c) {
   return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Returns the decoder's message unless the time has exactly six decimals: 2026-11-21T01:00:00.000000Z.
+// Returns the decoder's error message unless the time has exactly six decimals: 2026-11-21T01:00:00.000000Z.
 std::optional<std::string> micro_time_problem(const std::string& text) {
   constexpr std::size_t seconds_end = 19, fraction = 7;
   const std::string_view rest = std::string_view(text).substr(std::min(text.size(), seconds_end));
@@ -169,8 +169,8 @@ void check_new_event(const Json& event, Problems& problems) {
   if (event.contains("deprecatedCount")) problems.push_back("count: Invalid value: \"\": needs to be unset");
 }
 
-// An update may change the series of an Event, but none of these fields. The registry's messages use the field names of
-// core/v1.
+// Reports each immutable field of an Event that an update changes; the series may change. The registry's messages use
+// the field names of core/v1.
 void check_same_event(const Json& event, const Json& before, Problems& problems) {
   for (const auto& [own, name] :
        {std::pair{"note", "message"}, std::pair{"reason", "reason"}, std::pair{"action", "action"},
@@ -181,8 +181,8 @@ void check_same_event(const Json& event, const Json& before, Problems& problems)
   }
 }
 
-// Returns the message of the server's decoder if it cannot decode a value, namely a MicroTime without exactly six
-// decimals.
+// Returns the error message of the real server's decoder if a value is a MicroTime without exactly six decimals;
+// nullopt otherwise.
 std::optional<std::string> undecodable(const ResourceInfo& info, const Json& object) {
   std::vector<std::string> times;
   if (info.resource == "leases") times = {"/spec/acquireTime", "/spec/renewTime"};
@@ -195,8 +195,8 @@ std::optional<std::string> undecodable(const ResourceInfo& info, const Json& obj
   return std::nullopt;
 }
 
-// Returns a 422 if the object is invalid: checks what an agent writes (Leases, Events, labels) as the API server does.
-// `before` is the stored object, or null if the object is new.
+// Returns a refusal with 422 if the object is invalid. Checks what an agent writes (Leases, Events, labels) as the API
+// server does. `before` is the stored object, or null if the object is new.
 std::optional<StatusBody> refused(const ResourceInfo& info, const Json& object, const Json& before) {
   Problems problems;
   check_labels(object, problems);
@@ -221,7 +221,7 @@ http::Response SingleObjects::get(const Call& call) const {
   return object ? json_response(200, object->dump()) : not_found(*call.info, call.name).response();
 }
 
-// The scale subresource in autoscaling/v1, which omits spec.replicas if it is 0.
+// Returns the scale subresource in autoscaling/v1, in which spec.replicas is absent if it is 0.
 http::Response SingleObjects::get_scale(const Call& call) const {
   const Object object = world_.store.get(call.key());
   if (!object) return not_found(*call.info, call.name).response();
@@ -250,8 +250,8 @@ std::optional<StatusBody> SingleObjects::namespace_problem(const Call& call) con
 
 namespace {
 
-// Returns the object in the body. Returns nullopt and sets `refusal` if the body cannot be decoded. Appends unknown and
-// duplicate fields to `problems`.
+// Returns the object in the body. If the body cannot be decoded, returns nullopt and sets `refusal`. Appends unknown
+// and duplicate fields to `problems`.
 std::optional<Json> decode_body(const Call& call, std::vector<std::string>& problems, StatusBody& refusal) {
   auto parsed = parse_json(call.request.body, &problems);
   if (!parsed || !parsed->is_object()) {
@@ -308,7 +308,7 @@ http::Response SingleObjects::update(const Call& call) {
   if (!body.is_object()) return bad_request("the object provided is unrecognized").response();
   const Object before = world_.store.get(call.key());
   if (!before) {
-    // PUT creates a missing Lease, even if its resourceVersion is stale.
+    // As on the real server, PUT creates a missing Lease, even with a stale resourceVersion.
     return call.info->resource == "leases" ? create(call) : not_found(*call.info, call.name).response();
   }
   const std::string version = text(body, "/metadata/resourceVersion");
@@ -393,8 +393,8 @@ std::optional<StatusBody> apply(const std::string& type, const Json& patch, Json
   return std::nullopt;
 }
 
-// Normalises a new state as the registry does before it stores it: removes empty metadata fields and a false
-// spec.unschedulable.
+// Normalises a new state as the registry does before it stores it: removes empty metadata fields, and
+// spec.unschedulable if it is false.
 void normalise(Json& object) {
   Json& metadata = object["metadata"];
   for (const char* map : {"labels", "annotations", "finalizers", "managedFields"})
@@ -403,7 +403,7 @@ void normalise(Json& object) {
     object["spec"].erase("unschedulable");
 }
 
-// A write of the main resource keeps the old status; a write of the status subresource keeps the old spec.
+// Keeps the old status in a write of the main resource, and the old spec in a write of the status subresource.
 void keep_other_half(const Call& call, const Json& before, Json& after) {
   const bool has_status = call.info->resource == "pods" || call.info->resource == "nodes" ||
                           call.info->resource == "poddisruptionbudgets" || call.info->group == "apps";
@@ -450,7 +450,7 @@ http::Response SingleObjects::patch(const Call& call) {
                      fmt::format("metadata.{}: Invalid value: {}: field is immutable", field,
                                  at(after, "/metadata").value(field, Json()).dump()))
           .response();
-  // The server compares the resourceVersions even if the patch changes nothing.
+  // The real server compares the resourceVersions even if the patch changes nothing.
   if (text(after, "/metadata/resourceVersion") != text(*before, "/metadata/resourceVersion"))
     return modified_conflict(info, call.name).response();
   if (auto problem = refused(info, after, *before)) return problem->response();

@@ -1,5 +1,5 @@
-// GET, POST, PUT, PATCH and DELETE of single objects on the simulated API server, with the server's validation and
-// answers. Also the functions that apply patches. No I/O.
+// GET, POST, PUT, PATCH and DELETE of single objects on the simulated API server, with the real server's validation and
+// responses. Also the functions that apply patches. No I/O.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ void merge_patch(Json& target, const Json& patch);
 // key and effect) and ownerReferences (by uid). {"$patch": "delete"} removes an entry from them.
 void strategic_merge_patch(Json& target, const Json& patch);
 
-// Records `manager` in metadata.managedFields as the one that set spec.unschedulable of a Node. If spec.unschedulable
-// is not true, only removes the old record.
+// Records `manager` in metadata.managedFields as the manager that has set spec.unschedulable of a Node. If
+// spec.unschedulable is not true, only removes the old record.
 void book_unschedulable(Json& node, const std::string& manager, WallTime now);
 
 }  // namespace haulout::sim

@@ -25,7 +25,7 @@ std::string StatusBody::json() const {
   if (!reason.empty()) body["reason"] = reason;
   if (!details.empty() || empty_details) body["details"] = std::move(details);
   body["code"] = code;
-  // The message may quote a path that is not valid UTF-8.
+  // Replace invalid bytes: the message may quote a path that is not valid UTF-8.
   return body.dump(-1, ' ', false, Ordered::error_handler_t::replace);
 }
 
@@ -77,7 +77,7 @@ StatusBody about(int code, std::string_view reason, const ResourceInfo& info, st
   body.kind = info.resource;
   return body;
 }
-// Some messages name the kind: "Lease.coordination.k8s.io", "Pod".
+// Returns the kind with its group, as in some messages of the server: "Lease.coordination.k8s.io", "Pod".
 std::string qualified_kind(const ResourceInfo& info) {
   return info.group.empty() ? std::string(info.kind) : fmt::format("{}.{}", info.kind, info.group);
 }
@@ -127,7 +127,7 @@ StatusBody bad_request(std::string message) {
 StatusBody invalid(const ResourceInfo& info, std::string_view name, std::string_view problem) {
   StatusBody body = about(422, "Invalid", info, name);
   body.kind = info.kind;
-  // The registry uses the core kind of an Event, without a group.
+  // The registry names an Event by its kind in the core group, without a group.
   const bool core = info.kind == "Event";
   if (core) body.group.clear();
   body.message =

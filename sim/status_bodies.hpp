@@ -1,5 +1,5 @@
-// Builds the answers of the simulated API server, equal to the real ones byte for byte: metav1.Status bodies and their
-// headers. Pure.
+// Builds the responses of the simulated API server: metav1.Status bodies and their headers, byte for byte equal to the
+// real server's. Pure.
 #pragma once
 
 #include <string>
@@ -20,15 +20,15 @@ struct StatusBody {
   int code = 500;
   std::string reason;
   std::string message;
-  // fields of `details`
+  // the fields of `details`
   std::string name;
   std::string group;
   std::string kind;
   std::vector<Cause> causes;
   int retry_after = 0;
-  bool empty_details = false;    // true if the answer has "details":{}
-  std::string continue_token;    // metadata.continue of the answer
-  bool from_authorizer = false;  // true adds the header X-Content-Type-Options: nosniff
+  bool empty_details = false;    // true if the body has "details":{}
+  std::string continue_token;    // metadata.continue of the body
+  bool from_authorizer = false;  // true if the response has the header X-Content-Type-Options: nosniff
 
   std::string json() const;  // the body, without a final newline
   http::Response response() const;
@@ -39,13 +39,13 @@ http::Response json_response(int status, std::string json);
 http::Response success(int code);
 http::Response plain_text(int status, std::string body);
 
-// Adds a Warning header for each problem of a request that the server carried out nevertheless.
+// Adds a Warning header for each problem of a request that the server has carried out in spite of it.
 void add_warnings(http::Response& response, const std::vector<std::string>& problems);
 
 StatusBody not_found(const ResourceInfo& info, std::string_view name);
 StatusBody already_exists(const ResourceInfo& info, std::string_view name);
 StatusBody modified_conflict(const ResourceInfo& info, std::string_view name);
-// Answer to a delete whose precondition does not hold; `what` is "UID" or "ResourceVersion".
+// Returns the response to a delete whose precondition does not hold. `what` is "UID" or "ResourceVersion".
 StatusBody precondition_conflict(const ResourceInfo& info, std::string_view name, std::string_view what,
                                  std::string_view wanted, std::string_view actual);
 StatusBody bad_request(std::string message);
@@ -60,9 +60,9 @@ StatusBody expired_continue(std::string token);
 StatusBody too_large_revision(std::uint64_t wanted, std::uint64_t current);
 StatusBody unauthorized();
 StatusBody shutting_down();
-// Returns the text/plain answer of a server that shuts down and runs with --shutdown-send-retry-after.
+// Returns the text/plain response of a server that shuts down and runs with --shutdown-send-retry-after.
 http::Response try_again_later();
-// Returns the text/plain answer (429) by which API Priority and Fairness throttles a client.
+// Returns the text/plain response (429) by which API Priority and Fairness throttles a client.
 http::Response too_many_requests(int retry_after);
 
 }  // namespace haulout::sim

@@ -8,7 +8,7 @@
 namespace haulout::sim {
 namespace {
 
-// One of the labels that the budget's selector demands; any of them is enough to find the budget.
+// Returns one of the labels that the budget's selector requires. One is enough to find the budget.
 std::string demand_of(const Json& budget) {
   const auto demands = Selector::from_object(at(budget, "/spec/selector")).demands();
   return demands.empty() ? std::string() : label_term(demands.front().first, demands.front().second);
@@ -158,8 +158,8 @@ Object Store::update(const Key& key, Json object) {
   Object before = found->second;
   object["metadata"]["resourceVersion"] = before->at("metadata").at("resourceVersion");
   if (object == *before) return before;
-  // The object was only waiting for its last finalizer: storage removes it, and the event shows its state before this
-  // update.
+  // The last finalizer was removed from a terminating object: the real server removes the object, and its DELETED event
+  // has the state before this update.
   if (terminating(object) && has_finalizers(*before) && !has_finalizers(object) &&
       number(object, "/metadata/deletionGracePeriodSeconds") == 0)
     return remove(key);

@@ -1,8 +1,8 @@
-// The storage behind the simulated API server: every object by resource, namespace and name, one strictly increasing
+// The storage of the simulated API server: every object by resource, namespace and name, one strictly increasing
 // revision for all objects, and the history of changes from which watches are served. No I/O.
 //
-// The store calls its listeners during each change, in the order in which they were added. They may only record the
-// change; they must not change the store. Single-threaded.
+// The store calls its listeners during each change, in the order in which they were added. A listener may only record
+// the change; it must not change the store. Single-threaded.
 #pragma once
 
 #include <deque>
@@ -18,8 +18,8 @@
 
 namespace haulout::sim {
 
-// How the index of the store finds objects. Each enumerator names one search: the form of the searched value, and the
-// kinds that it finds.
+// The searches that the index of the store supports. The comment of each enumerator gives the form of the searched
+// value, and the kinds of objects that the search finds.
 enum class By {
   label,       // "key=value": all objects, each under every of its labels
   controller,  // UID of the controlling owner; empty if there is none: pods, ReplicaSets
@@ -34,8 +34,8 @@ enum class By {
 
 std::string label_term(const std::string& key, const std::string& value);
 
-// Secondary index over the objects in the store, updated with every write, so that a search by label, controller, node
-// or the like needs no full scan.
+// Secondary index of the objects in the store, updated with every write. With it, a search by label, controller, node
+// and the like reads only the objects that it returns.
 class Index {
  public:
   using Objects = std::map<Key, Object>;
@@ -59,10 +59,10 @@ struct Change {
   std::uint64_t revision;
   TimePoint time;
   Key key;
-  Object object;  // state after the change; if deleted, the last state with the revision of the deletion
+  Object object;  // state after the change; if deleted, the last state, with the revision of the deletion
   Object before;  // state before the change; null if added
-  // True if the change comes from a restore of etcd (Store::restore()): a difference that clients find when they list
-  // again.
+  // True if the change comes from a simulated restore of etcd (Store::restore()): clients find the difference only when
+  // they list again.
   bool restored = false;
 };
 
@@ -73,19 +73,19 @@ class Store {
   Object get(const Key& key) const;
   // Returns the objects of the resource, sorted by namespace and name. An empty namespace means all namespaces.
   std::vector<Object> list(std::string_view resource, std::string_view ns = {}) const;
-  // Like list(resource, ns), but returns only objects that the index has under `value`.
+  // Like list(resource, ns), but returns only the objects that the index has under `value`.
   std::vector<Object> list(std::string_view resource, std::string_view ns, By by, const std::string& value) const;
   // Like list(resource, ns), but returns only objects that match the selection.
   std::vector<Object> select(const Selection& selection) const;
-  // Returns how many objects list() and select() have returned or examined so far, as a measure of work.
+  // Returns the number of objects that list() and select() have returned or examined so far, as a measure of work.
   std::uint64_t listed() const { return listed_; }
 
   // Stores a new object. Adds uid, creationTimestamp and generation if they are absent, and sets resourceVersion.
-  // Returns null if the name is taken.
+  // Returns null if an object with this name exists.
   Object create(std::string_view resource, Json object);
-  // Stores the new state under the next revision. Writes nothing if the state is equal to the old one. Returns null if
-  // the object does not exist. Removes the object if it is terminating with a grace period of 0 and has just lost its
-  // last finalizer.
+  // Stores the new state under the next revision. Writes nothing if the new state is equal to the old one. Returns null
+  // if the object does not exist. If the object is terminating with a grace period of 0 and the new state has no
+  // finalizers any more, removes it instead.
   Object update(const Key& key, Json object);
   // Reads the object, applies `change` and stores the result, as update() does.
   Object modify(const Key& key, const std::function<void(Json&)>& change);
@@ -94,7 +94,7 @@ class Store {
   std::uint64_t revision() const { return revision_; }
   std::string new_uid();
 
-  // Returns the changes that watches can still deliver, oldest first. They begin after the revision history_start().
+  // Returns the changes that watches can still deliver, oldest first: those after the revision history_start().
   const std::deque<Change>& history() const { return history_; }
   std::uint64_t history_start() const { return history_start_; }
   void forget_history() {
@@ -112,7 +112,7 @@ class Store {
 
  private:
   std::vector<Object> in(const Index::Objects& objects, std::string_view resource, std::string_view ns) const;
-  // Returns a superset of the objects that match the selection, found by the index.
+  // Returns a superset of the objects that match the selection, found through the index.
   std::vector<Object> candidates(const Selection& selection) const;
   void put(const Key& key, const Object& before, const Object& after);
   void record(ChangeType type, Key key, Object object, Object before);
@@ -121,7 +121,7 @@ class Store {
   static constexpr std::size_t longest_history = 20'000;
   Clock& clock_;
   Rng& rng_;
-  std::uint64_t revision_ = 100;  // a real cluster is never empty, and revisions 0 and 1 have special meanings
+  std::uint64_t revision_ = 100;  // a real cluster always has objects, and revisions 0 and 1 have special meanings
   Index::Objects objects_;
   Index index_;
   mutable std::uint64_t listed_ = 0;

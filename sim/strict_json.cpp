@@ -8,13 +8,13 @@
 namespace haulout::sim {
 namespace {
 
-// A schema maps a field name to the field's own schema, or to that of its entries if it is a list. An empty map allows
-// anything below.
+// Maps the name of a field to the schema of its value or, if the field is a list, of its entries. An empty map allows
+// any fields below.
 struct Schema {
   std::map<std::string, Schema> fields;
 };
 
-// Returns a schema of fields that allow anything below.
+// Returns a schema with these fields, which may have any content.
 Schema fields(std::initializer_list<const char*> names) {
   Schema schema;
   for (const char* name : names) schema.fields.emplace(name, Schema{});

@@ -9,7 +9,7 @@ namespace haulout::sim {
 namespace asio = boost::asio;
 
 namespace {
-// Any instant works if it is the same in each run: 2026-01-01T00:00:00Z.
+// The start of wall time, 2026-01-01T00:00:00Z. Any time works if it is the same in each run.
 constexpr std::chrono::sys_days wall_start = std::chrono::year(2026) / 1 / 1;
 constexpr TimePoint monotonic_start = TimePoint(std::chrono::hours(1));
 }  // namespace

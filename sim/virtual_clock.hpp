@@ -1,9 +1,9 @@
-// A Clock in virtual time: no real time passes while code sleeps. Sleepers, which are the alarms that are set, are in a
-// queue, ordered by (time, order of arrival). run() polls the io_context until it is idle, then jumps to the next
+// A Clock in virtual time: code that sleeps takes no real time. The alarms that are set (sleepers) are in a queue,
+// ordered by (time, order of arrival). run() polls the io_context until it is idle, then advances the clock to the next
 // sleeper. The same inputs give the same order on every machine.
 //
-// Everything must run on this one io_context: while another thread or process works, the context looks idle and time
-// would run ahead. Wall time advances with monotonic time from a fixed start; a test may shift it.
+// Everything must run on this one io_context: while another thread or process works, the context would look idle and
+// the clock would advance too early. Wall time advances with monotonic time from a fixed start; a test may shift it.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -25,15 +25,15 @@ class VirtualClock final : public Clock {
   std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
                                    std::function<void()> ring) override;
 
-  // Makes the wall clock jump (NTP, a human); monotonic time stays unaffected.
+  // Shifts the wall clock, as NTP or a person may do. Monotonic time is not affected.
   void shift_wall(Duration delta) { wall_shift_ += delta; }
 
   enum class Stop {
     idle,      // nothing is left to run: no handler is ready, and no sleeper has a time
     deadline,  // the next sleeper is later than `until`; the clock shows `until`
-    steps,     // too many jumps, which means a livelock
+    steps,     // `max_steps` steps were run; the code probably loops without end
   };
-  // Runs until one of the conditions in Stop holds. Sleepers at TimePoint::max() never wake by time.
+  // Runs until one of the conditions of Stop holds. Sleepers at TimePoint::max() are never woken by time.
   Stop run(TimePoint until = TimePoint::max(), std::uint64_t max_steps = 50'000'000);
   std::size_t sleepers() const { return sleepers_.size(); }
 
@@ -46,9 +46,9 @@ class VirtualClock final : public Clock {
   std::map<std::pair<TimePoint, std::uint64_t>, VirtualAlarm*> sleepers_;
 };
 
-// Runs the coroutine to its end, in virtual time. Blocks; called from code that is not a coroutine. Rethrows what it
-// throws. Fails with Errc::invalid if the coroutine does not end: it waits for something that never happens, or
-// continues without end.
+// Runs the coroutine to its end, in virtual time. Blocks; must not be called from a coroutine. Rethrows the exceptions
+// of the coroutine. Fails with Errc::invalid if the coroutine does not end, because it waits for an event that never
+// happens or loops without end.
 Result<> play(boost::asio::io_context& context, VirtualClock& clock, boost::asio::awaitable<void> coroutine);
 
 }  // namespace haulout::sim

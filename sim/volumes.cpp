@@ -10,17 +10,17 @@
 namespace haulout::sim {
 namespace {
 
-// Pause before a controller or driver tries again what it cannot do yet.
+// Pause before a controller or driver retries a step that is not possible yet.
 constexpr Duration retry_interval = std::chrono::seconds(5);
 
 constexpr const char* node_lists[] = {"/status/volumesInUse", "/status/volumesAttached"};
 
-// volumesInUse lists names, volumesAttached lists objects with a name.
+// Entries of volumesInUse are names; entries of volumesAttached are objects with a name.
 std::string name_of_entry(const Json& entry) {
   return entry.is_string() ? entry.get<std::string>() : text(entry, "/name");
 }
 
-// The spec of a volume that was migrated to CSI names no driver; an annotation does.
+// Returns the driver of the volume. The spec of a volume that was migrated to CSI names no driver; an annotation does.
 std::string driver_of(const Json& volume) {
   const std::string driver = text(volume, "/spec/csi/driver");
   return driver.empty() ? annotation(volume, "pv.kubernetes.io/migrated-to") : driver;
@@ -49,8 +49,8 @@ bool shared_by_nodes(const Json& volume) {
                      [](const Json& mode) { return mode == "ReadWriteMany" || mode == "ReadOnlyMany"; });
 }
 
-// Returns the claim's PersistentVolume; empty if there is none. If the claim was deleted before its pods, with its
-// namespace, the claimRef of the volume still names it.
+// Returns the claim's PersistentVolume; empty if there is none. If the claim was deleted before its pods (with its
+// namespace), finds the volume by its claimRef.
 std::string volume_of(const Store& store, const Key& claim) {
   if (const Object found = store.get(claim)) return text(*found, "/spec/volumeName");
   const auto volumes = store.list("persistentvolumes", {}, By::claim_ref, claim.ns + '/' + claim.name);
@@ -95,7 +95,7 @@ Volumes::Place Volumes::place_of(const Json& attachment) {
 void Volumes::on_change(const Change& change) {
   const std::string& resource = change.key.resource;
   if (resource == "pods") {
-    // Other changes of a pod do not affect its volumes.
+    // Other changes of a pod do not affect the attachment of its volumes.
     const bool moved = change.type != ChangeType::modified || pod_finished(*change.object) ||
                        text(*change.before, "/spec/nodeName") != text(*change.object, "/spec/nodeName");
     if (moved) look_later(*change.object);
@@ -108,7 +108,8 @@ void Volumes::on_change(const Change& change) {
   }
 }
 
-// After an etcd restore: plans again what the driver was about to do, or had done after the restored revision.
+// After a simulated restore of etcd: plans again the steps of the driver that were planned, or that the restore has
+// undone.
 void Volumes::take_up(const Change& change) {
   const Json& attachment = *change.object;
   const Place place = place_of(attachment);
@@ -153,8 +154,8 @@ bool Volumes::used(const Place& place) const {
   return false;
 }
 
-// Only the translation library knows the CSI handle of a migrated volume. But the name of the VolumeAttachment contains
-// a hash of it, so this searches the Node's lists for the matching name.
+// The name contains the CSI handle of the volume, which is not known here for a migrated volume. But the name of the
+// VolumeAttachment has a hash of the handle, so this searches the Node's lists for the entry with the same hash.
 std::string Volumes::unique_name(const Place& place, const Json& volume) const {
   const std::string handle = text(volume, "/spec/csi/volumeHandle");
   const Object node = world_.store.get({"nodes", "", place.node});
@@ -180,7 +181,7 @@ bool Volumes::told(const Place& place) const {
 void Volumes::look(const Place& place, TimePoint unused_since) {
   const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
   const Object attachment = attachment_of(world_.store, place.volume, place.node);
-  // A loaded VolumeAttachment is detached for any kind of volume.
+  // A loaded VolumeAttachment is detached whatever the kind of its volume is.
   if (!volume || (!attachment && !needs_attachment(world_.store, *volume))) return;
   const auto again = [&] {
     world_.agenda.after(retry_interval, [this, place, unused_since] { look(place, unused_since); });
@@ -194,12 +195,12 @@ void Volumes::look(const Place& place, TimePoint unused_since) {
   if (in_use) {
     if (!attachment) return attach(place, *volume);
     if (flag(*attachment, "/status/attached")) tell_attached(place, *volume, true);
-    if (terminating(*attachment)) again();  // a new VolumeAttachment follows after the deletion
+    if (terminating(*attachment)) again();  // looks again after the deletion, to attach the volume again
     return;
   }
   if (!attachment || terminating(*attachment)) return;
-  // A stopped kubelet does not report that it has unmounted. After `force_detach` the controller no longer waits for
-  // it.
+  // A stopped kubelet does not report that it has unmounted the volume. After `force_detach` the controller does not
+  // wait for that any longer.
   if (silent && unused < world_.timing.force_detach) return again();
   tell_attached(place, *volume, false);
   ask_to_detach({"volumeattachments", "", name_of(*attachment)});
@@ -240,7 +241,8 @@ void Volumes::tell_attached(const Place& place, const Json& volume, bool attache
 }
 
 void Volumes::ask_to_detach(const Key& key) {
-  // A loaded VolumeAttachment without a finalizer belongs to the driver, too.
+  // If a loaded VolumeAttachment has no finalizer, add it, so that it is deleted only after the driver has detached the
+  // volume.
   world_.store.modify(key, [](Json& next) {
     if (!has_finalizers(next))
       next["metadata"]["finalizers"] = Json::array({"external-attacher/" + text(next, "/spec/attacher")});

@@ -1,16 +1,16 @@
 // Simulates the attaching of volumes: the attach-detach controller of the control plane, and the external-attacher of
-// the CSI driver, which carries out what VolumeAttachments request.
+// the CSI driver, which attaches and detaches volumes according to the VolumeAttachments. No I/O.
 //
 // A bound pod gets a VolumeAttachment for each claim that is bound to a CSI volume, or to a volume that was migrated to
 // CSI. It gets none if the CSIDriver needs none, or while another node has a volume that only one node may use. When
 // the node's last pod that uses the volume is deleted or finished, the volume is unmounted and the VolumeAttachment is
-// deleted. Its finalizer holds it until the driver has detached the volume. The Node's status lists a volume as in use
+// deleted. Its finalizer keeps it until the driver has detached the volume. The Node's status lists a volume as in use
 // until it is unmounted, and as attached until the controller requests the detach.
 //
 // The simulation continues two kinds of loaded VolumeAttachments: those that no pod of the node uses any more and that
 // the Node's status lists, and terminating ones, unless their driver had failed to detach. It ignores other
 // VolumeAttachments that no pod of the node ever used. Annotations of a PersistentVolume:
-//   sim.haulout.dev/unmounts-after: 1h       the kubelet hangs so long before it unmounts the volume
+//   sim.haulout.dev/unmounts-after: 1h       time that the kubelet hangs before it unmounts the volume
 //   sim.haulout.dev/detaches-after: 90s      time that the driver needs to detach
 //   sim.haulout.dev/detach-fails-for: 60s    counted from the driver's first try; meanwhile it sets status.detachError
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace haulout::sim {
 
-// Returns the pod's PersistentVolumes that must be attached to its node and are not.
+// Returns the pod's PersistentVolumes that must be attached to its node and are not attached.
 std::vector<Object> not_attached(const Store& store, const Json& pod);
 
 class Volumes {
@@ -39,13 +39,13 @@ class Volumes {
   void look(const Place& place, TimePoint unused_since);
   void attach(const Place& place, const Json& volume);
   void attach_later(const Key& attachment, const Place& place, const Json& volume);
-  // tell_in_use() and tell_attached() update Node.status: the volumes that the kubelet uses, and those that the
-  // controller has attached.
+  // tell_in_use() and tell_attached() update the lists in Node.status: the volumes that the kubelet uses, and those
+  // that the controller has attached.
   void tell_in_use(const Place& place, const Json& volume, bool in_use);
   void tell_attached(const Place& place, const Json& volume, bool attached);
   void ask_to_detach(const Key& attachment);
-  // detach() is the part of the CSI driver. It begins when the VolumeAttachment is terminating, no matter which client
-  // deleted it.
+  // Simulates the CSI driver, which begins to detach the volume when the VolumeAttachment is terminating, whichever
+  // client deleted it.
   void detach(const Key& key, const Json& attachment);
   void try_to_detach(const Key& key, const std::string& uid, TimePoint first_try);
   bool used(const Place& place) const;

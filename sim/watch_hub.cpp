@@ -95,7 +95,8 @@ std::shared_ptr<WatchChannel> WatchHub::open(WatchRequest request) {
 }
 
 void WatchHub::plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end) {
-  // Every minute, and once more shortly before the end of the watch (measured: about 2 s before it).
+  // A bookmark is sent every `bookmark_every`, and once about 2 s before the end of the watch (measured on a real
+  // server).
   const TimePoint last = end - std::chrono::seconds(2);
   if (world_.now() >= last) return;
   world_.agenda.at(std::min(world_.now() + world_.timing.bookmark_every, last), [this, watch, end] {
@@ -127,7 +128,8 @@ void WatchHub::offer(const Watch& watch, const Change& change) {
   if (matches) {
     send_object(*channel, matched ? "MODIFIED" : "ADDED", change.object);
   } else if (matched) {
-    // The object no longer matches. The event has its last matching state, with the revision of the change.
+    // The object does not match the selectors any more. The event has its last matching state, with the revision of the
+    // change.
     Json last = *change.before;
     last["metadata"]["resourceVersion"] = std::to_string(change.revision);
     send_object(*channel, "DELETED", std::make_shared<const Json>(std::move(last)));

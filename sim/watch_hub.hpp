@@ -1,5 +1,6 @@
-// The open watches of the simulated API server. The hub serves each watch from the history of the store, then sends it
-// every change, bookmarks and its end, one JSON line at a time. A watch lives as long as its reader keeps the channel.
+// The open watches of the simulated API server. The hub first sends a watch the changes since its resourceVersion, from
+// the history of the store, then every change, bookmarks and its end, one JSON line at a time. A watch exists as long
+// as its reader keeps the channel.
 #pragma once
 
 #include <deque>
@@ -15,7 +16,7 @@
 namespace haulout::sim {
 
 // A cache of objects as JSON text. The text is made once for each state of an object, because lists and watches send
-// the same states many times.
+// the same state many times.
 class Texts {
  public:
   enum class Form {
@@ -29,7 +30,7 @@ class Texts {
 
  private:
   struct Entry {
-    Object object;  // kept, so that no other object can get its address, the key of this entry
+    Object object;  // owned, so that no other object gets its address, which is the key of this entry
     std::string text;
   };
   static constexpr std::size_t most = 500;
@@ -37,7 +38,7 @@ class Texts {
   std::unordered_map<const Json*, Entry> entries_;
 };
 
-// One watch as its reader sees it: the lines that the server has sent and the reader has not read yet.
+// The reader's side of a watch: the lines that the server has sent and the reader has not read yet.
 struct WatchChannel {
   explicit WatchChannel(boost::asio::any_io_executor executor) : changed(executor) {}
   enum class End { open, proper, reset };
@@ -50,10 +51,10 @@ struct WatchChannel {
 
 struct WatchRequest {
   Selection selection;
-  // The resourceVersion after which the watch continues. Unset: it begins with all objects that exist.
+  // The resourceVersion after which the watch continues. Unset: the watch begins with all objects that exist.
   std::optional<std::uint64_t> after;
   bool bookmarks = false;
-  bool initial_events_end = false;  // true for sendInitialEvents: the hub sends a bookmark after the objects that exist
+  bool initial_events_end = false;  // true for sendInitialEvents: a bookmark follows after the objects that exist
   std::chrono::seconds timeout{1800};
 };
 
@@ -61,21 +62,23 @@ class WatchHub {
  public:
   WatchHub(World& world, boost::asio::any_io_executor executor);
 
+  // Opens a watch. If its resourceVersion is too old, the channel contains only an ERROR event (410) and its end.
   std::shared_ptr<WatchChannel> open(WatchRequest request);
 
+  // Ends all open watches: properly, or with a reset. A silenced watch receives only a reset.
   void end_all(WatchChannel::End how);
-  // Makes all open watches deliver nothing any more, as if the network dropped their packets. They stay open until they
+  // From now on, the open watches deliver nothing, as if the network dropped their packets. They stay open until they
   // are reset or their readers drop them.
   void silence_all();
-  // Delays watch events: none arrives before `when`, as if the watch cache were behind the storage. Lists are up to
-  // date.
+  // Delays watch events: none arrives before `when`, as if the watch cache were behind the storage. Lists are not
+  // delayed.
   void lag_until(TimePoint when) { behind_until_ = when; }
   std::size_t open_watches() const;
 
  private:
   struct Watch {
     WatchRequest request;
-    std::optional<std::string> name;  // name that the field selector demands, if it selects one object
+    std::optional<std::string> name;  // the name that the field selector requires, if it selects one object
     std::weak_ptr<WatchChannel> channel;
     bool silent = false;
   };

@@ -29,7 +29,7 @@ void admit(Json& spec, const Json& sibling) {
       spec[field] = admitted;
 }
 
-// Each pod of a StatefulSet has its own claims. They replace volumes with the same names.
+// Adds the claims of a pod of a StatefulSet, which has its own. They replace volumes with the same names.
 void add_claims(Json& pod, const Json& templates) {
   for (const Json& claim : templates) {
     const std::string name = name_of(claim);
@@ -93,8 +93,8 @@ Json daemon_tolerations() {
   return tolerations;
 }
 
-// Returns when the pod becomes available: when it has been Ready for minReadySeconds of its controller. Returns nullopt
-// if the pod is not Ready. A condition without a time counts as old enough.
+// Returns the time from which the pod is available: when it has been Ready for the controller's minReadySeconds.
+// Returns nullopt if the pod is not Ready. A condition without a time counts as old enough.
 std::optional<WallTime> available_from(const Json& pod, const Json& controller) {
   if (!pod_ready(pod)) return std::nullopt;
   const auto ready_since = k8s::parse_time(text(condition(pod, "Ready"), "/lastTransitionTime"));
@@ -152,7 +152,7 @@ std::vector<Object> Workloads::controlled_by(const Json& controller, std::string
   return world_.store.list(resource, ns_of(controller), By::controller, uid_of(controller));
 }
 
-// Remembers the newest pod of each controller. If the template changes, later pods resemble the newest one.
+// Remembers the newest pod of each controller, from which create_pod() copies the fields that admission adds.
 void Workloads::remember(const Object& pod) {
   const std::string owner = text(controller_of(*pod), "/uid");
   if (owner.empty()) return;
@@ -172,7 +172,7 @@ void Workloads::create_pod(const Json& owner, const std::string& name, const std
 }
 
 // Creates the ReplicaSet of a new Deployment, and keeps the replicas of the ReplicaSet equal to the Deployment's. The
-// simulation has no roll-outs: it changes nothing if more than one ReplicaSet, or none, has replicas.
+// simulation has no roll-outs: it does not scale if more than one ReplicaSet, or none, has replicas.
 void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   const std::int64_t replicas = number(deployment, "/spec/replicas", 1);
   const std::vector<Object> sets = controlled_by(deployment, "replicasets");
@@ -182,7 +182,7 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   if (in_use.size() == 1)
     world_.store.modify({"replicasets", key.ns, name_of(*in_use[0])},
                         [&](Json& next) { next["spec"]["replicas"] = replicas; });
-  // A Deployment with status.observedGeneration already has ReplicaSets, even if they were not loaded.
+  // A Deployment with status.observedGeneration already has ReplicaSets, even if the snapshot does not contain them.
   if (!sets.empty() || !at(deployment, "/status/observedGeneration").is_null()) return;
   Json set = {{"metadata",
                {{"name", key.name + "-" + world_.store.new_uid().substr(0, 8)},
@@ -209,12 +209,13 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[count - 1])}, std::nullopt);
 }
 
-// A name is free only after the pod with this name is deleted. The next ordinal waits until this pod is available.
-// Budgets, ReplicaSets and DaemonSets count a pod as soon as it is Ready; minReadySeconds only slows their roll-outs.
+// A name can be used again only after the pod with this name is deleted. The controller creates the next ordinal only
+// when this pod is available. (Budgets, ReplicaSets and DaemonSets count a pod as soon as it is Ready; minReadySeconds
+// only slows their roll-outs.)
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
-  // The API's field has 32 bits.
+  // The field of the API is a 32-bit integer.
   const auto first = static_cast<std::int32_t>(number(set, "/spec/ordinals/start"));
   for (std::int64_t i = 0; i < replicas; ++i) {
     const std::string name = fmt::format("{}-{}", key.name, first + i);

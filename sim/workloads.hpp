@@ -1,4 +1,4 @@
-// Simulated controllers of workloads, and the pods that they make. No I/O.
+// Simulated controllers of workloads, and the pods that they create. No I/O.
 #pragma once
 
 #include <map>
@@ -13,18 +13,19 @@ namespace haulout::sim {
 // Returns an ownerReference to `owner`, with controller: true.
 Json owner_reference(const Json& owner);
 
-// Returns a pod with this name. The API server and its admission plug-ins write fields into pods that the template does
-// not have (LimitRange, overhead of the RuntimeClass, priority, sidecars that a webhook adds). These fields are copied
-// from `sibling`, a pod of the same controller. If `sibling` is null, resource requests that are missing get the value
-// of their limits, as every API server sets them.
+// Returns a new pod with this name from the controller's template. The API server and its admission plug-ins write
+// fields into pods that the template does not have (LimitRange, overhead of the RuntimeClass, priority, sidecars of a
+// webhook). These fields are copied from `sibling`, a pod of the same controller. If `sibling` is null, missing
+// resource requests get the value of the limits, as on every API server.
 Json pod_of_template(const Json& controller, const Json& sibling, const std::string& name);
 
-// Creates replacements of deleted pods: ReplicaSet (with its Deployment), StatefulSet,
-// DaemonSet. Pods of Jobs and bare pods are not replaced. A controller checks all pods of a workload
-// Timing::controller_lag after any change of the workload or its pods.
+// Creates replacements of deleted pods: ReplicaSet (with its Deployment), StatefulSet, DaemonSet. Pods of Jobs and pods
+// without a controller are not replaced. A controller checks all pods of a workload Timing::controller_lag after any
+// change of the workload or its pods.
 class Workloads {
  public:
   explicit Workloads(World& world);
+  // Checks every workload again, after the usual lag.
   void resync();
 
  private:
@@ -45,9 +46,9 @@ class Workloads {
   std::map<std::string, Object> newest_;  // newest pod of each controller, even if deleted; key: UID of the controller
 };
 
-// Removes the finalizer `batch.kubernetes.io/job-tracking` from pods of Jobs, as the Job controller does when it has
-// counted an ended pod. Without this controller, such a pod would never be deleted. It works even if the Job does not
-// exist. The simulation has no other part of Jobs.
+// Removes the finalizer `batch.kubernetes.io/job-tracking` from pods of Jobs that have ended, as the Job controller
+// does after it has counted them. Without that, such a pod would never be deleted. Works even if the Job does not
+// exist. The simulation implements nothing else of Jobs.
 class JobTracking {
  public:
   explicit JobTracking(World& world);

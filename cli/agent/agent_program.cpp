@@ -20,7 +20,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-// Retries the output that a slow reader of the log has not taken yet. Only every 30 s, so that an idle agent sleeps.
+// Writes, every 30 s, the log output that a slow reader has not accepted yet. A shorter interval would wake an idle
+// agent.
 awaitable<void> pump(agent::Process& process) {
   for (;;) {
     co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(30));
@@ -38,8 +39,8 @@ bool writes_to_journal(const agent::Process& process) {
   return agent::is_journal(process.environment.get("JOURNAL_STREAM"), STDERR_FILENO);
 }
 
-// Runs `work` to its end or until a signal arrives, and returns the exit code. A service that ends by itself has
-// already logged why.
+// Runs `work` until it ends or a signal arrives, and returns the exit code. If `work` ends without a signal, the
+// service has already logged the reason.
 awaitable<int> to_the_end(agent::Process& process, agent::AgentService& service, awaitable<void> work) {
   agent::Signals signals(process.executor);
   const std::optional<int> signal = co_await until_signal(signals, std::move(work), helpers(process));
@@ -61,7 +62,8 @@ class Program {
       log_.write(agent::Severity::warning, warning);
     auto connection = k8s::discover_for_agent(config_.kubeconfig, process_.environment,
                                               agent::kubelet_kubeconfigs(config_.host_root));
-    // The configuration is valid even if no connection to the cluster is found.
+    // Report this before the connection is checked: the configuration is valid even if no connection to the cluster is
+    // found.
     if (config_.check) process_.out.write(fmt::format("{:<7} {:<12} it is valid\n", "ok", "config"));
     if (!connection) co_return failed(connection.error());
     auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),

@@ -1,7 +1,8 @@
-// `haulout agent`: reads the configuration, assembles the agent from its parts and runs it until a signal arrives.
+// `haulout agent`: reads the configuration, assembles the agent from its parts and runs it until SIGTERM, SIGINT or
+// SIGHUP arrives. With --check or --release, runs that task instead and returns when it has ended.
 //
-// SIGTERM, SIGINT and SIGHUP end the agent within a second. It writes nothing to the cluster then: the next agent
-// process takes over its cordon, marks and slot. Only --release gives these up.
+// After one of these signals the agent ends within a second and writes nothing to the cluster. Its cordon, marks and
+// slot stay, and the next agent process continues with them. Only --release removes them.
 #pragma once
 
 #include "agent/process/process.hpp"
@@ -9,7 +10,7 @@
 
 namespace haulout::cli {
 
-// Runs the agent. Returns the exit code; by then all output is written and flushed.
+// Runs the agent and returns the exit code of the process. All output is written and flushed when it returns.
 boost::asio::awaitable<int> run_agent(agent::Process& process, Settings settings);
 
 }  // namespace haulout::cli

@@ -62,8 +62,8 @@ boost::asio::awaitable<void> CordonJob::run() {
     if (const auto state = agent_state(result->before); !on && state)
       tools_.console.warn(fmt::format("Warning: the agent of node/{} is updating it (state {}) and may cordon it again",
                                       node.name, *state));
-    // If the answer to a first request was lost, its repetition finds nothing to change. The Node that was read at the
-    // start shows that this command changed it.
+    // If the response to a first request was lost, the retry finds nothing to change. The Node that was read at the
+    // start then shows that this command has changed it.
     const bool changed = result->changed || node.unschedulable != on;
     tools_.console.say(cordon_line(node.name, changed, on, settings_.drain.dry_run));
   }
@@ -71,7 +71,7 @@ boost::asio::awaitable<void> CordonJob::run() {
 
 int CordonJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
-  // The server may have applied the request, although the signal came before its answer.
+  // The signal may have arrived after the server applied the request and before its response.
   if (changing_) {
     tools_.console.warn(fmt::format("interrupted; it is unknown whether node/{} is cordoned now", left_.front().name));
     left_.erase(left_.begin());
@@ -117,8 +117,8 @@ DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, L
 
 DrainJob::~DrainJob() = default;
 
-// Makes the pod in which this process runs the last one of its node, and that node the last one of all. Otherwise a
-// Kubernetes Job that drains its own node would end itself half-way.
+// Makes the pod in which this process runs the last pod of its node to be evicted, and that node the last one to be
+// drained. Otherwise a Kubernetes Job that drains its own node would end itself before it is done.
 static void go_last(const k8s::Self& self, drain::Options& options, std::vector<std::string>& names) {
   options.own_pod_uid = self.pod_uid;
   const auto own = std::find(names.begin(), names.end(), self.node_name);
@@ -155,16 +155,17 @@ boost::asio::awaitable<void> DrainJob::run() {
   co_await run_stage(Stage::evict);
 }
 
-// The names to drain. Several given names are looked up first, and a missing node is an error, so that nothing is
-// touched. A single name needs no look-up: its drain reports that the node does not exist.
+// Returns the names of the nodes to drain. If several names are given, looks them all up first, and fails before
+// anything is changed if one does not exist. A single name is not looked up, because its drain reports a missing node.
 Task<std::vector<std::string>> DrainJob::node_names() {
   const Duration limit = std::max(call_limit, settings_.drain.timeout.value_or(Duration::max()));
   if (settings_.nodes.size() > 1) CO_CHECK(co_await named_nodes(tools_, settings_.nodes, limit));
   co_return co_await resolve_nodes(tools_, settings_, saturating_add(tools_.clock.now(), limit));
 }
 
-// Asks the server in which pod this process runs. If the server answers with an error status, warns and returns
-// nothing. Retries for as long as the first contact of a drain.
+// Requests from the API server the identity of this process: its pod and its node. If the server responds with an error
+// status, prints a warning and returns nullopt. Fails with any other error. Retries for as long as the first request of
+// a drain.
 Task<std::optional<k8s::Self>> DrainJob::own_identity() {
   const TimePoint limit = saturating_add(tools_.clock.now(), settings_.drain.unreachable_limit);
   auto self =
@@ -232,7 +233,7 @@ void DrainJob::summarise(NodeDrain& node) {
   for (const std::string& line : advice(*report.error, tools_.ledger.last_denied())) tools_.console.warn(line);
 }
 
-// Writes the picture for --timeline. A failure is only a warning: it does not change the outcome of the drain.
+// Writes the chart for --timeline. If that fails, prints a warning; the outcome of the drain stays the same.
 void DrainJob::draw() {
   if (nodes_.empty()) return;
   std::vector<std::string> names;
@@ -286,7 +287,7 @@ View make_view(agent::Process& process, Console& console, const Settings& settin
   return view;
 }
 
-// The job of `haulout drain`, together with the view that shows its progress.
+// The job of `haulout drain`; it owns the view that shows the progress.
 class ViewedDrainJob final : public Job {
  public:
   ViewedDrainJob(agent::Process& process, Tools tools, const Settings& settings)

@@ -1,5 +1,5 @@
-// The jobs of `haulout drain`, `cordon` and `uncordon`, and the observers that print the progress of a drain.
-// live_view.hpp is the observer for terminals.
+// The jobs of `haulout drain`, `cordon` and `uncordon`, and the drain observers that print progress as lines of text or
+// as JSON. live_view.hpp has the observer for terminals.
 #pragma once
 
 #include <memory>
@@ -18,8 +18,8 @@
 
 namespace haulout::cli {
 
-// Prints one line of text per change in a drain: lines that kubectl prints, too, as results (Console::say), all others
-// as warnings (Console::warn). Borrows the console.
+// Prints one line of text per change in a drain. Lines that kubectl prints, too, are printed as results (Console::say),
+// all others as warnings (Console::warn). Borrows the console.
 class LineView final : public drain::DrainObserver {
  public:
   LineView(Console& console, Wording wording) : console_(console), wording_(std::move(wording)) {}
@@ -50,8 +50,8 @@ class Observers final : public drain::DrainObserver {
   std::vector<drain::DrainObserver*> observers_;
 };
 
-// `haulout cordon` and `haulout uncordon`. The job looks up all nodes first, and changes none if a look-up fails. Then
-// it changes one node after the other; a failure does not stop the next change.
+// The job of `haulout cordon` and `haulout uncordon`. It looks up all nodes first, and changes none if a look-up fails.
+// Then it changes one node after another. If the change of one node fails, it continues with the next.
 class CordonJob final : public Job {
  public:
   CordonJob(Tools tools, Settings settings);
@@ -69,10 +69,11 @@ class CordonJob final : public Job {
   int exit_code_ = 0;
 };
 
-// `haulout drain`: checks all nodes before it changes anything (preflight), then cordons all, then evicts the pods of
-// one node after the other. A failure of one node does not stop the next. A name that does not exist stops the command
-// before it touches anything. If the command runs in a pod, that pod is evicted last, and its node is drained last. The
-// summary of a node is printed when its drain ends; after an interruption, finish() prints the remaining summaries.
+// The job of `haulout drain`. It checks all nodes before it changes anything (preflight), then cordons all nodes, then
+// evicts the pods of one node after another. If one node fails, it continues with the next. If a named node does not
+// exist, it fails before it changes anything. If the command runs in a pod, it evicts that pod last and drains that
+// pod's node last. It prints the summary of a node when the drain of the node ends. After an interruption, finish()
+// prints the remaining summaries.
 class DrainJob final : public Job {
  public:
   // `view` shows progress as text; `live` is the same object if it is a live view, else nullptr. Borrows both.
@@ -112,9 +113,9 @@ class DrainJob final : public Job {
   std::optional<int> failure_exit_code_;  // set if the command failed before it had a node to drain
 };
 
-// Makes the jobs of `haulout drain`, `cordon` and `uncordon`. A drain gets a live view if its text goes to a terminal,
-// else a view that prints one line per change. Implements MakeJob (program.hpp). `settings.command` must be drain,
-// cordon or uncordon.
+// Makes the job of `haulout drain`, `cordon` or `uncordon`; `settings.command` must be one of these. A drain with text
+// output gets a live view if the output is a terminal, else a view that prints one line per change. Implements MakeJob
+// (program.hpp).
 std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings);
 
 }  // namespace haulout::cli

@@ -87,7 +87,8 @@ Json report_object(const drain::Report& report) {
           {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
 }
 
-// Texts from the server may hold bytes that are not UTF-8. The dump replaces them instead of throwing.
+// Serializes with replacement characters: strings from the API server may contain bytes that are not UTF-8, and the
+// default error handler of dump() would throw.
 std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -1,4 +1,4 @@
-// Formats the reports and events of drains as JSON, with the fields in the fixed order that docs/output.md promises.
+// Formats the reports and events of drains as JSON. The fields are in the fixed order that docs/output.md documents.
 // Times are RFC 3339 in UTC with microseconds, or null. Pure.
 #pragma once
 

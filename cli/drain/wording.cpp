@@ -18,7 +18,8 @@ using drain::PodReport;
 using drain::Report;
 using drain::Verdict;
 
-// Returns the suffix of a line in a dry run: " (dry run)" or " (server dry run)"; empty if it is no dry run.
+// Returns the suffix of a line in a dry run: " (dry run)" or " (server dry run)". Returns an empty string for a real
+// drain.
 std::string dry_run_suffix(drain::DryRunMode mode) {
   switch (mode) {
     case drain::DryRunMode::none: return "";
@@ -28,7 +29,8 @@ std::string dry_run_suffix(drain::DryRunMode mode) {
   return "";
 }
 
-// Returns why a pod is not deleted yet: its message with the reason in brackets, or the reason alone.
+// Returns why a pod is not deleted yet: its message with the reason in brackets, or the reason alone if it has no
+// message.
 std::string because(const PodReport& pod) {
   if (pod.message.empty()) return pod.reason;
   return without_subject(printable(pod.message), "pod " + pod.key()) +
@@ -52,7 +54,7 @@ std::string reattach_line(const drain::VolumeReport& volume) {
 
 struct Kind {
   const char* reason;
-  const char* skipped;  // inserted in "Warning: ignoring …: a, b"; empty: no warning
+  const char* skipped;  // the text after "Warning: ignoring "; empty: no warning is printed
   const char* refused;
 };
 constexpr Kind kinds[] = {
@@ -80,7 +82,7 @@ const Kind* kind_of(const std::string& reason) {
   return nullptr;
 }
 
-// Keys ("namespace/name") of the pods with this outcome, grouped by reason.
+// Returns the keys ("namespace/name") of the pods with this outcome, grouped by reason.
 std::map<std::string, std::vector<std::string>> by_reason(const Report& report, PodOutcome outcome) {
   std::map<std::string, std::vector<std::string>> groups;
   for (const PodReport& pod : report.pods)
@@ -98,7 +100,8 @@ bool is_left(const PodReport& pod) {
          (pod.outcome == PodOutcome::planned && pod.verdict != Verdict::skip);
 }
 
-// Kubernetes' default grace period. A pod that was evicted more recently is terminating normally and needs no advice.
+// Kubernetes' default grace period. A pod that was evicted less than this ago is expected to be terminating, so no
+// advice is printed for it.
 constexpr Duration long_to_terminate = std::chrono::seconds(30);
 
 std::string cause_of(const PodReport& pod, WallTime now) {
@@ -110,8 +113,9 @@ std::string cause_of(const PodReport& pod, WallTime now) {
   return fmt::format("{} not been deleted; 'kubectl -n {} describe pod {}' may show why", since, pod.ns, pod.name);
 }
 
-// Appends one line per pod that is left. Its diagnoses replace its state, because they explain more. Below follow pods
-// that were not tried yet (not in a dry run), volumes that are still attached, and diagnoses of other subjects.
+// Appends one line per pod that is not deleted. If diagnoses are about the pod, the line shows them instead of the
+// pod's own message, because they explain more. Then appends a line with the pods that were not tried yet (not in a dry
+// run), the volumes that are still attached, and the diagnoses of other subjects.
 void add_left_pods(std::vector<std::string>& lines, const Report& report, bool dry) {
   std::set<const drain::Diagnosis*> told;
   std::vector<std::string> untried;
@@ -167,8 +171,8 @@ std::string volumes_detached(const Report& report) {
   return detached == 0 ? "" : fmt::format(", {} detached", count_of(static_cast<std::size_t>(detached), "volume"));
 }
 
-// The line of kubectl for a pod in a dry run. kubectl prints "deleted" only in a server-side dry run, because in a
-// client-side one it sends no deletion.
+// Returns kubectl's line for a pod in a dry run. kubectl prints "deleted" only in a server-side dry run, because a
+// client-side one sends no deletion.
 std::string dry_run_line(const PodReport& pod, const Wording& wording) {
   if (wording.deleting && wording.dry_run == DryRunMode::server)
     return fmt::format("pod/{} deleted{}", pod.name, dry_run_suffix(wording.dry_run));
@@ -187,7 +191,7 @@ Summary drained(const Report& report, const Wording& wording) {
                     count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                     count(report, PodOutcome::skipped), volumes_detached(report),
                     format_duration(report.finished_at - report.started_at)));
-  // Conditions that the drain could not change, and that a person should look at.
+  // Diagnoses that remain after a successful drain. A person should look at them.
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     result.errors.push_back(fmt::format("Warning: {} {}: {}", diagnosis.code, diagnosis.subject,
                                         without_subject(printable(diagnosis.message), diagnosis.subject)));
@@ -232,7 +236,8 @@ std::vector<std::string> skip_warnings(const Report& report) {
     const std::string what = kind == nullptr ? "Pods (" + reason + ")" : kind->skipped;
     if (!what.empty()) lines.push_back(fmt::format("Warning: ignoring {}: {}", what, joined(keys, ", ")));
   }
-  // Nothing replaces pods without a controller: warn in kubectl's words. The deletion of a finished pod is no loss.
+  // No controller replaces these pods: warn in kubectl's wording. Finished pods are left out, because their deletion
+  // loses nothing.
   std::vector<std::string> lost;
   for (const PodReport& pod : report.pods)
     if (pod.outcome == PodOutcome::planned && pod.verdict == Verdict::evict && pod.controller.empty() &&
@@ -292,8 +297,8 @@ namespace {
 
 using drain::EventType;
 
-// Completes the sentence "pod … is". Some messages of the drain already do that ("blocked by …", "held by …"); others
-// follow "waiting: ".
+// Returns the end of the sentence "pod … is". Messages that begin with a participle ("blocked by …", "kept by …")
+// already complete it; others follow "waiting: ".
 std::string why_it_waits(const PodReport& pod) {
   for (const char* beginning : {"blocked by ", "selected by ", "kept by ", "protected by "})
     if (pod.message.starts_with(beginning)) return because(pod);
@@ -311,7 +316,7 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
   switch (event.type) {
     case EventType::eviction_sent:
     case EventType::signal_sent:
-      if (pod.attempts > 1) return std::nullopt;  // one line per pod, not per attempt
+      if (pod.attempts > 1) return std::nullopt;  // a retry prints no second line
       return fmt::format("{} pod {}{}", wording.deleting ? "deleting" : "evicting", pod.key(),
                          dry_run_suffix(wording.dry_run));
     case EventType::parked: return fmt::format("pod {} is {}", pod.key(), why_it_waits(pod));

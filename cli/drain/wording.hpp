@@ -1,5 +1,5 @@
-// Turns the events and reports of a drain into sentences for people. If kubectl prints a line for the same thing, uses
-// kubectl's words. Pure.
+// Formats the events and reports of a drain as sentences for people. If kubectl prints a line for the same event, the
+// line is kubectl's. Pure.
 #pragma once
 
 #include <optional>
@@ -17,33 +17,34 @@ struct Wording {
   std::string program = "haulout";
 };
 
-// Returns the line to print for one event of a drain, or nothing if no line is printed for it.
+// Returns the line to print for one event of a drain; nullopt if no line is printed for it.
 std::optional<std::string> line_of(const drain::Event& event, const Wording& wording);
 // Returns true if kubectl, too, prints a line for events of this type. Such lines belong on stdout, where scripts read
 // them; all others belong on stderr.
 bool is_line_of_kubectl(drain::EventType type);
 
 // Returns the warnings to print after the preflight of a drain: the skipped pods, grouped by reason, and the pods to
-// evict that nothing will replace.
+// evict that no controller will replace.
 std::vector<std::string> skip_warnings(const drain::Report& report);
-// Returns one clause for each pod that fits on no other node, or is not known to fit: "pod shop/web-0 …".
+// Returns one clause for each pod that does not fit on another node, or for which that is unknown: "pod shop/web-0 …".
 std::vector<std::string> fit_findings(const drain::Report& report);
 // Returns the clauses of fit_findings(), each with "Warning: " in front.
 std::vector<std::string> fit_warnings(const drain::Report& report);
 
-// Returns the line about a cordon or uncordon: "node/n1 cordoned" or "node/n1 already cordoned"; "uncordoned" if `on`
-// is false.
+// Returns the line about a cordon (`on` is true) or an uncordon: "node/n1 cordoned", or "node/n1 already cordoned" if
+// `changed` is false.
 std::string cordon_line(const std::string& node, bool changed, bool on, drain::DryRunMode dry_run);
 
 struct Summary {
   std::vector<std::string> out;  // lines that kubectl prints, too; they belong on stdout
-  // Lines for stderr: the outcome, what is wrong, and each pod that is left, with cause and remedy.
+  // Lines for stderr: the outcome, the diagnoses, and each pod that is not deleted, with its cause and remedy.
   std::vector<std::string> errors;
 };
+// Returns the lines to print when the drain of a node has ended.
 Summary summary(const drain::Report& report, const Wording& wording);
 
-// Returns the words for pods because of which policy refuses the drain for this reason, like kubectl's, with the flag
-// that allows them. Empty if the reason has none.
+// Returns a phrase for the pods because of which policy refuses the drain for this reason, in kubectl's wording, with
+// the flag that allows them. Returns an empty string if such pods are never refused.
 std::string refusal_of(const std::string& reason);
 
 }  // namespace haulout::cli

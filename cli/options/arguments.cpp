@@ -4,8 +4,8 @@ namespace haulout::cli {
 namespace {
 
 struct Spelling {
-  const Flag* flag = nullptr;  // nullptr: the argument is a word or an unknown flag
-  bool bare = false;           // without "=" and without a value behind the letter
+  const Flag* flag = nullptr;  // nullptr: the argument is not a known flag
+  bool bare = false;           // the flag has no "=" and, if it is short, no value directly after its letter
   std::size_t equals = std::string::npos;
 };
 

@@ -1,5 +1,5 @@
 // Rewrites arguments for the parser CLI11. CLI11 reads some spellings differently from kubectl's parser, pflag; after
-// the rewriting it reads them as pflag does. Each row: argument, rewritten form, and why. Pure.
+// the rewriting it reads them as pflag does. A row below shows an argument, its rewritten form, and the reason. Pure.
 //
 //   -l=a=b            -l a=b               CLI11 would keep the "="
 //   --pod-selector=   --pod-selector ""    CLI11 would take the next argument as the value
@@ -7,10 +7,11 @@
 //   --dry-run         --dry-run ""         CLI11 would take the next argument; the parser then refuses the empty value
 //   -- x y            words x y            CLI11 would end the command here and read the rest as its parent's
 //
-// CLI11 finds the command and the flags in the arguments: long and short names, "-lVALUE", flags before the command,
-// and what is neither a flag nor a value. It does not convert or check values, and it prints no help: a row of a table
-// of options does both. The same row also reads HAULOUT_* variables and the configuration file, which CLI11 would read
-// in formats of its own. The flags of `agent` are only recorded, because their effect depends on those sources.
+// CLI11 only finds the command and the flags in the arguments: long and short names, "-lVALUE", flags before the
+// command, and arguments that are neither flags nor values. It does not convert or check values and prints no help,
+// because the rows of the option tables do both. The same rows also read HAULOUT_* variables and the configuration
+// file, for which CLI11 would use formats of its own. The flags of `agent` are only recorded, because their effect
+// depends on those sources, too.
 #pragma once
 
 #include <string>
@@ -25,7 +26,8 @@ struct Arguments {
   std::vector<std::string> words;  // the arguments that follow "--"; they are never flags
 };
 
-// `flags` holds the flags of all commands. A flag must have the same kind in every command that has it.
+// Rewrites `args` for CLI11. `flags` holds the flags of all commands. A flag must have the same kind in every command
+// that has it.
 Arguments normalise_arguments(const std::vector<Flag>& flags, const std::vector<std::string>& args);
 
 }  // namespace haulout::cli

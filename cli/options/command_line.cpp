@@ -32,7 +32,8 @@ class Syntax {
   CLI::App& app() const { return app_; }
   bool help() const { return help_->count() != 0; }
 
-  // Appends every argument that is not a flag to `words`. Returns an error message, or an empty string.
+  // Appends the arguments that CLI11 has not recognized as flags to `words`. Returns an error message if one of them
+  // looks like a flag, else an empty string.
   std::string words(std::vector<std::string>& words) const {
     for (const std::string& extra : app_.remaining()) {
       if (extra.size() > 1 && extra[0] == '-') return unknown_flag(extra);
@@ -41,8 +42,8 @@ class Syntax {
     return {};
   }
 
-  // Applies the given flags. Applies a repeated flag in the order given, so that the last value wins. Returns an error
-  // message, or an empty string.
+  // Applies the given flags to the settings, repeated ones in the order given. Returns an error message, or an empty
+  // string on success.
   std::string apply(Settings& settings) const {
     for (std::size_t i = 0; i < flags_.size(); ++i)
       for (const std::string& value : options_[i]->results()) {
@@ -52,8 +53,8 @@ class Syntax {
     return {};
   }
 
-  // Applies the flags that this app was given as if `command` had been given them. Flags of `command` with the same
-  // name or letter have the same meaning. Returns an error message, or an empty string.
+  // Applies the flags that stood before the command as if they stood after it. A flag of `command` with the same name
+  // or letter has the same meaning. Returns an error message, or an empty string on success.
   std::string apply_as(const Syntax& command, Settings& settings) const {
     for (std::size_t i = 0; i < flags_.size(); ++i) {
       if (options_[i]->count() == 0) continue;
@@ -92,7 +93,7 @@ class Syntax {
 
   CLI::App& app_;
   std::vector<Flag> flags_;
-  std::vector<CLI::Option*> options_;  // by the index of the flag in flags_
+  std::vector<CLI::Option*> options_;  // in the order of flags_
   CLI::Option* help_ = nullptr;
 };
 
@@ -114,14 +115,14 @@ std::string unknown_command(const std::string& word) {
   return fmt::format("unknown command \"{}\"{}", word, suggestion ? "; did you mean " + *suggestion + "?" : "");
 }
 
-// Limits the default of --settle to half of --timeout. Otherwise it could use up the whole time of the drain.
+// Limits the default of --settle to half of --timeout. Otherwise the settle time could take all of the drain's time.
 void fit_settle(Settings& settings) {
   if (settings.drain.timeout && !settings.settle_given)
     settings.drain.settle = std::min(settings.drain.settle, *settings.drain.timeout / 2);
 }
 
-// Returns an error message if a flag has no effect without another one, or if two flags together let no drain succeed;
-// else an empty string.
+// Returns an error message if a flag has no effect without another flag, or if a combination of flags makes every drain
+// fail. Returns an empty string otherwise.
 std::string contradiction(const Settings& settings) {
   using drain::VolumeWait;
   const auto timeout = settings.drain.timeout;
@@ -140,7 +141,8 @@ std::string contradiction(const Settings& settings) {
 class Grammar {
  public:
   explicit Grammar(std::string called) : called_(std::move(called)), program_(app_, connection_flags()) {
-    app_.require_subcommand(0, 1);  // at most one: a node may have the name of a command
+    // Match at most one command, so that `haulout drain status` treats `status` as the name of a node.
+    app_.require_subcommand(0, 1);
     version_ = app_.add_flag("--version");
     std::vector<std::string> names = command_names();
     names.emplace_back(to_string(Command::complete_nodes));
@@ -177,8 +179,8 @@ class Grammar {
   }
 
  private:
-  // Lets CLI11 read the arguments. Returns an error message, or an empty string. After an error, the arguments that
-  // CLI11 has read until then stay valid.
+  // Parses the arguments with CLI11. Returns an error message, or an empty string on success. After an error, the flags
+  // and words before it can still be used.
   std::string read(std::vector<std::string> args) {
     const std::string last = args.empty() ? "" : args.back();
     std::reverse(args.begin(), args.end());  // CLI11 reads the vector from its end

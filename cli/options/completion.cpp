@@ -42,7 +42,7 @@ std::string spellings(const std::vector<Flag>& flags) {
   return joined(all, " ");
 }
 
-// All spellings of the flags, of any command, whose value is the next word.
+// Returns the spellings of all flags, of any command, whose value is the next argument.
 std::string valued() {
   std::set<std::string> all;
   for (const CommandRow& row : command_rows())
@@ -64,7 +64,7 @@ std::string in_quotes(std::string_view text, std::string_view escaped_quote) {
   return result + "'";
 }
 
-// Returns the help text up to its first full stop or semicolon: the completion shows only one line per flag.
+// Returns the help text up to its first full stop or semicolon, because the shells show one line per flag.
 std::string first_sentence(const std::string& help) {
   return help.substr(0, std::min(help.find(". "), help.find(';')));
 }

@@ -1,7 +1,7 @@
 // Completion scripts for shells, made from the tables of commands and flags. Pure.
 //
 // The scripts contain the commands and flags. To complete the name of a node, they run `haulout __complete`, which
-// prints nothing if the cluster does not answer within 2 s.
+// prints nothing if the API server does not respond within 2 s.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ std::string help_of(const OptionOf<Target>& option) {
 
 template <class Target>
 Flag::Kind kind_of(const OptionOf<Target>& option) {
-  if (option.name == "dry-run") return Flag::Kind::explicit_;  // as in kubectl
+  if (option.name == "dry-run") return Flag::Kind::explicit_;  // as in kubectl, its value must follow a "="
   return option.values.type == ValueType::boolean ? Flag::Kind::boolean : Flag::Kind::value;
 }
 
@@ -41,7 +41,7 @@ std::vector<Flag> flags_of(const Rows& rows) {
   return flags;
 }
 
-// Rows that several commands have.
+// The rows below are used by several commands.
 
 Row selector_row() {
   const auto set = [](S& settings, const std::string& text) -> std::string {
@@ -71,7 +71,7 @@ Row reason_row(std::string meaning) {
   return {"reason", text<S>(reason, "text"), std::move(meaning)};
 }
 
-// drain and rehearse
+// The options of `drain` and `rehearse`.
 
 Rows drain_rows() {
   Rows rows;
@@ -103,8 +103,8 @@ std::vector<Flag> dry_run_and_selector() {
   return flags;
 }
 
-// Makes a flag of a drain also record its name. With --all such a flag is an error, because the agents drain as their
-// configuration says.
+// Returns the flag of a drain, changed so that it also records that it was given. With --all such a flag is an error,
+// because the agents drain as their configuration says.
 Flag of_a_drain(Flag flag) {
   flag.apply = [apply = std::move(flag.apply), name = flag.name](S& settings, const std::string& value) {
     settings.rehearse.drain_flags.push_back(name);
@@ -146,7 +146,7 @@ Field<S, Duration> assumed(Duration rehearse::Assumptions::* time) {
           [time](S& s, Duration value) { s.rehearse.assumptions.*time = value; }};
 }
 
-// The longest time that a pod terminates has no default.
+// Returns the reader and printer of --terminate-within. Its default is unset: a pod then takes its whole grace period.
 Values<S> terminate_within() {
   const auto set = [](S& s, const std::string& text) {
     Duration limit{};
@@ -193,7 +193,7 @@ std::vector<Flag> rehearse_flags() {
   return flags;
 }
 
-// status, explain, pause, resume, request-reboot
+// The options of `status`, `explain`, `pause`, `resume` and `request-reboot`.
 
 Values<S> until() {
   const auto set = [](S& settings, const std::string& text) -> std::string {
@@ -210,8 +210,8 @@ Values<S> until() {
   return {ValueType::text, "time, duration", "", {}, set, [](const S&) { return std::string(); }};
 }
 
-// Accepts only valid values of labels, because the name of a pool may come from a label of the Node (--pool-label of
-// the agents). The name becomes part of a key in a ConfigMap ("pause.<pool>").
+// Returns an error message unless `value` is a valid value of a label, because the name of a pool may come from a label
+// of the Node (--pool-label of the agents). The name becomes part of a key in a ConfigMap ("pause.<pool>").
 std::string check_pool(const std::string& value) {
   const auto alphanumeric = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -259,9 +259,9 @@ Rows people_rows(Command command) {
   }
 }
 
-// agent
+// The options of `agent`.
 
-// Borrows the option, which is a row of the agent's table and lives as long as the program.
+// Returns the flag of a row of the agent's table. Borrows the row, which lives as long as the program.
 Flag agent_flag(const agent::Option& option) {
   Flag flag{option.name, option.letter, kind_of(option), help_of(option), {}};
   flag.apply = [name = option.name](S& settings, const std::string& value) -> std::string {
@@ -279,7 +279,7 @@ std::vector<Flag> agent_flags() {
   return all;
 }
 
-// connection and logging
+// The options for connection and logging.
 
 Values<S> connection(std::string k8s::ConnectionFlags::* member, std::string form) {
   return text<S>({&S::connection, member}, std::move(form));
@@ -291,7 +291,8 @@ Result<std::pair<std::string, std::string>> parse_extra(const std::string& text)
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
-// As in kubectl, a number without a unit means seconds, and 0 means no limit.
+// Returns the reader and printer of --request-timeout. As in kubectl, a number without a unit means seconds, and 0
+// means no limit.
 Values<S> request_timeout() {
   const auto set = [](S& settings, const std::string& text) {
     const bool bare = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -364,7 +365,7 @@ Rows connection_rows() {
   };
 }
 
-// Flags that are accepted because scripts pass them to kubectl. They have no effect in Haulout.
+// Returns the flags that are accepted only because scripts pass them to kubectl. They have no effect in Haulout.
 std::vector<Flag> flags_without_effect() {
   using Kind = Flag::Kind;
   const auto accept = [](std::string name, Kind kind) {

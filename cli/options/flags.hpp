@@ -1,6 +1,6 @@
-// The flags of all commands, made from tables of options: those of a drain (drain/option_table.hpp), those of the agent
-// (agent/config/option_table.hpp) and those of the other commands (flags.cpp). The parser, the help, the completion and
-// the suggestions for misspelt flags all use these flags. Pure.
+// The flags of all commands. They are made from tables of options: those of a drain (drain/option_table.hpp), of the
+// agent (agent/config/option_table.hpp) and of the other commands (flags.cpp). The parser, the help, the completion
+// scripts and the suggestions for misspelt flags use them. Pure.
 #pragma once
 
 #include <functional>
@@ -27,11 +27,11 @@ struct Flag {
   // value is invalid. A flag of `agent` is only recorded in Settings::agent_options, because its effect also depends on
   // the configuration file and the environment.
   std::function<std::string(Settings&, const std::string&)> apply;
-  // Returns the value that the flag has in these settings; of a flag of `agent`, its default.
+  // Returns the value of the flag in these settings as text. For a flag of `agent`, returns its default.
   std::function<std::string(const Settings&)> show = [](const Settings&) { return std::string(); };
-  bool without_effect = false;  // the program accepts the flag only because kubectl has it, and ignores it
+  bool without_effect = false;  // true for flags of kubectl that the program accepts and ignores
 
-  // The default value as the help shows it; empty: the help shows none.
+  // Returns the default value for the help; empty: the help shows no default.
   std::string shown_default() const { return show(Settings()); }
 };
 
@@ -40,14 +40,14 @@ struct FlagGroup {
   std::vector<Flag> flags;
 };
 
-// The flags of `agent`, in the groups and in the order of its table of options.
+// Returns the flags of `agent`, in the groups and the order of its table of options.
 std::vector<FlagGroup> agent_flag_groups();
 // Returns the flags of one command, without connection_flags().
 std::vector<Flag> command_flags(Command command);
 // Returns kubectl's flags for connection and logging. Every command that connects to the server has them, except
 // `agent`.
 std::vector<Flag> connection_flags();
-// Returns all flags that may follow the command: command_flags() and, except for `agent`, connection_flags().
+// Returns all flags of the command: command_flags() and, except for `agent`, connection_flags().
 std::vector<Flag> all_flags(Command command);
 
 }  // namespace haulout::cli

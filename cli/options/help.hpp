@@ -1,5 +1,5 @@
-// Builds the help texts of the commands: what a command does, examples, and its flags from flags.hpp. Also builds the
-// page docs/flags.md, and maps commands to their names. Pure.
+// Builds the help texts of the commands from their descriptions, examples and flags (flags.hpp). Also builds the page
+// docs/flags.md, and converts commands to their names and back. Pure.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,12 @@ namespace haulout::cli {
 // calls it: "haulout" or "kubectl haulout".
 std::string help_text(std::optional<Command> command, std::string_view program);
 std::string version_text();
-// Returns docs/flags.md: the flags of all commands except `agent`, whose flags docs/configuration.md lists.
+// Returns the content of docs/flags.md: the flags of all commands except `agent`, whose flags docs/configuration.md
+// lists.
 std::string flags_page();
 
-// A command as the overview of the help lists it. command_rows() has them in that order, without the hidden command
-// `__complete`.
+// A row of the overview of commands in the help. command_rows() returns the rows in the order of that overview, without
+// the hidden command `__complete`.
 struct CommandRow {
   Command command;
   std::string_view name;
@@ -27,6 +28,7 @@ struct CommandRow {
 };
 const std::vector<CommandRow>& command_rows();
 
+// Return the name of a command, and the command with this name (nullopt if there is none).
 std::string_view to_string(Command command);
 std::optional<Command> command_of(std::string_view word);
 // Returns the names of all commands that the help lists, and "help".

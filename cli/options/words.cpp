@@ -9,7 +9,8 @@
 namespace haulout::cli {
 namespace {
 
-// Accepts "n1" and, as kubectl does, "node/n1". Returns an error message, or an empty string.
+// Adds the node to the settings. Accepts "n1" and, as kubectl does, "node/n1". Returns an error message, or an empty
+// string on success.
 std::string take_node(Settings& settings, const std::string& word) {
   std::string name = word;
   const std::size_t slash = word.find('/');
@@ -36,8 +37,8 @@ std::string take_nodes(Settings& settings, const std::vector<std::string>& words
   return {};
 }
 
-// Returns an error message if no node is given and no selector, else an empty string. For commands that kubectl has,
-// too, the message is in kubectl's words.
+// Returns an error message if neither a node nor a selector is given, else an empty string. For the commands that
+// kubectl has, too, the message is kubectl's.
 std::string need_nodes(const Settings& settings) {
   if (!settings.nodes.empty() || !settings.selector.empty()) return {};
   if (settings.selects)
@@ -52,7 +53,8 @@ std::string needs_all(const std::string& flag) {
   return flag + " applies to the agents of a fleet: add --all to rehearse their update, or remove it";
 }
 
-// For `rehearse`: returns an error message unless the target is either nodes or --all and the flags fit it.
+// For `rehearse`: returns an error message unless either nodes or --all is given, and only flags that may be used with
+// it.
 std::string need_nodes_or_all(const Settings& settings) {
   const RehearseSettings& rehearse = settings.rehearse;
   if (!rehearse.all) {
@@ -74,7 +76,7 @@ std::string need_nodes_or_all(const Settings& settings) {
   return {};
 }
 
-// For `pause` and `resume`: returns an error message unless the target is exactly one of nodes, --pool and --all.
+// For `pause` and `resume`: returns an error message unless exactly one of nodes, --pool and --all is given.
 std::string need_one_target(const Settings& settings) {
   const bool nodes = !settings.nodes.empty() || !settings.selector.empty();
   const int given = (nodes ? 1 : 0) + (settings.people.pool.empty() ? 0 : 1) + (settings.people.all ? 1 : 0);
@@ -107,7 +109,7 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
   std::string problem = take_nodes(settings, words);
   if (!problem.empty()) return problem;
   switch (settings.command) {
-    case Command::status: return {};  // no node given: all nodes
+    case Command::status: return {};  // without names, `status` shows all nodes
     case Command::explain:
       return settings.nodes.size() == 1 ? "" : "explain takes one node: `haulout status` shows all nodes";
     case Command::pause:

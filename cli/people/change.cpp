@@ -12,7 +12,7 @@ namespace {
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
                                           BackoffOptions::Jitter::full};
 
-// Waits for the backoff. Returns false, without waiting, if the deadline leaves no time for another attempt.
+// Waits for the backoff and returns true. Returns false, without waiting, if the backoff would end after the deadline.
 boost::asio::awaitable<bool> another_try(k8s::Client& client, Backoff& backoff, Rng& rng, TimePoint deadline) {
   const TimePoint next = client.clock().now() + backoff.next(rng);
   if (next >= deadline) co_return false;
@@ -20,8 +20,8 @@ boost::asio::awaitable<bool> another_try(k8s::Client& client, Backoff& backoff, 
   co_return true;
 }
 
-// Patches the entry of the ConfigMap, guarded by the resourceVersion of `found`. If `found` is unset, creates the
-// ConfigMap; `value` must be set then.
+// Sets or removes the key in the ConfigMap `found`; fails with 409 if it has changed since it was read. If `found` is
+// unset, creates the ConfigMap; `value` must be set then.
 Task<k8s::ConfigMap> write_entry(k8s::Client& client, std::optional<k8s::ConfigMap> found, std::string ns,
                                  std::string key, std::optional<std::string> value, TimePoint deadline) {
   if (found) {
@@ -69,7 +69,7 @@ Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, st
     const bool was_there = map.has_value();
     auto written = co_await write_entry(client, std::move(map), ns, key, value, deadline);
     if (written) co_return EntryChange{std::move(written->data), std::move(before), true};
-    // Another writer has created, changed or deleted the ConfigMap since it was read.
+    // Retry if another client has created, changed or deleted the ConfigMap since it was read.
     const bool raced = k8s::is_conflict(written.error()) || k8s::is_already_exists(written.error()) ||
                        (was_there && k8s::is_gone(written.error()));
     if (!raced) co_return std::move(written).error();

@@ -1,7 +1,7 @@
-// Changes what people write to control agents: one annotation of a Node, or one key of the ConfigMap `haulout`. Each
-// write carries the resourceVersion that was read, so that the server refuses it after a concurrent change; then the
-// function reads again and retries, until the deadline. It sends no write if the value is already there. Failures are
-// those of the client. Cancellable. Borrows the client and the generator of random numbers.
+// Writes the objects by which people control agents: an annotation of a Node, or a key of the ConfigMap `haulout`. Each
+// write carries the resourceVersion that was read, so that the server rejects it with 409 after a concurrent change.
+// The function then reads again and retries until the deadline. It sends no write if the object already has the value.
+// Fails with the errors of the client. Cancellable. Borrows the client and the random number generator.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace haulout::cli {
 
 struct NodeChange {
   k8s::Node node;                     // the Node after the change
-  std::optional<std::string> before;  // value of the annotation before the change; unset: none
+  std::optional<std::string> before;  // value of the annotation before the change; unset: it did not exist
   bool changed = false;
 };
 // Sets the annotation `key` of the Node, or removes it if `value` is unset.
@@ -32,8 +32,8 @@ struct EntryChange {
 Task<EntryChange> change_entry(k8s::Client& client, Rng& rng, std::string ns, std::string key,
                                std::optional<std::string> value, TimePoint deadline);
 
-// The next two return the merge patches of these changes (change_json.cpp). Each contains the resourceVersion of the
-// object that was read, so that the server refuses it with 409 if the object has changed. Pure.
+// The two functions below return the merge patches of these changes (change_json.cpp). A patch contains the
+// resourceVersion of the object that was read, so that the server rejects it with 409 if the object has changed. Pure.
 //
 // Returns a patch that sets the annotation `key` of the Node, or removes it if `value` is unset.
 std::string annotation_patch(const k8s::Node& node, std::string_view key, const std::optional<std::string>& value);

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// An object with this one entry. In a merge patch, null removes the entry.
+// Returns an object with this one entry. In a merge patch, the value null removes the entry.
 Json entry(std::string_view key, const std::optional<std::string>& value) {
   Json json = Json::object();
   json[std::string(key)] = value ? Json(*value) : Json(nullptr);

@@ -45,7 +45,8 @@ asio::awaitable<void> Questions::ask_for_namespaces() {
   }
 }
 
-// The claim that is bound to the PersistentVolume `name`, as "namespace/name". Empty if there is none.
+// Returns the claim that is bound to the PersistentVolume `name`, as "namespace/name". Returns an empty string if there
+// is none.
 Task<std::string> Questions::claim_of(std::string name) {
   const auto volume = co_await client_.get<k8s::PersistentVolume>(name, deadline_());
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
@@ -59,7 +60,7 @@ Task<std::string> Questions::claim_of(std::string name) {
 
 asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAttachment>> attachments) {
   constexpr const char* what = "how its volumes are attached";
-  // Without the pods, the users of the volumes are not known.
+  // The list of pods failed, so the users of the volumes are unknown.
   if (facts_.pods_problem) co_return;
   if (!attachments) co_return not_known(what, attachments.error());
   std::erase_if(attachments->items,
@@ -91,7 +92,8 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
         fmt::format("whether volumes exist only on this node: read for {} of {} pods with claims", most_pods, pods));
 }
 
-// Looks up the top controller of the pod. Nothing if only the Scale subresource of its kind shows the replicas.
+// Returns the topmost controller of the pod, for example its Deployment. Returns nullopt if its replicas can be read
+// only from the scale subresource.
 Task<std::optional<drain::Controller>> Questions::controller_of(k8s::Pod pod) {
   auto top =
       co_await drain::top_controller(*pod.controller, pod.ns, [this, ns = pod.ns](const k8s::OwnerReference& owner) {
@@ -119,8 +121,8 @@ Task<> ExplainJob::act(std::string node) {
   NodeFacts facts;
   CO_TRY(facts.node, co_await tools_.client.get_node(node, deadline()));
   facts.fleet = co_await read_facts(tools_.client, settings_.haulout_namespace(), deadline());
-  // Listed before the pods. A pod that arrives in between is then in the list of pods, so that its volumes do not look
-  // unused.
+  // List the VolumeAttachments before the pods. The list of pods then has every pod that uses one of them, also a pod
+  // that was created in between, and none of these volumes looks unused.
   auto attachments = co_await tools_.client.list<k8s::VolumeAttachment>(
       {.limit = k8s::usual_page}, deadline(), k8s::longest_page,
       [node](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node; });

@@ -1,4 +1,4 @@
-// `haulout explain`: the job, and the requests for the objects from which it finds diagnoses.
+// `haulout explain`: the job, and the requests for the objects in which it looks for diagnoses.
 #pragma once
 
 #include <functional>
@@ -9,20 +9,20 @@
 
 namespace haulout::cli {
 
-// Reads the objects from which `haulout explain` finds diagnoses of a node (findings_of()), beside its pods
-// and budgets: namespaces, volumes and controllers. Sends a limited number of requests, which only read. Never fails:
-// what cannot be read is added to Asked::problems. Cancellable. Borrows the client and the facts.
+// Reads the namespaces, volumes and controllers of the pods that a drain of the node would evict; findings_of() looks
+// for diagnoses in them. The caller reads the pods and budgets itself. Sends a limited number of requests, which only
+// read. Never fails: a failed request is described in Asked::problems. Cancellable. Borrows the client and the facts.
 class Questions {
  public:
-  // Largest numbers of pods and of controllers that are looked up: few requests, but enough to find what is wrong.
+  // Limits on the pods and the controllers that are looked up. They bound the number of requests of one command.
   static constexpr std::size_t most_pods = 10;
   static constexpr std::size_t most_controllers = 30;
 
-  // The function `deadline` returns the deadline for a request that is sent at that moment.
+  // `deadline` is called before each request and returns the deadline of that request.
   Questions(k8s::Client& client, const NodeFacts& facts, std::function<TimePoint()> deadline, WallTime now);
 
-  // Reads the objects. `attachments` are the VolumeAttachments of the node. They must be listed before the pods: the
-  // volumes of a pod that arrives in between would otherwise look unused.
+  // Reads the objects. `attachments` are the VolumeAttachments of the node. They must be listed before the pods.
+  // Otherwise the volumes of a pod that is created between the two lists would look unused.
   boost::asio::awaitable<Asked> ask(Result<k8s::List<k8s::VolumeAttachment>> attachments);
 
  private:
@@ -42,8 +42,7 @@ class Questions {
 };
 
 // `haulout explain`: reads a node and the objects that concern it, and prints why the node is not updated now. Changes
-// nothing. Fails only if the Node itself cannot be read. If other objects cannot be read, the output says which, and
-// why.
+// nothing. Fails only if the Node cannot be read. If another object cannot be read, the output names it and the error.
 class ExplainJob final : public NodeByNodeJob {
  public:
   using NodeByNodeJob::NodeByNodeJob;

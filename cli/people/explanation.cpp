@@ -71,8 +71,8 @@ drain::ClaimUse use_of(const std::vector<Judged>& pods) {
   return use;
 }
 
-// Judges the volume as a drain would that has watched it since the deletionTimestamp of its VolumeAttachment, and for
-// at least leak_hold. After leak_hold a drain reports a volume without a user as leaked.
+// Finds the diagnoses that a drain would report about the volume if it had watched it since the deletionTimestamp of
+// its VolumeAttachment, but at least for leak_hold. After leak_hold, a drain reports a volume without a user as leaked.
 void find_volume(const std::string& node, const Asked& asked, const AttachedVolume& volume, const drain::ClaimUse& use,
                  WallTime now, std::vector<DiagnosisFact>& found) {
   Duration watched = drain::VolumeBook::leak_hold;
@@ -170,8 +170,8 @@ std::optional<agent::Pause> entry_pause(const FleetFacts& fleet, const std::stri
   return value ? std::optional(agent::parse_pause_json(key, *value)) : std::nullopt;
 }
 
-// Only the agent always knows the pool of its node. Here it is known from a label of the Node or of the Lease of its
-// slot, if there is one.
+// Returns the gate for the pause of the node's pool. The pool is known here only if the Node, or the Lease of its slot,
+// has the label; otherwise only the agent knows it.
 GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) {
   if (!node.pool.empty())
     return pause_gate("pause-pool", "pool " + node.pool, entry_pause(fleet, agent::pause_key(node.pool)), now);
@@ -204,15 +204,15 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
   const std::string message = held.empty() ? "no slot is held" : "held: " + joined(held, ", ");
   if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
-  // Only the agent has the value of max-unavailable.
+  // The value of max-unavailable is known only to the agent.
   return {"slot", GateState::unknown,
           message +
               "; its agent requests one when it needs it, and nodes that are not Ready or cordoned by a person count "
               "against max-unavailable, too"};
 }
 
-// The gates that only the agent can judge, because they are in its configuration: maintenance windows, blocking pods,
-// alerts, the reboot limit, hooks.
+// Returns one gate for all conditions that only the agent can evaluate, because they are in its configuration:
+// maintenance windows, blocking pods, alerts, the reboot limit, hooks.
 GateView agent_gate(const NodeView& node) {
   constexpr std::string_view scope = "the agent evaluates windows, blocking pods, alerts and the reboot limit";
   if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, but no agent has reported", scope)};
@@ -369,7 +369,7 @@ std::string or_none(const std::string& text) {
   return text.empty() ? "<none>" : printable(text);
 }
 
-// Appends the rows as lines with two blanks in front. Each column is as wide as its widest cell.
+// Appends the rows as lines, indented by two spaces. Each column is as wide as its widest cell.
 void add_table(Lines& lines, const std::vector<Cells>& rows) {
   std::vector<std::size_t> widths;
   for (const Cells& row : rows) {
@@ -462,7 +462,8 @@ std::string budget_cell(const Explanation& about, const PodView& pod) {
   return or_none(joined(parts, ", "));
 }
 
-// Appends whether pods fit on other nodes. Only pods that are evicted and replaced elsewhere have such a result.
+// Appends the results of the check whether pods fit on other nodes. Only pods that are evicted and replaced elsewhere
+// have one.
 void add_fits(Lines& lines, const Explanation& about) {
   if (!about.fit_asked || about.pods_problem) return;
   lines.emplace_back();

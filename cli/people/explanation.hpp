@@ -1,5 +1,5 @@
-// The content of `haulout explain`: what the objects of the API server say about one node, and why its agent does not
-// update it now. The agent itself is not asked. Pure.
+// The content of `haulout explain`: the state of one node according to the API server, and why its agent does not
+// update it now. The agent itself is not contacted. Pure.
 #pragma once
 
 #include <map>
@@ -21,17 +21,19 @@ struct AttachedVolume {
   std::string claim;  // "namespace/name" of the claim bound to the volume; empty: none
 };
 
-// The objects that Questions (explain_job.hpp) has read about a node. If an object was not asked for or could not be
+// The objects that Questions (explain_job.hpp) has read about a node. If an object was not looked up or could not be
 // read, it is missing here, and `problems` says why.
 struct Asked {
-  std::map<std::string, k8s::Namespace> dying{};  // namespaces in deletion with pods that must leave; key: name
-  // Volumes attached to the node that are being detached, could not be detached, or are not in `held`.
+  // namespaces that are being deleted and have pods that must leave; key: name
+  std::map<std::string, k8s::Namespace> dying{};
+  // Volumes attached to the node that are being detached, have a detach error, or are not in `held`.
   std::vector<AttachedVolume> volumes{};
   std::set<std::string> held{};  // names of VolumeAttachments whose volumes the Node's status lists
   std::map<std::string, std::string>
       // The local volume that binds a pod to the node. Key: UID of the pod.
       local_volumes{};
-  // Top-level controllers, for example a Deployment. Key: UID of the controller that owns the pods directly.
+  // Topmost controllers, for example a Deployment. Key: UID of the direct controller of the pods, for example a
+  // ReplicaSet.
   std::map<std::string, drain::Controller> controllers{};
   std::vector<std::string> problems{};
 };
@@ -40,14 +42,14 @@ enum class GateState { open, closed, unknown };
 std::string_view to_string(GateState state);
 
 struct GateView {
-  std::string name;  // pause-node, pause-pool, pause-cluster, backoff, turn, agent
+  std::string name;  // pause-node, pause-pool, pause-cluster, backoff, slot or agent
   GateState state = GateState::open;
   std::string message;
   bool operator==(const GateView&) const = default;
 };
 
-// The objects from which explain() draws its conclusions. If a `…_problem` is set, it says why the objects before it
-// could not be read; those are then empty.
+// The input of explain(). If a member `…_problem` is set, the members before it could not be read and are empty, and it
+// contains the error.
 struct NodeFacts {
   k8s::Node node;
   FleetFacts fleet{};
@@ -56,7 +58,7 @@ struct NodeFacts {
   std::vector<k8s::PodDisruptionBudget> budgets{};
   std::optional<std::string> budgets_problem{};
   drain::DaemonSetStates daemon_sets{};
-  // Results of the check whether the pods fit on other nodes; only with --fit.
+  // The results of the check whether the pods fit on other nodes. Only --fit runs this check.
   bool fit_asked = false;
   std::vector<placement::PodFit> fits{};
   std::optional<std::string> fits_problem{};
@@ -67,7 +69,7 @@ struct Explanation {
   WallTime at{};
   NodeView node;
   std::optional<agent::Record> record;
-  std::string cordon;  // who cordoned the node; empty: the node is not cordoned
+  std::string cordon;  // which user or program cordoned the node; empty: the node is not cordoned
   std::vector<GateView> gates;
   std::vector<PodView> pods;
   std::optional<std::string> pods_problem;
@@ -75,25 +77,27 @@ struct Explanation {
   std::optional<std::string> fits_problem;
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
-  std::vector<drain::DiagnosisFact> findings;  // diagnoses that are not in the messages of pods or in `why`
-  std::vector<std::string> not_known;          // what could not be read, and why
-  std::vector<std::string> why;  // why the agent does not update the node now, deciding reason first; never empty
+  std::vector<drain::DiagnosisFact> findings;  // diagnoses that neither the messages of pods nor `why` contain
+  std::vector<std::string> not_known;          // objects that could not be read, with the errors
+  // Why the agent does not update the node now, the decisive reason first; never empty.
+  std::vector<std::string> why;
 };
 
-// Returns the UIDs of the pods that a drain has yet to evict. Only these pods need capacity on other nodes.
+// Returns the UIDs of the pods that a drain that begins now would evict. Only these pods need capacity on other nodes.
 std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now);
 
-// Returns the message about a pod whose namespace is being deleted. It names the diagnosis NamespaceStuckTerminating if
-// the deletion takes too long.
+// Returns the message about a pod whose namespace is being deleted. The message contains the code of the diagnosis
+// NamespaceStuckTerminating if the deletion takes too long.
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 
-// Returns the conditions of namespaces, volumes and controllers that would keep a drain of the node from ending, worded
-// as a drain words them, sorted by code and subject, each pair once. pod_views.hpp covers single pods and budgets.
-// Reports controllers with a single replica whatever the agent's policy for them is, unless an annotation overrides it.
+// Returns the diagnoses about namespaces, volumes and controllers that would keep a drain of the node from ending, with
+// the messages of a drain. They are sorted by code and subject, without duplicates. pod_views.hpp covers single pods
+// and budgets. Always reports controllers with a single replica as the policy `warn` would, unless an annotation
+// overrides that.
 std::vector<drain::DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now);
 
-// Makes the explanation of the node. Judges its pods by the default policy of an agent, whatever the agent's
-// configuration is.
+// Returns the explanation of the node. Judges the pods by the default policy of an agent, because the agent's
+// configuration is not known here.
 Explanation explain(const NodeFacts& facts, WallTime now);
 
 // Returns the explanation as lines, in the style of `kubectl describe`.

@@ -47,7 +47,7 @@ std::string degraded_line(const NodeView& node, WallTime now) {
 }
 
 std::string holder_line(const NodeView& node, WallTime now) {
-  // The agent's message is older than its slot.
+  // While a node waits, its agent has not reported since it took the slot, so its message is not printed.
   if (node.state == to_string(agent::State::waiting))
     return fmt::format("{} has taken slot {} and is confirming it", node.name, node.turn);
   return with_message(fmt::format("{} holds slot {}, {}{}{}", node.name, node.turn, node.state,
@@ -55,8 +55,8 @@ std::string holder_line(const NodeView& node, WallTime now) {
                       node, now);
 }
 
-// One line per reason for which nodes wait. If `holders_told`, the holders of the slots have their own lines, and nodes
-// that wait for a slot need none.
+// Returns one line per reason for which nodes wait. If `holders_told` is true, the holders of slots have lines of their
+// own, so the nodes that wait for a slot get none.
 std::vector<std::string> waiting_lines(const std::vector<NodeView>& nodes, bool holders_told, WallTime now) {
   std::map<std::string, std::vector<const NodeView*>> by_reason;
   for (const NodeView& node : nodes)
@@ -83,7 +83,8 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
   return lines;
 }
 
-// One line per node that has more slots than it needs: one of its pool and, if zones are limited, one of its zone.
+// Returns one line per node that holds more slots than it needs. A node needs one slot of its pool and, if zones are
+// limited, one of its zone.
 std::vector<std::string> several_turns(const FleetFacts& facts) {
   std::map<std::pair<std::string, bool>, std::vector<std::string>> held;
   for (const k8s::Lease& turn : facts.turns)

@@ -23,10 +23,10 @@ bool is_under_way(std::string_view state) {
 
 namespace {
 
-// Longest time that an agent may take to act after its deadline: clocks differ, and servers are slow.
+// How long an agent may be late before it counts as overdue. Covers differences between clocks and slow API servers.
 constexpr auto overdue_after = std::chrono::minutes(5);
 
-// Tolerated difference of clocks. A time that is further in the future has no age.
+// Tolerated difference of clocks. For a time that is further in the future, age_text() returns "<invalid>".
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 const k8s::Lease* turn_of(const k8s::Node& node, const FleetFacts& facts) {
@@ -36,7 +36,7 @@ const k8s::Lease* turn_of(const k8s::Node& node, const FleetFacts& facts) {
   return found == facts.turns.end() ? nullptr : &*found;
 }
 
-// The time by which the agent must have left this state, if it has set itself one.
+// Returns the time by which the agent must have left this state; nullopt if the agent has set no such time.
 std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
   switch (record.state) {
     case agent::State::rebooting:
@@ -47,8 +47,8 @@ std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
   }
 }
 
-// The time by which the agent of a node in maintenance must have sent another heartbeat: two periods after the last
-// one. Nothing if the node is not in maintenance.
+// Returns the time by which the agent of a node in maintenance must have sent another heartbeat: two periods after the
+// last one. Returns nullopt if the node is not in maintenance.
 std::optional<WallTime> heard_until(const k8s::Node& node) {
   for (const k8s::NodeCondition& condition : node.conditions)
     if (condition.type == agent::maintenance_condition && condition.status == "True" && condition.last_heartbeat)
@@ -56,7 +56,7 @@ std::optional<WallTime> heard_until(const k8s::Node& node) {
   return std::nullopt;
 }
 
-// Returns the part "why" of the annotation "reboot; why".
+// Returns the part "why" of an annotation with the value "reboot; why".
 std::string reason_of_request(const k8s::Node& node) {
   const std::string value = k8s::value_at(node.annotations, agent::request_annotation).value_or("");
   const std::size_t begin = value.find_first_not_of(' ', std::min(value.find(';'), value.size() - 1) + 1);
@@ -119,7 +119,7 @@ std::string state_text(const NodeView& node) {
   std::string text = node.agent ? node.state : "<none>";
   if (!node.ready) text += ",NotReady";
   const auto state = agent::state_of(node.state);
-  // If the state implies the cordon, the text does not mention it.
+  // Do not print SchedulingDisabled if the state implies the cordon.
   const bool told = state && (duties_of(*state).cordon == agent::Duty::yes ||
                               (*state == agent::State::uncordoning && !node.foreign_cordon));
   if (node.unschedulable && !told) text += ",SchedulingDisabled";
@@ -135,7 +135,7 @@ std::string message_text(const NodeView& node, WallTime now) {
   return node.pause ? describe(*node.pause) : "";
 }
 
-// Formats like duration.HumanDuration of k8s.io/apimachinery.
+// Uses the format of duration.HumanDuration in k8s.io/apimachinery.
 std::string age_text(WallTime since, WallTime now) {
   if (since > now + clocks_differ) return "<invalid>";
   const std::int64_t seconds =

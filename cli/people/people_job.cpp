@@ -19,10 +19,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Short, because a person has pressed Tab and waits.
+// The limit is short, because a person has pressed Tab and waits.
 constexpr Duration completion_limit = std::chrono::seconds(2);
 
-// Returns a function that measures the terminal on stdout. It is empty if stdout is no terminal that can redraw.
+// Returns a function that measures the terminal on stdout. The function is empty if stdout is not a terminal that can
+// redraw.
 std::function<Terminal()> terminal_of(const agent::Process& process) {
   if (!can_redraw(STDOUT_FILENO, process.environment)) return {};
   return [environment = process.environment] { return measure_terminal(STDOUT_FILENO, environment); };
@@ -69,7 +70,7 @@ std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const
 
 boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline) {
   FleetFacts facts;
-  // Every Lease with a pool label is a slot.
+  // Only the Leases of slots have a label with a pool.
   auto turns = co_await client.list<k8s::Lease>(
       {.label_selector = std::string(agent::pool_label), .limit = k8s::usual_page, .ns = ns}, deadline);
   if (turns)

@@ -10,10 +10,10 @@
 
 namespace haulout::cli {
 
-// Implements MakeJob (program.hpp). `settings.command` must be one of the commands that the top of this file names.
+// Makes the job of one of these commands; `settings.command` must be one of them. Implements MakeJob (program.hpp).
 std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const Settings& settings);
 
-// Base of the jobs that act on one node after the other. A failure does not stop the work on the next node.
+// Base of the jobs that act on one node after another. If one node fails, the job continues with the next.
 class NodeByNodeJob : public Job {
  public:
   NodeByNodeJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
@@ -35,8 +35,8 @@ class NodeByNodeJob : public Job {
   std::vector<std::string> left_;  // nodes on which the job has not acted yet
 };
 
-// Prints the names of all nodes, one per line. Prints nothing and exits with 0 if the cluster does not answer within 2
-// s.
+// Prints the names of all nodes, one per line. If the API server does not respond within 2 s, prints nothing. The exit
+// code is always 0.
 class CompleteNodesJob final : public Job {
  public:
   explicit CompleteNodesJob(Tools tools) : tools_(std::move(tools)) {}
@@ -47,9 +47,9 @@ class CompleteNodesJob final : public Job {
   Tools tools_;
 };
 
-// Reads what concerns the whole fleet: the Leases in which slots are stored, and the ConfigMap `haulout`. Never fails:
-// the nodes can be shown without them, so the result says what could not be read, and why. Cancellable. Borrows the
-// client.
+// Reads what concerns the whole fleet: the Leases in which slots are stored, and the ConfigMap `haulout`. Never fails,
+// because the nodes can be shown without these objects: the result contains the error of a failed read. Cancellable.
+// Borrows the client.
 boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline);
 
 }  // namespace haulout::cli

@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto overdue_after = std::chrono::duration_cast<WallTime::duration>(drain::Pipeline::place_margin);
 
-// The messages of the filters about a pod that is evicted nevertheless.
+// Returns the messages of the filters about a pod that is evicted in spite of them.
 std::string remarks(const std::vector<drain::Finding>& findings) {
   std::vector<std::string> parts;
   parts.reserve(findings.size());
@@ -38,7 +38,7 @@ void judge_eviction(PodView& view, const k8s::Pod& pod, const drain::BudgetBook&
     view.reason = reason::blocked_by_budget;
     view.message = book.explain(budgets);
     const auto fact = drain::diagnose_budget({book.budgets().at(budgets.front()), {&pod}, now});
-    // A drain reports this diagnosis only after its condition has lasted for some time; here it is shown at once.
+    // A drain reports this diagnosis only after its condition has lasted for some time. Here it is shown immediately.
     if (fact) view.message = fmt::format("blocked by {}: {} [{}]", fact->subject, fact->message, fact->code);
   } else {
     view.fate = PodFate::evict;
@@ -57,7 +57,7 @@ std::vector<PodBudget> budgets_of(const k8s::Pod& pod, const drain::BudgetBook& 
   return result;
 }
 
-// Judges by the budgets alone. Haulout's own policy does not count.
+// Considers only the budgets, and not Haulout's own policy.
 Evictable evictable(const k8s::Pod& pod, PodFate fate, const drain::BudgetBook& book) {
   if (fate == PodFate::stay || fate == PodFate::leaving) return Evictable::not_asked;
   const auto budgets = book.selecting(pod);

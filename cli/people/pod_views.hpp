@@ -1,4 +1,4 @@
-// Tells for `haulout explain` what a drain by an agent would do to each pod of a node if the drain began now, and which
+// For `haulout explain`: what a drain by an agent would do to each pod of a node if the drain began now, and which
 // budgets (PodDisruptionBudgets) select those pods. Pure.
 #pragma once
 
@@ -15,14 +15,14 @@ namespace haulout::cli {
 enum class PodFate {
   // The eviction of the pod cannot succeed now, because of a budget or because its namespace is being deleted.
   blocked,
-  parked,   // an annotation protects the pod; the drain waits until it no longer does
+  parked,   // policy parks the pod, for example because an annotation protects it
   refused,  // policy forbids the drain because of the pod
-  leaving,  // the pod is terminating already
+  leaving,  // the pod is already terminating
   evict,
   stay,
 };
 std::string_view to_string(PodFate fate);
-// Returns true if a pod with this fate holds a drain up.
+// Returns true if a pod with this fate keeps a drain from ending: blocked, parked or refused.
 bool holds_up(PodFate fate);
 
 // Whether the API server would accept the eviction of a pod now, whatever Haulout's own policy is. `unknown` if budgets
@@ -42,9 +42,9 @@ struct PodView {
   std::string uid{};
   std::string controller;  // "ReplicaSet/web-6d4b9"; empty: the pod has none
   PodFate fate = PodFate::evict;
-  std::string reason;                    // CamelCase reason of `fate`, or a remark on the eviction; empty: none
+  std::string reason;                    // CamelCase reason of `fate`, or of a remark about the eviction; empty: none
   std::string message;                   // a clause that explains `fate` to a person
-  std::vector<drain::Finding> findings;  // what each filter of the drain's policy remarks on the pod
+  std::vector<drain::Finding> findings;  // remarks of the drain's filters about the pod
   std::vector<PodBudget> budgets{};      // the budgets that select the pod
   Evictable evictable = Evictable::not_asked;
   std::optional<placement::PodFit> fit{};  // whether the pod fits on another node; unset: not checked
@@ -54,13 +54,13 @@ struct PodView {
 struct BudgetView {
   std::string key;
   std::int32_t allowed = 0, healthy = 0, needed = 0;
-  std::size_t pods = 0;  // number of pods of the node that it selects and that a drain would evict
+  std::size_t pods = 0;  // number of pods of the node that the budget selects and that a drain would evict
   bool operator==(const BudgetView&) const = default;
 };
 
-// `budgets` are all budgets of the cluster. Unset means that they cannot be read: then no pod counts as blocked by a
-// budget, and for no pod it is known whether it is evictable. Returns the pods in the order in which a drain would
-// evict them, then the pods that stay, by name.
+// Returns the pods in the order in which a drain would evict them, then the pods that stay, by name. `budgets` are all
+// budgets of the cluster; unset means that they cannot be read. Then no pod counts as blocked by a budget, and
+// `evictable` is never `yes`.
 std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
                                const std::optional<std::vector<k8s::PodDisruptionBudget>>& budgets,
                                const drain::Policy& policy, const drain::DaemonSetStates& daemon_sets, WallTime now,

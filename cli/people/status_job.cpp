@@ -16,7 +16,7 @@ namespace haulout::cli {
 namespace {
 
 constexpr std::string_view gap = "   ";
-// On narrower terminals the columns are only as wide as their present content, to leave space for the messages.
+// On narrower terminals, columns are only as wide as their present content, to leave space for the messages.
 constexpr std::size_t roomy = 99;
 
 std::string or_none(const std::string& text) {
@@ -102,7 +102,7 @@ std::string StatusTable::header() const {
 std::string StatusTable::row(const NodeView& node, WallTime now, std::size_t width, bool utf8) const {
   const Cells all = cells(node, now);
   std::string text = clipped(line(all), width, utf8);
-  // Position of the column STATE in bytes. NAME and STATE are ASCII, so that a byte is a column.
+  // Position of the column STATE in bytes. NAME and STATE are ASCII, so one byte is one column.
   const std::size_t begin = std::max(widths_.empty() ? 0 : widths_[0], all[0].size()) + gap.size();
   const std::size_t end = begin + all[1].size();
   if (!style_.color || end > text.size() || end >= width) return text;
@@ -127,7 +127,8 @@ std::vector<std::string> status_text(const Fleet& fleet, TableStyle style, WallT
 
 namespace {
 
-// Wraps the notes to `width` if that takes at most `most` lines. Otherwise returns one line per note, at most `most`.
+// Wraps the notes to `width` if the result has at most `most` lines. Otherwise returns one line per note, at most
+// `most`.
 std::vector<std::string> fitting(std::vector<std::string> notes, std::size_t width, std::size_t most) {
   std::vector<std::string> in_full;
   for (const std::string& note : notes)
@@ -141,13 +142,13 @@ std::vector<std::string> fitting(std::vector<std::string> notes, std::size_t wid
 
 std::vector<std::string> status_block(const Fleet& fleet, const std::string& trouble, TableStyle style,
                                       const Terminal& terminal, WallTime now) {
-  // The least height: a header, a row, a blank line, two notes and the line of the cursor.
+  // The minimum height: a header, a row, a blank line, two notes and the line with the cursor.
   if (terminal.width < 2 || terminal.height < 6) return {};
   std::vector<std::string> notes{count_line(fleet.nodes)};
   if (!trouble.empty()) notes.push_back("not connected, so this may be old: " + printable(trouble));
   for (std::string& line : hold_lines(fleet, now)) notes.push_back(std::move(line));
   const std::size_t width = terminal.width - 1;  // some terminals wrap a line that fills the last column
-  const std::size_t room = terminal.height - 1;  // without the line of the cursor
+  const std::size_t room = terminal.height - 1;  // without the line with the cursor
   notes = fitting(std::move(notes), width, std::max<std::size_t>(2, room / 3));
   // The block is a header, the rows, a line that counts the omitted nodes (if any), a blank line, and the notes.
   const std::size_t for_rows = room - std::min(room, notes.size() + 2);
@@ -177,9 +178,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// `shortest_gap` is the least time between two updates: faster ones would only flicker. A redrawn table is updated
-// every `tick`, so that ages advance. Printed rows are checked every `slow_tick` for what time alone changes: a pause
-// that has ended, or an agent that has missed its deadline.
+// `shortest_gap` is the minimum time between two updates; more frequent ones would flicker. A redrawn table is updated
+// every `tick`, so that ages advance. Printed rows are checked every `slow_tick` for changes that only time causes: a
+// pause that has ended, or an agent that has missed its deadline.
 constexpr Duration shortest_gap = std::chrono::milliseconds(100);
 constexpr Duration tick = std::chrono::seconds(1);
 constexpr Duration slow_tick = std::chrono::minutes(1);
@@ -242,7 +243,7 @@ asio::awaitable<void> StatusJob::once() {
 }
 
 asio::awaitable<void> StatusJob::watch() {
-  // If the first list fails, the command ends, as it does without -w. Later failures do not end the watch.
+  // Without a first list the command fails, as it does without -w. A later failure does not end the watch.
   auto first = co_await tools_.client.list_nodes(settings_.selector, saturating_add(tools_.clock.now(), call_limit));
   if (!first) {
     failed(first.error());
@@ -285,13 +286,14 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
     }
     const TimePoint now = tools_.clock.now();
     co_await changed_->wait_until(tools_.clock, now + (redraws ? tick : slow_tick));
-    // In a large fleet some Node changes all the time. The pause of nine times the work limits the work to a tenth of
-    // the time.
+    // In a large fleet some Node changes almost always. A pause of nine times the duration of the update keeps the
+    // updates to a tenth of the time.
     co_await tools_.clock.sleep_until(tools_.clock.now() + std::max(shortest_gap, 9 * (now - began)));
   }
 }
 
-// Ends the watch when the reader has closed the output, even if nothing is written: `status -w | grep -m1 degraded`.
+// Ends the watch when the reader closes the output, even while nothing is written, as in `status -w | grep -m1
+// degraded`.
 asio::awaitable<void> StatusJob::look_for_reader() {
   while (tools_.out.has_reader()) co_await tools_.clock.sleep_until(tools_.clock.now() + tick);
   unread_ = true;
@@ -370,7 +372,7 @@ void StatusJob::show_change(const Fleet& fleet) {
     seen.emplace(node.name, node);
     const auto known = told_.find(node.name);
     if (known != told_.end() && known->second == node) continue;
-    // This table may not show what has changed.
+    // Skip a node whose row is the same: what has changed is not a column of this table.
     if (!json && known != told_.end() && table_->row(known->second, now) == table_->row(node, now)) continue;
     if (json)
       tools_.out.write(

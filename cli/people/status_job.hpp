@@ -1,4 +1,4 @@
-// `haulout status`: the job, and the table that it prints.
+// `haulout status`: the job, and the table and the summary that it prints.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 
 namespace haulout::cli {
 
-// The table of `haulout status`, in the style of `kubectl get nodes`. Pure.
+// The options of the table of `haulout status`. The table has the style of `kubectl get nodes`. Pure.
 struct TableStyle {
   bool wide = false;
   bool color = false;
 };
 
-// Formats the rows of the table. The widths of its columns only grow, so that later rows align with earlier ones.
+// Formats the rows of the table. Columns become wider and never narrower, so that later rows align with earlier ones.
 class StatusTable {
  public:
   explicit StatusTable(TableStyle style) : style_(style) {}
@@ -27,8 +27,8 @@ class StatusTable {
   std::string header() const;
   // Widens the columns for the rows of these nodes.
   void fit(const std::vector<NodeView>& nodes, WallTime now);
-  // Widens the columns STATE and REASON for all values of an ordinary update. Used for tables to which rows are added
-  // later.
+  // Widens the columns STATE and REASON for every value that an ordinary update shows. For tables to which rows are
+  // added later.
   void fit_changes();
   // Returns the row of the node, clipped to `width` columns.
   std::string row(const NodeView& node, WallTime now, std::size_t width = std::string::npos, bool utf8 = true) const;
@@ -45,42 +45,43 @@ class StatusTable {
   std::vector<std::size_t> widths_;
 };
 
-// Returns the output of `haulout status`: the table, a blank line, how far the updates of the fleet are, and what holds
-// them up.
+// Returns the output of `haulout status`: the table, a blank line, the numbers of nodes per stage of an update, and
+// what keeps nodes from being updated.
 std::vector<std::string> status_text(const Fleet& fleet, TableStyle style, WallTime now);
-// Like status_text(), but cut to fit the terminal, on which it is redrawn in place: at most height - 1 lines, none
-// wider than width - 1 columns. If space is short, omits up-to-date nodes first. `trouble` says why the data may be
-// old; empty if it is current.
+// Like status_text(), but limited to the size of the terminal, on which it is redrawn in place: at most height - 1
+// lines, none wider than width - 1 columns. If space is short, leaves out up-to-date nodes first. `trouble` says why
+// the data may be old; empty if it is current.
 std::vector<std::string> status_block(const Fleet& fleet, const std::string& trouble, TableStyle style,
                                       const Terminal& terminal, WallTime now);
 
-// `haulout status`: shows the fleet once, or with -w until it is interrupted or the reader closes its output. With -w
-// it redraws the table in place on a terminal; elsewhere it prints the table and then a row per change.
+// `haulout status`: shows the fleet once. With -w, shows its changes until the command is interrupted or the reader
+// closes the output: on a terminal it redraws the table in place, elsewhere it prints the table and then a row per
+// change.
 class StatusJob final : public Job {
  public:
-  // `measure` measures the terminal on stdout. It is empty if stdout is no terminal.
+  // `measure` measures the terminal on stdout. It is empty if stdout is not a terminal.
   StatusJob(Tools tools, Settings settings, std::function<Terminal()> measure);
   boost::asio::awaitable<void> run() override;
   int finish(std::optional<int> signal) override;
 
  private:
   boost::asio::awaitable<void> once();
-  // Reads the nodes to show. Returns nothing if no node could be read; the errors are then already reported.
+  // Reads the nodes to show. Returns nullopt if none could be read; the errors are then already printed.
   boost::asio::awaitable<std::optional<std::vector<k8s::Node>>> read_nodes();
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> watch_in(TaskGroup& group);
   boost::asio::awaitable<void> look_for_reader();
   template <class T>
   boost::asio::awaitable<void> follow(k8s::Reflector<T>& view, std::optional<Error>& refused);
-  // Returns true if there is enough to show: the nodes are listed, and the Leases and ConfigMaps are listed or the
-  // server refuses to list them.
+  // Returns true if there is enough data to show: the nodes have been listed, and the Leases and the ConfigMap have
+  // been listed or the server refuses to list them.
   bool complete() const;
   Fleet view() const;
   void show_change(const Fleet& fleet);
   void show_trouble();
   void draw(const Fleet& fleet);
   std::string trouble() const;
-  // Warns, only once, of nodes that the command line names and that do not exist.
+  // Prints a warning for each node that the command line names and that does not exist. Does this only once.
   void name_missing();
   bool wanted(const k8s::Node& node) const;
   bool whole() const { return settings_.nodes.empty() && settings_.selector.empty(); }
@@ -92,16 +93,16 @@ class StatusJob final : public Job {
   std::function<Terminal()> measure_;
   int exit_code_ = 0;
 
-  // Members that only a watch (-w) uses.
+  // The members below are used only with -w.
   std::unique_ptr<Notifier> changed_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> nodes_;
   std::unique_ptr<k8s::Reflector<k8s::Lease>> turns_;
   std::unique_ptr<k8s::Reflector<k8s::ConfigMap>> maps_;
   std::optional<Error> nodes_refused_, turns_refused_, maps_refused_;
   bool begun_ = false;
-  bool unread_ = false;  // true if the reader of the output has closed it
+  bool unread_ = false;  // true if the reader of the output has closed the pipe
   std::optional<StatusTable> table_;
-  std::map<std::string, NodeView> told_;  // the nodes as they were printed last; key: name
+  std::map<std::string, NodeView> told_;  // the nodes as they were last printed; key: name
   std::vector<std::string> pauses_told_;
   std::string trouble_told_;
 };

@@ -18,7 +18,7 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
-// Turns "held back" into "heldBack".
+// Converts the name of a count to a JSON field: "up to date" becomes "upToDate".
 std::string camel_case(const std::string& words) {
   std::string result;
   bool capital = false;

@@ -30,7 +30,7 @@ std::string resumed_line(const std::string& subject, const std::optional<agent::
   return before ? fmt::format("{} resumed (was {})", subject, describe(*before)) : subject + " is not paused";
 }
 
-// The subject of a key of the ConfigMap: "cluster" or "pool/NAME". Nothing if the key is not a pause.
+// Returns what a key of the ConfigMap pauses: "cluster" or "pool/NAME". Returns nullopt if the key is not a pause.
 std::optional<std::string> subject_of(std::string_view key) {
   if (key == agent::pause_key()) return "cluster";
   const std::string prefix = agent::pause_key("x").substr(0, agent::pause_key("x").size() - 1);
@@ -48,7 +48,7 @@ Result<agent::Pause> PauseJob::wanted() const {
   if (!asked.until) return pause;
   if (const auto* time = std::get_if<WallTime>(&*asked.until))
     pause.until = *time;
-  else  // a pause is written in whole seconds; it must not be shorter than requested
+  else  // a pause has whole seconds; round up, so that it is not shorter than requested
     pause.until = std::chrono::ceil<std::chrono::seconds>(now + std::get<Duration>(*asked.until));
   if (*pause.until <= now)
     return Error(Errc::invalid, fmt::format("--until {} is in the past: it is {} now", k8s::format_time(*pause.until),
@@ -58,8 +58,8 @@ Result<agent::Pause> PauseJob::wanted() const {
 
 asio::awaitable<void> PauseJob::run() {
   if (pausing()) {
-    // Agents compare the end of a pause with the server's clock, so the duration must count from that clock. This
-    // request makes it known. A failure is ignored.
+    // Agents compare the end of a pause with the server's clock, so a duration must count from that clock. The response
+    // to this request shows the server's time. A failure is ignored.
     const auto& until = settings_.people.until;
     if (until && std::holds_alternative<Duration>(*until))
       static_cast<void>(co_await tools_.client.review_self(deadline()));
@@ -112,7 +112,7 @@ Task<> PauseJob::act(std::string node) {
           "Warning: node/{} is already being updated (state {}); the pause may be too late for it", node, state));
     co_return Result<>();
   }
-  // A failure is ignored: a user who may resume a node need not have the right to read the ConfigMap.
+  // A failure is ignored: a user with the right to resume a node may lack the right to read the ConfigMap.
   const auto map = co_await tools_.client.get<k8s::ConfigMap>(settings_.haulout_namespace(),
                                                               std::string(agent::pause_config_map), deadline());
   if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, agent::pool_label).value_or(""));
@@ -124,7 +124,7 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
   const WallTime now = tools_.client.server_now();
   for (const auto& [key, value] : entries) {
     const auto subject = subject_of(key);
-    // Warn of the pause of a pool only if this command has resumed the cluster, or a node of that pool.
+    // Warn about the pause of a pool only if this command has resumed the cluster, or a node of that pool.
     const bool concerns =
         key == agent::pause_key() || settings_.people.all || (!pool.empty() && key == agent::pause_key(pool));
     if (key == but || !subject || !concerns) continue;

@@ -10,8 +10,8 @@ namespace haulout::cli {
 
 namespace {
 
-// Whether the denied request is the one that caused the error. A drain may be denied optional rights (budgets,
-// DaemonSets) before it is denied the right that ends it.
+// Returns true if the denied request caused the error. A drain may be denied optional rights (budgets, DaemonSets)
+// before it is denied the right without which it fails.
 bool is_about(const Error& error, const agent::RequestInfo& denied) {
   const std::string& kind = error.peer->kind;
   return !denied.resource.empty() &&
@@ -92,16 +92,16 @@ std::vector<std::string> advice(const Error& error, const std::optional<agent::R
   lines.push_back(denied && is_about(error, *denied)
                       ? rbac_hint(denied->verb, denied->group, denied->resource, denied->subresource)
                       : rbac_of_drain());
-  lines.back().pop_back();  // the caller prints each line with a line break of its own
+  lines.back().pop_back();  // the caller adds the line break
   return lines;
 }
 
 namespace {
 
-// How long a command waits for the server before it prints that it waits; the same as in a drain.
+// How long a command waits for the API server before it prints that. A drain has the same limit.
 constexpr Duration worth_a_word = std::chrono::seconds(5);
 
-// The error that the API server returns for an object that does not exist.
+// Returns the error that the API server returns for an object that does not exist, with this message.
 Error not_there(std::string message) {
   Error error(Errc::status, std::move(message));
   error.peer.emplace().code = 404;

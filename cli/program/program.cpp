@@ -17,32 +17,34 @@
 namespace haulout::cli {
 namespace {
 
-// Ignores that a file cannot be read: the connection that uses it reports that error.
+// Returns the data, or the content of the file. An unreadable file counts as empty, because the connection that uses it
+// reports the error.
 std::string contents_of(const k8s::Material& material) {
   constexpr std::size_t most = std::size_t{1} << 20;
   return material.data.empty() && !material.file.empty() ? file_text(material.file, most).text : material.data;
 }
 
-// Bytes that the client may keep of one list. A command has more memory available than an agent in its container.
+// Limit for the bytes of one list in memory. Larger than the agent's, which runs in a container with a memory limit.
 constexpr std::size_t most_memory = std::size_t{128} * 1024 * 1024;
 
-// Returns false for impersonated identities and for those of kubelets: SelfSubjectAccessReview gives wrong answers for
-// them.
+// Returns false for impersonated users and for users of kubelets, for which a SelfSubjectAccessReview gives wrong
+// results.
 bool may_review_access(const k8s::Connection& connection) {
   if (!connection.impersonate_user.empty()) return false;
   return !http::certificate_common_name(contents_of(connection.client_cert)).starts_with("system:node:");
 }
 
-// From this verbosity on kubectl logs its requests. Haulout then uses the same format, because people can read it.
+// From this verbosity on, kubectl logs its requests. Haulout then logs them in the same format, which users of kubectl
+// know.
 constexpr unsigned verbosity_of_kubectl = 6;
 
-// The URL of the server, without the path of a request.
+// Returns the URL of the server, without the path of a request.
 std::string url_of(const k8s::Connection& connection) {
   const bool tls = connection.endpoint.kind == http::Endpoint::Kind::tls;
   return (tls ? "https://" : "http://") + connection.endpoint.authority() + connection.path_prefix;
 }
 
-// Retries the output that a slow reader has not taken yet.
+// Writes, every second, the output that a slow reader has not accepted yet.
 boost::asio::awaitable<void> pump(agent::Process& process) {
   for (;;) {
     co_await process.clock.sleep_until(process.clock.now() + std::chrono::seconds(1));
@@ -51,8 +53,7 @@ boost::asio::awaitable<void> pump(agent::Process& process) {
   }
 }
 
-// Logs in before the job runs. A person may have to do something for that, so the limits of the job must not include
-// it.
+// Logs in before the job runs. A login may wait for a person, so its time must not count against the limits of the job.
 boost::asio::awaitable<void> run_logged_in(k8s::AuthTransport& transport, Job& job) {
   co_await transport.log_in();
   co_await job.run();
@@ -73,7 +74,7 @@ boost::asio::awaitable<int> run_job(agent::Process& process, const Settings& set
     console.warn(fmt::format("error: {} received", count_of(warnings.count(), "warning")));
     code = agent::exit_not_done;
   }
-  // finish_output() may wait for a reader that has stopped reading. From here on a signal ends the process at once, so
+  // finish_output() may wait for a reader that does not read. From here on a signal ends the process immediately, so
   // that a person can end that wait.
   signals.reset();
   co_return finish_output(process.out, process.err, is_run_for_its_output(settings), code,

@@ -14,7 +14,7 @@ namespace {
 using drain::Outcome;
 using drain::PodOutcome;
 
-// A longer list would hide the more important lines; -o json has all waits.
+// At most this many waits, so that they do not hide more important lines. -o json has all waits.
 constexpr std::size_t most_waits = 10;
 
 std::size_t count(const drain::Report& report, PodOutcome outcome) {
@@ -22,7 +22,7 @@ std::size_t count(const drain::Report& report, PodOutcome outcome) {
       std::count_if(report.pods.begin(), report.pods.end(), [&](const auto& pod) { return pod.outcome == outcome; }));
 }
 
-// The number of pods that must leave and are not deleted yet.
+// Returns the number of pods that must leave and are not deleted yet.
 std::size_t left_in(const drain::Report& report) {
   return static_cast<std::size_t>(std::count_if(report.pods.begin(), report.pods.end(), [](const auto& pod) {
     return pod.verdict != drain::Verdict::skip && !pod.vanished_at;
@@ -51,7 +51,8 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
   }
 }
 
-// Appends pods that do not fit elsewhere, or are not known to. The message of a refusal names such pods already.
+// Appends the pods that fit on no other node, or for which that is unknown. The message of a refused drain names them
+// already.
 void add_fits(std::vector<std::string>& lines, const drain::Report& report) {
   if (report.outcome == Outcome::refused) return;
   for (const std::string& finding : fit_findings(report)) lines.push_back("  " + finding);
@@ -79,7 +80,8 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
   for (const rehearse::Timeline::Row& row : timeline.rows())
     if ((row.vanished || row.left) && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
-  // Rows that waited equally long keep the order of their first events, which is the order of their addresses.
+  // Rows that waited equally long keep the order of their first events: rows() is in that order, so comparing addresses
+  // keeps it.
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
     return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
   });
@@ -129,14 +131,14 @@ std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
 
 namespace {
 
-// A longer list would hide the more important lines; -o json has all pods.
+// At most this many pods, so that they do not hide more important lines. -o json has all pods.
 constexpr std::size_t most_not_weighed = 10;
 
 bool is_done(const rehearse::FleetNode& node) {
   return node.left_out.empty() && node.updated && node.state == agent::State::idle;
 }
 
-// The message of the agent. Empty if it has none: the state then explains enough.
+// Returns the message of the agent after a colon; empty if the agent has none, because its state then explains enough.
 std::string why(const rehearse::FleetNode& node) {
   return node.message.empty() ? std::string() : ": " + printable(node.message);
 }

@@ -16,7 +16,7 @@
 namespace haulout::cli {
 namespace {
 
-// Long enough to list all objects of a large cluster, page by page.
+// Long enough to list all objects of a large cluster in pages.
 constexpr Duration snapshot_limit = std::chrono::minutes(5);
 
 Result<rehearse::Document> read_document(const std::string& path) {
@@ -52,7 +52,8 @@ std::string title_of(const rehearse::Rehearsal& rehearsal) {
   return "Rehearsal: drain of " + joined(nodes, ", ");
 }
 
-// Prints the result of either kind of rehearsal and draws its picture. Returns the exit code.
+// Prints the result of a rehearsal of drains or of a fleet, and writes its chart. Returns the exit code: `code`, or
+// failure if the chart cannot be written.
 int report(Console& console, agent::Sink& out, const Settings& settings, int code, const std::string& json,
            const std::vector<std::string>& lines, const std::function<Result<>()>& draw) {
   if (settings.output == OutputFormat::json) out.write(json);
@@ -88,13 +89,13 @@ int play_fleet(Console& console, agent::Sink& out, const Settings& settings, age
       });
 }
 
-// The input beside the snapshot. It is checked before the snapshot is read.
+// The input other than the snapshot. It is validated before the snapshot is read.
 struct Wanted {
   std::optional<agent::AgentConfig> fleet;
 };
 
-// Reads the configuration of the agents as they would, but only from the given file and --max-unavailable: the default
-// file and the variables of this machine are not theirs. If it is invalid, prints the errors and returns nothing.
+// Reads the agents' configuration from the given file and --max-unavailable only. This machine's default file and
+// environment do not apply to the agents. If it is invalid, prints the errors and returns nullopt.
 std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
   agent::FlagValues flags;
   if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);
@@ -107,7 +108,8 @@ std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSett
   return std::nullopt;
 }
 
-// Checks the input. If it cannot be used, prints the error and returns nothing; that is an error of usage.
+// Validates the input. If it is invalid, prints the error and returns nullopt; the command then exits with the
+// usage-error code.
 std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
   Wanted wanted;
   if (const auto possible = rehearse::can_write_timeline(settings.timeline); !possible) {
@@ -124,7 +126,8 @@ std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
   return wanted;
 }
 
-// Reads the snapshot from the cluster into `into`, which it borrows. Leaves `into` empty after a signal or a failure.
+// Reads the snapshot from the API server into `into`, which it borrows. After a signal or a failure, `into` stays
+// empty.
 class SnapshotJob final : public Job {
  public:
   SnapshotJob(Tools tools, std::optional<rehearse::Snapshot>& into) : tools_(std::move(tools)), into_(into) {}
@@ -152,7 +155,7 @@ class SnapshotJob final : public Job {
   int exit_code_ = agent::exit_done;
 };
 
-// Checks the input, reads the snapshot and plays it. Returns the exit code.
+// Validates the input, reads the snapshot and runs the simulation. Returns the exit code.
 int rehearse(agent::Process& process, Console& console, const Settings& settings, const RunToEnd& run) {
   auto wanted = wanted_of(console, settings);
   if (!wanted) return agent::exit_usage;

@@ -1,5 +1,5 @@
-// `haulout rehearse`: simulates drains, or the update of a fleet, on a snapshot of a cluster. The snapshot comes from
-// files, which needs no connection, or from the cluster of the connection.
+// `haulout rehearse`: simulates drains, or the update of a fleet, on a snapshot of a cluster. The snapshot is read from
+// files (no connection is needed) or from the API server.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,12 @@
 
 namespace haulout::cli {
 
-// A function that runs a program, which is a coroutine, on the executor of the process to its end, and returns its exit
-// code.
+// A function that runs a coroutine to completion on the executor of the process and returns its exit code.
 using RunToEnd = std::function<int(boost::asio::awaitable<int> program)>;
 
-// Runs the command. Returns the exit code; by then all output is written and flushed. Calls `run` only to read the
-// cluster. The simulation blocks the thread. During it signals have their default actions, because there is nothing to
-// clean up.
+// Runs the command and returns the exit code. All output is written and flushed when it returns. Calls `run` only to
+// read the snapshot from the API server. The simulation blocks the thread. During the simulation, signals have their
+// default actions, because there is nothing to clean up.
 int rehearse(agent::Process& process, const Settings& settings, const RunToEnd& run);
 
 }  // namespace haulout::cli

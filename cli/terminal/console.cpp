@@ -11,7 +11,7 @@ namespace haulout::cli {
 
 namespace {
 
-// In POSIX, the first of these variables that is set decides the character set.
+// In POSIX, the first of these variables that is set determines the character set.
 bool is_utf8(const k8s::Environment& environment) {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const std::string value = environment.get(name);
@@ -82,7 +82,7 @@ void Console::pass_on(std::string_view text) {
   errors_.write(text);
 }
 
-// The escape sequence that moves the cursor to the first line of the block and clears everything from there on.
+// Returns the escape sequence that moves the cursor to the first line of the block and clears the screen from there on.
 std::string Console::erased() const {
   return aside_ || block_.empty() ? "" : fmt::format("\r\x1b[{}A\x1b[J", block_.size());
 }

@@ -22,12 +22,12 @@ std::string bar(std::size_t done, std::size_t total, std::size_t width, bool utf
   return result + (utf8 ? "" : "]");
 }
 
-// In whole seconds: digits that change faster only flicker.
+// Formats a time span in whole seconds, because digits that change faster are not readable.
 std::string elapsed(WallTime since, WallTime now) {
   return format_duration(std::chrono::floor<std::chrono::seconds>(std::max(Duration::zero(), Duration(now - since))));
 }
 
-// Counts the pods of the list below the head line, so that both always agree. A pod whose eviction is being retried
+// Counts the pods that the list below the head line shows, so that both agree. A pod whose eviction is being retried
 // still counts as waiting.
 std::size_t count(const LiveState& state, PodOutcome outcome) {
   return static_cast<std::size_t>(std::count_if(state.held.begin(), state.held.end(),
@@ -55,7 +55,7 @@ std::string head_line(const LiveState& state, const Terminal& terminal, std::siz
   return name + "  " + bar(progress.vanished, progress.to_evict, bar_width, terminal.utf8) + "  " + counts;
 }
 
-// Why a pod waits: its message, or only the name of the reason if a diagnosis of this pod explains it at length.
+// Returns why a pod waits: its message, or only its reason if a diagnosis of this pod is shown, too, which explains it.
 std::string hold_of(const LivePod& pod, const LiveState& state) {
   const std::string subject = "pod " + pod.key;
   const bool told = std::any_of(state.diagnoses.begin(), state.diagnoses.end(),
@@ -64,7 +64,7 @@ std::string hold_of(const LivePod& pod, const LiveState& state) {
                                                               : without_subject(printable(pod.message), subject);
 }
 
-// Returns one line, or two if the first has too little space for the reason.
+// Returns the line of the pod. Returns two lines if the first has too little space for the reason.
 std::vector<std::string> pod_lines(const LivePod& pod, const LiveState& state, std::size_t key_width, std::size_t width,
                                    WallTime now) {
   const bool waiting = pod.outcome == PodOutcome::waiting;
@@ -76,7 +76,7 @@ std::vector<std::string> pod_lines(const LivePod& pod, const LiveState& state, s
   return {line + "  " + hold};
 }
 
-// Waiting pods first; within each group, the longest-lasting first.
+// Returns the pods, waiting ones first; within each group, the longest wait first.
 std::vector<const LivePod*> in_order(const LiveState& state) {
   std::vector<const LivePod*> pods;
   pods.reserve(state.held.size());
@@ -90,7 +90,7 @@ std::vector<const LivePod*> in_order(const LiveState& state) {
   return pods;
 }
 
-// At most `room` lines about volumes. They stand below the pods, because a drain waits for volumes last.
+// Returns at most `room` lines about volumes. They are shown below the pods, because a drain waits for volumes last.
 std::vector<std::string> volume_lines(const LiveState& state, std::size_t room, WallTime now) {
   std::vector<std::string> lines;
   std::size_t left = state.attached.size();
@@ -111,8 +111,8 @@ std::string colored(std::string line, const char* code, const Terminal& terminal
   return terminal.color ? fmt::format("\x1b[{}m{}\x1b[0m", code, line) : line;
 }
 
-// At most `room` lines about problems: in full if that leaves at least half of `room` for the pods, otherwise one line
-// for each problem.
+// Returns at most `room` lines about problems: the full messages if these leave at least half of `room` for the pods,
+// otherwise one line per problem.
 std::vector<std::string> note_lines(const LiveState& state, const Terminal& terminal, std::size_t width,
                                     std::size_t room) {
   std::vector<std::string> in_full;
@@ -203,7 +203,7 @@ void LiveState::apply(const drain::Event& event) {
 std::vector<std::string> render(const LiveState& state, const Terminal& terminal, WallTime now) {
   if (terminal.width < 2 || terminal.height < 2) return {};
   const std::size_t width = terminal.width - 1;  // some terminals wrap a line that fills the last column
-  const std::size_t room = terminal.height - 2;  // without the head line and the line of the cursor
+  const std::size_t room = terminal.height - 2;  // without the head line and the line with the cursor
   const auto fit = [&](const std::string& line) { return clipped(line, width, terminal.utf8); };
   std::vector<std::string> lines{head_line(state, terminal, width, now)};
   const std::vector<std::string> notes = note_lines(state, terminal, width, room);

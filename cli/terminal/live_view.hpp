@@ -1,8 +1,8 @@
-// Shows the progress of a drain on a terminal, redrawn in place: a progress bar, counts, and the pods that hold the
-// drain up, with reasons and durations.
+// Shows the progress of a drain on a terminal, redrawn in place: a progress bar, counts, and the pods for which the
+// drain waits, with reasons and durations.
 //
-// LiveState collects what the drain's events say, render() (pure) turns it into lines, and LiveView draws these at most
-// ten times a second. While nothing happens, it draws once a second, so that durations advance.
+// LiveState collects the content of the drain's events, render() (pure) formats it as lines, and LiveView draws these
+// lines at most ten times a second. Without events it draws about once a second, so that durations advance.
 #pragma once
 
 #include <map>
@@ -35,18 +35,18 @@ struct LiveState {
   std::string node;
   WallTime started{};
   drain::Progress progress;
-  // Pods that hold the drain up: parked pods (also while their eviction is retried) and terminating pods. Key: UID.
+  // Pods for which the drain waits: parked pods (also while their eviction is retried) and terminating pods. Key: UID.
   std::map<std::string, LivePod> held;
-  // Volumes for which the drain waits until they are detached from the node, or then attached elsewhere. Key:
-  // VolumeAttachment.
+  // Volumes for which the drain waits: those that are still attached to this node, and those that another node is
+  // expected to attach. Key: name of the VolumeAttachment.
   std::map<std::string, LiveVolume> attached;
   std::vector<drain::Diagnosis> diagnoses;
-  std::string connection;  // why the drain waits for the API server; empty: it does not wait
-  std::string throttle;    // why the drain sends no evictions for now; empty: it sends them
+  std::string connection;  // why the drain waits for the API server; empty: it is connected
+  std::string throttle;    // why the drain sends no evictions at present; empty: it sends them
   bool settling = false;
 
-  // Updates the state by an event of a drain. If the event is about another node than the last one, resets the state
-  // first.
+  // Updates the state by an event of a drain. If the event is about another node than the last one, first resets the
+  // state.
   void apply(const drain::Event& event);
 };
 
@@ -58,7 +58,7 @@ class LiveView final : public drain::DrainObserver {
   static constexpr Duration shortest_gap = std::chrono::milliseconds(100);
   static constexpr Duration tick = std::chrono::seconds(1);
 
-  // Calls `measure` before each drawing, because terminals change their size. Borrows the console and the clock.
+  // Calls `measure` before each drawing, because the size of a terminal can change. Borrows the console and the clock.
   LiveView(boost::asio::any_io_executor executor, Clock& clock, Console& console, std::function<Terminal()> measure);
 
   void on_event(const drain::Event& event) override;
