@@ -43,7 +43,8 @@ class Handshake {
     return Error(code, fmt::format("{} does not connect to {}: {}", name_of(proxy_), peer_name(target_), why));
   }
   Error not_a_proxy(std::string_view kind) const {
-    return Error(Errc::protocol, fmt::format("{} does not answer like the expected {}; check its address", name_of(proxy_), kind));
+    return Error(Errc::protocol,
+                 fmt::format("{} does not answer like the expected {}; check its address", name_of(proxy_), kind));
   }
 
   tcp::socket& socket_;
