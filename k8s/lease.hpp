@@ -17,7 +17,7 @@ struct Lease {
   std::optional<WallTime> acquire_time;
   std::optional<WallTime> renew_time;
   std::optional<OwnerReference> owner;  // the first of its ownerReferences
-  std::size_t owners = 0;               // number of its ownerReferences; not sent
+  std::size_t owners = 0;               // number of its ownerReferences; read only
 
   std::string key() const { return ns + "/" + name; }
   bool operator==(const Lease&) const = default;
@@ -62,7 +62,8 @@ struct Kind<Lease> {
         .str();
   }
   static std::size_t text_in(const Lease& lease) { return text_of(lease.labels) + lease.holder.size(); }
-  // For the message about a collection that is too large: the holder that has the most Leases. Empty if there are none.
+  // Returns text for the message about a collection that is too large: which holder has the most Leases. Returns an
+  // empty string if there are none.
   static std::string largest_part(const std::vector<Lease>& leases) {
     std::map<std::string_view, std::size_t> count;
     for (const Lease& lease : leases) ++count[lease.holder];

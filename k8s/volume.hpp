@@ -89,7 +89,7 @@ struct Kind<PersistentVolume> {
     volume.claim_name = claim.string("name");
     volume.claim_uid = claim.string("uid");
     volume.phase = json.object("status").string("phase");
-    bool anywhere = false;  // true if one of the terms names no hostnames; one matching term suffices
+    bool anywhere = false;  // one of the terms has no hostnames; one matching term suffices
     json.object("spec")
         .object("nodeAffinity")
         .object("required")

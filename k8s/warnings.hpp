@@ -9,7 +9,7 @@
 
 namespace haulout::k8s {
 
-// Returns the texts in order. Skips what is not well-formed. Returns at most 4 KiB of text per answer.
+// Returns the texts of the warnings in order, at most 4 KiB per response. Skips warnings that are not well-formed.
 std::vector<std::string> warnings_of(const http::Headers& headers);
 
 }  // namespace haulout::k8s

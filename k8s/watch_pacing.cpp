@@ -7,7 +7,7 @@
 namespace haulout::k8s {
 namespace {
 
-// A truncated answer or a login page may be temporary. After the third in a row, the server does not count as
+// A truncated response or a login page may be temporary. After the third in a row, the server does not count as
 // Kubernetes.
 constexpr unsigned unreadable_lists = 3;
 
