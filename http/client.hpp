@@ -53,7 +53,7 @@ struct ClientOptions {
   // Limit for the bodies of all responses that are being read at the same time, in bytes. Streams do not count, because
   // their reader takes the bytes as they arrive. Only the response that exceeds the limit fails.
   std::size_t bodies_limit = std::size_t{8} * 1024 * 1024;
-  std::size_t max_idle = 16;  // idle connections kept
+  std::size_t max_idle = 16;  // limit for the number of idle connections in the pool
   // The client closes a connection that has been idle this long. kube-apiserver closes it 90 s after its last response.
   Duration idle_timeout = std::chrono::seconds(80);
   Duration connect_timeout = std::chrono::seconds(5);  // limit for connecting to one address

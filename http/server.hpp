@@ -2,10 +2,10 @@
 // tests of the client.
 //
 // One coroutine per connection, keep-alive, and one request at a time per connection. Pipelined requests are handled in
-// order. The handler answers each exchange exactly once, by reply(), or by start_stream(), write()… and end(). If it
-// returns without an answer, the server closes the connection. Handlers may run for any time. They are cancelled when
-// the server stops. ServerOptions limits how long the server waits for a peer. If there are too many connections, the
-// server closes the one for which it has waited longest, either for a request or for the peer to accept a response.
+// order. The handler responds to each exchange exactly once, by reply(), or by start_stream(), write()… and end(). If
+// it returns without a response, the server closes the connection. Handlers may run for any time. They are cancelled
+// when the server stops. ServerOptions limits how long the server waits for a peer. If there are too many connections,
+// the server closes the one for which it has waited longest, either for a request or for the peer to accept a response.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

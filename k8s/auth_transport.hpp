@@ -1,7 +1,7 @@
 // Transport decorator that adds the identity to each request: the bearer token or basic authentication,
-// impersonation headers, the path prefix and the User-Agent. Reads files that rotate again: before a request if the
-// last read is older than 60 s, and at once after a 401 or a TLS failure. Runs exec plugins as child processes without
-// blocking the io_context.
+// impersonation headers, the path prefix and the User-Agent. Reads the files of credentials again, because they rotate:
+// before a request if the last read is older than 60 s, and at once after a 401 or a TLS failure. Runs exec plugins as
+// child processes without blocking the io_context.
 //
 // After a 401 it reloads the credentials and sends the request once more, unless all credentials are constants. If a
 // file cannot be read, or certificate and key do not fit together, the old content stays in use. Concurrent requests

@@ -193,7 +193,7 @@ Task<List<T>> Client::list(ListOptions options, TimePoint deadline, Duration pag
       size.kept += text_in(object);
       size.memory += memory_of(object);
     }
-    // All pages have the same resourceVersion. Even if they had not, a watch from that of the first page, the oldest,
+    // All pages have the same resourceVersion. Even if they did not, a watch from that of the first page, the oldest,
     // would miss nothing.
     if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page->meta.resource_version);
     std::move(page->items.begin(), page->items.end(), std::back_inserter(all.items));

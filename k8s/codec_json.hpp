@@ -18,7 +18,8 @@
 
 namespace haulout::k8s::codec {
 
-// Boost.JSON, because it parses responses several times faster than nlohmann_json, with a fraction of the allocations.
+// Boost.JSON is used because it parses responses several times faster than nlohmann_json, with a fraction of the
+// allocations.
 using Json = boost::json::value;
 
 // Owns a JSON tree and the memory in which it lives; that memory is freed as a whole. Dereferences to the root of the
@@ -44,7 +45,7 @@ inline constexpr std::size_t most_values = 300'000;
 // Parses a text. Fails with Errc::protocol if it has more than most_values values, and with Errc::decode if it is not
 // JSON or is nested too deep. Objects and arrays under one of the `dropped` keys, at any depth, are checked, but read
 // as null and not counted. These are most of the bytes of a Pod, and no decoder reads them. Scalars under such a key
-// (for example a label named "containers") stay.
+// (for example a label named "containers") are read as usual.
 Result<Document> parse(std::string_view text, std::span<const std::string_view> dropped = {});
 
 // Describes the type of a value for messages: "an array", "a number" …

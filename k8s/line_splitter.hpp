@@ -22,7 +22,7 @@ class LineSplitter {
   // Returns the next complete line without its '\n', valid until the next feed(). Returns nullopt if there is none: the
   // bytes after the last '\n' stay in the buffer.
   std::optional<std::string_view> next();
-  // Returns true if the incomplete line is longer than the limit. Call it after next() has returned nothing.
+  // Returns true if the incomplete line is longer than the limit. Call it after next() has returned nullopt.
   bool overlong() const { return buffer_.size() - begin_ > limit_; }
 
  private:

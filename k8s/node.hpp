@@ -74,8 +74,8 @@ inline bool is_nobody(std::string_view manager) {
   return manager == "ancient-changes" || manager == "before-first-apply";
 }
 
-// Returns the manager that owns spec.unschedulable: Haulout if it is one of several, otherwise the newest. A field has
-// several owners if a manager applies the value that is already set.
+// Returns the manager that owns spec.unschedulable: Haulout if it is one of the owners, otherwise the newest. A field
+// has several owners if a manager applies the value that is already set.
 inline std::string read_unschedulable_manager(const Object& metadata) {
   std::string manager;
   std::optional<WallTime> newest;

@@ -19,7 +19,7 @@ namespace haulout::k8s {
 // Returns true if the error is about credentials. They may be renewed, and the service that checks them may become
 // reachable again.
 bool is_about_credentials(const Error& error);
-// Returns true if the request is worth another attempt, for a client that has had a first success.
+// Returns true if the request is worth another attempt by a client that has succeeded before.
 bool may_heal(const Error& error);
 
 struct Patience {

@@ -115,7 +115,8 @@ inline void read_spec(const Object& spec, Pod& pod) {
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
 }
 
-// Returns true for the image of such a sidecar, from any registry: "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
+// Returns true for the images of the CSI sidecars that make a pod a storage controller, from any registry:
+// "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
 inline bool is_storage_sidecar(const std::string& image) {
   for (const char* name : {"csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter"}) {
     const std::size_t found = image.find(name);

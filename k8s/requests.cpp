@@ -63,7 +63,7 @@ std::string object_path(const Api& api, std::string_view ns, std::string_view na
   return collection_path(api, ns) + "/" + percent_encode(required(name, fmt::format("{} name", api.kind)));
 }
 
-// A segment of a path whose value comes from an object of the server, and the text before it.
+// A segment of a path whose value was read from an object of the API, and the text before it.
 struct Segment {
   std::string_view before;
   std::string_view value;

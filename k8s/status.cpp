@@ -219,7 +219,7 @@ bool is_too_many_requests(const Error& error) {
 }
 
 // The only function that looks at the text of a message. Authorizer and admission both answer 403 with reason
-// Forbidden, and nothing else in the body distinguishes them. (The authorizer's answer also has the header
+// Forbidden, and nothing else in the body distinguishes them. (The authorizer's response also has the header
 // X-Content-Type-Options: nosniff, but an Error has no headers.) The authorizer's message has had this form since
 // Kubernetes 1.6: `pods is forbidden: User "x" cannot list resource …`, `forbidden: User "x" cannot get path …`.
 bool is_denied_by_rbac(const Error& error) {

@@ -14,7 +14,7 @@ struct VolumeAttachment {
   std::string node_name;
   std::string attacher;                          // the CSI driver
   std::string persistent_volume;                 // its name; empty for an inline volume, which has no PersistentVolume
-  std::optional<WallTime> deletion_timestamp{};  // time at which the driver was asked to detach the volume
+  std::optional<WallTime> deletion_timestamp{};  // time of the request to detach the volume
   std::string detach_error;                      // the driver's last error from detaching
   bool attached = false;                         // status.attached: the driver has attached the volume
   std::string attach_error;                      // the driver's last error from attaching
