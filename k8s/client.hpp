@@ -19,7 +19,7 @@
 
 namespace haulout::k8s {
 
-// Time limit for one page of a list from a busy server. The API server itself gives up after 60 s.
+// Time limit for one page of a list from a busy server. The API server itself ends a request after 60 s.
 inline constexpr Duration longest_page = std::chrono::seconds(60);
 
 struct ClientOptions {

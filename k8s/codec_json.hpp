@@ -81,7 +81,7 @@ class Object {
   std::optional<WallTime> time(std::string_view key) const;
   std::string int_or_string(std::string_view key) const;
   std::map<std::string, std::string> strings(std::string_view key) const;
-  // Keeps only the entries that fit into `room`.
+  // Returns only the entries that fit into `room`.
   std::map<std::string, std::string> strings(std::string_view key, Room room) const;
   std::vector<std::string> string_list(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }

@@ -2,7 +2,8 @@
 // node can write Leases and that Node, and a tenant can create pods and budgets. They must not exhaust the agent's
 // memory. So there are three limits. The bytes of each response are limited; a page that is longer, or has more JSON
 // values than codec_json.hpp allows, is requested again in smaller pages. The kept part of each object is limited
-// (Kind<T>::read). The whole collection is limited by Kind<T>::budget. The limits are far above what a cluster of 5,000 nodes has. Pure.
+// (Kind<T>::read). The whole collection is limited by Kind<T>::budget. The limits are far above what a cluster of 5,000
+// nodes has. Pure.
 #pragma once
 
 #include <fmt/format.h>
