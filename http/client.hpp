@@ -60,7 +60,7 @@ struct ClientOptions {
   // Time after which the next address is tried as well. The value is that of Go (net.Dialer.FallbackDelay); RFC 8305
   // (5) has 250 ms.
   Duration next_address_after = std::chrono::milliseconds(300);
-  Duration handshake_timeout = std::chrono::seconds(10);  // also the limit of the handshake with a proxy
+  Duration handshake_timeout = std::chrono::seconds(10);  // limit of the TLS handshake, and of that with a proxy
   std::optional<Proxy> proxy;                             // used for all connections except unix sockets
 };
 

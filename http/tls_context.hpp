@@ -59,7 +59,7 @@ struct CertificateVerdict {
   void note(x509_store_ctx_st* store);
 };
 
-// The peer of a handshake, as messages name it.
+// What the message of a failed handshake says about the peer and this side.
 struct HandshakeSubject {
   std::string peer;  // "10.0.0.1:6443"
   std::string host;  // the name that the certificate should have

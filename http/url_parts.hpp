@@ -1,4 +1,4 @@
-// Host and port of a URL that Boost.URL has parsed. Pure.
+// Returns host and port of a URL that Boost.URL has parsed. Pure.
 #pragma once
 
 #include <boost/url/url_view.hpp>

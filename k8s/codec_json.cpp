@@ -408,7 +408,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Reads numbers of fixed width and single characters from the front of a text.
+// Reads numbers of fixed width and single characters from the front of a text. Records a failure, which ended_well()
+// reports.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}

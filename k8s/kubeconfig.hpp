@@ -1,5 +1,5 @@
-// The kubeconfig file as data: decodes and merges kubeconfigs, and chooses a Connection from them. Pure: it reads no
-// files. Fails with Errc::unavailable. The message has the file, the cause and the remedy, and contains no secrets.
+// Decodes and merges the text of kubeconfig files, and makes a Connection from them. Pure: it reads no files. Fails
+// with Errc::unavailable. The message has the file, the cause and the remedy, and contains no secrets.
 #pragma once
 
 #include <map>

@@ -122,10 +122,10 @@ class Reflector {
   OnBatch on_batch_;
   std::string resource_version_;
   ReflectorHealth health_;
-  std::optional<TimePoint> list_asked_;  // set while a list is taken over
-  http::BodyStream* stream_ = nullptr;   // set while events are read; borrowed
+  std::optional<TimePoint> list_asked_;  // set while a list replaces the view
+  http::BodyStream* stream_ = nullptr;   // the stream of the watch while it is read, otherwise null; borrowed
   std::unique_ptr<Alarm> gathered_;
-  std::uint64_t lists_ = 0;  // number of lists taken over so far
+  std::uint64_t lists_ = 0;  // number of lists that have replaced the view so far
   bool opened_before_ = false;
 };
 

@@ -268,7 +268,7 @@ http::Request create_self_review() {
       codec::Writer().text("apiVersion", "authentication.k8s.io/v1").text("kind", "SelfSubjectReview").str());
 }
 
-// Repeatable, because the count is absolute, not an increment.
+// The request is repeatable, because the count is absolute, not an increment.
 http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
                            const WriteOptions& options) {
   auto out = patch<NodeEvent>(ns, name, Kind<NodeEvent>::encode_series(count, last_observed), options);

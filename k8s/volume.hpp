@@ -6,7 +6,8 @@
 
 namespace haulout::k8s {
 
-// States that a volume is attached to a node. The volume is detached when this object is deleted, not before.
+// Requests that a volume be attached to a node; `attached` says whether it is. The volume is detached when this object
+// is deleted, not before.
 struct VolumeAttachment {
   std::string name;
   std::string uid;

@@ -11,6 +11,7 @@ namespace {
 // Kubernetes.
 constexpr unsigned unreadable_lists = 3;
 
+// Returns true if a denial was first seen at least denial_recheck ago. Records the first one in `denied_at`.
 bool confirmed(std::optional<TimePoint>& denied_at, TimePoint now) {
   if (!denied_at) denied_at = now;
   return now - *denied_at >= denial_recheck;

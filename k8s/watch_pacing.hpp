@@ -33,7 +33,7 @@ struct WatchEnd {
   bool opened = false;         // the response was a stream of watch events
   Duration lived{};            // time from the opening to the end
   std::optional<Error> error;  // unset if the watch ended properly
-  bool silent = false;         // ended because nothing arrived for too long
+  bool silent = false;         // the watch ended because nothing was received for too long
 };
 
 struct WatchStep {

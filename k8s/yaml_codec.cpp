@@ -14,8 +14,8 @@
 
 namespace haulout::k8s {
 
-// Converts plain scalars by the rules of Kubernetes' YAML reader (the constants and octals of YAML 1.1, and octals of
-// YAML 1.2). There is no JSON for infinity and NaN.
+// plain_scalar_json() converts plain scalars by the rules of Kubernetes' YAML reader (the constants and octals of YAML
+// 1.1, and octals of YAML 1.2). It returns nullopt for infinity and NaN, which JSON cannot represent.
 namespace {
 
 std::optional<std::string> constant(std::string_view text) {

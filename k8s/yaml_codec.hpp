@@ -23,7 +23,7 @@ namespace haulout::k8s {
 struct YamlValue;
 using YamlPtr = std::shared_ptr<const YamlValue>;
 
-// A value with its line, for files whose errors are reported with their place.
+// A YAML value with its line, so that an error in a file can be reported with its line.
 struct YamlValue {
   enum class Kind { scalar, sequence, mapping } kind = Kind::scalar;
   std::size_t line = 0;  // from 1; for an alias the line of the value that it repeats
