@@ -46,9 +46,9 @@ Result<Self> decode_self_review(std::string_view json);
 // deletions) or an object of the given kind; otherwise fails with Errc::decode.
 Result<> decode_write_answer(std::string_view json, std::string_view kind = "Pod");
 
-// Returns name and size of the longest object of a list, for messages: "haulout/haulout-default-7 (1229 kB)". The
-// namespace is left out if the object has none. Returns an empty string if the list has no objects or cannot be parsed.
-// Parses the whole list once more.
+// Returns namespace (if it has one), name and size of the longest object of a list, for messages:
+// "haulout/haulout-default-7 (1229 kB)". Returns an empty string if the list has no objects or cannot be parsed. Parses
+// the whole list once more.
 std::string longest_object(std::string_view list);
 
 namespace codec {
@@ -58,8 +58,8 @@ inline bool is_path(std::string_view name) {
   return name == "." || name == ".." || name.find('/') != std::string_view::npos;
 }
 
-// Notes a problem if a field that every object of the API has is missing or invalid. The resourceVersion and the
-// namespace are required only if the type has these fields.
+// Notes a problem if a field that every object of the API has is missing or invalid. Namespace and
+// resourceVersion are required only if the type has these fields.
 template <class T>
 void check_identity(const T& object, Problem& problem) {
   if (object.name.empty()) return problem.note("metadata.name is missing");
