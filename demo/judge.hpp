@@ -1,10 +1,10 @@
-// The judge of ./dev demo. It decides whether a fleet that updated itself on the simulated cluster kept what Haulout
-// promises.
+// The judge of ./dev demo. Decides whether the promises of Haulout were kept while a fleet updated itself on the
+// simulated cluster.
 //
-// The judge sees the objects that the API server stores, the requests to it, and machines that go down and come up.
-// What agents report in labels counts only at the end, as a further condition. The judge records a violation as a
-// sentence and does not stop the demo. A turn is a slot: the permission of one node to be unavailable for its update,
-// stored in a Lease. Pure.
+// The judge observes the objects that the API server stores, the requests to it, and machines that go down and come up.
+// The labels in which agents report count only for the last promise, as a further condition. The judge records a
+// violation as a sentence and does not stop the demo. The names and sentences of this file call a slot a turn: the
+// permission of one node to be unavailable for its update, stored in a Lease. No I/O; nothing fails.
 #pragma once
 
 #include <map>
@@ -22,9 +22,10 @@ class DemoJudge {
   // Times in the sentences of the judge count from `began`.
   explicit DemoJudge(TimePoint began) : began_(began) {}
 
+  // Observe a change of an object, or a request to the API server.
   void see(const sim::Change& change);
   void see(const sim::AuditEntry& entry);
-  // Records that the machine went down for any reason. `now` is the time at which this was noticed.
+  // Records that the machine went down, for any reason. `now` is the time at which this was detected.
   void machine_down(const std::string& node, TimePoint now);
   // Records that the machine has booted.
   void machine_up(const std::string& node);
@@ -34,10 +35,10 @@ class DemoJudge {
     std::vector<std::string> broken;  // sentences that say how the promise was broken; empty if it was kept
     std::vector<std::string> seen;    // facts that show that the promise was kept
   };
-  // Returns the promises as they are kept or broken so far. The last one, that every node is updated, is kept only when
-  // the update of every node is over.
+  // Returns all promises and whether they have been kept so far. The last one, that every node is updated, counts as
+  // broken until the update of every node is over.
   std::vector<Promise> verdict() const;
-  // Returns true if every node is updated and in service, and no slot is held.
+  // Returns true if every node is updated and available, and no slot has a holder.
   bool over() const;
 
  private:
@@ -71,7 +72,7 @@ class DemoJudge {
   TimePoint began_;
   std::map<std::string, NodeTruth> nodes_;
   std::map<std::string, sim::Object> pods_;     // key: UID
-  std::map<std::string, sim::Object> budgets_;  // by namespace/name
+  std::map<std::string, sim::Object> budgets_;  // key: namespace/name
   std::map<std::string, BudgetTruth> budget_truth_;
   std::map<std::string, std::string> turns_;  // holder of each Lease; key: namespace/name
   std::set<std::string> out_;                 // nodes that are cordoned or not Ready
@@ -81,7 +82,8 @@ class DemoJudge {
   std::vector<std::string> too_many_out_, budgets_broken_, bad_reboots_, deletions_;
 };
 
-// Returns a line for each promise, "kept" or "BROKEN", followed by lines with the facts, or with how it was broken.
+// Returns a line for each promise, "kept" or "BROKEN", followed by lines with the facts that show it was kept, or that
+// say how it was broken.
 std::vector<std::string> verdict_lines(const std::vector<DemoJudge::Promise>& verdict);
 bool all_kept(const std::vector<DemoJudge::Promise>& verdict);
 

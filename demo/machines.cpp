@@ -7,10 +7,11 @@
 namespace haulout::demo {
 namespace {
 
-// Short compared with anything that happens on a node. Each look checks a few files per machine.
+// Interval at which the files are read. It is short compared with anything that happens on a node, and each time only a
+// few files per machine are read.
 constexpr Duration look_every = std::chrono::milliseconds(20);
 
-// Returns the boot id of a machine; nothing while the machine is off or was not set up.
+// Returns the boot id of a machine, or nullopt if the machine is off or was not set up.
 std::optional<std::string> boot_id(const std::filesystem::path& root) {
   std::error_code ignored;
   if (std::filesystem::exists(root / "off", ignored)) return std::nullopt;

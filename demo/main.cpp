@@ -1,12 +1,11 @@
 // haulout-demo: serves a simulated cluster on loopback in real time, for ./dev demo and for experiments. It is not
 // installed.
 //
-// It loads a file of ordinary Kubernetes objects, gives the pods 2.5 s to be scheduled and to start, writes a
-// kubeconfig, and serves until SIGINT or SIGTERM. It uses plain HTTP without authentication, so it listens on loopback
-// only.
+// It loads a file of ordinary Kubernetes objects, waits 2.5 s while pods are scheduled and start, writes a kubeconfig,
+// and serves until SIGINT or SIGTERM. It uses plain HTTP without authentication, so it listens on loopback only.
 //
-// With --machines, its Nodes have machines (demo/machines.hpp), and real agents may update them. A judge then writes
-// whether the update kept what Haulout promises (demo/judge.hpp).
+// With --machines, its Nodes have machines (demo/machines.hpp), and real agents may update them. A judge then writes to
+// the file --verdict whether the promises of Haulout were kept (demo/judge.hpp).
 //
 // Exit codes: 0 if a signal ended it; 1 if a file or the address cannot be used, or if a promise was broken or not
 // shown to be kept; 2 for wrong usage.
@@ -43,7 +42,7 @@ struct DemoOptions {
 constexpr Duration come_to_rest = std::chrono::milliseconds(2500);
 // The verdict is written after this time at the latest. A fleet of three nodes needs less than a minute.
 constexpr Duration longest_update = std::chrono::minutes(3);
-// The update counts as over if it is still over this much later.
+// The update counts as over only if the judge finds it still over this much later.
 constexpr Duration last_look = std::chrono::seconds(1);
 
 Result<http::ServerOptions> parse_listen(const std::string& listen) {

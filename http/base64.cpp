@@ -23,8 +23,8 @@ std::string base64_encode(std::string_view bytes) {
 std::optional<std::string> base64_decode(std::string_view text) {
   std::string out;
   std::uint32_t bits = 0;
-  std::size_t filled = 0;   // characters of the current group so far
-  std::size_t padding = 0;  // number of '=' so far
+  std::size_t filled = 0;   // digits read of the current group of four
+  std::size_t padding = 0;  // number of '=' read
   for (const char c : text) {
     if (c == '\n' || c == '\r') continue;
     if (c == '=') {

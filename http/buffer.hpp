@@ -1,5 +1,6 @@
-// Buffer for bytes that were read and not yet parsed. It grows while reads fill it, up to 64 KB. It grows beyond that
-// only for a message head that does not fit. No I/O.
+// Holds bytes that were read from a connection and not yet parsed. It starts with 8 KB and doubles each time a read
+// fills it, up to 64 KB. It grows beyond that only while unparsed bytes fill it, such as a long message head. No I/O;
+// nothing fails.
 #pragma once
 
 #include <cstring>
@@ -14,7 +15,7 @@ class Buffer {
   static constexpr std::size_t start_capacity = std::size_t{8} * 1024;
   static constexpr std::size_t largest_read = std::size_t{64} * 1024;
 
-  // `largest` limits the number of unparsed bytes that a peer can make the buffer hold.
+  // `largest` is the limit for the unparsed bytes that a peer can make the buffer hold. At least 64 KB are allowed.
   explicit Buffer(std::size_t largest) : largest_(std::max(largest, largest_read)) {}
 
   // Returns free space for the next read. It is empty if the buffer holds `largest` unparsed bytes.

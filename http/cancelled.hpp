@@ -1,5 +1,5 @@
-// Handles cancellation in operations that report failures as values: throws, so that a cancellation unwinds the
-// coroutine as everywhere else. No I/O.
+// For Asio operations that return their error code as a value. Throws boost::system::system_error if the code says that
+// the operation was cancelled, so that the cancellation unwinds the coroutine. Otherwise does nothing. No I/O.
 #pragma once
 
 #include <boost/asio/error.hpp>

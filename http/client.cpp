@@ -14,16 +14,18 @@ class Client::Impl {
   Impl(Clock& clock_of_all, Endpoint to, ClientOptions with)
       : clock(clock_of_all), endpoint(std::move(to)), options(with), pool(with.max_idle, with.idle_timeout) {}
 
-  // Returns when the head of the response has arrived. The caller reads the rest through the conversation.
+  // Sends the request and returns once the head of the response has arrived. The caller reads the body from the
+  // Conversation.
   Task<std::unique_ptr<Conversation>> converse(const Request& request, std::optional<std::uint64_t> body_limit,
                                                Progress* progress);
   Task<Response> exchange(const Request& request, Progress* progress);
-  // Returns the connection to the pool if the response is complete.
+  // Puts the connection back into the pool if the response is complete and the connection can carry another request.
   void recycle(Conversation& conversation) {
     if (auto wire = conversation.release()) pool.put(std::move(wire), conversation.generation(), clock.now());
   }
-  // Adds the request to protocol errors, and the phase of the operation to timeouts. After a timeout the peer may be
-  // unreachable, so the connections that were idle when the request began may be dead, too. Closes them.
+  // Completes the error of an operation: adds the request to a protocol error, and the phase that the operation had
+  // reached to a timeout. After a timeout on an open connection the peer may be unreachable, so this closes the
+  // connections that were idle when the request began: they may be dead, too.
   template <class T>
   Result<T> judge(Result<T> result, const std::string& request, const Progress& progress, TimePoint began) {
     if (!result && result.error().code() == Errc::protocol) return std::move(result).error().with_context(request);
@@ -41,7 +43,7 @@ class Client::Impl {
   Pool pool;
 
  private:
-  // The bytes that one response holds of the common limit (`bodies_limit`). Returns them when it is destroyed.
+  // One response's share of `bodies_limit`, which all responses share. The destructor releases the bytes.
   class Share {
    public:
     explicit Share(std::size_t& all) : all_(all) {}
@@ -62,14 +64,15 @@ class Client::Impl {
   Task<std::unique_ptr<Conversation>> start_on_new_wire(const std::string& bytes, Limits limits, Progress* progress,
                                                         std::optional<asio::ip::address>* address);
 
-  // Address of the server, or of the proxy, over which the last new connection received a response. Tried first.
+  // The address, of the server or the proxy, of the last new connection that received a response. The next connection
+  // tries it first.
   std::optional<asio::ip::address> proven_;
-  std::size_t bodies_ = 0;  // bytes of all bodies that are being read at present
+  std::size_t bodies_ = 0;  // total size of the bodies that are being read now
 };
 
 namespace {
 
-// Leaves out the query, which would make messages unreadable.
+// Returns the method and the path for messages. Leaves out the query, which would make them unreadable.
 std::string name_of(const Request& request) {
   return request.method + " " + request.target.substr(0, request.target.find('?'));
 }
@@ -97,7 +100,7 @@ class ClientStream final : public BodyStream {
         co_return Error(Errc::timeout, "nothing was received from " + peer_ + " before the deadline");
       if (!read) co_return read.error();
     }
-    read_on();  // the connection may next serve a reader that needs each byte at once
+    read_on();  // undoes hold_back(): the next user of this connection expects to be woken by every byte
     if (parser.done()) recycle_(*conversation_);
     succeeded.keep();
     co_return std::exchange(parser.body(), {});
@@ -112,7 +115,8 @@ class ClientStream final : public BodyStream {
   }
 
  private:
-  // Ends the stream if its operation fails or is cancelled.
+  // Closes the connection of the stream when it is destroyed, unless keep() was called: the operation failed or was
+  // cancelled.
   class SpentUnless {
    public:
     explicit SpentUnless(std::unique_ptr<Conversation>& conversation) : conversation_(&conversation) {}
@@ -169,7 +173,8 @@ Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& reques
     auto conversation = std::make_unique<Conversation>(std::move(wire), pool.generation(), peer_name(endpoint), limits);
     const auto started = co_await conversation->start(bytes, &progress->phase);
     if (started) co_return conversation;
-    // The server may have closed the idle connection while the request was in transit.
+    // The server may have closed the idle connection before it received the request. The request is then sent again on
+    // a new connection.
     const bool was_stale = started.error().code() == Errc::reset && !conversation->parser().got_some();
     if (!was_stale || !request.repeatable) co_return started.error();
     auto again = co_await fresh(bytes, limits, progress);

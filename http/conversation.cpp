@@ -5,7 +5,7 @@
 namespace haulout::http {
 namespace {
 
-// Control characters, above all line ends, could turn a value into a header of its own.
+// Returns whether the text has no control characters except tabs. A line break in a value would begin another header.
 bool clean(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto code = static_cast<unsigned char>(c);
@@ -53,8 +53,8 @@ Task<> Conversation::start(const std::string& bytes, Phase* phase) {
   while (!parser_.head_done()) {
     auto read = co_await advance();
     if (read) continue;
-    // A server that refuses the request may answer and close before it has read everything. If there is an answer, it
-    // explains more than the failed write.
+    // A server that rejects the request may respond and close the connection before it has read everything. If a
+    // response has arrived, it is used, because it explains more than the failed write.
     if (write_failure && !parser_.got_some() && read.error().code() != Errc::tls)
       co_return lost_connection(peer_, "while the request was being sent", write_failure);
     co_return read;
@@ -75,7 +75,8 @@ Task<> Conversation::advance() {
   const auto unusable = [this](std::string_view why) {
     return Error(Errc::protocol, fmt::format("the answer of {} cannot be used: {}", peer_, why));
   };
-  // A TLS alert is shorter than the input that the parser needs to report an error.
+  // Detects a TLS alert (first byte 0x15) here, because it is shorter than the input that the parser needs to report an
+  // error.
   if (!parser_.got_some() && buffer_.view().starts_with('\x15'))
     co_return unusable("it seems to use TLS (https:// instead of http://)");
   const auto used = parser_.put(buffer_.view());
@@ -85,8 +86,8 @@ Task<> Conversation::advance() {
 }
 
 bool Conversation::hold_back() {
-  // Much less than the initial receive buffer of a socket (128 KB, half of which is bookkeeping). If the server had to
-  // wait for free buffer space, it would soon end the watch.
+  // Number of bytes for which the reader waits. It is much less than the initial receive buffer of a socket (128 KB,
+  // half of which is bookkeeping). If the server had to wait for free buffer space, it would soon end the watch.
   constexpr int plenty = 48 * 1024;
   if (!wire_ || !parser_.body().empty() || parser_.done() || !wire_->quiet()) return false;
   wire_->wake_from(plenty);

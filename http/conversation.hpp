@@ -1,4 +1,5 @@
-// One request and its response on one connection. Owns the connection until release(). All operations are cancellable.
+// Sends one request on one connection and reads its response. Owns the connection until release(). All operations are
+// cancellable. They fail with Errc::reset, tls or protocol.
 #pragma once
 
 #include "http/buffer.hpp"
@@ -8,8 +9,8 @@
 
 namespace haulout::http {
 
-// Returns the bytes of a request. Errc::invalid if a part of it would break the framing, for example a line break in a
-// header value. Pure.
+// Returns a request as the bytes to send. `host` becomes its Host header unless it has one. Fails with Errc::invalid if
+// a part of the request would break the framing, such as a line break in a header value. Pure.
 Result<std::string> serialize(const Request& request, const std::string& host);
 
 class Conversation {
@@ -21,18 +22,20 @@ class Conversation {
         buffer_(limits.header),
         parser_(limits) {}
 
-  // Sends the request and reads the head of the response. `bytes` and *phase must outlive the call.
+  // Sends the request (`bytes`) and reads the head of the response. Writes its progress to *phase. `bytes` and *phase
+  // must outlive the call.
   Task<> start(const std::string& bytes, Phase* phase);
-  // Reads and decodes once. At the end of the stream, fails unless the message is complete.
+  // Reads from the connection once and parses what has arrived. At the end of the stream, fails unless the message is
+  // complete.
   Task<> advance();
-  // See BodyStream.
+  // The same as in BodyStream.
   bool hold_back();
   void read_on();
 
   ResponseParser& parser() { return parser_; }
   std::uint64_t generation() const { return generation_; }
-  // Returns the connection if the response is complete and the connection can carry another request; else null. Call it
-  // at most once.
+  // Returns the connection if the response is complete and the connection can carry another request, otherwise null.
+  // Call it at most once.
   std::unique_ptr<Wire> release();
 
  private:

@@ -43,7 +43,7 @@ Task<> connect_tcp(tcp::socket& socket, tcp::endpoint target) {
   socket.open(target.protocol(), failure);
   if (failure) co_return Error(Errc::unreachable, failure.message());
   CO_CHECK(co_await connect(socket, target));
-  // Small requests must not wait for the peer's delayed acknowledgement.
+  // Disables Nagle's algorithm: a small request must not wait for the peer's delayed acknowledgement.
   socket.set_option(tcp::no_delay(true), failure);
   co_return Result<>();
 }

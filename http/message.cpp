@@ -24,11 +24,12 @@ std::optional<unsigned> month_number(std::string_view name) {
   return static_cast<unsigned>(found - months.begin()) + 1;
 }
 
-// The difference between any two times in this range fits a Duration.
+// Limits for times from peers. A Duration can hold the difference of any two times in this range.
 constexpr std::chrono::sys_seconds earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
 constexpr std::chrono::sys_seconds latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
 
-// The three date formats that a recipient must accept (RFC 9110 5.6.7). The name of the day is redundant and skipped.
+// Parses the three date formats that a recipient must accept (RFC 9110 5.6.7). Skips the name of the day, which is
+// redundant.
 std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text) {
   int day = 0;
   int year = 0;
@@ -92,7 +93,7 @@ std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std
   const auto value = headers.find("Retry-After");
   if (!value || value->empty()) return std::nullopt;
   if (value->find_first_not_of("0123456789") == std::string_view::npos) {
-    // Larger numbers count as a very long wait.
+    // Larger numbers count as ten years.
     constexpr std::chrono::seconds longest = std::chrono::days(3650);
     std::uint64_t seconds = 0;
     const auto parsed = std::from_chars(value->data(), value->data() + value->size(), seconds);

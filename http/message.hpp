@@ -1,4 +1,5 @@
-// HTTP messages as plain values. Header names compare case-insensitively. A body is held as a whole. No I/O.
+// HTTP messages as plain values, and the reading of two of their headers. Header names compare case-insensitively. A
+// body is stored as a whole. No I/O; nothing fails.
 #pragma once
 
 #include <chrono>
@@ -16,10 +17,10 @@ class Headers {
     std::string value;
   };
 
-  // First value of the header with this name.
+  // Returns the first value of the header with this name, or nullopt. The value is valid until the headers change.
   std::optional<std::string_view> find(std::string_view name) const;
   void add(std::string_view name, std::string_view value);
-  // Replaces all fields of this name by one.
+  // Replaces all fields of this name with one.
   void set(std::string_view name, std::string_view value);
   const std::vector<Field>& fields() const { return fields_; }
 
@@ -32,8 +33,8 @@ struct Request {
   std::string target = "/";  // origin form: path and query, already percent-encoded
   Headers headers;
   std::string body;
-  // Whether the client may send the request again if a reused connection turns out to be dead before any byte of the
-  // response. True for requests whose repetition has no second effect.
+  // Whether the client may send the request again if a reused connection is lost before any byte of the response has
+  // arrived. True for requests that have the same effect whether the server receives them once or twice.
   bool repeatable = true;
 };
 
@@ -48,11 +49,12 @@ struct Response {
   std::string body;
 };
 
-// Date header of a response: the peer's clock in whole seconds. Clamped to 1900 … 2190, as all times from peers.
+// Returns the time in the Date header of a response, in whole seconds. It is clamped to 1900 … 2190, as all times from
+// peers are. Returns nullopt if the header is absent or invalid.
 std::optional<std::chrono::sys_seconds> date(const Headers& headers);
 
-// Retry-After header of a response: seconds, or an HTTP-date relative to `date_now` (RFC 9110 10.2.3). Returns nothing
-// if the value is invalid.
+// Returns the wait that the Retry-After header of a response requests: a number of seconds, or the time from `date_now`
+// to an HTTP-date (RFC 9110 10.2.3). Returns nullopt if the header is absent or invalid.
 std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std::chrono::sys_seconds date_now);
 
 }  // namespace haulout::http

@@ -10,7 +10,7 @@ namespace {
 namespace beast = boost::beast;
 using Ec = boost::system::error_code;
 
-// Beast's parser, which stores into this project's own containers.
+// Beast's parser with callbacks that store the message in this project's own types.
 template <bool is_request>
 class Collector final : public beast::http::basic_parser<is_request> {
  public:
@@ -28,7 +28,7 @@ class Collector final : public beast::http::basic_parser<is_request> {
   int status = 0;
   Headers headers;
   std::string body;
-  bool was_short = false;  // it needs more bytes, and left some of the last input unused
+  bool was_short = false;  // the last put() needed more bytes and left some input unused
 
  private:
   void on_request_impl(beast::http::verb, beast::string_view name, beast::string_view path, int, Ec&) override {
@@ -41,7 +41,7 @@ class Collector final : public beast::http::basic_parser<is_request> {
   }
   void on_header_impl(Ec&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, Ec&) override {
-    // Limits how much memory the announced length can reserve before the bytes arrive.
+    // Limits the memory that an announced length reserves before the bytes arrive.
     constexpr std::uint64_t trusted = std::uint64_t{1024} * 1024;
     if (length) body.reserve(static_cast<std::size_t>(std::min(*length, trusted)));
   }
@@ -65,8 +65,9 @@ Error protocol_error(const Ec& failure, const Limits& limits) {
   return Error(Errc::protocol, "not HTTP/1.1 (" + failure.message() + ")");
 }
 
-// Beast 1.81 asserts that the last chunk of an empty body is complete once it has seen the chunk's first line. So wait
-// for all its bytes ("0\r\n\r\n"). This delays no byte of a body: a non-empty chunk that begins with '0' is longer.
+// Returns whether the bytes are an incomplete last chunk. Beast 1.81 asserts that the last chunk of an empty body is
+// complete once it has seen the chunk's first line, so feed() waits for all its bytes ("0\r\n\r\n"). This delays no
+// byte of a body: a non-empty chunk that begins with '0' is longer.
 template <class Parser>
 bool is_piece_of_last_chunk(const Parser& parser, std::string_view bytes) {
   return parser.was_short && bytes.starts_with('0') && bytes.size() < std::string_view("0\r\n\r\n").size();

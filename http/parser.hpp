@@ -1,8 +1,9 @@
-// Parsers for HTTP/1.1 messages. The caller reads the bytes, the parsers decode them. No I/O; nothing here suspends.
+// Parse HTTP/1.1 messages from bytes that the caller has read. No I/O; nothing here suspends.
 //
-// put() returns the number of bytes that it has used. The caller presents the unused bytes again with more bytes behind
-// them. Decoded body bytes collect in body(), and the caller may take them out at any time. Failures are Errc::protocol
-// (not HTTP, or beyond a limit). put_eof() fails with Errc::reset if the message is not complete.
+// put() returns the number of bytes that it has used. The caller passes the unused bytes again, followed by more bytes.
+// put() fails with Errc::protocol if the bytes are not HTTP or exceed a limit. put_eof() handles the end of the stream:
+// it fails with Errc::reset if the message is not complete. body() has the body bytes that were decoded so far, and the
+// caller may take them out at any time.
 #pragma once
 
 #include <memory>
@@ -12,12 +13,14 @@
 
 namespace haulout::http {
 
+// Limits for the head and the body of a message, in bytes.
 struct Limits {
   std::size_t header = std::size_t{64} * 1024;
-  std::optional<std::uint64_t> body;  // empty: no limit
+  std::optional<std::uint64_t> body;  // unset: no limit
 };
 
-// Skips interim responses (1xx). A 101 is an error, since the client never asks to switch protocols.
+// Parses one response. Skips interim responses (1xx). Fails with Errc::protocol at a 101, because the client never
+// requests another protocol.
 class ResponseParser {
  public:
   explicit ResponseParser(Limits limits);
@@ -28,7 +31,7 @@ class ResponseParser {
   bool got_some() const { return got_some_; }
   bool head_done() const;
   bool done() const;
-  // Valid for a complete message: whether the connection can carry another one.
+  // Returns whether the connection can carry another message. Valid only if the message is complete.
   bool keep_alive() const;
   ResponseHead& head();
   std::string& body();
@@ -50,7 +53,7 @@ class RequestParser {
   bool head_done() const;
   bool done() const;
   bool keep_alive() const;
-  // Whether the body exceeded its limit (status 413). Any other parse failure means status 400.
+  // Returns whether put() failed because the body exceeded its limit: then the server responds 413, otherwise 400.
   bool too_large() const;
   Request& request();
 

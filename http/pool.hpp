@@ -1,5 +1,6 @@
-// Idle connections of one client; the last used is taken first. Decides by the clock and by checking the sockets. Never
-// waits. Owns the connections.
+// Keeps the idle connections of one client, and owns them. take() prefers the connection that was used last. Closes a
+// connection if it has been idle for `idle_timeout`, if the peer has closed it, or if there are more than `max_idle`.
+// Idle times are checked only in take() and put(). Never waits; nothing fails.
 #pragma once
 
 #include <memory>
@@ -14,13 +15,13 @@ class Pool {
  public:
   Pool(std::size_t max_idle, Duration idle_timeout) : max_idle_(max_idle), idle_timeout_(idle_timeout) {}
 
-  // Returns a connection that is still usable, or null.
+  // Returns a connection that is still usable, or null if there is none.
   std::unique_ptr<Wire> take(TimePoint now);
-  // `generation` is the value of generation() when the connection was made. A connection from before the last clear()
-  // is closed.
+  // Adds a connection. `generation` is the value of generation() when the connection was made: a connection from before
+  // the last clear() is closed instead.
   void put(std::unique_ptr<Wire> wire, std::uint64_t generation, TimePoint now);
   void clear();
-  // Closes the connections that were put back at `then` or earlier.
+  // Closes the connections that have been idle since `then` or longer.
   void drop_idle_since(TimePoint then);
   std::uint64_t generation() const { return generation_; }
   std::size_t size() const { return idle_.size(); }

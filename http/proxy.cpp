@@ -10,7 +10,7 @@
 namespace haulout::http {
 namespace {
 
-// RFC 1929 stores each length in one octet.
+// Limit for the user and the password of SOCKS5, in bytes: RFC 1929 stores each length in one octet.
 constexpr std::size_t longest_of_socks = 255;
 
 Error no_proxy_url(std::string_view why) {

@@ -1,5 +1,5 @@
-// Address of a proxy. Either an HTTP proxy, which opens a tunnel by CONNECT (RFC 9110 9.3.6), or a SOCKS5 proxy (RFC
-// 1928, 1929). Both resolve the server's name themselves, as with kubectl. Pure.
+// The address of a proxy: either an HTTP proxy, which opens a tunnel by CONNECT (RFC 9110 9.3.6), or a SOCKS5 proxy
+// (RFC 1928, 1929). The proxy resolves the server's name, as with kubectl. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct Proxy {
 };
 
 // Accepts "http://[user:password@]host[:port]", "socks5://…", or "host:port" for an HTTP proxy. The default port is 80
-// for HTTP and 1080 for SOCKS5. Errc::invalid. Its message never contains the URL, which may hold a password.
+// for HTTP and 1080 for SOCKS5. Fails with Errc::invalid. The message never contains the URL, which may have a
+// password.
 Result<Proxy> parse_proxy(std::string_view url);
 
 }  // namespace haulout::http

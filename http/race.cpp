@@ -83,7 +83,7 @@ std::vector<Address> order_of_trial(std::vector<Address> addresses, const std::o
 }
 
 std::string in_words(const std::vector<Trial>& trials, std::string_view host) {
-  constexpr std::size_t most = 4;  // enough to show the cause
+  constexpr std::size_t most = 4;  // number of attempts that are shown; enough to show the cause
   std::string words;
   for (std::size_t i = 0; i < std::min(trials.size(), most); ++i) {
     const std::string address = trials[i].address.to_string();

@@ -1,5 +1,5 @@
 // Connects to the first of a server's addresses that responds (RFC 8305, "happy eyeballs"). A dead address therefore
-// costs `next_after`, not its whole limit.
+// delays the connection by `next_after`, not by the whole time limit of an attempt.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -14,8 +14,8 @@
 
 namespace haulout::http {
 
-// Moves `preferred` to the front if it is in the list. Then alternates between IPv4 and IPv6, beginning with the family
-// of the first address. Each family keeps its order. Pure.
+// Returns the addresses in the order in which they are tried. `preferred` comes first if it is in the list. IPv4 and
+// IPv6 addresses alternate, beginning with the family of the first address. Each family keeps its order. Pure.
 std::vector<boost::asio::ip::address> order_of_trial(std::vector<boost::asio::ip::address> addresses,
                                                      const std::optional<boost::asio::ip::address>& preferred);
 
@@ -25,8 +25,8 @@ struct Trial {
   std::optional<std::string> failure;  // unset while the attempt is in progress
 };
 
-// For example "10.0.0.1: no reaction within 5 s; fd00::1: no reaction yet; and 3 more". Omits an address that is equal
-// to `host`. Pure.
+// Describes the attempts in words, for example "10.0.0.1: no reaction within 5 s; fd00::1: no reaction yet; and 3
+// more". Omits an address that is equal to `host`. Pure.
 std::string in_words(const std::vector<Trial>& trials, std::string_view host);
 
 struct RaceLimits {
@@ -37,10 +37,10 @@ struct RaceLimits {
 // Opens and connects the socket. Its error message describes the failure without naming the address.
 using ConnectOne = std::function<Task<>(boost::asio::ip::tcp::socket&, boost::asio::ip::address)>;
 
-// Starts with the first address. Starts each further attempt when the previous one has failed or `next_after` after it
-// began. The first attempt that connects ends the race. Its socket is moved to `socket`, and its address is returned.
-// All other attempts are cancelled and closed before that. Errc::unreachable, with the text of in_words(), if all have
-// failed. Writes each attempt to *trials. Cancellable. `clock`, `socket` and `trials` must outlive the call.
+// Tries the addresses in order. Starts each further attempt when the previous one has failed, or `next_after` after it
+// began. When an attempt connects, cancels and closes all others, moves its socket to `socket` and returns its address.
+// Fails with Errc::unreachable, with the text of in_words(), if all attempts have failed. Writes each attempt to
+// *trials. Cancellable. `clock`, `socket` and `trials` must outlive the call.
 Task<boost::asio::ip::address> connect_to_first(Clock& clock, RaceLimits limits, std::string host,
                                                 std::vector<boost::asio::ip::address> addresses, ConnectOne connect_one,
                                                 boost::asio::ip::tcp::socket& socket, std::vector<Trial>* trials);

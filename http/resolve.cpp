@@ -26,7 +26,8 @@ namespace {
 
 constexpr std::size_t most_addresses = 16;
 
-// The helper thread sends this in one message. It stays in the socket, so that every caller can read it.
+// The result of a look-up as the helper thread sends it, in one message. The message stays in the socket, so that every
+// caller can read it.
 struct Answer {
   int failure = 0;  // 0 or EAI_…
   std::uint32_t count = 0;
@@ -97,7 +98,7 @@ HostAddresses ask_system(const std::string& host) {
   return out;
 }
 
-// Starts a thread that runs `work`. False if the system starts no more threads.
+// Starts a detached thread that runs `work`. Returns false if the system cannot start another thread.
 template <class Work>
 bool start_helper(Work work) {
   // The helper thread blocks all signals, so that they reach the thread that waits for them.
@@ -124,7 +125,8 @@ bool is_readable(const Descriptor& fd) {
   return ::poll(&one, 1, 0) > 0;
 }
 
-// Waits on a descriptor of its own, because several callers may wait for the same file at a time.
+// Waits until `fd` is readable. Waits on a duplicate of it, because several callers may wait for the same `fd` at a
+// time. Fails with Errc::dns. Cancellable.
 Task<> readable(const Descriptor& fd) {
   const int copy = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0);
   if (copy < 0) co_return Error(Errc::dns, reason(errno));
@@ -137,7 +139,7 @@ Task<> readable(const Descriptor& fd) {
 }
 
 void give_back(const Descriptor& place) {
-  // The pipe has room for all its bytes, so that this cannot fail.
+  // Cannot fail, because the pipe has space for the bytes of all helper threads.
   static_cast<void>(!::write(place.get(), "", 1));
 }
 
@@ -163,7 +165,8 @@ LookUps::LookUps(std::size_t most, LookUp look_up) : look_up_(std::move(look_up)
   for (std::size_t i = 0; i < most; ++i) give_back(places_->give_back_to);
 }
 
-// Callers that still wait for these answers have descriptors of their own. A later caller asks again.
+// Forgets the look-ups that have ended. Callers that still wait for their results have descriptors of their own. A
+// later caller with the same name starts another look-up.
 void LookUps::forget_answered() {
   std::erase_if(running_, [](const auto& one) { return is_readable(one.second); });
 }

@@ -1,9 +1,9 @@
 // Resolves a host to addresses. An address literal is returned as it is. A name is looked up by getaddrinfo on a helper
-// thread, because getaddrinfo cannot be cancelled. A cancelled caller does not wait for the helper, which ends by
-// itself.
+// thread, because getaddrinfo cannot be cancelled. A cancelled caller does not wait for the helper thread, which ends
+// when getaddrinfo returns.
 //
-// The number of helper threads is bounded. If all are busy, a caller waits for one of them. Callers that ask for a name
-// that is being looked up already get the answer of that look-up, also if the caller that started it was cancelled.
+// The number of helper threads is bounded. If all are busy, a caller waits for one of them. Concurrent callers with the
+// same name share one look-up, which continues if the caller that started it is cancelled.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>
@@ -18,14 +18,15 @@
 
 namespace haulout::http {
 
-// Addresses in the order in which they should be tried, at least one and at most 16. Errc::dns. Cancellable. Starts at
-// most most_look_ups threads in this process.
+// Returns the addresses in the order in which they should be tried, at least one and at most 16. Fails with Errc::dns.
+// Cancellable. At most most_look_ups helper threads run at a time in this process.
 Task<std::vector<boost::asio::ip::address>> resolve(std::string host);
 
-// A process uses few names: those of the API server, of a proxy and of a FleetLock server. A name server that does not
-// answer holds a helper thread for up to half a minute.
+// Limit for the helper threads of resolve(). A process uses few names: those of the API server, of a proxy and of a
+// FleetLock server. A name server that does not respond occupies a helper thread for up to half a minute.
 inline constexpr std::size_t most_look_ups = 4;
 
+// The result of one call of getaddrinfo.
 struct HostAddresses {
   int failure = 0;  // 0 or EAI_…
   std::vector<boost::asio::ip::address> addresses{};
@@ -35,15 +36,17 @@ struct HostAddresses {
 // and pipes with their callers, so they may outlive this object.
 class LookUps {
  public:
-  // Blocks until it has an answer. Called on a helper thread; must not throw.
+  // Looks up one name. Called on a helper thread, which it blocks; must not throw.
   using LookUp = std::function<HostAddresses(const std::string& host)>;
   LookUps(std::size_t most, LookUp look_up);
 
-  // Errc::dns, also if no thread can be started. Cancellable. This object must outlive the call.
+  // Looks up a name (not an address literal) as resolve() does. Fails with Errc::dns, also if no thread can be started.
+  // Cancellable. This object must outlive the call.
   Task<std::vector<boost::asio::ip::address>> addresses_of(std::string host);
 
  private:
-  // Holds one byte for each helper thread that may be started. A helper puts its byte back when it has its answer.
+  // A pipe with one byte for each helper thread that may be started. A caller takes a byte to start a helper thread,
+  // which puts the byte back when its look-up has ended.
   struct Places {
     Descriptor take_from, give_back_to;
   };
@@ -52,7 +55,7 @@ class LookUps {
 
   LookUp look_up_;
   std::shared_ptr<const Places> places_;
-  // The sockets on which the answers of the running helpers arrive.
+  // For each name that is being looked up, the socket on which its helper thread sends the result.
   std::map<std::string, Descriptor> running_;
 };
 

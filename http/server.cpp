@@ -22,9 +22,9 @@ using Ec = boost::system::error_code;
 
 namespace {
 
-constexpr Duration handshake_timeout = std::chrono::seconds(10);
-constexpr Duration out_of_descriptors_pause = std::chrono::milliseconds(100);
-constexpr Duration linger = std::chrono::seconds(1);
+constexpr Duration handshake_timeout = std::chrono::seconds(10);  // limit of a TLS handshake; as in the client
+constexpr Duration out_of_descriptors_pause = std::chrono::milliseconds(100);  // before accept() is tried again
+constexpr Duration linger = std::chrono::seconds(1);  // for the peer to close after a last response
 
 std::string head_bytes(int status, const Headers& headers, std::string_view framing) {
   std::string bytes = fmt::format("HTTP/1.1 {} {}\r\n", status, status < 400 ? "OK" : "Error");
@@ -51,13 +51,13 @@ Task<std::size_t> read_into(Wire& wire, std::span<char> room) {
   co_return bytes;
 }
 
-// State of an open connection.
+// The state of one open connection.
 struct Guest {
   TaskGroup::ChildId child = 0;
   TimePoint waited_for_since = TimePoint::max();  // start of the wait for the peer; max() if there is none
 };
 
-// Marks that the server waits for the guest's peer, for as long as this object lives.
+// Marks, for as long as this object exists, that the server waits for the guest's peer.
 class Waiting {
  public:
   Waiting(Guest& guest, const Clock& clock)
@@ -162,7 +162,8 @@ class Server::Impl {
   bool make_room(TaskGroup& group);
   asio::awaitable<void> serve(tcp::socket socket, std::string peer, std::uint64_t number);
   asio::awaitable<void> serve_requests(Guest& guest, Wire& wire, std::string peer);
-  // Returns null if the connection is to be closed. An invalid request has then already been answered.
+  // Reads the next request. Returns null if the connection is to be closed: the peer has closed it or sends too slowly,
+  // or the request is invalid and a response with the error has been sent.
   asio::awaitable<std::unique_ptr<RequestParser>> next_request(Guest& guest, Wire& wire, Buffer& buffer);
   asio::awaitable<void> say_goodbye(Guest& guest, Wire& wire);
 
@@ -291,7 +292,7 @@ asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Guest
       }
     }
     const auto bytes = co_await with_deadline(clock_, until, read_into(wire, room));
-    // Enforces the limit even if each next byte has arrived before the clock is checked.
+    // Enforces the deadline even if every read returns at once, because the peer sends a little all the time.
     if (!bytes || clock_.now() >= until) co_return nullptr;
     if (std::exchange(idle, false)) until = saturating_add(clock_.now(), options_.request_timeout);
     buffer.commit(*bytes);

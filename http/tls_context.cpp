@@ -43,12 +43,13 @@ std::vector<X509Ptr> certificates_of(const std::string& pem) {
 }
 
 int refuse_passphrase(char*, int, int, void*) {
-  return 0;  // otherwise OpenSSL would ask on the terminal
+  return 0;  // otherwise OpenSSL would prompt on the terminal
 }
 
-// OpenSSL takes the first certificate with the issuer's name, and does not look further if its key does not match. This
-// fails if a CA was replaced by another CA of the same name and neither has a key identifier. (Go's CAs had none before
-// 1.15.) So check the signature as well, as Go does.
+// Returns 1 if `issuer` has issued `subject`, otherwise 0. Replaces OpenSSL's own check, and also checks the signature,
+// as Go does. Without that, OpenSSL takes the first certificate with the issuer's name and does not look further if its
+// key does not match. Verification then fails if a CA was replaced by another CA of the same name and neither has a key
+// identifier. (Go's CAs had none before 1.15.)
 int has_issued(X509_STORE_CTX*, X509* subject, X509* issuer) {
   if (X509_check_issued(issuer, subject) != X509_V_OK) return 0;
   ERR_set_mark();
@@ -191,13 +192,14 @@ void TlsContext::keep_sessions() {
     auto* owner = static_cast<TlsContext*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), owner_index()));
     SSL_SESSION_free(owner->session_);
     owner->session_ = session;
-    return 1;  // the callback takes over the reference
+    return 1;  // this callback takes over the reference to the session
   });
 }
 
 void TlsContext::offer_session(SSL* ssl) const {
   if (session_ == nullptr || SSL_SESSION_is_resumable(session_) != 1) return;
-  // A resumed session is not verified again. So do not offer it if its certificate has expired since.
+  // The certificate of a resumed session is not verified again. So the session is not offered if its certificate has
+  // expired.
   X509* certificate = SSL_SESSION_get0_peer(session_);
   if (certificate == nullptr || X509_cmp_current_time(X509_get0_notAfter(certificate)) <= 0) return;
   SSL_set_session(ssl, session_);

@@ -20,7 +20,7 @@ namespace haulout::http {
 
 class TlsContext {
  public:
-  // Errc::tls if the PEM data cannot be parsed, or if key and certificate do not match.
+  // Both fail with Errc::tls if the PEM data cannot be parsed, or if key and certificate do not match.
   static Result<std::shared_ptr<TlsContext>> for_client(const TlsOptions& options);
   static Result<std::shared_ptr<TlsContext>> for_server(const TlsOptions& options);
   ~TlsContext();
@@ -48,7 +48,7 @@ class TlsContext {
   bool has_own_ca_ = false;
 };
 
-// Why a certificate was refused. Filled in while OpenSSL verifies it.
+// Why a certificate was rejected. note() fills it in while OpenSSL verifies the certificate.
 struct CertificateVerdict {
   int error = 0;  // 0 or X509_V_ERR_…
   int depth = 0;  // 0: the server's own certificate
@@ -59,6 +59,7 @@ struct CertificateVerdict {
   void note(x509_store_ctx_st* store);
 };
 
+// What the message of a failed handshake says about the peer and this side.
 struct HandshakeSubject {
   std::string peer;  // "10.0.0.1:6443"
   std::string host;  // the name that the certificate should have
@@ -66,11 +67,12 @@ struct HandshakeSubject {
   bool we_are_client = true;
 };
 
-// One sentence that names the peer, the cause and, if there is one, the remedy. Pure.
+// Returns the error of a failed handshake. Its message is one sentence that names the peer, the cause and, if there is
+// one, the remedy. Pure.
 Error handshake_error(const HandshakeSubject& subject, const CertificateVerdict& verdict,
                       const boost::system::error_code& failure);
-// Message for a TLS alert by which the peer refused this side's certificate or ended the connection. Empty if `failure`
-// is not an alert. Pure.
+// Returns the message for a TLS alert by which the peer rejected this side's certificate or ended the connection.
+// Returns an empty string if `failure` is not an alert. Pure.
 std::string refused_by_alert(const std::string& peer, const boost::system::error_code& failure);
 
 }  // namespace haulout::http

@@ -29,7 +29,7 @@ std::string reason_text(const Ec& failure) {
   return reason != nullptr ? reason : failure.message();
 }
 
-// Returns the number of the peer's alert (RFC 8446 6), if `failure` is one.
+// Returns the number of the peer's alert (RFC 8446 6), or nullopt if `failure` is not an alert.
 std::optional<int> alert_of(const Ec& failure) {
   if (!is_openssl(failure) || reason_of(failure) < SSL_AD_REASON_OFFSET) return std::nullopt;
   return reason_of(failure) - SSL_AD_REASON_OFFSET;

@@ -20,7 +20,7 @@ namespace {
 using Ec = boost::system::error_code;
 using tcp = asio::ip::tcp;
 
-constexpr std::size_t longest_head = std::size_t{16} * 1024;
+constexpr std::size_t longest_head = std::size_t{16} * 1024;  // limit of the proxy's response head, in bytes
 
 class Handshake {
  public:
@@ -100,7 +100,7 @@ Task<> Handshake::connect_by_http() {
   co_return Result<>();
 }
 
-// Username and password login (RFC 1929).
+// Logs in with user and password (RFC 1929).
 Task<> Handshake::log_in_to_socks() {
   std::string request = "\x01";
   for (const std::string* part : {&proxy_.user, &proxy_.password}) {
@@ -114,7 +114,7 @@ Task<> Handshake::log_in_to_socks() {
   co_return Result<>();
 }
 
-// Reply codes (RFC 1928, 6).
+// Describes a reply code of SOCKS5 (RFC 1928, 6).
 std::string in_words(unsigned char code) {
   switch (code) {
     case 0x01: return "general failure";
@@ -127,7 +127,7 @@ std::string in_words(unsigned char code) {
   }
 }
 
-// The SOCKS5 handshake (RFC 1928).
+// Performs the SOCKS5 handshake (RFC 1928).
 Task<> Handshake::connect_by_socks() {
   using namespace std::string_literals;
   constexpr unsigned char none = 0x00, by_password = 0x02, refused_by_rules = 0x02;

@@ -1,4 +1,4 @@
-// Host and port of a URL that Boost.URL has parsed. Pure.
+// Returns host and port of a URL that Boost.URL has parsed. Pure.
 #pragma once
 
 #include <boost/url/url_view.hpp>
@@ -9,12 +9,13 @@
 
 namespace haulout::http {
 
-// IPv6 addresses have no brackets.
+// Returns the host of the URL. An IPv6 address has no brackets.
 inline std::string host_of(const boost::urls::url_view& url) {
   return url.host_type() == boost::urls::host_type::name ? url.host() : url.host_address();
 }
 
-// Returns `otherwise` if the URL has no port. Returns nothing if its port is not a number from 1 to 65535.
+// Returns the port of the URL, or `otherwise` if it has none. Returns nullopt if the port is not a number from 1 to
+// 65535.
 inline std::optional<std::uint16_t> port_of(const boost::urls::url_view& url, std::uint16_t otherwise) {
   // Boost.URL parses "https://host:name" as an empty port and a path.
   if (const auto path = url.encoded_path(); !path.empty() && path.front() != '/') return std::nullopt;

@@ -40,7 +40,7 @@ bool nothing_to_read(int descriptor) {
   return ::recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
 }
 
-// If the new mark has already been reached, Linux notifies epoll at once.
+// Sets SO_RCVLOWAT. If that many bytes have already arrived, Linux notifies epoll at once.
 template <class Socket>
 void set_low_watermark(Socket& socket, int bytes) {
   Ec ignored;
@@ -54,8 +54,8 @@ void reset(Socket& socket) {
   socket.close(ignored);
 }
 
-// As in Go, refuses a certificate whose extended key usage names neither serverAuth nor any. OpenSSL would also accept
-// the Netscape and Microsoft usages. Applied to each certificate of a chain.
+// Returns whether a server may use the current certificate of the chain, by the rule of Go: its extended key usage is
+// absent, or names serverAuth or any. OpenSSL would also accept the Netscape and Microsoft usages.
 bool is_for_servers(X509_STORE_CTX* store) {
   // All bits are set if the certificate has no extended key usage.
   const auto usage = X509_get_extended_key_usage(X509_STORE_CTX_get_current_cert(store));
@@ -124,7 +124,7 @@ class TlsWire final : public Wire {
     return asio::ssl::context(context.native());
   }
   SSL* ssl() { return stream_.native_handle(); }
-  // Returns whether received data has not been read yet, whole records or part of one.
+  // Returns whether OpenSSL has received data that has not been read yet: whole records or part of one.
   bool anything_held() { return SSL_has_pending(ssl()) != 0 || BIO_ctrl_pending(SSL_get_rbio(ssl())) != 0; }
   // OpenSSL reads one record at a time. Reads further records that have already arrived, because each would otherwise
   // cost one iteration of the event loop.
@@ -196,7 +196,7 @@ Task<> TlsWire::accept(std::string peer) {
   unwind_if_cancelled(failure);
   if (!failure) co_return Result<>();
   if (ERR_GET_REASON(static_cast<unsigned long>(static_cast<unsigned>(failure.value()))) == SSL_R_HTTP_REQUEST) {
-    // kube-apiserver gives the same answer to plain HTTP.
+    // kube-apiserver sends the same response to plain HTTP.
     co_await write_to(stream_.next_layer(),
                       "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
   }

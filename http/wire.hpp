@@ -2,7 +2,7 @@
 //
 // read_some() and write() return the error code of the system or of OpenSSL. A cancelled operation throws
 // operation_aborted, and then the wire can only be destroyed. Destruction closes the connection at once, without TLS
-// close_notify, because HTTP frames its own messages. One reader and one writer at a time.
+// close_notify, because HTTP itself marks the end of each message. One reader and one writer at a time.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -27,21 +27,23 @@ class Wire {
   // Writes all bytes.
   virtual boost::asio::awaitable<boost::system::error_code> write(std::string_view bytes) = 0;
   // Sets the number of bytes that must have arrived before a read returns, as far as the system supports it. Used for
-  // streams whose reader can wait. Initially 1. May be called during a read, which then ends if enough bytes are there.
+  // streams whose reader can wait. Initially 1. May be called during a read, which then returns if enough bytes have
+  // arrived.
   virtual void wake_from(int bytes) = 0;
   // Returns whether the wire is open and no unrequested input has arrived. Only such a connection can carry another
   // request.
   virtual bool quiet() = 0;
   // Ends the outgoing stream, so that the peer reads the end after all bytes.
   virtual void finish_sending() = 0;
-  // Closes with a TCP reset.
+  // Closes the connection with a TCP reset.
   virtual void abort() = 0;
 };
 
 std::unique_ptr<Wire> plain_wire(boost::asio::ip::tcp::socket socket);
 std::unique_ptr<Wire> plain_wire(boost::asio::local::stream_protocol::socket socket);
-// Both perform the TLS handshake. `peer` ("host:port") is for messages. Errc::tls, or Errc::reset if the peer
-// disconnects. If the context verifies, the certificate must name `host`. Cancellable.
+// Both perform the TLS handshake and return the connection. `peer` ("host:port") is for messages. If the context
+// verifies certificates, the server's certificate must name `host`. Fail with Errc::tls, or with Errc::reset if the
+// peer disconnects. Cancellable.
 Task<std::unique_ptr<Wire>> tls_client_wire(boost::asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> context,
                                             std::string host, std::string peer);
 Task<std::unique_ptr<Wire>> tls_server_wire(boost::asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> context,
@@ -49,7 +51,8 @@ Task<std::unique_ptr<Wire>> tls_server_wire(boost::asio::ip::tcp::socket socket,
 
 // Returns whether `failure` is a proper end of the stream and not, for example, a reset.
 bool is_orderly_end(const boost::system::error_code& failure);
-// Error for a failed read or write: Errc::reset, or Errc::tls if the peer sent a TLS alert.
+// Returns the error for a failed read or write: Errc::reset, or Errc::tls if the peer sent a TLS alert. `when` says at
+// which point, for the message: "before the answer was complete".
 Error lost_connection(const std::string& peer, std::string_view when, const boost::system::error_code& failure);
 
 }  // namespace haulout::http

@@ -16,8 +16,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The kubelet replaces a bound token after 80 % of its lifetime, which is at least ten minutes. client-go checks every
-// minute, too.
+// Interval at which the files of credentials are read again. The kubelet replaces a bound token after 80 % of its
+// lifetime, which is at least ten minutes. client-go checks every minute, too.
 constexpr std::chrono::seconds check_interval{60};
 // Interval after a check that found a half-written file.
 constexpr std::chrono::seconds recheck_interval{1};
@@ -32,8 +32,8 @@ int status_of(const std::unique_ptr<http::BodyStream>& stream) {
   return stream->head().status;
 }
 
-// Key of the header Impersonate-Extra-<key>. Percent-encodes characters that a header name must not contain, as
-// client-go does.
+// Returns the part <key> of the header name Impersonate-Extra-<key>. Percent-encodes characters that a header name must
+// not contain, as client-go does.
 std::string header_key(std::string_view key) {
   constexpr std::string_view legal = "!#$&'*+-.^_`|~";
   std::string out;
@@ -61,8 +61,8 @@ AuthCore::AuthCore(asio::any_io_executor executor, Clock& clock, http::Transport
       tls_in_use_(tls_),
       next_check_(clock.now() + check_interval),
       gate_(executor, TimePoint::max()) {
-  // The token that was given beside the file is not needed any more: if a later read of the file fails, `token_` stays
-  // in use, which is at least as new.
+  // Drops the inline token if the connection also has a token file. It is not needed any more: if a later read of the
+  // file fails, `token_` stays in use, which is at least as new.
   if (token_is_in_file(connection_)) connection_.token.data.clear();
 }
 
@@ -149,8 +149,8 @@ Task<> AuthCore::renew(Generation sent_with, TimePoint& deadline) {
   co_return co_await log_in_anew(sent_with.plugin, deadline);
 }
 
-// A login by a person in a browser takes longer than the time limit of a request. So the time of the plugin's run is
-// added to the deadline.
+// Runs the plugin, and adds the time of the run to the deadline: a login by a person in a browser takes longer than the
+// time limit of a request.
 Task<> AuthCore::log_in_anew(std::uint64_t seen, TimePoint& deadline) {
   const TimePoint began = clock_.now();
   CO_CHECK(co_await fetch_plugin_credential(seen));
@@ -162,7 +162,8 @@ bool AuthCore::reads_files() const {
   return token_is_in_file(connection_) || tls_is_in_files(connection_);
 }
 
-// Returns false if a file cannot be read or the parts do not fit together. The previous good content then stays in use.
+// Reads the files of credentials again. Returns false if a file cannot be read or certificate and key do not fit
+// together. The previous content then stays in use.
 bool AuthCore::reload_files() {
   bool good = true;
   bool changed = false;
@@ -219,8 +220,9 @@ bool AuthCore::plugin_credential_holds() const {
   return !plugin_credential_->expiration || clock_.wall_now() < *plugin_credential_->expiration;
 }
 
-// Only one run of the plugin at a time. Callers that arrive during a run share its result. If the run is cancelled
-// together with its caller, the next waiting caller starts another run.
+// Runs the plugin unless a run has ended since the generation `seen`. There is only one run at a time: callers that
+// arrive during a run share its result. If a run is cancelled together with its caller, the next waiting caller starts
+// another one.
 Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
   while (plugin_runs_) CO_CHECK(co_await wait_for_plugin());
   if (now_.plugin != seen) {

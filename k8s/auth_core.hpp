@@ -16,9 +16,10 @@
 namespace haulout::k8s {
 
 struct AuthHooks {
-  // Sets the TLS material for later connections. On failure (for example a certificate that does not fit its key) the
-  // old material stays in use.
+  // Sets the certificates and the key for later connections. On failure (for example a certificate that does not fit
+  // its key) the old ones stay in use.
   std::function<Result<>(http::TlsOptions)> set_tls;
+  // Runs the plugin once (run_exec_plugin()).
   std::function<Task<ExecCredential>(ExecPlugin, std::string ca_pem)> run_plugin;
 };
 
@@ -37,8 +38,8 @@ class AuthCore final : public http::Transport {
   void on_request(std::function<void(const http::Request&)> observer) { observer_ = std::move(observer); }
 
  private:
-  // Version numbers of the credentials with which a request was sent. If a number has grown since, these credentials
-  // have been renewed meanwhile and are not fetched again.
+  // Version numbers of the credentials with which a request was sent. If a number has grown since, another request has
+  // renewed these credentials, and they are not fetched again.
   struct Generation {
     std::uint64_t files = 0;
     std::uint64_t tls = 0;
@@ -51,7 +52,8 @@ class AuthCore final : public http::Transport {
   http::Request addressed(http::Request request) const;
   void authenticate(http::Request& request) const;
 
-  // Both extend the deadline by the time that a run of the plugin takes.
+  // prepare() obtains the credentials for a request; renew() replaces those that the server has rejected. Both extend
+  // the deadline by the time that a run of the plugin takes.
   Task<> prepare(TimePoint& deadline);
   Task<> renew(Generation sent_with, TimePoint& deadline);
   bool reads_files() const;

@@ -48,7 +48,7 @@ int open_pidfd(pid_t pid) {
   return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }
 
-// A started process, owned. The destructor kills and reaps it if it still runs.
+// Owns a started process. The destructor kills and reaps it if it still runs.
 class Child {
  public:
   Child(pid_t pid, bool own_group, bool asked_first)
@@ -72,7 +72,7 @@ class Child {
 
   int pidfd() const { return pidfd_.get(); }
   void send(int signal) const {
-    // Signals the group as well, so that the children of a shell end, too.
+    // Sends the signal to the process group as well, so that the children of a shell end, too.
     if (own_group_) ::kill(-pid_, signal);
     ::kill(pid_, signal);
   }
@@ -129,7 +129,7 @@ int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   if (!command.inherits_stdin) ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-  // Asio's sockets are not close-on-exec.
+  // Closes all other descriptors, because Asio's sockets are not close-on-exec.
   ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   sigset_t none;
   sigset_t all;

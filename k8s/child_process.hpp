@@ -3,7 +3,7 @@
 // The child inherits the environment plus `env`. It inherits no descriptor except stdin, and that only with
 // `inherits_stdin`. It is killed if the deadline passes, if the call is cancelled, or if it writes too much output. If
 // it has its own process group, the whole group is killed. It is reaped before run_child returns or unwinds, unless it
-// hangs in the kernel. Failures: Errc::unavailable. Cancellable.
+// hangs in the kernel. Fails with Errc::unavailable if the child cannot be started or observed. Cancellable.
 #pragma once
 
 #include <functional>
@@ -22,14 +22,14 @@ struct ChildCommand {
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;
   bool inherits_stdin = false;  // false: stdin is /dev/null
-  // Time that the child has after SIGTERM at the deadline before it is killed. If it is not 0, a cancelled child gets
-  // SIGTERM, too, and up to half a second, for which the thread blocks. 0 kills the child at once.
+  // Time between SIGTERM at the deadline and SIGKILL. 0: the child is killed at once. If it is not 0, a cancelled child
+  // receives SIGTERM, too, and is killed after at most half a second, for which the thread blocks.
   Duration grace{};
   // If false, the child stays in this process's group and can read from the terminal if this process can.
   bool own_group = true;
   std::size_t stdout_limit = std::size_t{1} << 20;
   std::size_t stderr_tail = 2048;                   // number of bytes kept from the end of stderr
-  std::function<void(std::string_view)> on_stderr;  // gets each piece of stderr as it arrives; may be empty
+  std::function<void(std::string_view)> on_stderr;  // receives each piece of stderr as it arrives; may be empty
 };
 
 struct ChildOutcome {
@@ -41,7 +41,8 @@ struct ChildOutcome {
   std::string error_tail;
 };
 
-// Errc::unavailable if the child cannot be started. The message has only the cause; the caller adds the program's name.
+// Runs the child and returns how it ended, also if that was by the deadline, a signal or too much output. Fails with
+// Errc::unavailable as above. The message has only the cause; the caller adds the program's name.
 Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadline);
 
 }  // namespace haulout::k8s

@@ -10,7 +10,8 @@
 namespace haulout::k8s {
 namespace {
 
-// client-go restarts once and then lists unpaged. A second restart costs little and keeps the answers small.
+// Number of restarts of a list whose continue token has expired, before it is made unpaged. client-go restarts once. A
+// second restart costs little and keeps the responses small.
 constexpr int restarts_before_unpaged = 2;
 // A page that was too long is requested again with its size divided by this factor, repeatedly if needed.
 constexpr std::uint32_t part_of_a_page = 8;
@@ -18,8 +19,8 @@ constexpr std::uint32_t part_of_a_page = 8;
 // this. Otherwise a single large object would turn each later list into thousands of requests.
 constexpr std::uint32_t smallest_first_page = 50;
 
-// The page may be longer than an answer may be, or have too many values. Or something between client and server does
-// not speak HTTP. A request for a smaller page shows which it is.
+// Returns whether a smaller page may succeed. Errc::protocol means that the page has too many bytes or values, or that
+// something between client and server does not speak HTTP. A request for a smaller page shows which it is.
 bool may_be_too_long(const Error& error) {
   return error.code() == Errc::protocol;
 }
@@ -38,8 +39,8 @@ Error about_others(std::string_view kind, const std::string& name, std::string_v
                                          kind, name, field, value.empty() ? "(none)" : value, wanted));
 }
 
-// A selector that cannot be parsed is not checked. A Node whose labels may have been cut is not checked either: it must
-// not make the whole list fail.
+// Fails with Errc::decode if a Node does not match the selector. Does not check a selector that cannot be parsed, nor a
+// Node of which some labels may not have been kept: it must not make the whole list fail.
 Result<> check_labels(std::string_view label_selector, const std::vector<Node>& nodes) {
   const auto selector = parse_label_selector(label_selector);
   if (!selector) return {};
@@ -84,20 +85,20 @@ Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
   has_succeeded_ = true;
-  // A body that is no JSON object may come from a proxy, whose clock may be different.
+  // A body that is not a JSON object may come from a proxy, whose clock may be different.
   if (response.body.starts_with('{')) server_time_.learn(response.headers);
   co_return response;
 }
 
-// Date is truncated to whole seconds. So it is most precise in the first answer whose Date differs from the previous
-// one.
+// Uses only a Date that differs from the previous one. Date is truncated to whole seconds, so the first response with a
+// new Date is the most precise.
 void ServerTime::learn(const http::Headers& headers) {
   const auto text = headers.find("Date");
   if (!text || *text == last_date_) return;
   last_date_ = *text;
   const auto date = http::date(headers);
   if (!date) return;
-  // The answer was also written some time before it arrived. So a difference below two seconds counts as none.
+  // The response was also written some time before it arrived. So a difference of less than two seconds counts as none.
   const WallTime ours = clock_.wall_now();
   const bool alike = std::chrono::abs(*date - ours) < std::chrono::seconds(2);
   seen_.emplace(clock_.now(), alike ? ours : WallTime(*date));

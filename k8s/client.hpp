@@ -1,6 +1,7 @@
 // Typed calls of the Kubernetes API: request builder, transport, status check and codec. Each call makes one attempt
-// without retries. Exception: a list restarts if its continue token has expired (twice, then unpaged), as the API asks.
-// Failures: those of Transport; Errc::status; Errc::decode, also if the answer is about other Nodes or objects than
+// without retries, with two exceptions for lists: a list restarts if its continue token has expired (twice, then
+// unpaged), as the API requires, and a page that is too long is requested again in smaller pages. Fails with the errors
+// of Transport, with Errc::status, and with Errc::decode, also if the response is about other Nodes or objects than
 // requested. Cancellable; the client must outlive its calls. Borrows the transport and the clock; owns nothing.
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace haulout::k8s {
 
-// Time limit for one page of a list from a busy server. The API server itself gives up after 60 s.
+// Time limit for one page of a list from a busy server. The API server itself ends a request after 60 s.
 inline constexpr Duration longest_page = std::chrono::seconds(60);
 
 struct ClientOptions {
@@ -29,23 +30,24 @@ struct ClientOptions {
   std::size_t most_memory = 0;
 };
 
-// Keeps the API server's time, as far as its answers show it.
+// Estimates the API server's current time from the Date headers of its responses.
 class ServerTime {
  public:
   explicit ServerTime(Clock& clock) : clock_(clock) {}
-  // Takes the Date of a successful answer.
+  // Uses the Date header of a successful response.
   void learn(const http::Headers& headers);
+  // Returns the server's current time; before the first response the local time.
   WallTime now() const;
 
  private:
   Clock& clock_;
   std::string last_date_;
-  // Local steady time of an answer, and the server's wall time at that moment.
+  // Local steady time at which a response arrived, and the server's wall time at that moment.
   std::optional<std::pair<TimePoint, WallTime>> seen_;
 };
 
-// Checks that a server's answer is about the requested objects. A proxy that ignores selectors must not make pods of
-// other nodes look like pods of this node. Errc::decode if the selector does not select the object. Checks only a
+// Checks that a response is about the requested objects: a proxy that ignores selectors must not make pods of other
+// nodes look like pods of this node. Fails with Errc::decode if the selector does not select the object. Checks only a
 // selector that is exactly `metadata.name=…`, or `spec.nodeName=…` of a Pod. Pure.
 Result<> check_selected(std::string_view field_selector, std::string_view kind, const std::string& name,
                         const std::string* node_name);
@@ -61,10 +63,11 @@ class Client {
   Client(http::Transport& transport, Clock& clock, ClientOptions options = {})
       : transport_(transport), clock_(clock), options_(options), server_time_(clock) {}
 
-  // Gets an object of any kind that has a Kind<T>. A name that another object supplies may be empty: Errc::decode.
+  // Gets an object of any kind that has a Kind<T>. Fails with Errc::decode if the name is empty and the kind's names
+  // come from other objects (Names::of_objects).
   template <class T>
   Task<T> get(std::string ns, std::string name, TimePoint deadline);
-  // The same for kinds without namespace.
+  // Gets an object of a kind without namespace.
   template <class T>
   Task<T> get(std::string name, TimePoint deadline) {
     static_assert(Kind<T>::api.scope == Scope::cluster);
@@ -76,56 +79,59 @@ class Client {
   template <class T>
   Task<List<T>> list(ListOptions options, TimePoint deadline, Duration page_timeout = longest_page,
                      std::function<bool(const T&)> wanted = {});
-  // Fails with is_already_exists() if the name is in use. An earlier attempt of this client whose answer was lost may
-  // have created the object.
+  // Creates the object and returns it as stored. If the name is in use, fails with an error for which
+  // is_already_exists() is true. An earlier attempt of this client whose response was lost may have created the object.
   template <class T>
   Task<T> create(T object, TimePoint deadline);
   template <class T>
   Task<T> patch(std::string ns, std::string name, std::string merge_patch, TimePoint deadline,
                 DryRun dry_run = DryRun::none);
   // Deletes the object with this UID. A Lease is deleted only if it is still in the state that was read; otherwise this
-  // fails with is_conflict().
+  // fails with an error for which is_conflict() is true.
   template <class T>
   Task<> remove(std::string ns, std::string name, DeleteOptions options, TimePoint deadline);
 
   Task<Node> get_node(std::string name, TimePoint deadline) { return get<Node>(std::move(name), deadline); }
-  // Fails with Errc::decode if a Node has not the labels, unless its labels may have been cut.
+  // Lists the Nodes that the selector matches. Fails with Errc::decode if the response has a Node without these labels,
+  // unless some labels of that Node may not have been kept (labels_may_be_cut()).
   Task<List<Node>> list_nodes(std::string label_selector, TimePoint deadline);
   Task<Node> patch_node(std::string name, std::string merge_patch, DryRun dry_run, TimePoint deadline) {
     return patch<Node>({}, std::move(name), std::move(merge_patch), deadline, dry_run);
   }
   Task<Node> patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline);
-  // Lists the pods of all namespaces. The node name must not be empty: that selector would match every unscheduled pod.
+  // Lists the pods of all namespaces on a node. The name must not be empty: that selector would match every unscheduled
+  // pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
   // Returns the identity under which the server sees this client. Needs no permission.
   Task<Self> review_self(TimePoint deadline);
   Task<> create_event(NodeEvent event, TimePoint deadline);
-  // Fails with is_not_found() if the Event has expired (one hour after its last write).
+  // Records that an Event happened again. Fails with an error for which is_not_found() is true if the Event has expired
+  // (one hour after its last write).
   Task<> repeat_event(std::string ns, std::string name, std::int32_t count, WallTime last_observed, TimePoint deadline);
 
-  // Sends a request. Errc::status if the server answers with a failure.
+  // Sends a request and returns the response. Fails with Errc::status if the server responds with a failure.
   Task<http::Response> send(http::Request request, TimePoint deadline);
 
-  // Current time by the API server's clock: the Date of its last successful answer plus the time elapsed since then. So
-  // neither a jump of the local clock nor a proxy's error page changes it. At best accurate to a second. Before the
-  // first successful answer it is the local time.
+  // Returns the current time by the API server's clock: the Date of a successful response plus the time that has
+  // elapsed since it arrived. So neither a jump of the local clock nor a proxy's error page changes it. At best
+  // accurate to a second. Before the first successful response it is the local time.
   WallTime server_now() const { return server_time_.now(); }
 
-  // True if the server has answered any request successfully: it is reachable and accepts the credentials.
+  // Returns true if a request of this client has succeeded: the server is reachable and accepts the credentials.
   bool has_succeeded() const { return has_succeeded_; }
 
   http::Transport& transport() { return transport_; }
   Clock& clock() { return clock_; }
-  // Describes which limit a collection exceeds; nothing if it exceeds none.
+  // Returns a description of the limit that a collection exceeds, or nullopt if it exceeds none.
   std::optional<std::string> excess_of(const ListBudget& budget, const ListSize& size) const {
     return excess(budget, size, options_.most_memory);
   }
 
  private:
-  // Reads the pages of a collection, and starts again if the server has lost the place: `begin` is called before the
-  // first page of each start, and `take` with each page. It returns the continue token.
+  // Callbacks of read_all(), which reads the pages of a collection, and starts again if the continue token has expired.
+  // It calls `begin` before the first page of each start, and `take` with each page. `take` returns the continue token.
   struct Reading {
     std::function<void()> begin;
     std::function<Result<std::string>(const http::Response& page)> take;
@@ -140,7 +146,7 @@ class Client {
   ServerTime server_time_;
 };
 
-// Gets a Deployment, ReplicaSet or StatefulSet (apps/v1). `kind` selects which.
+// Gets a Deployment, ReplicaSet or StatefulSet (apps/v1), depending on `kind`.
 Task<Workload> get_workload(Client& client, std::string kind, std::string ns, std::string name, TimePoint deadline);
 Task<Workload> get_scale(Client& client, std::string api_version, std::string resource, std::string ns,
                          std::string name, TimePoint deadline);
@@ -148,13 +154,14 @@ Task<Workload> get_scale(Client& client, std::string api_version, std::string re
 Task<std::map<std::string, std::string>> scalable_resources(Client& client, std::string api_version,
                                                             TimePoint deadline);
 
-// Fails with Errc::decode if the answer to a request for one Node is about another Node.
+// Returns the response to a request for one object. Fails with Errc::decode if it is about another Node than requested.
 Result<Node> only_named(std::string_view name, Result<Node> answer);
 template <class T>
 Result<T> only_named(std::string_view, Result<T> answer) {
   return answer;
 }
-// The error about a collection that exceeds `limit`. `part` says what most of it is, `page` is the last page.
+// Returns the error for a collection that exceeds `limit`. `part` is appended to the message and says what most of the
+// collection is; `page` is the last page that was read.
 Error too_much(const Api& api, const std::string& ns, const std::string& limit, const std::string& part,
                std::string_view page);
 
@@ -186,8 +193,8 @@ Task<List<T>> Client::list(ListOptions options, TimePoint deadline, Duration pag
       size.kept += text_in(object);
       size.memory += memory_of(object);
     }
-    // All pages have the same resourceVersion. If they had not, a watch from that of the first page, the oldest, would
-    // still miss nothing.
+    // All pages have the same resourceVersion. Even if they did not, a watch from that of the first page, the oldest,
+    // would miss nothing.
     if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page->meta.resource_version);
     std::move(page->items.begin(), page->items.end(), std::back_inserter(all.items));
     size.items = all.items.size();

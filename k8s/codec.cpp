@@ -9,7 +9,7 @@ using codec::Json;
 using codec::Object;
 using codec::Problem;
 
-// Keys of all objects and arrays that are not part of the identity of an object, for any kind.
+// Keys of the objects and arrays, of any kind, that are not part of the identity of an object.
 constexpr std::array<std::string_view, 9> keys_beside_identity = {
     "managedFields", "labels", "annotations", "ownerReferences", "finalizers", "spec", "status", "data", "binaryData"};
 
@@ -116,8 +116,8 @@ std::string longest_object(std::string_view list) {
 }
 
 Result<codec::RawEvent> codec::read_event(std::string_view line, std::span<const std::string_view> dropped) {
-  // Relies on how the API server begins such a line. Of a deleted object only its identity is needed, so everything
-  // else is skipped.
+  // Only the identity of a deleted object is needed, so everything else is skipped. The API server always begins the
+  // line of such an event in this way.
   const bool deleted = line.starts_with(R"({"type":"DELETED",)");
   auto json = parse(line, deleted ? std::span<const std::string_view>(keys_beside_identity) : dropped);
   if (!json) return std::move(json).error();

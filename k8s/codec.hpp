@@ -1,9 +1,9 @@
-// Decodes the answers of the API server: one object, a list, an event of a watch. In this folder only the codec files,
+// Decodes the responses of the API server: one object, a list, a watch event. In this folder only the codec files,
 // status.cpp, exec_plugin.cpp and kubeconfig.cpp use a JSON library.
 //
-// Every decoder checks its input. It returns Errc::decode with an explanation, never an empty object, if the body is
-// not JSON, is cut short, has another kind, or lacks a name or UID. A body with too many values is Errc::protocol
-// (codec_json.hpp). Unknown fields are ignored. Pure.
+// Every decoder checks its input. It fails with Errc::decode and an explanation if the body is not JSON, is cut short,
+// has another kind, or lacks a name or UID; it never returns an empty object. It fails with Errc::protocol if the body
+// has too many values (codec_json.hpp). Unknown fields are ignored. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -42,22 +42,24 @@ struct AccessReview {
 Result<AccessReview> decode_access_review(std::string_view json);
 Result<Self> decode_self_review(std::string_view json);
 
-// Checks the answer to a write whose result is not needed. Accepts a Status that says Success (evictions, most
-// deletions) or an object of the given kind.
+// Checks the response to a write whose result is not needed. Succeeds for a Status that says Success (evictions, most
+// deletions) or an object of the given kind; otherwise fails with Errc::decode.
 Result<> decode_write_answer(std::string_view json, std::string_view kind = "Pod");
 
-// Returns the longest object of a list, for messages: "haulout/haulout-default-7 (1229 kB)". The namespace is left out
-// if the object has none. Empty if the list has no objects or cannot be parsed. Parses the whole list once more.
+// Returns namespace (if it has one), name and size of the longest object of a list, for messages:
+// "haulout/haulout-default-7 (1229 kB)". Returns an empty string if the list has no objects or cannot be parsed. Parses
+// the whole list once more.
 std::string longest_object(std::string_view list);
 
 namespace codec {
 
-// The API server accepts no such name, because in a URL it would denote another path.
+// Returns whether the name would change the path of a URL. The API server accepts no such name.
 inline bool is_path(std::string_view name) {
   return name == "." || name == ".." || name.find('/') != std::string_view::npos;
 }
 
-// Checks the fields that every object of a server has. A resourceVersion is required only if the type has the field.
+// Notes a problem if a field that every object of the API has is missing or invalid. Namespace and
+// resourceVersion are required only if the type has these fields.
 template <class T>
 void check_identity(const T& object, Problem& problem) {
   if (object.name.empty()) return problem.note("metadata.name is missing");
@@ -81,7 +83,7 @@ std::string display_name(const T& object) {
   }
 }
 
-// Items of a list have no `kind`. If an object has one, it must be the expected kind.
+// Decodes one object, or one item of a list. Items have no `kind`; if an object has one, it must be the expected kind.
 template <class T>
 Result<T> decode_object(const Json& json) {
   if (auto checked = check_kind_if_any(json, Kind<T>::name); !checked) return std::move(checked).error();
@@ -93,7 +95,7 @@ Result<T> decode_object(const Json& json) {
   return decode_error(fmt::format("{} {} is invalid: {}", Kind<T>::name, display_name(object), problem.text));
 }
 
-// An event of a watch whose object is still JSON. `object` is set for added, modified and deleted.
+// A watch event whose object has not been decoded yet. `object` is set for added, modified and deleted.
 struct RawEvent {
   Document document;
   WatchEventType type = WatchEventType::bookmark;

@@ -15,14 +15,14 @@
 namespace haulout::k8s::codec {
 namespace {
 
-// Limit for the nesting of an answer. No object of the API comes near it. It bounds the recursion that a server can
-// cause.
+// Limit for the nesting of a response. It bounds the recursion that a server can cause. No object of the API comes near
+// it.
 constexpr std::size_t deepest = 256;
 
 // Builds a tree from what the parser reads, without the dropped objects and arrays, and counts its values.
 class Builder {
  public:
-  // The parser asks for these limits. The length of the answer is limited already.
+  // Boost.JSON requires these limits. They limit nothing here, because the length of a response is limited already.
   static constexpr std::size_t max_object_size = std::numeric_limits<std::size_t>::max();
   static constexpr std::size_t max_array_size = max_object_size;
   static constexpr std::size_t max_key_size = max_object_size;
@@ -53,7 +53,7 @@ class Builder {
   }
   bool on_key(Text key, std::size_t, Ec&) {
     if (within_dropped_ == 0) {
-      // A key comes in parts if it has an escaped character. No key of the API has one.
+      // The parser passes a key in parts if it has an escaped character. No key of the API has one.
       drop_next_ = !key_has_parts_ && std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
       stack_.push_key(key);
     }
@@ -138,14 +138,14 @@ const Json& nothing() {
   return null_value;
 }
 
-// Requests are small and are written with nlohmann_json.
+// Writes JSON with nlohmann_json, which is fast enough for requests. Replaces bytes that are not UTF-8.
 std::string dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
 
-// The memory outlives the tree, since it is declared first.
+// The members are in this order so that the memory outlives the tree.
 struct Document::Tree {
   Tree(std::unique_ptr<boost::json::monotonic_resource> its_memory, Json its_root)
       : memory(std::move(its_memory)), root(std::move(its_root)) {}
@@ -408,7 +408,8 @@ namespace {
 
 using std::chrono::microseconds;
 
-// Reads numbers of fixed width and single characters from the front of a text.
+// Reads numbers of fixed width and single characters from the front of a text. Records a failure, which ended_well()
+// reports.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -438,7 +439,7 @@ class Scanner {
     if (!rest_.empty()) rest_.remove_prefix(1);
     return c;
   }
-  // Reads the digits after the point. Digits finer than a microsecond are cut off.
+  // Reads the digits after the point. Ignores digits below a microsecond.
   microseconds fraction() {
     if (rest_.empty() || !digit(rest_.front())) fail();
     microseconds::rep value = 0;
@@ -514,13 +515,13 @@ std::optional<WallTime> scan_time(std::string_view text) {
   if (!scanner.ended_well() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
   const WallTime time = WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
                         std::chrono::minutes(minute) + std::chrono::seconds(second) + fraction - zone;
-  // The offset of the zone can lead out of the years that RFC 3339 can write.
+  // The offset of the zone can move the time out of the years that RFC 3339 can express.
   const auto written = civil(time).year;
   if (written < 0 || written > 9999) return std::nullopt;
   return time;
 }
 
-// A Duration can hold the difference of any two times in this range.
+// Limits for times from the server. A Duration can hold the difference of any two times in this range.
 constexpr WallTime earliest{std::chrono::sys_days(std::chrono::year(1900) / 1 / 1)};
 constexpr WallTime latest{std::chrono::sys_days(std::chrono::year(2190) / 1 / 1)};
 

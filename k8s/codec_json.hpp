@@ -1,5 +1,5 @@
-// The one reader and the one writer of JSON of this folder: parses text into a tree, reads trees with checks of the
-// types of fields, and writes the bodies of requests. For the decoders and encoders of this folder only. Pure.
+// Reads and writes the JSON of the API: parses text into a tree, reads trees with checks of the types of fields, and
+// writes the bodies of requests. For the decoders and encoders of this folder only. Pure.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -18,7 +18,8 @@
 
 namespace haulout::k8s::codec {
 
-// Boost.JSON reads the server's answers several times faster than nlohmann_json, with a fraction of the allocations.
+// Boost.JSON is used because it parses responses several times faster than nlohmann_json, with a fraction of the
+// allocations.
 using Json = boost::json::value;
 
 // Owns a JSON tree and the memory in which it lives; that memory is freed as a whole. Dereferences to the root of the
@@ -37,13 +38,14 @@ class Document {
   std::unique_ptr<Tree> tree_;
 };
 
-// Limit for the number of values in one answer. No object of the API comes near it, and a list that exceeds it is read
-// in smaller pages. A value takes about 50 bytes.
+// Limit for the number of JSON values in one response. No object of the API comes near it, and a list that exceeds it
+// is read in smaller pages. A value takes about 50 bytes.
 inline constexpr std::size_t most_values = 300'000;
 
-// Fails with Errc::protocol if there are more than most_values values, otherwise with Errc::decode. Objects and arrays
-// under one of the `dropped` keys, at any depth, are checked, but read as null and not counted. They are most of the
-// bytes of a Pod, and no decoder reads them. Scalars under such a key (for example a label named "containers") stay.
+// Parses a text. Fails with Errc::protocol if it has more than most_values values, and with Errc::decode if it is not
+// JSON or is nested too deep. Objects and arrays under one of the `dropped` keys, at any depth, are checked, but read
+// as null and not counted. These are most of the bytes of a Pod, and no decoder reads them. Scalars under such a key
+// (for example a label named "containers") are read as usual.
 Result<Document> parse(std::string_view text, std::span<const std::string_view> dropped = {});
 
 // Describes the type of a value for messages: "an array", "a number" …
@@ -79,7 +81,7 @@ class Object {
   std::optional<WallTime> time(std::string_view key) const;
   std::string int_or_string(std::string_view key) const;
   std::map<std::string, std::string> strings(std::string_view key) const;
-  // Keeps only the entries that fit into `room`.
+  // Returns only the entries that fit into `room`.
   std::map<std::string, std::string> strings(std::string_view key, Room room) const;
   std::vector<std::string> string_list(std::string_view key) const;
   bool has(std::string_view key) const { return find(key) != nullptr; }
@@ -90,7 +92,7 @@ class Object {
 
   // Calls visit(Object) for each member of an array of objects.
   void each(std::string_view key, const std::function<void(const Object&)>& visit) const;
-  // Calls visit(key, text) for each member of an object. The text is unset if the value is no string.
+  // Calls visit(key, text) for each member of an object. The text is unset if the value is not a string.
   void members(std::string_view key,
                const std::function<void(std::string_view, std::optional<std::string_view>)>& visit) const;
 
@@ -104,29 +106,30 @@ class Object {
 };
 
 Error decode_error(std::string message);
-// Fails with "asked for a PodList, got …" unless the object has this kind.
+// Fails with Errc::decode, such as "expected a PodList, got …", unless the object has this kind.
 Result<> check_kind(const Json& json, std::string_view kind);
 // As check_kind(), but an object without `kind` passes: the items of a list have none.
 Result<> check_kind_if_any(const Json& json, std::string_view kind);
 // Converts a Status object to an Error.
 Error error_of(const Json& status);
-// Calls visit(item) for each item of a list, until one fails. Returns resourceVersion and continue token. Fails if the
-// resourceVersion or the field `items` is missing: for an empty list Go writes [] or null.
+// Calls visit(item) for each item of a list, until one fails. Returns resourceVersion and continue token. Fails with
+// Errc::decode if the resourceVersion or the field `items` is missing: for an empty list, too, the server writes
+// `items`, as [] or null.
 struct ListHead {
   std::string resource_version;
   std::string continue_token;
 };
 Result<ListHead> read_list(const Json& list, std::string_view kind, const std::function<Result<>(const Json&)>& visit);
 
-// Writes one JSON object, with its members in the order in which they are added. Bytes that are not UTF-8 are replaced:
-// names come from the server or the command line.
+// Writes one JSON object, with its members in the order in which they are added. Replaces bytes that are not UTF-8,
+// because names may come from the server or the command line.
 class Writer {
  public:
   Writer& text(std::string_view key, std::string_view value);
   Writer& text_if_any(std::string_view key, std::string_view value);
   Writer& texts_if_any(std::string_view key, const std::map<std::string, std::string>& values);
   Writer& object(std::string_view key, const Writer& value) { return raw(key, value.str()); }
-  // `json` is written as it is.
+  // Adds a member whose value is the text `json`, unchanged.
   Writer& raw(std::string_view key, std::string_view json);
   std::string str() const { return "{" + members_ + "}"; }
 
@@ -136,15 +139,17 @@ class Writer {
 
 // Returns the text as a JSON string, in quotes.
 std::string quoted(std::string_view text);
-// Cuts a text to at most `limit` bytes without cutting a character. The bytes are counted as they are sent.
+// Returns the text, cut at the end of a character to at most `limit` bytes. Bytes that are not UTF-8 are replaced
+// first, as in a request.
 std::string cut(const std::string& text, std::size_t limit);
 
 }  // namespace haulout::k8s::codec
 
 namespace haulout::k8s {
 
-// RFC 3339, with or without fraction. Times are clamped to 1900 … 2190, so that a Duration can hold the difference of
-// any two. format_time writes whole seconds, format_micro_time six digits after the point.
+// Times in RFC 3339. parse_time accepts them with or without fraction, and clamps them to 1900 … 2190, so that a
+// Duration can hold the difference of any two. It fails with Errc::decode. format_time writes whole seconds,
+// format_micro_time six digits after the point.
 Result<WallTime> parse_time(std::string_view text);
 std::string format_time(WallTime time);
 std::string format_micro_time(WallTime time);

@@ -87,7 +87,7 @@ Result<std::string> load_token(const Connection& connection) {
   token->erase(last == std::string::npos ? 0 : last + 1);
   token->erase(0, token->find_first_not_of(space));
   for (const char c : *token) {
-    // Such a character could end the header and begin another.
+    // A control character, such as a line break, could end the header and begin another.
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
       return Error(Errc::unavailable, fmt::format("{}: token file {} contains a control character; expected one line",
                                                   connection.origin, connection.token.file));

@@ -136,7 +136,7 @@ Result<Connection> in_cluster(const Environment& environment) {
 
 Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const ConnectionFlags& flags) {
   if (!files.empty() && std::all_of(files.begin(), files.end(), is_missing)) {
-    // For a single file, read_credential_file() has the best error message.
+    // For a single file, the error of read_credential_file() is the most precise.
     if (files.size() == 1) return read_credential_file("kubeconfig", files.front()).error();
     return Error(Errc::unavailable,
                  fmt::format("none of the kubeconfig files {} exists; check the paths", joined(files)));
@@ -231,8 +231,8 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(space) - first + 1));
 }
 
-// False if the text contains control characters other than tabs. They must not be in a header field: a line break could
-// add another header.
+// Returns false if the text contains control characters other than tabs. They must not be in a header field: a line
+// break could add another header.
 bool is_header_safe(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -415,7 +415,7 @@ Result<> apply_user(Connection& connection, const KubeconfigUser& user, const Ku
   connection.username = user.username;
   connection.password = user.password;
   if (auto done = apply_client_certificate(connection, user, entry); !done) return done;
-  // The plugin is not needed if there are other credentials.
+  // The plugin is not run if there are other credentials.
   if (user.exec && connection.token.empty() && !basic && connection.client_cert.empty() &&
       flags.client_certificate.empty())
     return apply_exec(connection, *user.exec, cluster, entry);
@@ -490,7 +490,7 @@ Result<> apply_flags(Connection& connection, const ConnectionFlags& flags) {
     connection.verify = true;
     connection.ca = Material{{}, flags.certificate_authority};
   }
-  // --server names another server, which has another name. So tls-server-name of the file is dropped.
+  // --server selects another server, to which the tls-server-name of the file does not apply.
   if (!flags.server.empty() || !flags.tls_server_name.empty()) connection.tls_server_name = flags.tls_server_name;
   if (!flags.ns.empty()) connection.default_namespace = flags.ns;
   if (auto done = apply_user_flags(connection, flags); !done) return done;
@@ -554,7 +554,7 @@ namespace {
 
 using Ec = boost::system::error_code;
 
-// Makes a name or an entry comparable: lower case, without blanks.
+// Returns a name, or an entry of NO_PROXY, in lower case and without blanks, for comparisons.
 std::string folded(std::string_view text) {
   std::string out;
   for (const char c : text)
@@ -572,8 +572,8 @@ bool is_in_network(const ip::address& address, const std::string& network) {
   return !failure && ip::make_network_v6(address.to_v6(), v6.prefix_length()).canonical() == v6.canonical();
 }
 
-// Accepts "name", "name:port", "[address]:port" and "network/bits". Returns an empty string for an entry with another
-// port.
+// Returns the host of an entry of NO_PROXY: "name", "name:port", "[address]:port" or "network/bits". Returns an empty
+// string if the entry has another port than `port`.
 std::string without_port(const std::string& entry, std::uint16_t port) {
   const std::size_t colon = entry.rfind(':');
   const bool bracketed = entry.starts_with('[');

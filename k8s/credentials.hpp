@@ -1,9 +1,9 @@
-// The address of the API server and the credentials for it.
+// Finds the address of the API server and the credentials for it.
 //
 // Sources: a kubeconfig as kubectl reads it, the in-cluster ServiceAccount, the kubelet's kubeconfig. A Connection is
-// plain data about where credentials come from. AuthTransport (auth_transport.hpp) sends requests with them and follows
-// rotation. Errors are Errc::unavailable (file missing, unreadable, not YAML, unknown context, unsupported setting).
-// Each names the file, the cause and the remedy. No message contains a secret.
+// plain data about where credentials come from. AuthTransport (auth_transport.hpp) sends requests with them and reads
+// rotated files again. Fails with Errc::unavailable (file missing, unreadable, not YAML, unknown context, unsupported
+// setting). The message names the file, the cause and the remedy, and contains no secret.
 #pragma once
 
 #include <map>
@@ -71,7 +71,8 @@ struct ConnectionFlags {
   bool insecure_skip_tls_verify = false;
 };
 
-// The inputs of discovery. They are passed in, so that tests do not depend on the environment.
+// What discover() and the like use of the process and the machine. It is a parameter, so that tests do not depend on
+// the environment.
 struct Environment {
   std::map<std::string, std::string> variables;
   std::string home;
@@ -88,6 +89,7 @@ Result<Connection> discover(const ConnectionFlags& flags, const Environment& env
 // administrator.
 Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
                                       const std::vector<std::string>& kubelet_files);
+// Returns the connection of the ServiceAccount of the pod in which this process runs.
 Result<Connection> in_cluster(const Environment& environment);
 // Loads one or several files, merged as kubectl does: the first file that sets a value wins. Missing files are skipped
 // if at least one exists.
@@ -96,8 +98,8 @@ Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const 
 // Sets the proxy of the connection, as kubectl does. Pure. The proxy-url of the cluster's entry, which the connection
 // already has, comes first. Otherwise HTTPS_PROXY or https_proxy applies, by the rules of Go's httpproxy. NO_PROXY
 // lists exceptions: names with their subdomains, addresses and networks, each with or without a port, or everything
-// ("*"). Addresses of this machine and endpoints without TLS are reached directly. Errc::unavailable if the variable is
-// not a valid proxy URL.
+// ("*"). Addresses of this machine and endpoints without TLS are reached directly. Fails with Errc::unavailable if the
+// variable is not a valid proxy URL.
 Result<> choose_proxy(Connection& connection, const Environment& environment);
 
 }  // namespace haulout::k8s

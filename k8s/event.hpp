@@ -51,7 +51,7 @@ struct Kind<NodeEvent> {
         .text_if_any("note", cut(event.note, longest_note))
         .str();
   }
-  // The part of an Event that says how often it has happened.
+  // Returns the merge patch that records how often and when last an Event has happened.
   static std::string encode_series(std::int32_t count, WallTime last_observed) {
     return codec::Writer()
         .object("series", codec::Writer()

@@ -17,11 +17,11 @@ namespace haulout::k8s {
 
 namespace {
 
-// A token service that has not answered within a minute will not answer. A person at a browser needs longer.
+// Time limits of the plugin: one minute if it runs unattended, five minutes if a person may have to log in.
 constexpr std::chrono::seconds time_limit{60};
 constexpr std::chrono::minutes time_limit_with_a_person{5};
 
-// For a message: makes one line of any length.
+// Joins the text into one line for a message, without limiting its length.
 std::string on_one_line(std::string_view text) {
   return one_line(text, std::string_view::npos);
 }

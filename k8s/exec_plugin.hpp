@@ -2,8 +2,8 @@
 // plugin is treated as interactive with a person if it gets stdin or if stderr is a terminal. Then its stderr is shown,
 // its time limit is five minutes, and it stays in this process group, so that it can read /dev/tty. Otherwise its time
 // limit is 60 s.
-// Errors are Errc::unavailable and name the program, the cause (with the end of its stderr) and the installHint.
-// Cancellable: the plugin is killed.
+// Fails with Errc::unavailable. The message names the program, the cause (with the end of its stderr) and the
+// installHint. Cancellable: the plugin is killed.
 #pragma once
 
 #include <functional>
@@ -23,8 +23,8 @@ struct ExecCredential {
   std::optional<WallTime> expiration;
 };
 
-// The two messages of the plugin protocol (client.authentication.k8s.io v1 and v1beta1). Pure. The errors quote nothing
-// of the plugin's output.
+// The two messages of the plugin protocol (client.authentication.k8s.io v1 and v1beta1). Pure. Error messages quote
+// nothing of the plugin's output.
 // encode_exec_info() returns the value of the environment variable KUBERNETES_EXEC_INFO.
 std::string encode_exec_info(const ExecPlugin& plugin, bool interactive, const std::string& ca_pem);
 Result<ExecCredential> decode_exec_credential(std::string_view output, const std::string& api_version);

@@ -1,6 +1,6 @@
-// What the client knows about a kind of object of the API. Each kind has one header (pod.hpp, node.hpp, …) with its
-// struct and a specialisation of Kind<T>: the place of the kind in the API, how its JSON is read, and what may be kept
-// of it. A new kind is one such header, which objects.hpp includes. Pure.
+// Describes the kinds of objects of the API to the client. Each kind has one header (pod.hpp, node.hpp, …) with its
+// struct and a specialisation of Kind<T>: the place of the kind in the API, how its JSON is decoded, and the limits of
+// what is kept of it. A new kind is one such header, which objects.hpp includes. Pure.
 //
 //   template <>
 //   struct Kind<T> {
@@ -38,11 +38,10 @@ enum class Scope {
   one_namespace,  // listed in one namespace only, never in all
 };
 
-// Where the names of the objects that are read come from. An empty name in a path would make a different, wider
-// request.
+// Where the names in the paths of requests come from. An empty name would make a different, wider request.
 enum class Names {
-  ours,        // from options or other input that has been checked: an empty name is a bug and ends the program
-  of_objects,  // from fields of other objects: an empty name is the server's mistake, and a failure
+  ours,        // from options or other checked input: an empty name is a bug and terminates the program
+  of_objects,  // from fields of other objects: an empty name is the server's mistake and fails with Errc::decode
 };
 
 // The place of a kind in the API.
@@ -83,7 +82,7 @@ struct OwnerReference {
   bool operator==(const OwnerReference&) const = default;
 };
 
-// True for annotations of a Pod or a Workload that the decoder keeps.
+// Returns true for the annotations of a Pod or a Workload that the decoder keeps.
 inline bool kept_annotation(std::string_view key) {
   static constexpr std::array<std::string_view, 7> kept = {
       "kubernetes.io/config.mirror",    "haulout.dev/drain-order",     "haulout.dev/max-unavailable",
@@ -93,17 +92,17 @@ inline bool kept_annotation(std::string_view key) {
   return std::find(kept.begin(), kept.end(), key) != kept.end();
 }
 
-// The bytes of the keys and values of labels, annotations and the like.
+// Returns the number of bytes of the keys and values of labels, annotations and the like.
 inline std::size_t text_of(const std::map<std::string, std::string>& entries) {
   std::size_t bytes = 0;
   for (const auto& [key, value] : entries) bytes += key.size() + value.size();
   return bytes;
 }
 
-// What the decoders of several kinds need. Wrong types of fields are noted in the Problem of the Object.
+// Functions for the decoders of several kinds. They note fields of a wrong type in the Problem of the Object.
 namespace codec {
 
-// Reads the fields of the identity that T has.
+// Reads name and UID, and namespace and resourceVersion if T has these fields.
 template <class T>
 void read_identity(const Object& metadata, T& object) {
   if constexpr (requires { object.ns; }) object.ns = metadata.string("namespace");
@@ -117,8 +116,8 @@ inline OwnerReference read_owner(const Object& owner) {
           owner.boolean("controller")};
 }
 
-// Returns the ownerReference with `controller: true`. Nothing if there is none, or if a field is empty that the API
-// server requires.
+// Returns the ownerReference with `controller: true`. Returns nullopt if there is none, or if a field is empty that the
+// API server requires.
 inline std::optional<OwnerReference> read_controller(const Object& metadata) {
   std::optional<OwnerReference> controller;
   metadata.each("ownerReferences", [&](const Object& owner) {
@@ -130,8 +129,8 @@ inline std::optional<OwnerReference> read_controller(const Object& metadata) {
   return controller;
 }
 
-// True if the status has a condition of this type whose status is "True". If there are several of this type, the last
-// one counts.
+// Returns true if the status has a condition of this type whose status is "True". If there are several of this type,
+// the last one counts.
 inline bool condition_true(const Object& status, std::string_view type) {
   bool found = false;
   status.each("conditions", [&](const Object& condition) {

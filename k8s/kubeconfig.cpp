@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Reads one place in the document. The first value of a wrong type is kept in `mismatch` and makes the decoding fail at
-// its end. Until then such a value reads as empty or shortened.
+// Reads the fields of one mapping of the document. The first value of a wrong type is noted in `mismatch`, which
+// decode_kubeconfig() checks at its end. Until then such a value is read as empty or shortened.
 class Reader {
  public:
   Reader(const Json& value, std::string path, std::string& mismatch)
@@ -44,7 +44,7 @@ class Reader {
     }
     return out;
   }
-  // Null and absent read as an empty mapping.
+  // Returns an empty mapping if the value is null or absent.
   Reader object(const char* key) const {
     static const Json nothing = Json::object();
     const Json* found = find(key);
@@ -121,7 +121,7 @@ KubeconfigExec decode_exec(const Reader& reader, const std::filesystem::path& di
   return exec;
 }
 
-// Returns the expiry of a JSON Web Token (RFC 7519, "exp"). Returns nothing if it has none that can be read; the server
+// Returns the expiry of a JSON Web Token (RFC 7519, "exp"). Returns nullopt if it has none that can be read; the server
 // checks the token in any case.
 std::optional<WallTime> expiry_of(const std::string& token) {
   const std::size_t begin = token.find('.');
@@ -136,7 +136,7 @@ std::optional<WallTime> expiry_of(const std::string& token) {
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("exp") || !json["exp"].is_number()) return std::nullopt;
   const double seconds = json["exp"].get<double>();
-  // Year 2200. No real token lasts longer, and a clock cannot represent much more.
+  // Year 2200. No real token is valid for longer, and a clock cannot represent much more.
   if (!(seconds >= 0) || seconds > 7'258'118'400.0) return std::nullopt;
   return WallTime(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
 }
@@ -182,7 +182,8 @@ Error unusable(const std::string& file, std::string_view cause) {
                fmt::format("kubeconfig {}: {}; correct it or name another file with --kubeconfig", file, cause));
 }
 
-// The parser's own message quotes the text, so only the position of the error is used.
+// Parses JSON. On failure sets `failure` and returns nullopt. The parser's own message quotes the text, so only the
+// position of the error is used.
 std::optional<Json> parse_json(std::string_view text, std::string& failure) {
   try {
     // No real kubeconfig is nested this deep, and the code that reads the result later is recursive.

@@ -1,5 +1,5 @@
-// The kubeconfig file as data: decodes and merges kubeconfigs, and chooses a Connection from them. Pure: it reads no
-// files. Failures are Errc::unavailable with the file, the cause and the remedy, and contain no secrets.
+// Decodes and merges the text of kubeconfig files, and makes a Connection from them. Pure: it reads no files. Fails
+// with Errc::unavailable. The message has the file, the cause and the remedy, and contains no secrets.
 #pragma once
 
 #include <map>
@@ -63,9 +63,9 @@ struct Kubeconfig {
 // Decodes YAML or JSON. Relative paths become absolute, based on the directory of `file`. An empty text is an empty
 // kubeconfig. Unknown fields are ignored.
 Result<Kubeconfig> decode_kubeconfig(std::string_view text, const std::string& file);
-// Adds the values of `from` that `into` does not have yet. An entry of the maps is taken as a whole or not at all.
+// Adds the values of `from` that `into` does not have yet. An entry of the maps is added as a whole or not at all.
 void merge_kubeconfig(Kubeconfig& into, Kubeconfig from);
-// The cluster information for a plugin with provideClusterInfo, without the CA.
+// Returns the cluster information for a plugin with provideClusterInfo as JSON, without the CA.
 std::string cluster_info_json(const KubeconfigCluster& cluster);
 
 // Chooses context, cluster and user as kubectl does, and applies the flags.

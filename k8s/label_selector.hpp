@@ -1,5 +1,5 @@
-// Label selectors: the object form (LabelSelector) and the text form of -l and --pod-selector. Pure; parse errors are
-// Errc::invalid and name the part that is wrong.
+// Label selectors: the object form (LabelSelector) and the text form of -l and --pod-selector. Pure. Parsing fails with
+// Errc::invalid; the message names the part that is wrong.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ class LabelSelector {
   LabelSelector() = default;
   explicit LabelSelector(std::vector<Requirement> requirements) : requirements_(std::move(requirements)) {}
 
-  // True if every requirement holds. Without requirements it matches everything. As in the API, notin and != also match
-  // if the label is absent.
+  // Returns true if every requirement holds. A selector without requirements matches everything. As in the API, notin
+  // and != also match if the label is absent.
   bool matches(const std::map<std::string, std::string>& labels) const;
   bool empty() const { return requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }

@@ -17,7 +17,7 @@ struct Lease {
   std::optional<WallTime> acquire_time;
   std::optional<WallTime> renew_time;
   std::optional<OwnerReference> owner;  // the first of its ownerReferences
-  std::size_t owners = 0;               // number of its ownerReferences; not sent
+  std::size_t owners = 0;               // number of its ownerReferences; read only
 
   std::string key() const { return ns + "/" + name; }
   bool operator==(const Lease&) const = default;
@@ -28,7 +28,8 @@ struct Kind<Lease> {
   static constexpr std::string_view name = "Lease";
   static constexpr Api api{
       "coordination.k8s.io/v1", "leases", Scope::one_namespace, Names::ours, "Lease", "Leases", true};
-  // The Lease of a slot takes less than a kilobyte, and packaging/kustomize/base/quota-slots.yaml allows 1,000 of them.
+  // Far above what slots need: the Lease of a slot takes less than a kilobyte, and
+  // packaging/kustomize/base/quota-slots.yaml allows 1,000 of them.
   static constexpr ListBudget budget{10'000, megabytes(32), megabytes(8), kilobytes(1)};
   static constexpr std::array<std::string_view, 2> dropped = {"managedFields", "annotations"};
   static constexpr codec::Room labels{16, 4 * 1024, "haulout.dev/"};
@@ -62,7 +63,8 @@ struct Kind<Lease> {
         .str();
   }
   static std::size_t text_in(const Lease& lease) { return text_of(lease.labels) + lease.holder.size(); }
-  // For the message about a collection that is too large: the holder that has the most Leases. Empty if there are none.
+  // Returns text for the message about a collection that is too large: which holder has the most Leases. Returns an
+  // empty string if there are none.
   static std::string largest_part(const std::vector<Lease>& leases) {
     std::map<std::string_view, std::size_t> count;
     for (const Lease& lease : leases) ++count[lease.holder];

@@ -1,4 +1,5 @@
-// Splits the bytes of a watch into lines at '\n' only, because chunks and TLS records can end anywhere. Pure.
+// Splits the bytes of a watch into lines. Only '\n' ends a line, because chunks and TLS records can end anywhere. No
+// I/O; nothing fails.
 #pragma once
 
 #include <optional>
@@ -11,16 +12,17 @@ namespace haulout::k8s {
 
 class LineSplitter {
  public:
-  // A line holds one watch event with one object, and no object is longer than an answer may be.
+  // Limit of a line in bytes. A line is one watch event with one object, and no object is longer than a response may
+  // be.
   static constexpr std::size_t default_limit = longest_answer;
 
   explicit LineSplitter(std::size_t limit = default_limit) : limit_(limit) {}
 
   void feed(std::string_view bytes);
-  // Returns the next complete line without its '\n', valid until the next feed(). Nothing if there is none: the bytes
-  // after the last '\n' stay in the buffer.
+  // Returns the next complete line without its '\n', valid until the next feed(). Returns nullopt if there is none: the
+  // bytes after the last '\n' stay in the buffer.
   std::optional<std::string_view> next();
-  // True if the incomplete line is longer than the limit. Call it after next() has returned nothing.
+  // Returns true if the incomplete line is longer than the limit. Call it after next() has returned nullopt.
   bool overlong() const { return buffer_.size() - begin_ > limit_; }
 
  private:

@@ -1,8 +1,9 @@
-// Limits for the size of a collection that is read. Others can fill what an agent lists: a stolen node writes Leases
-// and its own Node, a tenant creates pods and budgets. None of them may fill the agent's memory. So there are three
-// limits. Each answer is limited in bytes; a page that is longer, or has more JSON values than codec_json.hpp allows,
-// is requested again in smaller pages. The kept part of each object is limited (Kind<T>::read). The whole
-// collection is limited by Kind<T>::budget. The limits are far above what a cluster of 5,000 nodes has. Pure.
+// Limits for the size of a collection that is read. An agent lists objects that others write: an attacker on another
+// node can write Leases and that Node, and a tenant can create pods and budgets. They must not exhaust the agent's
+// memory. So there are three limits. The bytes of each response are limited; a page that is longer, or has more JSON
+// values than codec_json.hpp allows, is requested again in smaller pages. The kept part of each object is limited
+// (Kind<T>::read). The whole collection is limited by Kind<T>::budget. The limits are far above what a cluster of 5,000
+// nodes has. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@
 
 namespace haulout::k8s {
 
-// Limit for any answer of the API server and any watch event, in bytes. The server accepts no object beyond 3 MB, and
+// Limit for any response of the API server and any watch event, in bytes. The server accepts no object beyond 3 MB, and
 // etcd stores none beyond 1.5 MB.
 inline constexpr std::size_t longest_answer = std::size_t{4} * 1024 * 1024;
 
@@ -29,8 +30,8 @@ struct ListSize {
   std::size_t memory = 0;  // approximate memory of the decoded objects, in bytes
 };
 
-// Describes the limit that is exceeded: "10000 objects", "32 MB". Returns nothing if none is. A `most_memory` of 0 sets
-// no limit for the memory.
+// Describes the limit that is exceeded: "10000 objects", "32 MB". Returns nullopt if none is exceeded. A `most_memory`
+// of 0 sets no limit for the memory.
 inline std::optional<std::string> excess(const ListBudget& budget, const ListSize& size, std::size_t most_memory) {
   if (size.items > budget.items) return fmt::format("{} objects", budget.items);
   if (budget.read != 0 && size.read > budget.read) return fmt::format("{} MB", budget.read / megabytes(1));
@@ -40,13 +41,14 @@ inline std::optional<std::string> excess(const ListBudget& budget, const ListSiz
   return std::nullopt;
 }
 
-// Bytes of text that are kept of an object.
+// Returns the number of bytes of text that are kept of an object.
 template <class T>
 std::size_t text_in(const T& object) {
   return Kind<T>::text_in(object);
 }
 
-// Approximate memory of an object in bytes. For a million labels without values, the map entries take most of it.
+// Returns the approximate memory of an object in bytes. It includes the map entries, which take most of the memory of a
+// million labels without values.
 template <class T>
 std::size_t memory_of(const T& object) {
   constexpr std::size_t entry = 96;  // a node of a map with two short strings

@@ -8,7 +8,7 @@ namespace haulout::k8s {
 struct Namespace {
   std::string name;
   std::string uid;
-  // Messages of the conditions that are True. Each says what keeps the namespace from being deleted.
+  // Messages of the conditions that are True. Each says what prevents the deletion of the namespace.
   std::vector<std::string> conditions;
   std::optional<WallTime> deletion_timestamp{};
 };

@@ -23,7 +23,7 @@ struct NodeCondition {
   bool operator==(const NodeCondition&) const = default;
 };
 
-// True for conditions of a Node that the decoder keeps: those that Haulout sets.
+// Returns true for the conditions of a Node that the decoder keeps: those that Haulout sets.
 inline bool kept_condition(std::string_view type) {
   return type.starts_with("Haulout");
 }
@@ -33,7 +33,7 @@ struct Node {
   std::string uid;
   std::string resource_version;
   std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> annotations;  // all annotations; those of Haulout have its prefix
+  std::map<std::string, std::string> annotations;  // of all programs, up to the limits in codec::node
   bool unschedulable = false;
   std::vector<Taint> taints;
   bool ready = false;
@@ -49,11 +49,11 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
-// Limits for the labels of a Node that are kept: their number and their bytes. Labels with Haulout's prefix have
+// Limits for the labels that are kept of a Node: their number and their bytes. Labels with Haulout's prefix have
 // separate limits of the same size.
 inline constexpr std::size_t most_labels = 1000;
 inline constexpr std::size_t longest_labels = kilobytes(64);
-// True if some labels of the Node may not have been kept.
+// Returns true if some labels of the Node may not have been kept.
 inline bool labels_may_be_cut(const Node& node) {
   constexpr std::size_t longest_label = 253 + 1 + 63 + 63;  // that the API accepts: prefix, slash, name and value
   return node.labels.size() >= most_labels || text_of(node.labels) + longest_label > longest_labels;
@@ -61,21 +61,21 @@ inline bool labels_may_be_cut(const Node& node) {
 
 namespace codec::node {
 
-// An object of 1.5 MB can have 100,000 labels, and there may be many such objects. Other keys never displace the keys
-// of Haulout: those have limits of their own.
+// Limits for the labels that are kept. An object of 1.5 MB can have 100,000 labels, and there may be many such objects.
+// Labels with Haulout's prefix have separate limits, so that no other labels displace them.
 inline constexpr std::string_view ours = "haulout.dev/";
 inline constexpr Room labels{most_labels, longest_labels, ours};
-// The API accepts at most 256 KiB of annotations.
+// Limits for the annotations that are kept. The API accepts at most 256 KiB of annotations.
 inline constexpr Room annotations{1000, 256 * 1024, ours};
 
-// The server uses these names for fields whose manager it does not know, or does not know any more (apimachinery,
-// util/managedfields/internal: capmanagers.go, skipnonapplied.go).
+// Returns whether the name stands for no manager: the server uses it for fields whose manager it does not know, or does
+// not know any more (apimachinery, util/managedfields/internal: capmanagers.go, skipnonapplied.go).
 inline bool is_nobody(std::string_view manager) {
   return manager == "ancient-changes" || manager == "before-first-apply";
 }
 
-// Returns the manager that owns spec.unschedulable: Haulout if it is one of them, otherwise the newest. Others own the
-// field besides Haulout if they apply the value that is already set.
+// Returns the manager that owns spec.unschedulable: Haulout if it is one of the owners, otherwise the newest. A field
+// has several owners if a manager applies the value that is already set.
 inline std::string read_unschedulable_manager(const Object& metadata) {
   std::string manager;
   std::optional<WallTime> newest;
@@ -138,8 +138,9 @@ struct NodeVolumes {
   std::vector<std::string> held;  // unique names: "kubernetes.io/csi/DRIVER^HANDLE"; one name may occur twice
 };
 
-// Returns the name that kube-controller-manager gives to the VolumeAttachment of this volume on this node. Empty if it
-// is not a CSI volume: other volumes have no VolumeAttachment. (k/k pkg/volume/csi/csi_attacher.go, getAttachmentName)
+// Returns the name that kube-controller-manager gives to the VolumeAttachment of this volume on this node. Returns an
+// empty string if it is not a CSI volume: other volumes have no VolumeAttachment. (k/k pkg/volume/csi/csi_attacher.go,
+// getAttachmentName)
 inline std::string attachment_name(std::string_view unique_name, std::string_view node) {
   constexpr std::string_view prefix = "kubernetes.io/csi/";
   const auto separator = unique_name.find('^');

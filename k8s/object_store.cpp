@@ -6,7 +6,7 @@
 namespace haulout::k8s {
 namespace {
 
-constexpr std::size_t remembered_deletions = 1024;
+constexpr std::size_t remembered_deletions = 1024;  // bounds the memory; beyond it, all deletions are forgotten
 
 template <class T>
 std::pair<std::string_view, std::string_view> name_of(const T& object) {
@@ -79,21 +79,22 @@ void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string
   for (const std::string& uid : missing) drop(uid);
   for (T& object : listed) {
     if (but.contains(object.uid)) continue;
-    // A newer object of the same name is known from a watch event.
+    // Skips the object if a newer object of the same name is known from a watch event.
     const auto namesake = names_.find(name_of(object));
     if (namesake != names_.end() && but.contains((*namesake)->first)) continue;
     keep(std::move(object), tell);
   }
 }
 
-// Lists with pages of different moments can show an object and the one that took its name. The later one stays.
+// Adds or updates an object. The pages of a list can be of different moments, so that a list contains an object and its
+// successor of the same name. The one that comes later in the list stays.
 template <class T>
 void ObjectStore<T>::keep(T object, Tell tell) {
   auto known = objects_.find(object.uid);
   if (known == objects_.end()) drop_namesakes(object);
   if (wanted_ && !wanted_(object)) return drop(object.uid);
-  // Does not compare only the resourceVersion: an etcd restored from a backup uses the same ones again, for other
-  // states.
+  // Compares the whole objects, not only the resourceVersion: an etcd restored from a backup uses the same ones again,
+  // for other states.
   if (known != objects_.end() && known->second == object && tell == Tell::changes) return;
   news_ = true;
   memory_ += memory_of(object);
@@ -102,7 +103,7 @@ void ObjectStore<T>::keep(T object, Tell tell) {
     known = objects_.emplace(std::move(uid), std::move(object)).first;
     names_.insert(known);
   } else {
-    // No object changes its name. But a server that sends such a change must not break the order of `names_`.
+    // The API allows no change of a name. But a server that sends one must not break the order of `names_`.
     memory_ -= memory_of(known->second);
     const bool renamed = name_of(known->second) != name_of(object);
     if (renamed) names_.erase(known);

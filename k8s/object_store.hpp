@@ -1,10 +1,12 @@
-// The objects of one collection by UID, as a Reflector learns of them from watch events and lists. Every change is
-// passed to `on_change(uid, object or nullptr)` at once. `on_change` must not change the store. Holds no more than one
-// object of a name: a new object of the same name replaces the old one, with or without an event of its deletion.
+// Stores the objects of one collection by UID. A Reflector fills it from watch events and lists. Calls `on_change(uid,
+// object)` for every change at once, with nullptr for a deletion. `on_change` must not change the store. Keeps at most
+// one object of each name: a new object of the same name replaces the old one, even if there was no watch event for the
+// deletion of the old one.
 //
-// The store remembers recent deletions. An event about a deleted object is ignored unless its resourceVersion is newer
-// than the deletion: then the object had only stopped matching the label selector. The deletion is forgotten when a
-// list has the object again (an etcd restored from a backup). No I/O, no clock; nothing fails.
+// The store remembers recent deletions. It ignores a watch event about a deleted object unless the event's
+// resourceVersion is newer than the deletion: then the object had only stopped matching the label selector. It forgets
+// the deletion when a list contains the object again (after an etcd was restored from a backup). No I/O, no clock;
+// nothing fails.
 #pragma once
 
 #include <functional>
@@ -25,19 +27,19 @@ class ObjectStore {
   using OnChange = std::function<void(const std::string& uid, const T* object)>;
   explicit ObjectStore(OnChange on_change) : on_change_(std::move(on_change)) {}
 
-  // Only objects for which `wanted` returns true are kept and passed to `on_change`.
+  // Sets a filter: only objects for which `wanted` returns true are kept and passed to `on_change`.
   void keep_only(std::function<bool(const T&)> wanted) { wanted_ = std::move(wanted); }
-  // Unset: all objects are kept.
+  // Returns the filter. Unset: all objects are kept.
   const std::function<bool(const T&)>& wanted() const { return wanted_; }
 
-  // Applies watch events.
+  // Apply watch events: put() those of type added and modified, erase() those of type deleted.
   void put(T object);
   void erase(const std::string& uid, const std::string& resource_version);
-  // Records that a watch event of any type was about this object.
+  // Records, during a Listening, that a watch event of any type was about this object.
   void heard_of(const std::string& uid);
 
   // While an instance exists, the store records the UIDs of objects in watch events. Such an event may be newer than a
-  // list that is requested meanwhile.
+  // list that is requested during this time.
   class Listening {
    public:
     explicit Listening(ObjectStore& store) : store_(store) {
@@ -51,15 +53,15 @@ class ObjectStore {
     ObjectStore& store_;
   };
 
-  // Replaces the whole content by a list, and forgets all deletions.
+  // Replaces the whole content with a list, and forgets all deletions.
   void replace(std::vector<T> listed);
-  // Replaces the content by a list that was requested during the life of a Listening. Leaves out objects that have
+  // Replaces the content with a list that was requested during the life of a Listening. Leaves out objects that have
   // appeared in watch events since then. Passes every other object of the list to `on_change`, also unchanged ones,
-  // because what the owner has learnt from other sources may not hold any more.
+  // because what the owner knows of them from other sources may be outdated.
   void overlay(std::vector<T> listed);
 
   const Objects& objects() const { return objects_; }
-  // approximate memory of the objects in bytes (list_budget.hpp)
+  // Returns the approximate memory of the objects in bytes (list_budget.hpp).
   std::size_t memory() const { return memory_; }
   // Returns whether anything has changed since the last call.
   bool take_news() { return std::exchange(news_, false); }

@@ -1,6 +1,6 @@
-// The Kubernetes objects that Haulout reads, reduced to the fields that it uses, and what their lists have in common.
-// They are plain values and take a fraction of the memory of their JSON. Names and meanings are those of the API. An
-// absent field and zero are the same unless the field is optional. No I/O.
+// The Kubernetes objects that Haulout reads, reduced to the fields that it uses, and the types of lists. They are plain
+// values and take a fraction of the memory of their JSON. Names and meanings are those of the API. An absent field and
+// zero are the same unless the field is optional. No I/O.
 #pragma once
 
 #include "k8s/config_map.hpp"
@@ -40,14 +40,14 @@ struct List {
   std::vector<T> items;
 };
 
-// Returns the value of the key in labels, annotations or the data of a ConfigMap; nothing if there is no such key.
+// Returns the value of the key in labels, annotations or the data of a ConfigMap, or nullopt if there is no such key.
 inline std::optional<std::string> value_at(const std::map<std::string, std::string>& entries, std::string_view key) {
   const auto found = entries.find(std::string(key));
   return found == entries.end() ? std::nullopt : std::optional(found->second);
 }
 
-// True if the resourceVersion `a` is older than `b`. The API promises that those of one kind are comparable numbers.
-// Expects decimal numbers without leading zeros; does not check that.
+// Returns true if the resourceVersion `a` is older than `b`. The API promises that resourceVersions of one kind are
+// comparable numbers. Expects decimal numbers without leading zeros; does not check that.
 constexpr bool is_older(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }

@@ -46,8 +46,8 @@ TimePoint PatientCall::attempt_until(TimePoint now) const {
 std::optional<TimePoint> PatientCall::next_try(const Error& error, TimePoint now, Rng& rng) {
   if (is_gone(error)) return std::nullopt;
   if (is_forbidden(error)) ++refusals_;
-  // A single refusal right after the start of the server is not final: its authorizer may not be ready yet (measured:
-  // 165 ms).
+  // A single 403 is not final: right after the start of the server, its authorizer may not be ready yet (measured: 165
+  // ms).
   const bool cold = is_forbidden(error) && refusals_ < 2;
   const bool hopeless = (reached_ ? !may_heal(error) : is_hopeless_at_first(error)) && !cold;
   if (patience_.fail_fast && hopeless) return std::nullopt;

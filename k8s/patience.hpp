@@ -1,11 +1,11 @@
 // Repeats a request of a command as long as waiting may resolve its failure. Client itself makes one attempt.
 //
-// As long as the server has not answered any request of this client successfully, `fail_fast` ends the request early.
-// Errors of DNS, TLS and credentials (also 401), and other answers that waiting does not change, end it at once. 403
-// ends it the second time, because an authorizer that has just started refuses at first. A refused connection and
-// silence end it after `unreachable_limit`. A server that answers with another error, for example 429 or 503, is
-// reachable: the request is repeated until the deadline, but never before its Retry-After has passed. After a first
-// success, only errors that no waiting resolves are final. That an object does not exist is always final. Cancellable.
+// Until a request of this client has succeeded, `fail_fast` ends the repetition early. Errors of DNS, TLS and
+// credentials (also 401), and responses that waiting does not change, end it at once. 403 ends it the second time,
+// because an authorizer that has just started denies requests at first. A refused connection and silence end it after
+// `unreachable_limit`. A server that responds with another error, for example 429 or 503, is reachable: the request is
+// repeated until the deadline, but never before its Retry-After has passed. After a first success, only errors that
+// waiting cannot resolve are final. The error that an object does not exist is always final. Cancellable.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,10 @@
 
 namespace haulout::k8s {
 
-// True if the error is about credentials. They may be renewed, and the service that checks them may come back.
+// Returns true if the error is about credentials. They may be renewed, and the service that checks them may become
+// reachable again.
 bool is_about_credentials(const Error& error);
-// True if the request is worth another attempt after the first success of a client.
+// Returns true if the request is worth another attempt by a client that has succeeded before.
 bool may_heal(const Error& error);
 
 struct Patience {
@@ -32,20 +33,22 @@ struct Patience {
 class PatientCall {
  public:
   PatientCall(Patience patience, bool reached, TimePoint now);
-  // Deadline of the next attempt. After `limit_` has passed, an attempt still gets its full time.
+  // Returns the deadline of the next attempt, which is `limit_` at the latest. After `limit_` has passed, an attempt
+  // has its full `request_timeout` again.
   TimePoint attempt_until(TimePoint now) const;
-  // When to try again after this failure. Nothing if the failure is final.
+  // Returns the time of the next attempt after this failure, or nullopt if the failure is final.
   std::optional<TimePoint> next_try(const Error& error, TimePoint now, Rng& rng);
 
  private:
   Patience patience_;
   bool reached_;
-  TimePoint limit_;  // until when a server that does not answer is tried
+  TimePoint limit_;  // end of the attempts to reach a server that does not respond
   unsigned refusals_ = 0;
   Backoff backoff_;
 };
 
-// Repeats `request` as described above. Calls `failed` before each wait. Borrows `client` and `rng`.
+// Repeats `request` as described above and returns its last result. Calls `failed` before each wait. Borrows `client`
+// and `rng`.
 template <class T>
 Task<T> patiently(Client& client, Rng& rng, Patience patience, std::function<Task<T>(TimePoint)> request,
                   std::function<void(const Error&)> failed) {

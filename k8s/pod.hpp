@@ -63,8 +63,8 @@ inline PodPhase phase_of(const std::string& text) {
   return PodPhase::unknown;
 }
 
-// True if the toleration tolerates the taint node.kubernetes.io/unschedulable:NoSchedule. The taint has no value, so
-// Equal tolerates it only with an empty value. An empty key requires Exists.
+// Returns true if the toleration tolerates the taint node.kubernetes.io/unschedulable:NoSchedule. The taint has no
+// value, so Equal tolerates it only with an empty value. An empty key requires Exists.
 inline bool tolerates_unschedulable(const Object& toleration) {
   const auto effect = toleration.string("effect");
   if (!effect.empty() && effect != "NoSchedule") return false;
@@ -76,7 +76,8 @@ inline bool tolerates_unschedulable(const Object& toleration) {
   return exists || ((op.empty() || op == "Equal") && toleration.string("value").empty());
 }
 
-// A pod of 1.5 MB can have 100,000 labels, and a node can have many such pods.
+// Limits for the labels that are kept of a pod. A pod of 1.5 MB can have 100,000 labels, and a node can have many such
+// pods.
 inline constexpr Room labels_of_pod{256, 32 * 1024};
 
 inline void read_metadata(const Object& metadata, Pod& pod) {
@@ -114,7 +115,8 @@ inline void read_spec(const Object& spec, Pod& pod) {
             [&](const Object& toleration) { pod.tolerates_unschedulable |= tolerates_unschedulable(toleration); });
 }
 
-// Looks for the name in the image, from any registry: "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
+// Returns true for the images of the CSI sidecars that make a pod a storage controller, from any registry:
+// "registry.k8s.io/sig-storage/csi-attacher:v4.6.1".
 inline bool is_storage_sidecar(const std::string& image) {
   for (const char* name : {"csi-provisioner", "csi-attacher", "csi-resizer", "csi-snapshotter"}) {
     const std::size_t found = image.find(name);
@@ -123,7 +125,7 @@ inline bool is_storage_sidecar(const std::string& image) {
   return false;
 }
 
-// False for the reasons that every pod has while it starts.
+// Returns false for the reasons that every pod has while it starts.
 inline bool tells_trouble(const std::string& reason) {
   return !reason.empty() && reason != "ContainerCreating" && reason != "PodInitializing";
 }
@@ -142,8 +144,8 @@ inline std::string read_trouble(const Object& status) {
   return trouble;
 }
 
-// True if every container has terminated and no init, sidecar or ephemeral container still runs. False if there are no
-// container statuses.
+// Returns true if every container has terminated and no init, sidecar or ephemeral container still runs. Returns false
+// if there are no container statuses.
 inline bool containers_terminated(const Object& status) {
   bool any = false;
   bool ended = true;

@@ -37,8 +37,8 @@ struct PodDisruptionBudget {
 
 namespace codec::budget {
 
-// A budget with a longer selector is read as one without a selector. Then only the API server knows which pods the
-// budget selects.
+// Limit for the keys and values of a selector, in bytes. A budget with a longer selector is read as one without a
+// selector. Then only the API server knows which pods the budget selects.
 inline constexpr std::size_t longest_selector = 16 * 1024;
 
 inline std::size_t text_of(const std::vector<LabelSelector::Requirement>& requirements) {
@@ -59,7 +59,8 @@ inline LabelSelector::Operator operator_of(const std::string& text, bool& known)
   return Operator::does_not_exist;
 }
 
-// Reads a selector. A selector with an unknown operator selects nothing: the eviction API skips such a budget, too.
+// Reads the selector. Returns nullopt if there is none, if it is too long, or if it has an unknown operator. The budget
+// then selects no pods here. The eviction API, too, skips a budget with an unknown operator.
 inline std::optional<LabelSelector> read_selector(const Object& spec) {
   if (!spec.has("selector")) return std::nullopt;
   const auto selector = spec.object("selector");

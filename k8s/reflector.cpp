@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t longest_refusal = std::size_t{64} * 1024;
 constexpr Duration refusal_timeout = std::chrono::seconds(10);
 
-// Reads the body of an answer that is not a stream of events. Such a body is short; at most `longest_refusal` bytes and
-// one chunk are read.
+// Reads the body of a response that is not a stream of watch events. Such a body is short; at most `longest_refusal`
+// bytes and one chunk are read.
 Task<std::string> read_refusal(http::BodyStream& stream, TimePoint deadline) {
   std::string body;
   while (body.size() < longest_refusal) {
@@ -27,7 +27,7 @@ Task<std::string> read_refusal(http::BodyStream& stream, TimePoint deadline) {
   co_return body;
 }
 
-// Returns the error that the head of the answer stands for, or nothing if events follow.
+// Returns the error that the head of the response means, or nullopt if watch events follow.
 asio::awaitable<std::optional<Error>> refusal_of(http::BodyStream& stream, Clock& clock) {
   const auto& head = stream.head();
   auto refusal = failure_of(head, "", clock.wall_now());
@@ -257,7 +257,8 @@ Result<> Reflector<T>::apply_line(std::string_view line) {
     case WatchEventType::modified: store_.put(std::move(event->object)); break;
   }
   resource_version_ = std::move(event->resource_version);
-  // This error leads to a list. That list is too long as well, and its error message says which objects are the cause.
+  // After this error the Reflector lists. That list is too long as well, and its error message names the objects that
+  // are the cause.
   const ListSize size{store_.objects().size(), 0, 0, store_.memory()};
   if (const auto limit = client_.excess_of(Kind<T>::budget, size))
     return Error(Errc::decode, fmt::format("the watch reports more objects than the limit of {}", *limit));

@@ -1,15 +1,16 @@
-// A level-triggered view of one collection: lists it, then watches it for ever, and lists it again if the watch cannot
-// be continued from its resourceVersion.
+// Maintains a view of one collection: lists it, then watches it for ever, and lists it again if the watch cannot be
+// continued from its resourceVersion.
 //
-// The view (`objects`, by UID) is always a state that the server really had, never older than the last list. Every
-// change is passed to `on_change(uid, object or nullptr)`. If a deletion was missed, the next list reports it. Lost
-// connections, incomplete lines, silence, 410 and throttling are handled by jittered backoff. If the watch is
-// forbidden, the Reflector lists every 5 s ± 20 % instead, and tries the watch again every five minutes. An answer with
-// objects that the field selector does not select is treated as an error, and none of it is used.
+// The view (`objects`, by UID) is always a state that the server really had, never older than the last list. Calls
+// `on_change(uid, object)` for every change, with nullptr for a deletion. If the watch missed a deletion, the next list
+// reveals it. After lost connections, incomplete lines, silence, 410 and throttling it tries again with jittered
+// backoff. If the watch is forbidden, the Reflector lists every 5 s ± 20 % instead, and tries the watch again every
+// five minutes. A response with objects that the field selector does not select is an error, and none of it is used.
 //
 // run() returns only if the first list fails with an error that no retry can resolve (401, 403 twice, not found, not
-// Kubernetes), or by cancellation. After a first list it never gives up: health().error has the current error, and the
-// caller decides. Callbacks run synchronously and must not destroy the Reflector. Borrows client and rng.
+// Kubernetes), or by cancellation. After a first list it tries again for ever: health().error has the current error,
+// and the caller decides whether to cancel run(). Callbacks run synchronously and must not destroy the Reflector.
+// Borrows client and rng.
 #pragma once
 
 #include <functional>
@@ -43,17 +44,17 @@ struct ReflectorOptions {
   std::chrono::seconds watch_timeout{290};  // requested from the server, with a jitter of -20 % … 0
   // If a watch lasts this much longer than requested, its connection counts as dead.
   Duration idle_margin = std::chrono::seconds(10);
-  // Bookmarks come every 60 s (measured). After a silence longer than this, the connection counts as dead.
+  // If nothing is received for this long, the connection counts as dead. Bookmarks come every 60 s (measured).
   Duration silence_limit = std::chrono::seconds(100);
   Duration poll_interval = std::chrono::seconds(5);
   Duration watch_retry = std::chrono::minutes(5);  // while polling: interval at which the watch is tried again
   Duration page_timeout = longest_page;
   Duration head_timeout = std::chrono::seconds(30);
-  // Called after each batch of events. Returns when to read the next ones, unless read_on() is called before or many
-  // bytes have arrived. A later time gathers more events per wake-up, but the view is older. Unset: the next events are
-  // read at once.
+  // Called after each batch of watch events. Returns the time at which to read the next ones, unless read_on() is
+  // called or many bytes arrive earlier. A later time gathers more events per wake-up, but the view is older. Unset:
+  // events are read as soon as they arrive.
   std::function<TimePoint()> gather_until{};
-  // The reflector of client-go uses the same values.
+  // The values are those of client-go's reflector.
   BackoffOptions backoff{std::chrono::milliseconds(800), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::full};
 };
 
@@ -66,35 +67,37 @@ class Reflector {
 
   Reflector(Client& client, Rng& rng, ReflectorOptions options, OnChange on_change, OnBatch on_batch);
 
-  // Keeps only objects for which `wanted` returns true and passes only those to `on_change`. It is for collections from
-  // which the server cannot select.
+  // Keeps only objects for which `wanted` returns true and passes only those to `on_change`. For collections for which
+  // the API has no suitable selector.
   void keep_only(std::function<bool(const T&)> wanted) { store_.keep_only(std::move(wanted)); }
-  // Starts from a list that the caller already has.
+  // Sets the view to a list that the caller already has, so that run() begins with a watch.
   void seed(List<T> list);
   Task<> run();
-  // Calls run() again if it gives up, after a pause that grows up to `longest_pause`. Ends only by cancellation.
+  // Calls run(), and calls it again after a pause if it fails. The pause grows up to `longest_pause`. Ends only by
+  // cancellation.
   boost::asio::awaitable<void> run_for_good(Duration longest_pause);
   // Ends the wait of `gather_until`, so that the events that have arrived are read now.
   void read_on();
-  // Lists once, in parallel to the watch. The watch may have lost events without noticing, or may wait for a revision
-  // that is hours away (after an etcd was restored from a backup, its revisions start again). The list replaces the
-  // view, except for objects that have appeared in watch events since it was requested. If there were no watch events
-  // since then, the next watch starts from the list. Every object that is taken from the list is passed to `on_change`,
-  // also unchanged ones, because what the owner has learnt from other sources may not hold any more. Call it only after
-  // the first list. Fails as the list fails; then the view stays as it is.
+  // Lists once, concurrently with the watch. The watch may have lost events without a sign of it, or may wait for a
+  // revision that is hours away (after an etcd was restored from a backup, its revisions start again). The list
+  // replaces the view, except for objects that have appeared in watch events since it was requested. If there were no
+  // watch events since then, the next watch starts from the list. Every object that is taken from the list is passed to
+  // `on_change`, also unchanged ones, because what the owner knows of them from other sources may be outdated. Call it
+  // only after the first list. Fails with the error of the list; the view is then unchanged.
   Task<> look_again();
 
   const std::map<std::string, T>& objects() const { return store_.objects(); }
   const ReflectorHealth& health() const { return health_; }
-  // During on_change: when the list that contains the change was requested. Unset for a watch event and for the seed. A
-  // list is at least as new as the moment of its request, whereas an event may have been on its way for long.
+  // Valid during on_change: the time at which the list that contains the change was requested. Unset for a watch event
+  // and for the seed. A list is at least as new as the moment of its request, whereas a watch event may have been
+  // delayed.
   std::optional<TimePoint> list_asked() const { return list_asked_; }
 
  private:
   Task<List<T>> list();
-  // Makes one list and replaces the view by it.
+  // Lists once and replaces the view with the list.
   Task<> list_once();
-  // Lists until it succeeds, or until it fails for good without an earlier list.
+  // Lists until it succeeds, or until an error is final and there is no earlier list.
   Task<> relist();
   // Lists repeatedly until it is time to try the watch.
   boost::asio::awaitable<void> poll();
@@ -119,10 +122,10 @@ class Reflector {
   OnBatch on_batch_;
   std::string resource_version_;
   ReflectorHealth health_;
-  std::optional<TimePoint> list_asked_;  // set while a list is taken over
-  http::BodyStream* stream_ = nullptr;   // set while events are read; borrowed
+  std::optional<TimePoint> list_asked_;  // set while a list replaces the view
+  http::BodyStream* stream_ = nullptr;   // the stream of the watch while it is read, otherwise null; borrowed
   std::unique_ptr<Alarm> gathered_;
-  std::uint64_t lists_ = 0;  // number of lists taken over so far
+  std::uint64_t lists_ = 0;  // number of lists that have replaced the view so far
   bool opened_before_ = false;
 };
 

@@ -9,8 +9,8 @@
 namespace haulout::k8s {
 namespace {
 
-// Terminates the program if the value is empty. Without it, a path would name a collection, a selector would select
-// every unscheduled pod, and an eviction would affect any pod of that name.
+// Terminates the program if the value is empty. With an empty value, a path would name a collection, a selector would
+// select every unscheduled pod, and an eviction would affect any pod of that name.
 std::string_view required(std::string_view value, std::string_view what) {
   if (!value.empty()) return value;
   std::fprintf(stderr, "bug: a Kubernetes request was built with an empty %.*s\n", static_cast<int>(what.size()),
@@ -63,7 +63,7 @@ std::string object_path(const Api& api, std::string_view ns, std::string_view na
   return collection_path(api, ns) + "/" + percent_encode(required(name, fmt::format("{} name", api.kind)));
 }
 
-// A segment of a path whose value comes from an object of the server, and the text before it.
+// A segment of a path whose value was read from an object of the API, and the text before it.
 struct Segment {
   std::string_view before;
   std::string_view value;
@@ -109,8 +109,8 @@ Query& add_write_options(Query& query, const WriteOptions& options) {
       .add_if(options.validation == FieldValidation::strict, "fieldValidation", "Strict");
 }
 
-// An unguarded patch that is sent twice could undo a change that was made in between. So it is marked as not
-// repeatable, and the caller reads before it repeats.
+// Builds a PATCH. A patch without a precondition that is sent twice could undo a change that was made in between. So it
+// is marked as not repeatable, and the caller reads the object before it repeats the patch.
 http::Request patch_at(std::string path, std::string_view type, std::string body, const WriteOptions& options) {
   Query query(std::move(path));
   query.add("fieldManager", field_manager);
@@ -208,7 +208,8 @@ http::Request watch(const Api& api, const WatchOptions& options) {
   return request("GET", query.target());
 }
 
-// Each object has a unique name. So a second POST finds the object of the first one and changes nothing.
+// The request is repeatable, because each object has a unique name: a second POST finds the object of the first one and
+// changes nothing.
 http::Request create(const Api& api, std::string_view ns, std::string_view name, std::string body,
                      const WriteOptions& options) {
   required(name, fmt::format("{} name", api.kind));
@@ -267,7 +268,7 @@ http::Request create_self_review() {
       codec::Writer().text("apiVersion", "authentication.k8s.io/v1").text("kind", "SelfSubjectReview").str());
 }
 
-// Repeatable, because the count is absolute, not an increment.
+// The request is repeatable, because the count is absolute, not an increment.
 http::Request repeat_event(std::string_view ns, std::string_view name, std::int32_t count, WallTime last_observed,
                            const WriteOptions& options) {
   auto out = patch<NodeEvent>(ns, name, Kind<NodeEvent>::encode_series(count, last_observed), options);

@@ -14,7 +14,8 @@ using codec::Json;
 using codec::Object;
 using codec::Problem;
 
-// A Status has a few hundred bytes. A larger successful answer is an object or a list and is not parsed here as well.
+// A Status has a few hundred bytes. A larger successful response is an object or a list, which is not parsed here in
+// addition.
 constexpr std::size_t largest_status = std::size_t{64} * 1024;
 constexpr std::size_t longest_excerpt = 200;
 
@@ -73,7 +74,8 @@ std::string first_line(std::string_view body) {
   return line;
 }
 
-// kube-apiserver's own timeout filter writes a Status without kind (as text/plain).
+// Returns whether the JSON is a Status that says Failure. Its kind may be absent: kube-apiserver's own timeout filter
+// writes a Status without kind (as text/plain).
 bool is_failure_status(const Json& json) {
   Problem problem;
   const Object status(json, "Status", problem);
@@ -88,7 +90,8 @@ std::optional<codec::Document> failure_status(std::string_view body) {
   return *std::move(json);
 }
 
-// The code of the HTTP answer takes precedence over that in the body, unless the HTTP code is a success.
+// Converts a Status to an Error. The HTTP code of the response takes precedence over the code in the body, unless the
+// HTTP code is a success.
 Error status_error(int code, const Json& json) {
   Error error = codec::error_of(json);
   if (!is_success(code) && error.peer->code != code) {
@@ -128,7 +131,8 @@ std::optional<Error> failure(int code, const http::Headers& headers, std::string
   return error;
 }
 
-// The reason decides if there is one, because it is more precise. The answer of a proxy has only the code.
+// Returns whether the error has this reason. The HTTP code counts only if there is no reason, as in the response of a
+// proxy: the reason is more precise.
 bool says(const Error& error, std::string_view reason, int code) {
   if (!error.peer) return false;
   return error.peer->reason.empty() ? error.peer->code == code : error.peer->reason == reason;
@@ -215,7 +219,7 @@ bool is_too_many_requests(const Error& error) {
 }
 
 // The only function that looks at the text of a message. Authorizer and admission both answer 403 with reason
-// Forbidden, and nothing else in the body distinguishes them. (The authorizer's answer also has the header
+// Forbidden, and nothing else in the body distinguishes them. (The authorizer's response also has the header
 // X-Content-Type-Options: nosniff, but an Error has no headers.) The authorizer's message has had this form since
 // Kubernetes 1.6: `pods is forbidden: User "x" cannot list resource …`, `forbidden: User "x" cannot get path …`.
 bool is_denied_by_rbac(const Error& error) {

@@ -6,7 +6,8 @@
 
 namespace haulout::k8s {
 
-// States that a volume is attached to a node. The volume is detached when this object is deleted, not before.
+// Requests that a volume be attached to a node; `attached` says whether it is. The volume is detached when this object
+// is deleted, not before.
 struct VolumeAttachment {
   std::string name;
   std::string uid;
@@ -14,7 +15,7 @@ struct VolumeAttachment {
   std::string node_name;
   std::string attacher;                          // the CSI driver
   std::string persistent_volume;                 // its name; empty for an inline volume, which has no PersistentVolume
-  std::optional<WallTime> deletion_timestamp{};  // time at which the driver was asked to detach the volume
+  std::optional<WallTime> deletion_timestamp{};  // time of the request to detach the volume
   std::string detach_error;                      // the driver's last error from detaching
   bool attached = false;                         // status.attached: the driver has attached the volume
   std::string attach_error;                      // the driver's last error from attaching
@@ -89,7 +90,7 @@ struct Kind<PersistentVolume> {
     volume.claim_name = claim.string("name");
     volume.claim_uid = claim.string("uid");
     volume.phase = json.object("status").string("phase");
-    bool anywhere = false;  // true if one of the terms names no hostnames; one matching term suffices
+    bool anywhere = false;  // one of the terms has no hostnames; one matching term suffices
     json.object("spec")
         .object("nodeAffinity")
         .object("required")

@@ -20,7 +20,7 @@ void skip(std::string_view& text, std::string_view what) {
   text.remove_prefix(std::min(text.find_first_not_of(what), text.size()));
 }
 
-// Takes the text up to the next blank.
+// Removes the text up to the next blank, and returns it.
 std::string_view word(std::string_view& text) {
   skip(text, " \t");
   const std::string_view taken = text.substr(0, text.find_first_of(" \t"));

@@ -1,4 +1,4 @@
-// Reads the Warning headers of the API server's answers (RFC 7234 5.5): deprecated APIs, and admission policies and
+// Reads the Warning headers of the API server's responses (RFC 7234 5.5): deprecated APIs, and admission policies and
 // webhooks that warn. Only code 299 counts, as in client-go. Pure.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace haulout::k8s {
 
-// Returns the texts in order. Skips what is not well-formed. Returns at most 4 KiB of text per answer.
+// Returns the texts of the warnings in order, at most 4 KiB per response. Skips the rest of a header after a warning
+// that is not well-formed.
 std::vector<std::string> warnings_of(const http::Headers& headers);
 
 }  // namespace haulout::k8s

@@ -7,10 +7,11 @@
 namespace haulout::k8s {
 namespace {
 
-// A truncated answer or a login page may be temporary. After the third in a row, the server does not count as
+// A truncated response or a login page may be temporary. After the third in a row, the server does not count as
 // Kubernetes.
 constexpr unsigned unreadable_lists = 3;
 
+// Returns true if a denial was first seen at least denial_recheck ago. Records the first one in `denied_at`.
 bool confirmed(std::optional<TimePoint>& denied_at, TimePoint now) {
   if (!denied_at) denied_at = now;
   return now - *denied_at >= denial_recheck;

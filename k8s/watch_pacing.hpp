@@ -1,5 +1,5 @@
-// Decides what to do after a list that failed or a watch that ended, and when. Takes the time and the random numbers as
-// arguments. Never waits and sends no requests.
+// Decides for a Reflector what to do after a list that failed or a watch that ended, and when. The time and the random
+// numbers are arguments. Never waits and sends no requests.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace haulout::k8s {
 
-// For 20-165 ms after its start kube-apiserver answers 403 to every request, with the message of a real denial. Two
-// denials that are this far apart are real.
+// For 20-165 ms after its start, kube-apiserver responds with 403 to every request, with the message of a real denial.
+// Two denials at least this far apart are real.
 inline constexpr Duration denial_recheck = std::chrono::seconds(1);
 
 class ListPacing {
  public:
   explicit ListPacing(BackoffOptions backoff) : backoff_(backoff) {}
 
-  // Delay before the next attempt. Nothing if no retry can resolve the error and there is no older view (not synced).
-  // With an older view there is always a next attempt.
+  // Returns the delay before the next attempt, or nullopt if no retry can resolve the error and there is no older view
+  // (not synced). With an older view there is always a next attempt.
   std::optional<Duration> after(const Error& error, bool synced, TimePoint now, Rng& rng);
 
  private:
@@ -30,10 +30,10 @@ class ListPacing {
 };
 
 struct WatchEnd {
-  bool opened = false;         // the answer was a stream of events
+  bool opened = false;         // the response was a stream of watch events
   Duration lived{};            // time from the opening to the end
   std::optional<Error> error;  // unset if the watch ended properly
-  bool silent = false;         // ended because nothing arrived for too long
+  bool silent = false;         // the watch ended because nothing was received for too long
 };
 
 struct WatchStep {
@@ -46,7 +46,7 @@ class WatchPacing {
  public:
   // If a watch lasted this long and ended properly, the next one starts at once.
   static constexpr Duration long_life = std::chrono::seconds(10);
-  // After this number of consecutive watches that did not open, a list is made, because the view grows old.
+  // After this number of consecutive watches that did not open, the Reflector lists, because the view has become old.
   static constexpr unsigned attempts_per_list = 3;
 
   explicit WatchPacing(BackoffOptions backoff) : backoff_(backoff) {}

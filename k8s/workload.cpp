@@ -18,7 +18,7 @@ void read(const Object& json, std::string_view kind, Workload& workload) {
   for (const auto& [key, value] : metadata.strings("annotations"))
     if (kept_annotation(key)) workload.annotations.emplace(key, value);
   workload.controller = codec::read_controller(metadata);
-  // A Scale omits zero. The other kinds omit their default, one.
+  // A Scale without `replicas` has zero. The other kinds then have their default, one.
   const auto spec = json.object("spec");
   workload.replicas = spec.has("replicas") ? spec.integer32("replicas") : kind == "Scale" ? 0 : 1;
   workload.ready_replicas = json.object("status").integer32("readyReplicas");

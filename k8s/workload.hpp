@@ -22,7 +22,7 @@ struct Kind<DaemonSet> {
   }
 };
 
-// A controller of pods that can be scaled, of any kind, or its Scale: the number of pods that it should have.
+// A controller of pods of any kind that can be scaled, or the Scale of such a controller.
 struct Workload {
   std::string ns;
   std::string name;

@@ -14,8 +14,8 @@
 
 namespace haulout::k8s {
 
-// Converts plain scalars by the rules of Kubernetes' YAML reader (words and octals of YAML 1.1, and octals of YAML
-// 1.2). There is no JSON for infinity and NaN.
+// plain_scalar_json() converts plain scalars by the rules of Kubernetes' YAML reader (the constants and octals of YAML
+// 1.1, and octals of YAML 1.2). It returns nullopt for infinity and NaN, which JSON cannot represent.
 namespace {
 
 std::optional<std::string> constant(std::string_view text) {
@@ -274,8 +274,8 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  // Handles `<<: mapping` and `<<: [mapping, …]`. The first of several merged values wins; the mapping's own keys take
-  // precedence over all of them.
+  // Merges the value of `<<: mapping` or `<<: [mapping, …]` into `parent`. Of several merged values of one key, the
+  // first counts; the mapping's own keys take precedence over all of them.
   void merge(const YAML::Mark& mark, Open& parent, const Value& value) {
     if (value.kind == Value::Kind::sequence) {
       for (const auto& item : value.items) {
@@ -340,12 +340,13 @@ Error error_at(const YAML::Mark& mark, std::string_view cause) {
   return Error(Errc::decode, fmt::format("line {}, column {}: {}", mark.line + 1, mark.column + 1, cause));
 }
 
-// No real document grows tenfold when written as JSON. Only aliases can cause that.
+// Returns the limit for a document as JSON, in bytes. No real document grows tenfold when written as JSON; only aliases
+// can cause that.
 std::size_t json_limit(std::string_view text) {
   return text.size() * 10 + (std::size_t{1} << 20);
 }
 
-// Passes each document that is not empty to `take` until that returns false. `take` may throw a Refusal.
+// Passes each document that is not empty to `take` until `take` returns false. `take` may throw a Refusal.
 using Take = std::function<bool(const YAML::Mark& start, const ValuePtr& root)>;
 Result<> read_documents(std::string_view text, const Take& take) {
   try {

@@ -2,9 +2,9 @@
 // scalars are strings. Plain ones are null, booleans (also yes/no/on/off), integers (0x, 0o, 0b, leading 0,
 // underscores), floats, or strings. Keys become strings. Anchors and merge keys are resolved.
 //
-// Failures are Errc::decode with line and column, never with the content, because these files contain secrets. Refused
-// are: nesting beyond 256, aliases that make the text too large, tags other than the core ones, .nan and .inf (JSON
-// cannot represent them). Pure. Large JSON should go to a JSON parser first: this one is about ten times slower.
+// Fails with Errc::decode. The message has line and column, never the content, because these files contain secrets.
+// Rejects nesting beyond 256, aliases that make the text too large, tags other than the core ones, and .nan and .inf
+// (JSON cannot represent them). Pure. Large JSON should go to a JSON parser first: this one is about ten times slower.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace haulout::k8s {
 struct YamlValue;
 using YamlPtr = std::shared_ptr<const YamlValue>;
 
-// A value with its line, for files whose errors are reported with their place.
+// A YAML value with its line, so that an error in a file can be reported with its line.
 struct YamlValue {
   enum class Kind { scalar, sequence, mapping } kind = Kind::scalar;
   std::size_t line = 0;  // from 1; for an alias the line of the value that it repeats
@@ -33,15 +33,15 @@ struct YamlValue {
   std::vector<std::pair<YamlPtr, YamlPtr>> members;  // in order; merged members last, repeated keys included
 };
 
-// Converts the first document. An empty text becomes "null".
+// Converts the first document that is not empty. Returns "null" if there is none.
 Result<std::string> yaml_to_json(std::string_view text);
-// Converts all documents, in order. Empty ones are left out.
+// Converts all documents, in order. Leaves out empty ones.
 Result<std::vector<std::string>> yaml_documents_to_json(std::string_view text);
 // Returns the only document that is not empty, or nullptr for an empty text. A second document is an error. Aliases are
 // not limited here: a caller that walks the tree must limit the walk.
 Result<YamlPtr> yaml_to_tree(std::string_view text);
 
-// For messages that must not quote the text. Returns "line 3, column 5". Both count from 1, and so does `byte`, the
+// Returns "line 3, column 5", for messages that must not quote the text. Both count from 1, and so does `byte`, the
 // position at which nlohmann's parser stopped.
 inline std::string place_of(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
