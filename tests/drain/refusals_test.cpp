@@ -98,7 +98,7 @@ TEST_F(WebhookServers, HaveLeftThisNodeBeforePodsThatTheyJudge) {
   now += 1min;
   EXPECT_THAT(told(), AllOf(HasSubstr("the pods behind its Service hooks/guard run"),
                             HasSubstr("kubectl get pods -n hooks -l 'app=guard' -o wide"),
-                            HasSubstr("pod hooks/guard-1 of them is leaving this node before pods that it judges"),
+                            HasSubstr("pod hooks/guard-1 is leaving this node before pods that the webhook checks"),
                             HasSubstr("haulout.dev/drain-order: \"1\"")));
   pipeline.pod_gone(server.uid, now, wall);
   EXPECT_THAT(told(), HasSubstr("pod hooks/guard-1 of them has left this node before"));
@@ -110,7 +110,7 @@ TEST_F(WebhookServers, AreStillHereAndDoNotAnswer) {
   server.trouble = "CrashLoopBackOff";
   see(server);
   guard_is_behind_it();
-  EXPECT_THAT(told(), AllOf(HasSubstr("pod hooks/guard-1 of them is on this node, not Ready (CrashLoopBackOff);"),
+  EXPECT_THAT(told(), AllOf(HasSubstr("pod hooks/guard-1 is on this node, not Ready (CrashLoopBackOff);"),
                             Not(HasSubstr("drain-order"))));
 }
 
