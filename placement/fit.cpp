@@ -181,14 +181,14 @@ PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Plac
   std::string why_unknown = all_the_same(place);
   if (why_unknown.empty() && alone != nullptr) why_unknown = all_the_same(alone->place);
   if (why_unknown.empty() && fits_alone && !placing.too_many_with(pod))
-    why_unknown = "there is room for it alone; it depends on where the others go: " + place.message;
+    why_unknown = "there is capacity for it alone; it depends on the other pods: " + place.message;
   if (why_unknown.empty() && placing.may_fit_afterwards(pod))
     why_unknown = "only when pods that are terminating on other nodes have gone: " + place.message;
   if (!why_unknown.empty()) return unknown(std::move(fit), std::move(why_unknown));
   fit.fit = Fit::does_not_fit;
   fit.plugins.assign(place.plugins.begin(), place.plugins.end());
   fit.message = place.message;
-  if (fits_alone) fit.message += " (there is room for it alone, but not for all pods that leave or wait for a node)";
+  if (fits_alone) fit.message += " (there is capacity for it alone, but not for all pods that are evicted or pending)";
   return fit;
 }
 

@@ -36,11 +36,11 @@ std::size_t count(const std::vector<PodFit>& fits, Fit fit) {
 
 std::string clause(const PodFit& fit) {
   switch (fit.fit) {
-    case Fit::fits: return "would find room elsewhere, for instance on node " + fit.node;
-    case Fit::does_not_fit: return "would find no room elsewhere: " + fit.message;
+    case Fit::fits: return "would find capacity on another node, for example " + fit.node;
+    case Fit::does_not_fit: return "would find no capacity on other nodes: " + fit.message;
     case Fit::unknown: break;
   }
-  return "may find no room elsewhere, which is not known: " + fit.message;
+  return "it is unknown whether it fits on another node: " + fit.message;
 }
 
 std::string summary(const std::string& node, const std::vector<PodFit>& fits) {
@@ -48,10 +48,10 @@ std::string summary(const std::string& node, const std::vector<PodFit>& fits) {
   const std::size_t unknown = count(fits, Fit::unknown);
   std::string text;
   if (none != 0)
-    text = fmt::format("{} pod{} of node {} would find no room elsewhere: {}", none, none == 1 ? "" : "s", node,
-                       listed(fits, Fit::does_not_fit));
+    text = fmt::format("{} pod{} of node {} would find no capacity on other nodes: {}", none, none == 1 ? "" : "s",
+                       node, listed(fits, Fit::does_not_fit));
   if (unknown != 0)
-    text += fmt::format("{}whether {} pod{} of node {} would find room elsewhere is not known: {}",
+    text += fmt::format("{}it is unknown whether {} pod{} of node {} would find capacity on other nodes: {}",
                         text.empty() ? "" : "; ", unknown, unknown == 1 ? "" : "s", node, listed(fits, Fit::unknown));
   return text;
 }

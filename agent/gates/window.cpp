@@ -236,12 +236,12 @@ class FieldParser {
     if (word.text.empty()) return wrong(word.at, fmt::format("a value of {} is missing", field_.name));
     if (const auto number = small_number(word.text)) {
       if (*number >= field_.first && *number <= field_.last) return *number;
-      return wrong(word.at, fmt::format("{} is not a {}", *number, field_.name));
+      return wrong(word.at, fmt::format("{} is not a valid {}", *number, field_.name));
     }
     if (field_.named != nullptr) {
       if (const auto named = field_.named(word.text)) return *named;
     }
-    return wrong(word.at, fmt::format("\"{}\" is not a {}", printable(word.text), field_.name));
+    return wrong(word.at, fmt::format("\"{}\" is not a valid {}", printable(word.text), field_.name));
   }
 
   const Grammar& grammar_;

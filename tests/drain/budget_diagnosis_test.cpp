@@ -92,7 +92,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
       {"failed", with(counting(1, 1, 1), failed), "BudgetSyncFailed", "no matches for kind"},
       {"failed and never synced", with(with(counting(0, 0, 0), failed), never_synced), "BudgetSyncFailed", "scale"},
       {"not processed", with(counting(0, 0, 0), never_synced), "BudgetNotObserved",
-       "has not processed it, and until then no eviction is allowed; see that kube-controller-manager", 60s},
+       "has not processed it yet, and allows no eviction until then; check that kube-controller-manager", 60s},
       {"not processed, and says zero", with(zero("0", ""), never_synced), "BudgetNotObserved", "", 60s},
       {"burnt", with(counting(2, 2, 3), burnt), "BudgetDisruptionPending", "shop/db-0, evicted at 2026-11-21T12:00:00Z",
        25s},

@@ -101,7 +101,7 @@ TEST_F(WebhookServers, HaveLeftThisNodeBeforePodsThatTheyJudge) {
                             HasSubstr("pod hooks/guard-1 is leaving this node before pods that the webhook checks"),
                             HasSubstr("haulout.dev/drain-order: \"1\"")));
   pipeline.pod_gone(server.uid, now, wall);
-  EXPECT_THAT(told(), HasSubstr("pod hooks/guard-1 of them has left this node before"));
+  EXPECT_THAT(told(), HasSubstr("pod hooks/guard-1 has left this node before"));
 }
 
 TEST_F(WebhookServers, AreStillHereAndDoNotAnswer) {

@@ -125,7 +125,7 @@ TEST_F(LookUpsTest, AnUnknownNameIsAFailure) {
   server->may_answer.release(1);
   start(ask("nowhere"));
   ASSERT_TRUE(runs_until([&] { return !failures.empty(); }));
-  EXPECT_EQ(failures.front(), "host  does not existnowhere");
+  EXPECT_EQ(failures.front(), "host nowhere does not exist");
 }
 
 }  // namespace

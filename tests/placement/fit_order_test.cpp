@@ -8,7 +8,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* not_for_all = "(there is room for it alone, but not for all pods that leave or wait for a node)";
+constexpr const char* not_for_all =
+    "(there is capacity for it alone, but not for all pods that are evicted or pending)";
 
 TEST(FitOrder, OneAfterTheOtherTheLargestFirst) {
   // 1500m and 500m fill n2, so the small pod has no room. In the order of names it would be the first.
@@ -44,7 +45,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        one_ssd,
        {pod_json("ml", "1", on_ssd), pod_json("web", "1500m")},
        {"shop/ml unknown", "shop/web fits a"},
-       "there is room for it alone; it depends on where the others go: 0/3 nodes are available: 1 Insufficient cpu"},
+       "there is capacity for it alone; it depends on the other pods: 0/3 nodes are available: 1 Insufficient cpu"},
       {"4 + 3 + 3 into 6 + 4",
        {node_json("a", "6"), node_json("b", "4")},
        {pod_json("four", "4"), pod_json("three-1", "3"), pod_json("three-2", "3")},

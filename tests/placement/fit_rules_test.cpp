@@ -229,8 +229,8 @@ TEST(FitWords, TheSummaryNamesWhatDoesNotFitAndWhatIsNotKnown) {
   EXPECT_EQ(summary("n1", {fits, not_fit}),
             "1 pod of node n1 would find no capacity on other nodes: shop/b (0/2 nodes are available)");
   EXPECT_EQ(summary("n1", {fits, not_fit, unclear}),
-            "1 pod of node n1 would find no capacity on other nodes: shop/b (0/2 nodes are available); whether 1 pod "
-            "of node n1 would find room elsewhere is not known: shop/c (not weighed: volumes)");
+            "1 pod of node n1 would find no capacity on other nodes: shop/b (0/2 nodes are available); it is unknown "
+            "whether 1 pod of node n1 would find capacity on other nodes: shop/c (not weighed: volumes)");
   EXPECT_THAT(summary("n1", std::vector<PodFit>(8, not_fit)), ::testing::EndsWith(" and 3 more"));
 }
 

@@ -85,7 +85,7 @@ TEST_F(FleetRehearsalTest, OneNodeAfterTheOther) {
   EXPECT_LE(rehearsal.ended - rehearsal.began, 3 * (90s + input.reboot_time));
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("node/n1 updated: "), HasSubstr("3 of 3 nodes updated in "),
-                                         HasSubstr("at most 1 node out of service at a time")));
+                                         HasSubstr("at most 1 node unavailable at a time")));
 }
 
 TEST_F(FleetRehearsalTest, AsManyAtATimeAsMayBe) {
@@ -216,7 +216,8 @@ TEST_F(FleetRehearsalTest, WhatAgentsWroteBeforeDoesNotMatter) {
                    {"data", {{"pause", R"({"reason":"holidays"})"}}}});
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("resumed"), HasSubstr("node/n2"), HasSubstr("ConfigMap"))));
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(AllOf(HasSubstr("pauses are ended"), HasSubstr("node/n2"), HasSubstr("ConfigMap"))));
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("hooks do not run"), HasSubstr("node/n3"))));
 }
 
@@ -355,7 +356,7 @@ TEST_F(FleetRehearsalTest, ThePictureHasABarForEachNode) {
   const std::string svg = fleet_svg(play(), "A <title>");
   EXPECT_THAT(
       svg, AllOf(HasSubstr("A &lt;title&gt;"), HasSubstr("n1 was draining for 2"), HasSubstr("n2 was rebooting for 3m"),
-                 HasSubstr("class=\"soaks\""), HasSubstr("n3 (left out)"), HasSubstr("</svg>\n")));
+                 HasSubstr("class=\"soaks\""), HasSubstr("n3 (not part)"), HasSubstr("</svg>\n")));
   EXPECT_THAT(svg, Not(HasSubstr("<title>\n")));
 }
 

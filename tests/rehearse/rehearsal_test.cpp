@@ -263,7 +263,7 @@ TEST_F(RehearsalTest, WhatTheSnapshotCaughtBeforeItWasReadyIsSaid) {
   const Rehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.assumed,
               Contains(AllOf(HasSubstr("are scheduled where there is capacity"), EndsWith(": shop/lost"))));
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("becomes Ready"), EndsWith(": shop/early"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("become Ready"), EndsWith(": shop/early"))));
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("but their replacements do"), EndsWith(": shop/ill"))));
   EXPECT_THAT(lines_of(rehearsal), HasSubstr("\n  starting pods become Ready: shop/early\n"));
 }

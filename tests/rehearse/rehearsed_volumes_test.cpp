@@ -110,7 +110,7 @@ TEST_F(RehearsedVolumes, WhatIsBeingAttachedOrDetachedComesToItsEnd) {
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
   EXPECT_THAT(rehearsal.drains[0].volumes, SizeIs(2));
-  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("comes to its end: PersistentVolume pv-db-0")));
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("when a pod needs them: PersistentVolume pv-db-0")));
 }
 
 // Whether a driver attaches volumes is in `attachRequired` of its CSIDriver, which the snapshot does not contain. The

@@ -48,7 +48,7 @@ TEST_F(RehearsalTest, WhatADeadNodeHasIsNotSaidToBecomeReady) {
     items.back()["status"]["conditions"] = {{{"type", "Ready"}, {"status", "False"}}};
   }
   const Rehearsal rehearsal = play();
-  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("becomes Ready: shop/early-on-n1")));
+  EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("become Ready: shop/early-on-n1")));
   EXPECT_THAT(rehearsal.assumed, Contains(EndsWith("but their replacements do: shop/ill-on-n1")));
 }
 
@@ -185,7 +185,7 @@ TEST_F(RehearsalTest, PodsThatCouldPreemptOthersAreListed) {
 
 TEST_F(RehearsalTest, TheResultOfTheFitCheckIsReported) {
   item("n2")["status"]["allocatable"]["cpu"] = "1";
-  EXPECT_THAT(lines_of(play()), Not(HasSubstr("would find no room elsewhere")));
+  EXPECT_THAT(lines_of(play()), Not(HasSubstr("would find no capacity on other nodes")));
   input.drain.fit = drain::FitPolicy::warn;
   EXPECT_THAT(lines_of(play()),
               HasSubstr("\n  pod shop/web-c would find no capacity on other nodes: 0/2 nodes are available"));

@@ -102,7 +102,7 @@ TEST_F(FindAuthorityTest, ImpersonationNeedsNoOtherAuthorityBesides) {
   EXPECT_FALSE(weakness(found->kind));
   // With the same roles on an older server, the error names the remedy.
   guards.impersonation = false;
-  EXPECT_THAT(problem(), AllOf(HasSubstr("from 1.36 on"), HasSubstr("component policies-only")));
+  EXPECT_THAT(problem(), AllOf(HasSubstr("1.36 and newer"), HasSubstr("component policies-only")));
 }
 
 // A stolen token may have created as many Leases as the quota allows. Agents that start after that must not fail
@@ -132,7 +132,7 @@ TEST(Weakness, IsToldOfWhatAThiefCanDo) {
   EXPECT_FALSE(weakness(AuthorityKind::impersonation));
   EXPECT_FALSE(weakness(AuthorityKind::kubelet));
   EXPECT_THAT(weakness(AuthorityKind::policies), ::testing::Optional(HasSubstr("first milliseconds")));
-  EXPECT_THAT(weakness(AuthorityKind::service_account), ::testing::Optional(HasSubstr("all Nodes")));
+  EXPECT_THAT(weakness(AuthorityKind::service_account), ::testing::Optional(HasSubstr("every Node")));
 }
 
 // The search changes nothing in the cluster, not even with its probes.
@@ -158,8 +158,8 @@ TEST_F(FindAuthorityTest, PoliciesComeNext) {
   EXPECT_EQ(found->impersonated_node(), "");
   EXPECT_TRUE(found->may_review_access());
   ASSERT_EQ(found->passed_over.size(), 1u);
-  EXPECT_THAT(found->passed_over[0],
-              AllOf(HasSubstr("impersonation: "), HasSubstr("from 1.36 on"), HasSubstr("cannot impersonate resource")));
+  EXPECT_THAT(found->passed_over[0], AllOf(HasSubstr("impersonation: "), HasSubstr("1.36 and newer"),
+                                           HasSubstr("cannot impersonate resource")));
   EXPECT_THAT(found->switched_off, IsEmpty());
 }
 
@@ -227,7 +227,7 @@ TEST_F(FindAuthorityTest, AKubeletsCredentialsSwitchOffWhatTheyCannotReach) {
   EXPECT_EQ(found->pod_name, "");
   EXPECT_EQ(found->rights, (Rights{.events = true, .node_status = true}));
   EXPECT_THAT(found->switched_off,
-              ElementsAre(HasSubstr("other Nodes"), HasSubstr("Leases"), HasSubstr("PodDisruptionBudgets"),
+              ElementsAre(HasSubstr("may not list Nodes"), HasSubstr("Leases"), HasSubstr("PodDisruptionBudgets"),
                           HasSubstr("DaemonSets"), HasSubstr("VolumeAttachments"), HasSubstr("ConfigMaps")));
   EXPECT_FALSE(may_use_slots(*found, SlotsChoice::lease));
   EXPECT_FALSE(found->may_review_access());
@@ -280,7 +280,7 @@ TEST_F(FindAuthorityTest, WhatWasAskedForIsNotReplacedByAnother) {
 TEST_F(FindAuthorityTest, TheNodeMustBeTheOneOfTheCredential) {
   EXPECT_THAT(problem({.node_name = "n2"}), HasSubstr("bound to Node n1"));
   cluster.replace_node("n1");
-  EXPECT_THAT(problem(), HasSubstr("former Node n1"));
+  EXPECT_THAT(problem(), HasSubstr("earlier Node n1"));
   cluster.remove("nodes", "", "n1");
   EXPECT_THAT(problem(), HasSubstr("no Node n1"));
 }

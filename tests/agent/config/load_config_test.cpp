@@ -49,7 +49,7 @@ TEST_F(LoadConfigTest, ANamedFileThatIsMissingIsAnError) {
 
 TEST_F(LoadConfigTest, ADefaultFileThatCannotBeReadIsAnError) {
   std::filesystem::create_directory(default_file_);
-  EXPECT_THAT(pool({}), AllOf(HasSubstr("cannot be read: Is a directory"), HasSubstr("remove it")));
+  EXPECT_THAT(pool({}), AllOf(HasSubstr("cannot be read: Is a directory"), HasSubstr("delete it")));
 }
 
 TEST_F(LoadConfigTest, MistakesNameTheFile) {

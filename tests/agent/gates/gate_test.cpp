@@ -91,7 +91,7 @@ TEST(GateTest, Pauses) {
   EXPECT_EQ(pause_gate("pause-node", "this node", {}, now),
             (Gate{.name = "pause-node", .message = "this node is not paused", .effect = gives_up}));
   EXPECT_EQ(pause_gate("pause-node", "this node", Pause{"old", now}, now),
-            (Gate{.name = "pause-node", .message = "the pause of this node is over", .effect = gives_up}));
+            (Gate{.name = "pause-node", .message = "the pause of this node has ended", .effect = gives_up}));
   EXPECT_EQ(pause_gate("pause-pool", "pool web", Pause{"new storage", now + 1h}, now),
             (Gate{.name = "pause-pool",
                   .verdict = Verdict::closed,

@@ -250,7 +250,7 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
 // know that the gate is "open".
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
   EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "slot"),
-              AllOf(StartsWith("unknown: no turn is held"), HasSubstr("max-unavailable")));
+              AllOf(StartsWith("unknown: no slot is held"), HasSubstr("max-unavailable")));
   k8s::Node holder = node_in("n1", agent::State::draining);
   EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "slot"), StartsWith("open"));
 }
@@ -263,7 +263,8 @@ TEST(ExplanationTest, WhoseCordonItIs) {
     return explain({.node = node}, now).cordon;
   };
   EXPECT_THAT(by("agent"), StartsWith("by the agent, "));
-  EXPECT_THAT(by("jane@desk"), AllOf(StartsWith("by jane@desk with Haulout's commands, "), HasSubstr("leaves it")));
+  EXPECT_THAT(by("jane@desk"),
+              AllOf(StartsWith("by jane@desk with Haulout's commands, "), HasSubstr("does not uncordon it")));
   node.annotations.clear();
   EXPECT_THAT(explain({.node = node}, now).cordon, StartsWith("by another client"));
 }
@@ -287,7 +288,7 @@ TEST(ExplanationTest, PodsThatHoldTheDrainUpAreNamed) {
                                        .pods = {pod("db-0", "db"), pod("web-0")},
                                        .budgets = {budget("db", "db", 0)}},
                                       now);
-  EXPECT_THAT(waiting.why, Contains("1 pod would hold a drain: shop/db-0 (BlockedByBudget)"));
+  EXPECT_THAT(waiting.why, Contains("1 pod would block a drain: shop/db-0 (BlockedByBudget)"));
   const Explanation idle = explain(
       {.node = node_in("n1", agent::State::idle), .pods = {pod("db-0", "db")}, .budgets = {budget("db", "db", 0)}},
       now);
@@ -330,7 +331,7 @@ TEST_F(ExplainTest, SaysAllAndChangesNothing) {
           HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
                     "PodDisruptionBudget shop/db: "),
           HasSubstr("shop/web-0   evict     yes         <none>"), Not(HasSubstr("Fit elsewhere")),
-          HasSubstr("\nNot known:\n  - whether a webhook is asked about evictions here"),
+          HasSubstr("\nUnknown:\n  - whether an admission webhook would move a pod"),
           HasSubstr("PODDISRUPTIONBUDGET   ALLOWED"), HasSubstr("shop/db               0         1")));
   EXPECT_THAT(errors.text, IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));
@@ -362,7 +363,7 @@ TEST_F(ExplainTest, WithLittlePermission) {
   cluster.forbid("get", "configmaps");
   EXPECT_EQ(command({"explain", "n1"}), 0);
   EXPECT_THAT(text.text, AllOf(HasSubstr("Pods: cannot be read"), HasSubstr("Budgets: cannot be read"),
-                               HasSubstr("pause-cluster   unknown"), HasSubstr("turn            unknown")));
+                               HasSubstr("pause-cluster   unknown"), HasSubstr("slot            unknown")));
   cluster.forbid("get", "nodes");
   EXPECT_EQ(command({"explain", "n1"}), 3);
 }

@@ -239,7 +239,7 @@ TEST(FleetSummaryTest, PausesInForceAndWhatCannotBeSeen) {
   const auto lines = hold_lines(fleet({node_in("n1", agent::State::idle)}, facts), now);
   EXPECT_THAT(lines,
               ElementsAre("the cluster is paused: incident", "pool web is paused until 2026-11-21T13:00:00Z: freeze",
-                          "who holds the slots cannot be read: forbidden"));
+                          "holders of slots cannot be read: forbidden"));
 }
 
 TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {

@@ -152,8 +152,8 @@ TEST_F(SteeringTest, SeveralNodesAndOneThatIsUnknown) {
 TEST_F(SteeringTest, SaysWhenAPauseMayComeTooLateOrMeetsNoAgent) {
   set_state("n1", "draining");
   EXPECT_EQ(command({"pause", "n1", "n2"}), 0);
-  EXPECT_THAT(errors.text,
-              AllOf(HasSubstr("node/n1 is under way (state draining)"), HasSubstr("no agent has reported on node/n2")));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("node/n1 is already being updated (state draining)"),
+                                 HasSubstr("no agent has reported on node/n2")));
 }
 
 // The error is the same as that of a drain, and contains none of the server's own words.
