@@ -43,8 +43,8 @@ class BudgetBook {
   // Returns true if the server deletes the pod without checking any budget, even if several budgets select it.
   static bool ignores_budgets(const k8s::Pod& pod);
 
-  // Returns true if the server's own exemptions apply: it deletes the pod whatever the budget says, and counts no
-  // disruption.
+  // Returns true if the server deletes the pod and counts no disruption: no budget applies to the pod; or it is not
+  // Ready, and the budget has enough healthy pods or always allows the eviction of unhealthy ones.
   static bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget);
 
   enum class Gate {

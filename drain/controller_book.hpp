@@ -159,7 +159,7 @@ class ControllerBook {
   // caller passes true, because the pod may lack a replacement.
   void leaving(const k8s::Pod& pod, bool leaves);
 
-  // Counts the pods of the group, unless that was done before. Called before its first pod is evicted.
+  // Makes the first count of the group's pods. Called once, before the first of its pods is evicted.
   void count_first(ControllerGroup& group);
   const ControllerTally& tally_of(const ControllerGroup& group) const;
 
