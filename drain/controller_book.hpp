@@ -116,7 +116,7 @@ struct ControllerGroup {
 class ControllerBook {
  public:
   // How often a controller because of which pods are parked is read again, and how soon it is read again after one of
-  // its pods was deleted without the drain.
+  // its pods was deleted without the drain or after it got more pods than replicas.
   static constexpr Duration reread = std::chrono::seconds(30);
   static constexpr Duration reread_soon = std::chrono::seconds(2);
   // Pause after a look-up that failed.
