@@ -51,8 +51,8 @@ asio::awaitable<void> BudgetsFeed::follow() {
       },
       [this] { session_.changed().notify(); });
   if (listed_) view_->seed(*std::exchange(listed_, std::nullopt));
-  // Without a view of the budgets the drain goes on: each namespace is one lane, and refused evictions are retried from
-  // time to time.
+  // Without a view of the budgets the drain continues: each namespace is one lane, and refused evictions are retried
+  // from time to time.
   co_await view_->run_for_good(std::chrono::minutes(1));
 }
 

@@ -1,5 +1,5 @@
 // Records the controllers of the pods that must leave the node: the controllers as they were looked up, their pods on
-// all nodes, how many of these pods left and were replaced, and which controllers have to be looked up. ControllerGuard
+// all nodes, how many of these were evicted and replaced, and which controllers have to be looked up. ControllerGuard
 // decides by these records. No I/O.
 //
 // A pod belongs to its top-level controller: the Deployment above its ReplicaSet. If the kind above a ReplicaSet has no
@@ -93,7 +93,7 @@ struct ControlledPod {
 // Values computed from the pods of a controller, valid until a pod changes.
 struct ControllerTally {
   std::size_t without_replacement = 0;
-  bool any_left = false;  // a pod has been leaving since the first count
+  bool any_left = false;  // a pod has become `leaving` since the first count
   bool any_left_before = false;
   bool found_home = false;                         // a replacement was scheduled to a node
   const ControlledPod* homeless = nullptr;         // the replacement that has been unschedulable longest

@@ -63,12 +63,12 @@ std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Control
 
 // Appends the diagnoses about controllers with few replicas whose pods were not evicted yet. `pods` is
 // Pipeline::leaving().
-//   OnlyReplicaEvicted    The drain evicts the only pod of a controller.
-//   LastReadyPods   All Ready pods of a controller are on this node, and neither a budget nor
-//                     --max-unavailable-per-controller keeps them from leaving together. Not reported if the drain
-//                     cannot read budgets, since one may exist.
-//   ReplicasUnknown  The number of replicas could not be read.
-//   OverrideInvalid  An annotation has an invalid value.
+//   OnlyReplicaEvicted  The drain evicts the only pod of a controller.
+//   LastReadyPods       All Ready pods of a controller are on this node, and neither a budget nor
+//                       --max-unavailable-per-controller prevents that they are evicted together. Not reported if the
+//                       drain cannot read budgets, since one may exist.
+//   ReplicasUnknown     The number of replicas could not be read.
+//   OverrideInvalid     An annotation has an invalid value.
 // The first two are reported only if Guards::single_replica is not `allow`.
 void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_visible,
                        std::vector<DiagnosisFact>& facts);

@@ -43,8 +43,8 @@ bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
 
 // Returns the merge patch that cordons the Node, or nullopt if it is cordoned already. Guarded by resourceVersion.
 std::optional<std::string> cordon_patch(const k8s::Node& node, const CordonMark& mark);
-// Returns the patch that removes Haulout's cordon, or any cordon if `foreign_too`. It also removes a stale mark;
-// without `foreign_too` it then leaves the field. Nullopt if there is nothing to do.
+// Returns the patch that removes Haulout's cordon, or any cordon if `foreign_too`. It also removes a mark that is not
+// valid any more; without `foreign_too` it then does not change the field. Nullopt if there is nothing to do.
 std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_too);
 // Returns the patch that removes the cordon of this run only, not another run's and not a person's. Nullopt if there is
 // nothing to do.

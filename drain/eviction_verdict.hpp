@@ -17,7 +17,7 @@ enum class EvictionVerdict {
   overlap,         // several PodDisruptionBudgets select the pod: the server refuses until a person changes them
   admission,       // a webhook or policy denies it, perhaps only until it has finished some work
   ns_terminating,  // the namespace is terminating; its deletion will delete the pod
-  throttle,        // the whole client must slow down: the server asks for it or cannot be reached
+  throttle,        // the whole client must slow down: the server throttles it or is unreachable
   retry,           // a transient failure of this pod's request; a retry is safe (UID precondition)
   replaced,        // the server has a pod of this name with another UID; wait for the watch event
   forbidden,       // an authorizer refuses the request

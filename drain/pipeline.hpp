@@ -83,7 +83,7 @@ struct TrackedPod {
   bool was_parked = false;
   bool is_late = false;
   bool stuck = false;        // the pod still exists 60 s after its grace period
-  bool answer_lost = false;  // no answer to the last eviction came: it may have taken effect
+  bool answer_lost = false;  // the answer to the last eviction was lost: it may have taken effect
   bool request_out = false;  // an eviction was sent and not answered yet
   bool inferred = false;     // evicted_at comes from the watch; the answer may still show that another client did it
   bool signal = false;       // the request in flight is only a signal (Signals)

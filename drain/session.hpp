@@ -97,10 +97,10 @@ class Session {
 
   // Sends a request and repeats it with backoff while its failure may be transient. Stops at the deadline of the drain
   // or at `limit`, whichever comes first, and returns the last failure. Sends the request at least once, even if that
-  // time has passed. Near the end it halves its waits, so that it uses the time that is left. Repeats the first 403,
-  // because an authorizer that has just started may refuse wrongly, and returns the second one. Each attempt may take
-  // `timeout`, or until the deadline if `timeout` is unset. If failures continue, they are reported to the observer
-  // with `what`, a sentence that says what has failed (Trouble). Cancellable.
+  // time has passed. Near the end it halves its delays to use the remaining time. Repeats the request after the first
+  // 403, because an authorizer that has just started may refuse wrongly, and returns the second one. Each attempt may
+  // take `timeout`, or until the deadline if `timeout` is unset. If failures continue, emits an event with `what`, a
+  // sentence that states which request fails (Trouble). Cancellable.
   template <class T>
   Task<T> insist(std::string what, std::function<Task<T>(TimePoint)> request, std::optional<Duration> timeout = {},
                  TimePoint limit = TimePoint::max());

@@ -51,7 +51,7 @@ class VolumeTurns final : public EvictionGuard {
 
   const VolumeBook& volumes_;
   bool stopped_ = false;
-  std::map<std::string, Leaver> leavers_;  // leaving pods that have claims, by UID
+  std::map<std::string, Leaver> leavers_;  // pods being evicted or terminating that have claims, by UID
   std::optional<TimePoint> unresolved_since_;
   // Filled since the last look(): what each waiting pod waits for, by its UID, and the last waiting pod of each driver.
   // So a pod's message names the waiting pod before it, and does not change each time that another pod is deleted.

@@ -61,8 +61,8 @@ class VolumeBook {
   // Returns true if the caller must read the Node's status: a volume has been unused for long enough to count as
   // leaked, but the status was last read before that time.
   bool asks_for_node(TimePoint now) const;
-  // Stores what the Node's status says. `attachments` has the names of the VolumeAttachments whose volumes the status
-  // lists as in use or attached; it was requested at `asked`. From then on the drain waits for these volumes, even if a
+  // Stores the Node's status. `attachments` has the names of the VolumeAttachments whose volumes the status lists as in
+  // use or attached; the status was requested at `asked`. From then on the drain waits for these volumes, even if a
   // later status does not list them, because Kubernetes removes a volume from the status before it is detached.
   void node_holds(const std::set<std::string>& attachments, TimePoint asked);
   // Decides the outcome of every volume, and emits the changes.
