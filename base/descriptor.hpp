@@ -1,4 +1,5 @@
-// A file descriptor that is closed with its owner.
+// Owns a file descriptor, and closes it when destroyed. Not copyable. release() returns the descriptor without closing
+// it; the caller owns it then.
 #pragma once
 
 #include <unistd.h>

@@ -31,7 +31,7 @@ Error too_long() {
   return wrong("it is longer than the clock can hold");
 }
 
-// Takes the digits off the front of `text`; nothing on overflow.
+// Parses the digits at the front of `text`, and removes them. Returns 0 if there are none, and nullopt on overflow.
 std::optional<std::int64_t> take_integer(std::string_view& text) {
   std::int64_t value = 0;
   while (!text.empty() && is_digit(text.front())) {
@@ -42,7 +42,8 @@ std::optional<std::int64_t> take_integer(std::string_view& text) {
   return value;
 }
 
-// The digits after the point, as a number in [0, 1); digits beyond a double's precision change nothing.
+// Parses the digits after a decimal point, and removes them. Returns a number in [0, 1). Digits beyond the precision of
+// a double are ignored.
 double take_fraction(std::string_view& text) {
   double value = 0;
   double scale = 0.1;
@@ -54,7 +55,7 @@ double take_fraction(std::string_view& text) {
   return value;
 }
 
-// One "1.5h" off the front of `rest`.
+// Parses one number with its unit, such as "1.5h", at the front of `rest`, and removes it. Returns nanoseconds.
 Result<std::int64_t> take_term(std::string_view& rest) {
   const std::size_t before = rest.size();
   const auto whole = take_integer(rest);

@@ -26,11 +26,11 @@ bool may_write(int fd) {
   return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
-// What a path stands for: a device or a pipe, and where our own output goes, be it a file, is to be written to and not
-// to be replaced.
+// What exists at a path. A device or a pipe is written in place and not replaced by a new file. The same applies to the
+// stdout or stderr of this process, even if it is a regular file.
 struct Present {
   bool may_be_replaced = true;
-  int output = -1;  // the descriptor of that output
+  int output = -1;  // descriptor of this process's stdout or stderr, if the path is that file; else -1
 };
 
 Present present_at(const std::string& path) {
@@ -42,34 +42,35 @@ Present present_at(const std::string& path) {
   return {S_ISREG(present.st_mode), -1};
 }
 
-// Our output goes on behind what is written.
+// Opens an existing file to write it in place. For stdout or stderr, `output` is its descriptor. It is duplicated, so
+// that later output follows the written text.
 std::FILE* open_as_it_is(const std::string& path, int output) {
   if (output < 0) return std::fopen(path.c_str(), "wbe");
   const int fd = ::fcntl(output, F_DUPFD_CLOEXEC, 0);
   return fd < 0 ? nullptr : ::fdopen(fd, "wb");
 }
 
-// What a link points to, be it that nothing is there yet.
+// Resolves symbolic links. The last target need not exist.
 std::string behind_links(const std::string& path) {
-  constexpr int most = 40;  // as the kernel
+  constexpr int most = 40;  // the kernel's limit (MAXSYMLINKS)
   fs::path target = path;
   std::error_code failure;
   for (int i = 0; i < most && fs::is_symlink(target, failure); ++i) {
     const fs::path next = fs::read_symlink(target, failure);
     if (failure) break;
-    target = target.parent_path() / next;  // an absolute one stands for itself
+    target = target.parent_path() / next;  // just `next` if it is absolute
   }
   return target;
 }
 
-// A file of a name that nothing had, beside `path`.
+// A new temporary file in the same directory as the file to write.
 struct Part {
   std::string name;
-  std::FILE* file = nullptr;  // null: errno says why
+  std::FILE* file = nullptr;  // nullptr: errno has the cause
 };
 
 Part open_part(const std::string& path) {
-  constexpr int most = 100;  // some may have been left behind by programs that were killed
+  constexpr int most = 100;  // more than one, because programs that were killed may have left their files behind
   Part part;
   for (int i = 0; i < most && part.file == nullptr; ++i) {
     part.name = fmt::format("{}.{}.part", path, i);
@@ -79,7 +80,7 @@ Part open_part(const std::string& path) {
   return part;
 }
 
-// 0, or errno. Closes the file.
+// Writes the text and closes the file. Returns 0, or errno.
 int write_all(std::FILE* file, const std::string& text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
@@ -92,7 +93,7 @@ int write_all(std::FILE* file, const std::string& text) {
 
 FileText text_of(std::istream& stream, std::size_t most) {
   std::string text;
-  // istreambuf_iterator would throw at a directory.
+  // read() is used because istreambuf_iterator throws if the path is a directory.
   for (std::array<char, 16384> chunk{}; stream && text.size() <= most;) {
     stream.read(chunk.data(), chunk.size());
     text.append(chunk.data(), static_cast<std::size_t>(stream.gcount()));

@@ -1,4 +1,4 @@
-// Whole files, read and written. Blocks: for commands, and for agents before they serve.
+// Reads and writes whole files. The functions block, so an agent may call them only before it starts to serve.
 #pragma once
 
 #include <istream>
@@ -10,18 +10,20 @@ namespace haulout {
 
 struct FileText {
   std::string text;
-  int failure = 0;  // errno; EFBIG: more bytes than were asked for at most
+  int failure = 0;  // errno, or 0 on success; EFBIG if there are more than `most` bytes
 };
+// Read a file, or a stream to its end, but at most `most` bytes.
 FileText file_text(const std::string& path, std::size_t most = std::string::npos);
 FileText text_of(std::istream& stream, std::size_t most = std::string::npos);
-// The same. Errc::unavailable, naming file and cause.
+// Reads a whole file. Fails with Errc::unavailable; the message names the file and the cause.
 Result<std::string> read_whole_file(const std::string& path);
 
-// Under another name first, and renamed, so that nobody sees half of it. Links are followed; what is there and is no
-// regular file (a pipe) is written to as it is, and so is what our own output goes to (/dev/stdout), which goes on
-// behind it. Errc::unavailable, naming file and cause.
+// Writes to a temporary file and renames it, so that no reader sees a partial file. Follows symbolic links. An existing
+// file that is not regular (a pipe), or that is the stdout or stderr of this process (/dev/stdout), is written in
+// place; later output follows the text. Fails with Errc::unavailable; the message names the file and the cause.
 Result<> write_whole_file(const std::string& path, const std::string& text);
-// The same error, while nothing has been done yet. Leaves nothing behind.
+// Checks in advance whether write_whole_file() can write this path, and fails with the same error if not. Writes
+// nothing; removes the temporary file that it creates for the check.
 Result<> can_write_whole_file(const std::string& path);
 
 }  // namespace haulout

@@ -1,8 +1,10 @@
-// A row of a table of options (OptionOf): name, values, meaning. The kinds of values say how a text sets a field of the
-// options struct `Target`, how a text shows the value of the field, and how the documents describe the values. The
-// default of an option is not part of its row: it is what `Values::show` makes of a Target that nothing has set. Pure.
+// A row of a table of options (OptionOf): name, values and meaning. A function for each kind of values (text(),
+// number(), duration(), …) defines how a string is parsed into a field of the options struct `Target`, how the field is
+// formatted as a string, and how the documentation describes the allowed values. The default of an option is not part
+// of its row: it is the string that `Values::show` returns for a default-constructed Target. Pure.
 //
-// Every function that sets or checks a value returns what is wrong with the text and how to write it, or an empty text.
+// Every function that sets or checks a value returns an error message that says how to write the value, or an empty
+// string on success.
 #pragma once
 
 #include <fmt/format.h>
@@ -35,12 +37,13 @@ enum class ValueType {
 template <class Target>
 struct Values {
   ValueType type = ValueType::text;
-  std::string form{};                // allowed values, as the documents show them
-  std::string unit{};                // of a number: what it counts
-  std::vector<std::string> words{};  // of `choice` and `choices`: the allowed words
-  // Sets the field; appends to a list. If it returns a problem, the field is unchanged.
+  std::string form{};                // allowed values, for the documentation
+  std::string unit{};                // unit of a number, for the documentation: nodes, reboots
+  std::vector<std::string> words{};  // allowed words of `choice`, `choices` and number_or_word()
+  // Parses the string and sets the field. If the field is a list, appends to it. If it returns an error message, the
+  // field is unchanged.
   std::function<std::string(Target&, const std::string&)> set{};
-  // Returns the value of the field as `set` would read it; empty if the field has no value.
+  // Returns the value of the field in the syntax that `set` parses; empty if the field has no value.
   std::function<std::string(const Target&)> show{};
 };
 
@@ -52,7 +55,7 @@ struct OptionOf {
   char letter = 0;      // short form, for example 'v' for -v; 0 if there is none
 };
 
-// Returns the option of a struct that contains `Inner` as its member `inner`.
+// Converts an option of `Inner` to the option of a struct that has an `Inner` as its member `inner`.
 template <class Outer, class Inner>
 OptionOf<Outer> lifted(OptionOf<Inner> option, Inner Outer::* inner) {
   auto set = [inner, set = std::move(option.values.set)](Outer& outer, const std::string& text) {
@@ -68,7 +71,7 @@ OptionOf<Outer> lifted(OptionOf<Inner> option, Inner Outer::* inner) {
   return {std::move(option.name), std::move(values), std::move(option.meaning), option.letter};
 }
 
-// A field of `Target` with values of type T: a member, a member of a member, or a pair of functions.
+// Access to a value of type T in `Target`: a member, a member of a member, or a pair of functions.
 template <class Target, class T>
 struct Field {
   template <class Member>
@@ -96,11 +99,11 @@ template <class T>
 using Words = std::vector<std::pair<std::string, T>>;
 
 std::string read_boolean(const std::string& text, bool& value);
-// A whole number from `low` to `high`.
+// Parses a whole number from `low` to `high`. Every error message states that range.
 std::string read_number(const std::string& text, std::int64_t low, std::int64_t high, std::int64_t& value);
-// The same for the flags of kubectl, whose ranges are so wide that only a number outside hears of them.
+// Does the same for kubectl's flags, whose ranges are wide: only a number outside gets a message with the range.
 std::string read_integer(const std::string& text, std::int64_t low, std::int64_t high, std::int64_t& value);
-// A duration is not negative. Zero is allowed only if it has a meaning for the option.
+// Parses a duration that is not negative. Zero is `allowed` only if it has a meaning for the option.
 enum class Zero { allowed, refused };
 std::string read_duration(const std::string& text, Zero zero, Duration& value);
 // Returns the shortest text that parse_duration() reads as this duration, in units of at least one second if it is
@@ -108,9 +111,10 @@ std::string read_duration(const std::string& text, Zero zero, Duration& value);
 std::string written_duration(Duration duration);
 
 std::string must_be_one_of(const std::vector<std::string>& words);
-// Splits the text, and removes the blanks around each part.
+// Splits the text at `separator`, and removes the spaces around each part.
 std::vector<std::string> split_at(const std::string& text, char separator);
-// Returns the meaning without the marks of Markdown: "[guards](guards.md)" becomes "docs/guards.md".
+// Returns the meaning without Markdown: removes backquotes, and replaces links: "[guards](guards.md)" becomes
+// "docs/guards.md".
 std::string plain_meaning(std::string meaning);
 
 template <class Target>
@@ -123,8 +127,8 @@ Values<Target> text(Field<Target, std::string> field, std::string form, ValueChe
   return {ValueType::text, std::move(form), "", {}, std::move(set), field.get};
 }
 
-// A text that `read` converts to an item, which is appended. `read` returns a Result<Item>. The items are not shown:
-// without items there is nothing to show, and no list has items by default.
+// A list of items. `read` parses a string and returns a Result<Item>; the item is appended. `show` returns an empty
+// string, because it is used for defaults only, and every such list is empty by default.
 template <class Target, class Item, class Read>
 Values<Target> list(std::function<std::vector<Item>&(Target&)> items, std::string form, Read read) {
   auto set = [items, read](Target& target, const std::string& value) -> std::string {
@@ -136,7 +140,7 @@ Values<Target> list(std::function<std::vector<Item>&(Target&)> items, std::strin
   return {ValueType::list, std::move(form), "", {}, std::move(set), [](const Target&) { return std::string(); }};
 }
 
-// A list of texts that `check` accepts.
+// A list of strings that `check` accepts.
 template <class Target>
 Values<Target> texts(Field<Target, std::vector<std::string>> field, std::string form, ValueCheck check = any_text) {
   auto set = [field, check](Target& target, const std::string& value) {
@@ -178,7 +182,7 @@ Values<Target> number(Field<Target, std::int64_t> field, std::string unit, std::
           std::move(set),    [field](const Target& target) { return std::to_string(field.get(target)); }};
 }
 
-// A number as read_integer() reads it.
+// A number with the error messages of read_integer().
 template <class Target>
 Values<Target> integer(Field<Target, std::int64_t> field, std::string unit, std::int64_t low, std::int64_t high) {
   Values<Target> values = number<Target>(field, std::move(unit), low, high);
@@ -191,7 +195,7 @@ Values<Target> integer(Field<Target, std::int64_t> field, std::string unit, std:
   return values;
 }
 
-// `word` stands for 0. The digit 0 itself is refused.
+// A number from 1 to `high`, or `word`, which sets the field to 0. The number 0 itself is refused.
 template <class Target>
 Values<Target> number_or_word(Field<Target, std::int64_t> field, std::string unit, std::string word,
                               std::int64_t high) {

@@ -1,4 +1,4 @@
-// Converts text from files and programs to one line for a label, a log or an API object. Pure.
+// Converts text from files and other programs to one line for a label, a log or an API object. Pure.
 #pragma once
 
 #include <string>

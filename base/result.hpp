@@ -1,9 +1,9 @@
-// How things fail here. Three channels that are never mixed:
-//   - an expected failure is a value: Result<T>, and Task<T> for a coroutine that yields one (retry/task.hpp);
-//   - cancellation unwinds, as boost::system::system_error(operation_aborted), and only the scope that asked for it may
-//     catch it;
-//   - a bug terminates.
-// Values own all they hold; nothing here suspends or does I/O.
+// Error handling of the whole tree. It has three mechanisms, which are not used for one another:
+//   - An expected failure is returned as a value: Result<T>, or Task<T> from a coroutine (retry/task.hpp).
+//   - Cancellation is the exception boost::system::system_error(operation_aborted). Only the scope that requested the
+//     cancellation may catch it.
+//   - A bug terminates the program.
+// The values own their contents. No I/O, no coroutines.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -15,23 +15,23 @@
 
 namespace haulout {
 
-// What programs decide on. Messages are for people and are never matched.
+// The class of a failure. Callers decide by it, and not by the message, which is for people.
 enum class Errc {
-  timeout,      // our deadline passed first
+  timeout,      // the deadline passed before the answer
   dns,          // the host name has no address
-  unreachable,  // no connection: refused, no route, connect timed out
-  tls,          // the peer's certificate or the handshake is wrong
+  unreachable,  // no connection: refused, no route, or the attempt to connect timed out
+  tls,          // the peer's certificate is not valid, or the handshake failed
   reset,        // the connection ended before the answer was complete
-  protocol,     // not HTTP, or HTTP that breaks our limits
-  decode,       // HTTP was fine, the content is not what was asked for
-  status,       // the server answered with a failure: see PeerStatus
+  protocol,     // the answer is not HTTP, or exceeds the limits of the HTTP client
+  decode,       // the answer is valid HTTP, but its body is not what was requested
+  status,       // the server answered with an error status: see PeerStatus
   unavailable,  // something on this machine is missing: a file, a program, a setting
-  invalid,      // the caller's input makes no sense
+  invalid,      // the caller's input is not valid
 };
 
 std::string_view to_string(Errc code);
 
-// What the peer said about its refusal, in its own machine-readable words (metav1.Status for Kubernetes).
+// The machine-readable content of a server's error answer (metav1.Status of Kubernetes).
 struct PeerStatus {
   struct Cause {
     std::string reason;
@@ -40,17 +40,17 @@ struct PeerStatus {
   };
   int code = 0;         // HTTP status
   std::string reason;   // "Conflict", "TooManyRequests", … or empty
-  std::string kind;     // details.kind: what the refusal is about
-  std::string name;     // details.name
-  std::string message;  // the peer's own sentence, for people
+  std::string kind;     // details.kind: the kind of object that the error is about
+  std::string name;     // details.name: the name of that object
+  std::string message;  // the server's message, for people
   std::vector<Cause> causes;
   std::string continue_token;  // metadata.continue of an expired list
-  bool structured = false;     // false: the body was no Status (a proxy, or the server's own filters)
+  bool structured = false;     // false: the body was not a Status (sent by a proxy, or by a filter of the server)
 
   bool has_cause(std::string_view cause_reason) const;
 };
 
-// Not an aggregate on purpose: Result<int> x = 5 must not become an Error.
+// Deliberately not an aggregate, so that `Result<int> x = 5` cannot convert the number to an Error.
 class Error {
  public:
   Error() = default;
@@ -58,12 +58,12 @@ class Error {
 
   Errc code() const { return code_; }
   const std::string& message() const { return message_; }
-  // "evict shop/web-0: …"; outermost context first.
+  // Puts `what` and ": " before the message: "evict shop/web-0: …". The outermost context comes first.
   Error with_context(std::string_view what) &&;
 
-  // The peer asked not to come back earlier.
+  // The Retry-After of the answer: the earliest time at which the server accepts a retry.
   std::optional<std::chrono::milliseconds> retry_after;
-  // Set exactly when code() is Errc::status.
+  // Set if and only if code() is Errc::status.
   std::optional<PeerStatus> peer;
 
   bool is_status(int http_status) const { return peer && peer->code == http_status; }
@@ -73,7 +73,7 @@ class Error {
   std::string message_;
 };
 
-// Asked for by boost::system::result when value() is called on a failure: that is a bug in the caller, so it
+// boost::system::result calls this if value() is called on a failed Result. That is a bug in the caller, so the program
 // terminates.
 [[noreturn]] void throw_exception_from_error(const Error& error, const boost::source_location& where);
 

@@ -1,4 +1,5 @@
-// Runs an action when a scope is left, however that happens. The action must not throw.
+// Runs an action at the end of a scope, whether the scope ends by a return, an exception or a cancellation. The action
+// must not throw.
 #pragma once
 
 #include <utility>

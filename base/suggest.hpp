@@ -1,4 +1,4 @@
-// "Did you mean …": the nearest of the known words. Pure.
+// Finds the known word that is most similar to a misspelt one, for "did you mean …" in error messages. Pure.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,11 @@
 
 namespace haulout {
 
-// Insertions, deletions and substitutions that turn one into the other.
+// Returns the number of insertions, deletions and substitutions of bytes that turn one word into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The known word nearest to `typed`, the first of equals; nothing when even that differs in more than a third.
+// Returns the known word with the smallest edit distance to `typed`; the first one if several have it. Returns nullopt
+// if that distance exceeds 1 (`typed` has at most three bytes), or 2 and a third of the length (`typed` is longer).
 std::optional<std::string> nearest(std::string_view typed, const std::vector<std::string>& known);
 
 }  // namespace haulout

@@ -10,13 +10,13 @@
 namespace haulout {
 namespace {
 
-// Never freed.
+// Returns the locale C.UTF-8, or nullptr if the machine has none. It is created once and not freed.
 locale_t utf8_locale() {
   static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   return locale;
 }
 
-// `character` is one sequence of UTF-8 that is well-formed.
+// Returns the columns of one character on a terminal. `character` is one UTF-8 sequence, or a single invalid byte.
 std::size_t columns_of(std::string_view character) {
   constexpr unsigned char first_bits[] = {0x7F, 0x1F, 0x0F, 0x07};
   if (character.size() == 1 || utf8_locale() == nullptr) return 1;
@@ -28,14 +28,15 @@ std::size_t columns_of(std::string_view character) {
   return width < 0 ? 1 : static_cast<std::size_t>(width);
 }
 
-// Takes the first character off; a byte that belongs to none counts as one.
+// Removes the first character of `text`, which must not be empty, and returns it. An invalid byte is one character.
 std::string_view take_character(std::string_view& text) {
   const std::string_view character = text.substr(0, std::max<std::size_t>(utf8_sequence(text), 1));
   text.remove_prefix(character.size());
   return character;
 }
 
-// At most `most` of what `measure` says of each character, the mark that something is missing among it.
+// Cuts the text so that the sum of `measure` over its characters, including the appended `mark`, is at most `most`.
+// A text that fits is returned unchanged. If there is only room for the mark, the result is empty.
 std::string cut(std::string_view text, std::size_t most, std::string_view mark,
                 std::size_t (*measure)(std::string_view)) {
   const auto measured = [measure](std::string_view rest) {

@@ -1,4 +1,4 @@
-// Small text tools for what people read. Pure.
+// Formats text for people: cuts, wraps, joins and counts. Pure.
 #pragma once
 
 #include <optional>
@@ -8,27 +8,29 @@
 
 namespace haulout {
 
-// Foreign text for terminals and JSON: control characters (escapes, line breaks) become blanks, broken UTF-8 U+FFFD.
+// Makes text from outside safe for terminals and JSON. Replaces each control character (such as an escape or a line
+// break) by a space, and each byte that is not UTF-8 by U+FFFD.
 std::string printable(std::string_view text);
-// Columns that UTF-8 text takes on a terminal, by the C library's table: wide characters two, combining ones none.
-// Where it has no table (no C.UTF-8 locale), one for each character.
+// Returns how many columns UTF-8 text takes on a terminal, by the C library's table: a wide character takes two, a
+// combining one none. Without that table (no locale C.UTF-8), each character counts as one column.
 std::size_t columns(std::string_view text);
-// At most `width` columns; what is cut off is shown by "…" (or "..." without `utf8`).
+// Cuts the text to at most `width` columns. A text that was cut ends in "…", or in "..." if `utf8` is false.
 std::string clipped(std::string_view text, std::size_t width, bool utf8 = true);
-// The same by characters, whatever columns they take, for those who count bytes.
+// Cuts the text to at most `most` characters, whatever columns they take. For API objects and other limits on size.
 std::string shortened(std::string_view text, std::size_t most);
-// At blanks, into lines of at most `width` columns; a longer word keeps a line of its own.
+// Breaks the text at spaces into lines of at most `width` columns. A longer word gets a line of its own.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
-// A message about `subject` that stands beside the subject: "pod a/b is blocked" becomes "blocked".
+// Removes the subject from the front of a message that is shown next to it: "pod a/b is blocked" becomes "blocked".
 std::string without_subject(std::string_view message, std::string_view subject);
+// Appends spaces up to `width` columns.
 std::string padded(std::string_view text, std::size_t width);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
-// The first five, and how many more: "a, b and 7 more".
+// Returns the first five names and the number of the others: "a, b, c, d, e and 7 more".
 std::string some_of(const std::vector<std::string>& names);
-// "1 pod", "2 pods".
+// Returns the number and the noun, which gets an "s" unless the number is 1: "1 pod", "2 pods".
 std::string count_of(std::size_t n, std::string_view thing);
 
-// The words that Go's strconv.ParseBool knows; nothing for any other.
+// Parses the words that Go's strconv.ParseBool accepts; returns nullopt for any other.
 std::optional<bool> parse_bool(std::string_view text);
 
 }  // namespace haulout

@@ -1,4 +1,4 @@
-// What is UTF-8 and what is not. Pure.
+// Finds the characters of UTF-8 text, and detects bytes that are not UTF-8. Pure.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 namespace haulout {
 
-// Length of the UTF-8 sequence at the front of `text`, which is not empty; 0: it is none (overlong, surrogate, cut off,
-// no UTF-8 at all).
+// Returns the length in bytes of the UTF-8 sequence at the front of `text`, which must not be empty. Returns 0 if there
+// is no valid sequence: overlong, a surrogate, incomplete, or not UTF-8 at all.
 std::size_t utf8_sequence(std::string_view text);
 
-// Whether this byte is a later one of a sequence.
+// Returns true if this is a continuation byte: any byte of a UTF-8 sequence but the first.
 inline bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }

@@ -1,9 +1,10 @@
-// What the drain knows of PodDisruptionBudgets, and which of its eviction requests are in flight for each. No I/O.
+// Records the PodDisruptionBudgets and the drain's eviction requests that are in flight, and decides whether an
+// eviction may be sent now as far as budgets are concerned. No I/O.
 //
 // Two eviction requests in flight for the same budget cost the server half a second per conflict (measured). So each
 // budget is a lane with one request in flight at a time; as many pods may be terminating as the budget allows. If the
 // drain may not list budgets, each namespace is a lane instead. A signal, an eviction request that is sent although the
-// budget allows no disruption (signals.hpp), uses no lane, so no other request waits for it.
+// budget is exhausted (Signals in eviction_pacing.hpp), uses no lane, so no other request waits for it.
 #pragma once
 
 #include <map>
@@ -42,8 +43,8 @@ class BudgetBook {
   // Returns true if the server deletes the pod without checking any budget, even if several budgets select it.
   static bool ignores_budgets(const k8s::Pod& pod);
 
-  // Returns true if the server's own exemptions apply: it deletes the pod whatever the budget says, and counts no
-  // disruption.
+  // Returns true if the server deletes the pod and counts no disruption: no budget applies to the pod; or it is not
+  // Ready, and the budget has enough healthy pods or always allows the eviction of unhealthy ones.
   static bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget);
 
   enum class Gate {
@@ -55,12 +56,12 @@ class BudgetBook {
   // Records that an eviction was sent. Returns the lanes that it makes busy; the caller passes them to answered().
   std::vector<std::string> sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
   void answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted);
-  // The same for a signal to this budget.
+  // Record that a signal was sent for this budget, and that it was answered.
   void signalled(const k8s::Pod& pod, const std::string& budget);
   void signal_answered(const k8s::Pod& pod, const std::string& budget, bool accepted);
 
-  // Returns why a pod that these budgets select cannot be evicted, as the end of "pod … is". Empty if `budgets` is
-  // empty or its only budget is not known.
+  // Returns why a pod that these budgets select cannot be evicted, as the end of a sentence that begins "pod … is".
+  // Empty if `budgets` is empty or its only budget is not known.
   std::string explain(const std::vector<std::string>& budgets) const;
 
  private:

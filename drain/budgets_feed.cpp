@@ -7,13 +7,13 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How long to retry the list of budgets, for a server that has just started. Without budgets the drain continues more
-// carefully.
+// How long to retry the list of budgets, because a server that has just started may refuse it. After that the drain
+// continues without budgets, and sends evictions more carefully.
 constexpr Duration list_patience = std::chrono::seconds(2);
 // How long the drain relies on a view of budgets that is not connected.
 constexpr Duration trusted_for = std::chrono::minutes(2);
 
-// `listed` contains all budgets. Known budgets that it lacks were deleted.
+// Updates the pipeline from a list of all budgets. A budget that the pipeline knows but the list lacks was deleted.
 void learn(const std::vector<k8s::PodDisruptionBudget>& listed, Pipeline& pipeline, TimePoint now) {
   std::set<std::string> gone;
   for (const auto& [uid, budget] : pipeline.book().budgets()) gone.insert(uid);
@@ -51,8 +51,8 @@ asio::awaitable<void> BudgetsFeed::follow() {
       },
       [this] { session_.changed().notify(); });
   if (listed_) view_->seed(*std::exchange(listed_, std::nullopt));
-  // The view of budgets is optional. Without it each namespace is one lane, and refused evictions are retried from time
-  // to time.
+  // Without a view of the budgets the drain continues: each namespace is one lane, and refused evictions are retried
+  // from time to time.
   co_await view_->run_for_good(std::chrono::minutes(1));
 }
 

@@ -1,6 +1,6 @@
-// The feed of the PodDisruptionBudgets of the cluster: listed for the plan, watched during the eviction, and listed
-// again if they hold pods for long. It is optional: without it the pipeline tries pods more carefully. Borrows session
-// and pipeline.
+// The feed of PodDisruptionBudgets. Lists them for the plan, watches them during the eviction, and lists them again if
+// pods have been parked because of them for long. Passes them to the pipeline. If they cannot be read, the drain
+// continues, and the pipeline sends evictions more carefully (BudgetBook). Borrows session and pipeline.
 #pragma once
 
 #include <memory>
@@ -17,16 +17,16 @@ class BudgetsFeed {
  public:
   BudgetsFeed(Session& session, Pipeline& pipeline) : session_(session), pipeline_(pipeline) {}
 
-  // Lists the budgets, or tells the pipeline that they cannot be seen. Cancellable.
+  // Lists the budgets. If that fails, the pipeline continues without them. Cancellable.
   boost::asio::awaitable<void> list();
-  // Follows the budgets until it is cancelled.
+  // Watches the budgets until it is cancelled.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
-  // Reads the events that have arrived now.
+  // Processes the watch events that have arrived, without further delay.
   void read_on();
-  // Lists them again if they have held pods for long.
+  // Starts to list the budgets again if pods have been parked because of them for `doubt_interval`.
   void look(TaskGroup& group);
-  // Tells the pipeline whether it may rely on the view.
+  // Sets whether the pipeline may rely on the view of the budgets.
   void watch_health();
   TimePoint next_wake() const { return held_.next(); }
 
@@ -37,7 +37,7 @@ class BudgetsFeed {
   Pipeline& pipeline_;
   std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_;
   std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> view_;
-  HeldLong held_;  // pods held by a budget
+  HeldLong held_;  // times how long pods have been parked because of a budget
 };
 
 }  // namespace haulout::drain

@@ -6,8 +6,8 @@ namespace haulout::drain {
 
 namespace {
 
-// Adds the claims of a pod that its controller will replace. A finished pod gets no replacement, and the pod's own
-// claims are deleted with it.
+// Adds the claims that a replacement of this pod will use again. A finished pod gets no replacement. Claims that the
+// pod owns (ephemeral volumes) are deleted with it.
 void add_what_comes_back(const TrackedPod& tracked, std::set<std::string>& claims) {
   const k8s::Pod& pod = tracked.pod;
   if (!pod.controller || tracked.had_finished) return;

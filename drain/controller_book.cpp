@@ -108,7 +108,7 @@ void ControllerBook::changed(const std::string& owner_uid) {
 }
 
 // Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
-// Its pods keep what was counted of them. The old group is not read again for the sake of these pods.
+// The counts of its pods are kept. The old controller is not read again because of these pods.
 void ControllerBook::move_owner(const std::string& owner_uid, const std::string& top) {
   const auto before = tops_.find(owner_uid);
   if (before == tops_.end() || before->second == top) return;
@@ -143,7 +143,7 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
   group.holds = false;
   group.read_again_at = now + reread;
   if (controller.gone && owner_uid == uid && !group.owners.contains(uid)) {
-    // The Deployment may have been deleted without its ReplicaSets. What is known of them stays valid until they are
+    // The Deployment may have been deleted without its ReplicaSets. The records of these stay valid until they are
     // looked up again.
     bool asks = false;
     for (const std::string& owner : group.owners) asks |= questions_.ask_again(owner);
@@ -177,7 +177,7 @@ std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) c
                        [&](const auto& entry) { return may_belong_to(found, entry.second.controller); });
   });
   if (question) return question;
-  // Asks for the top-level controller, because the ReplicaSet that led to it may have been deleted.
+  // Looks up the top-level controller directly, because the ReplicaSet that led to it may have been deleted.
   for (const auto& [uid, group] : groups_) {
     if (!group.holds || group.read_again_at > now) continue;
     const Controller& top = group.controller;
@@ -243,8 +243,8 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
     group.read_again_at = std::min(group.read_again_at, now + reread_soon);
 }
 
-// Updates a member after its pod was added or changed. Returns true if, with this new pod, more pods stay than the
-// controller had replicas when it was last read.
+// Updates a member after its pod was added or changed. Returns true if the pod is new and the controller now has more
+// pods that are not being deleted or evicted than it had replicas when it was last read.
 bool ControllerBook::note_pod(ControllerGroup& group, ControlledPod& member, bool is_new) const {
   // A pod that was broken at first and is Ready again replaces no other pod. It counts as if it had been Ready all the
   // time.
@@ -257,7 +257,7 @@ bool ControllerBook::note_pod(ControllerGroup& group, ControlledPod& member, boo
   each_pod(pods_, group,
            [&](const ControlledPod& other) { staying += other.seen && !other.terminating && !other.leaving ? 1 : 0; });
   if (staying <= *group.controller.replicas) return false;
-  // The controller may have been scaled up. If so, the additional pods replace nothing, so it is read again.
+  // The controller may have been scaled up. Then the additional pods replace no other pods, so it is read again.
   group.holds = true;
   return true;
 }
@@ -281,11 +281,11 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   member->leaving = leaves;
   changed(pod.controller->uid);
   ControllerGroup* group = group_of(pod);
-  // A pod that came after the first count replaced another one. When it leaves, it stops doing so and takes nothing
-  // else.
+  // A pod that was created after the first count replaced another one. When it is evicted, that other pod lacks its
+  // replacement again, but no further pod is missing.
   if (leaves && group && group->counted && member->seen && !member->ready_at_first) member->takes_nothing = true;
   if (leaves) return;
-  // The pod was not leaving when the group was counted first, contrary to what the book assumed.
+  // The first count assumed that the pod was being evicted or deleted, but it was not.
   if (std::exchange(member->left_before, false) && pod.ready) {
     member->takes_nothing = false;
     member->ready_at_first = true;
@@ -317,9 +317,9 @@ void ControllerBook::count_first(ControllerGroup& group) {
   group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
 }
 
-// Number of pods that left and have no Ready replacement yet. Pods that leave other nodes and replicas added by a
-// scale-up use up new Ready pods, too. Replicas removed by a scale-down need no replacement. A pod elsewhere that only
-// stops being Ready does not count.
+// Returns the number of pods that were evicted and have no Ready replacement yet. New Ready pods also replace pods that
+// were deleted on other nodes, and are the replicas added by a scale-up, so these are subtracted. Replicas removed by a
+// scale-down need no replacement. A pod on another node that merely stops being Ready does not count.
 std::size_t ControllerBook::without_replacement(const ControllerGroup& group) const {
   std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
   each_pod(pods_, group, [&](const ControlledPod& member) {
@@ -340,7 +340,7 @@ std::size_t ControllerBook::without_replacement(const ControllerGroup& group) co
   return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
 }
 
-// Caches the tally: hundreds of pods ask for it between two events, but the pods are walked only once.
+// Caches the tally, because it is needed for hundreds of pods between two events.
 const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) const {
   if (group.tally) return *group.tally;
   ControllerTally& tally = group.tally.emplace();

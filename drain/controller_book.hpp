@@ -1,10 +1,10 @@
-// What the drain knows of the controllers of the pods that leave its node: the controllers as they were looked up,
-// their pods on all nodes, how many of these left and were replaced, and what has to be looked up. ControllerGuard
-// decides by it. No I/O.
+// Records the controllers of the pods that must leave the node: the controllers as they were looked up, their pods on
+// all nodes, how many of these were evicted and replaced, and which controllers have to be looked up. ControllerGuard
+// decides by these records. No I/O.
 //
 // A pod belongs to its top-level controller: the Deployment above its ReplicaSet. If the kind above a ReplicaSet has no
-// number of replicas, the pod belongs to the ReplicaSet. Not guarded are pods without a controller, finished pods,
-// mirror pods, pods of DaemonSets, and pods of Jobs (single by nature).
+// number of replicas, the pod belongs to the ReplicaSet. The guards ignore pods without a controller, finished pods,
+// mirror pods, pods of DaemonSets, and pods of Jobs, which are not replicas of each other.
 #pragma once
 
 #include <map>
@@ -24,27 +24,28 @@ struct ControllerQuestion {
   std::string ns;
 };
 
-// The direct controllers of pods that have to be looked up, by UID.
+// Schedules the look-ups of the direct controllers of pods. The key is the UID of the controller.
 class ControllerQuestions {
  public:
-  // The controller of a pod that leaves: it is always asked for.
+  // Adds the controller of a pod that must leave. It is always looked up.
   void want(const std::string& owner_uid, ControllerQuestion question);
-  // A controller of pods on other nodes that was not looked up yet. It is asked for only if it may belong to a
-  // controller that is known.
+  // Adds a controller of pods on other nodes that was not looked up yet. It is looked up only if it may belong to a
+  // top-level controller that is known.
   void found(const std::string& owner_uid, ControllerQuestion question);
-  // Remembers the question without asking it, for ask_again().
+  // Stores the question for ask_again(). Does not schedule a look-up.
   void note(const std::string& owner_uid, ControllerQuestion question);
 
-  // Records that there was an answer, or none. A question without an answer is asked again after a pause.
+  // Record that the look-up succeeded or failed. A look-up that failed is repeated after a pause.
   void answered(const std::string& owner_uid);
   void not_answered(const std::string& owner_uid, TimePoint now);
-  // Records that a wanted controller may not be read. Returns true from the second time on.
+  // Records that the server answered 403 for a controller of want(). Returns true from the second such answer on.
   bool forbidden(const std::string& owner_uid);
-  // Asks a remembered question again. Returns false if there is none.
+  // Schedules the look-up of a stored question again. Returns false if none is stored.
   bool ask_again(const std::string& owner_uid);
   void forget_found() { found_.clear(); }
 
-  // Returns the question to ask now. `known` says whether a found controller may belong to one that is known.
+  // Returns the look-up that is due now, or nullopt. `may_be_known` returns whether a controller of found() may belong
+  // to a top-level controller that is known.
   template <class Predicate>
   std::optional<ControllerQuestion> next(TimePoint now, Predicate may_be_known) const {
     for (const auto& [uid, wanted] : wanted_)
@@ -54,7 +55,7 @@ class ControllerQuestions {
     return std::nullopt;
   }
   bool wants(const std::string& owner_uid) const { return wanted_.contains(owner_uid); }
-  // Returns a found controller that may be a ReplicaSet of `controller`, or nullptr.
+  // Returns a controller of found() that may be a ReplicaSet of `controller`, or nullptr.
   const ControllerQuestion* may_be_of(const Controller& controller) const;
   // Next time after `now` at which a pause ends; max() if there is none.
   TimePoint next_due(TimePoint now) const;
@@ -70,9 +71,9 @@ class ControllerQuestions {
   std::map<std::string, ControllerQuestion> asked_;
 };
 
-// A pod of a controller, on any node. It is kept as long as a count needs it, even after it was deleted.
+// A pod of a controller, on any node. The entry is kept as long as a count needs it, even after the pod was deleted.
 struct ControlledPod {
-  bool seen = false;  // exists, as far as is known; if false, the fields up to `unschedulable_since` mean nothing
+  bool seen = false;  // exists, as far as is known; if false, the fields up to `unschedulable_since` are not valid
   std::string key;
   bool ready = false;
   bool terminating = false;
@@ -81,25 +82,25 @@ struct ControlledPod {
   std::optional<std::string> unschedulable;
   TimePoint unschedulable_since{};
   bool leaving = false;  // a pod of the drained node that is terminating, deleted or being evicted
-  // The state when the pods of its controller were counted first.
+  // The pod's state at the first count of its controller's pods.
   bool here_at_first = false;
   bool ready_at_first = false;
   bool broken_at_first = false;
-  bool left_before = false;    // was leaving then: its replacement may be among the pods that existed
-  bool takes_nothing = false;  // its leaving creates no gap: not Ready at first, leaving before, or a replacement
+  bool left_before = false;    // `leaving` at the first count: its replacement may be among the pods that existed
+  bool takes_nothing = false;  // its eviction leaves no pod missing: not Ready at first, `left_before`, a replacement
 };
 
 // Values computed from the pods of a controller, valid until a pod changes.
 struct ControllerTally {
   std::size_t without_replacement = 0;
-  bool any_left = false;  // a pod has been leaving since the first count
+  bool any_left = false;  // a pod has become `leaving` since the first count
   bool any_left_before = false;
-  bool found_home = false;                         // a replacement has found a node
-  const ControlledPod* homeless = nullptr;         // the replacement that has waited longest for a node
+  bool found_home = false;                         // a replacement was scheduled to a node
+  const ControlledPod* homeless = nullptr;         // the replacement that has been unschedulable longest
   const ControlledPod* homeless_of_all = nullptr;  // the same, also among the pods that existed at the first count
 };
 
-// A top-level controller, and what was counted of its pods.
+// A top-level controller, and the counts of its pods.
 struct ControllerGroup {
   Controller controller;
   std::set<std::string> owners;  // UIDs of the direct owners of its pods: the controller itself, or its ReplicaSets
@@ -107,21 +108,21 @@ struct ControllerGroup {
   bool counted = false;              // the next two fields are valid
   std::size_t missing_at_first = 0;  // pods without a Ready replacement at the first count
   std::optional<std::int32_t> wanted_at_first;
-  bool holds = false;  // since the last read it has held pods, or has had more pods than replicas
+  bool holds = false;  // since its last read, pods were parked because of it, or it had more pods than replicas
   TimePoint read_again_at{};
   mutable std::optional<ControllerTally> tally{};  // unset: to be computed
 };
 
 class ControllerBook {
  public:
-  // How often a controller that holds pods is read again, and how soon after one of its pods was deleted without the
-  // drain.
+  // How often a controller because of which pods are parked is read again, and how soon it is read again after one of
+  // its pods was deleted without the drain or after it got more pods than replicas.
   static constexpr Duration reread = std::chrono::seconds(30);
   static constexpr Duration reread_soon = std::chrono::seconds(2);
   // Pause after a look-up that failed.
   static constexpr Duration retry = std::chrono::seconds(5);
-  // A pod that is not Ready counts as broken if it is older than this. If it is younger, it counts as a replacement
-  // that starts.
+  // A pod that is not Ready counts as broken if it is older than this. A younger one counts as a replacement that is
+  // starting.
   static constexpr Duration starting = std::chrono::minutes(10);
 
   static bool guarded(const k8s::Pod& pod);
@@ -132,32 +133,33 @@ class ControllerBook {
   // Returns nullptr if the pod is not known.
   const ControlledPod* find(const k8s::Pod& pod) const;
 
-  // Record the answer to a question, or that there was none. `owner_uid` is the UID in the question. A question without
-  // an answer is asked again later.
+  // Record that a look-up succeeded with this controller, or that it failed. `owner_uid` is the UID in the question. A
+  // look-up that failed is repeated later.
   void learned(const std::string& owner_uid, Controller controller, TimePoint now);
   void not_answered(const std::string& owner_uid, TimePoint now);
-  // Returns false if the result of a look-up must be ignored: it says less than the book knows, or it stands in for a
-  // controller that the book knows. The same applies if it gives no information about a ReplicaSet that merely may
-  // belong to a known Deployment.
+  // Returns false if the result of a look-up must be ignored: it has less information than the book, or it stands in
+  // for a controller that the book knows, or it has no information about a ReplicaSet that merely may belong to a known
+  // Deployment.
   bool is_answer(const std::string& owner_uid, const Controller& controller) const;
-  // Returns what to look up now: controllers of pods that leave, new ReplicaSets of Deployments, and controllers that
-  // hold pods.
+  // Returns the controller to look up now: of a pod that must leave, a new ReplicaSet of a Deployment, or a controller
+  // because of which pods are parked. Nullopt if no look-up is due.
   std::optional<ControllerQuestion> next_question(TimePoint now) const;
   ControllerQuestions& questions() { return questions_; }
   const ControllerQuestions& questions() const { return questions_; }
   // Next time after `now` at which next_question() can change without an event; max() if there is none.
   TimePoint next_due(TimePoint now) const;
 
-  // Pods on all nodes of a namespace; nullptr: deleted. namespace_seen() says that all pods of a namespace were
-  // reported.
+  // Records a change of a pod on any node; nullptr: it was deleted. namespace_seen() records that all pods of the
+  // namespace were reported.
   void pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall);
   void namespace_seen(const std::string& ns) { seen_.insert(ns); }
   bool sees(const std::string& ns) const { return seen_.contains(ns); }
   void forget_pods();
-  // Pods of the drained node. A pod that has perhaps left counts as leaving: it may be without a replacement.
+  // Records whether a pod of the drained node is terminating, deleted or being evicted. If that is uncertain, the
+  // caller passes true, because the pod may lack a replacement.
   void leaving(const k8s::Pod& pod, bool leaves);
 
-  // Records the state of the group before its first pod leaves.
+  // Makes the first count of the group's pods. Called once, before the first of its pods is evicted.
   void count_first(ControllerGroup& group);
   const ControllerTally& tally_of(const ControllerGroup& group) const;
 

@@ -14,14 +14,15 @@ namespace haulout::drain {
 
 namespace {
 
-// How long a replacement may look for a node before that is reported, if canaries are off.
+// How long a replacement may be unschedulable before that is reported, if canaries are off.
 constexpr Duration patience_with_homeless = std::chrono::seconds(30);
 
 std::string seconds(Duration duration) {
   return fmt::format("{} s", std::chrono::ceil<std::chrono::seconds>(duration).count());
 }
 
-// The annotation of the pod has precedence over that of its controller, unless its value is invalid.
+// Returns the override in the annotation `key`. The annotation of the pod has precedence over that of its controller,
+// unless its value is invalid.
 template <class T>
 std::optional<T> override_of(const k8s::Pod& pod, const Controller& controller, std::string_view key,
                              std::optional<T> (*parse)(std::string_view)) {
@@ -89,7 +90,7 @@ void diagnose_single(const TrackedPod& tracked, const Controller& controller, st
                    advice(Pods(std::array{&tracked}))});
 }
 
-// A controller, and its pods that have yet to leave this node.
+// A controller, and its pods on this node that were not evicted yet.
 struct Here {
   const Controller* controller = nullptr;
   std::int32_t ready = 0;
@@ -111,7 +112,7 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_budget(const Contr
                                                                      const k8s::Pod& pod) const {
   // Evicting a pod that is not Ready does not reduce the number of Ready pods.
   if (!guards_.max_unavailable || !pod.ready) return std::nullopt;
-  // Such a controller may never replace the pod. So only the pod's own annotation sets a limit.
+  // A controller without a Scale may never replace the pod. So only the pod's own annotation sets a limit.
   if (group.controller.cannot_scale && !max_unavailable_override(pod, Controller())) return std::nullopt;
   const Share share = max_unavailable_override(pod, group.controller).value_or(*guards_.max_unavailable);
   const std::size_t allowed = share_of(share, group.controller.replicas);
@@ -124,9 +125,9 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_budget(const Contr
                           group.controller.text(), pods(allowed), of, to_string(share), missing)};
 }
 
-// Returns the replacement that finds no node, or nullptr if there is none. If a pod was leaving before the first count
-// (perhaps the canary of an earlier run), its replacement may have existed then. In that case all pods of the group are
-// considered.
+// Returns the replacement that is unschedulable, or nullptr if there is none. If a pod was being evicted before the
+// first count (perhaps the canary of an earlier run), its replacement may have existed then. In that case all pods of
+// the group are considered.
 const ControlledPod* ControllerGuard::homeless(const ControllerGroup& group) const {
   const ControllerTally& tally = book_.tally_of(group);
   if (tally.any_left_before) return tally.homeless_of_all;
@@ -170,8 +171,8 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held(const k8s::Pod& pod, 
                 fmt::format("waiting until {} {} has been read, which may be one of {}", found->owner.kind,
                             found->owner.name, group->controller.text())};
   if (!group->counted) book_.count_first(*group);
-  // The pod was sent an eviction whose response was lost. It counts as leaving already, so another request takes
-  // nothing more.
+  // An eviction of the pod was sent and its response was lost. The pod counts as evicted already, so another request
+  // does not make one more pod missing.
   if (const ControlledPod* member = book_.find(pod); member && member->leaving) return std::nullopt;
   if (!group->left_first && book_.tally_of(*group).any_left) group->left_first = now;
   auto hold = held_by_canary(*group, now);

@@ -6,7 +6,8 @@ namespace haulout::drain {
 
 namespace {
 
-// For all other kinds, only the Scale subresource has the number of replicas, if the kind has a Scale.
+// Returns true if the number of replicas can be read from the object itself. For all other kinds only the Scale
+// subresource has it, if the kind has a Scale.
 bool is_apps_workload(const k8s::OwnerReference& owner) {
   return owner.api_version == "apps/v1" &&
          (owner.kind == "Deployment" || owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");

@@ -1,4 +1,4 @@
-// The topmost controller of a pod, for example the Deployment above its ReplicaSet, and how it is found.
+// Finds the topmost controller of a pod, for example the Deployment above the pod's ReplicaSet.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace haulout::drain {
 
-// A top-level controller, as it was looked up.
+// A topmost controller, as it was looked up.
 struct Controller {
   std::string ns;
   std::string api_version;
@@ -24,7 +24,7 @@ struct Controller {
   std::map<std::string, std::string> annotations;
   std::string unknown;  // why its number of replicas is not known; empty: it is known
   bool gone = false;    // it was deleted, so nothing replaces its pods
-  // Its kind has no number of replicas, or its API is not served. Whether it replaces its pods is not known: a
+  // Its kind has no number of replicas, or its API is not served. It is unknown whether it replaces its pods: a
   // StrimziPodSet does, a workflow does not.
   bool cannot_scale = false;
   std::string in_place_of;  // UID of the controller above it, whose kind has no replicas; empty: it is at the top
@@ -32,17 +32,18 @@ struct Controller {
   std::string text() const { return kind + " " + ns + "/" + name; }
 };
 
-// Results of looking up a controller. Pure.
+// Make the result of a look-up: from the object that was read, for an object that does not exist, and for an object
+// that could not be read for the reason `why`. Pure.
 Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns, k8s::Workload workload);
 Controller gone_controller(const k8s::OwnerReference& owner, const std::string& ns);
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
-// For a controller whose kind has no number of replicas, or whose API is not served.
+// Makes the result for a controller whose kind has no number of replicas, or whose API is not served. Pure.
 Controller without_scale(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
 
 struct TopController {
   k8s::OwnerReference owner;
-  std::optional<Controller> controller;  // nothing: `owner` is of another kind, and was not read
-  std::optional<Controller> below;  // then: the ReplicaSet that `owner` controls, if there is one; may stand for it
+  std::optional<Controller> controller;  // nullopt: `owner` is of another kind and was not read
+  std::optional<Controller> below;       // in that case: the ReplicaSet that `owner` controls; it may stand for `owner`
 };
 
 // Reads one controller object. The caller decides whether and how often it retries.

@@ -20,7 +20,7 @@ constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
 
 constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
 
-// The API group of "apps/v1"; empty for the core group.
+// Returns the API group of an API version: "apps" for "apps/v1", empty for the core group.
 std::string group_of(const std::string& api_version) {
   const auto slash = api_version.find('/');
   return slash == std::string::npos ? std::string() : api_version.substr(0, slash);
@@ -64,7 +64,7 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
   co_return nothing_known_of(owner, ns, std::move(why));
 }
 
-// Looks up the controller at the top. Sends each request at least once, and repeats it after a transient failure until
+// Looks up the topmost controller. Sends each request at least once, and repeats it after a transient failure until
 // `until`, or until `others_until` for a Scale. If the Scale still fails then, but `until` has not passed, returns a
 // controller whose number of replicas is unknown. Fails with errors that may be transient, and with 403 if a
 // Deployment, ReplicaSet or StatefulSet may not be read.
@@ -104,7 +104,7 @@ asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool 
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
     auto controller = co_await find({owner, pod.ns}, known ? limit : TimePoint::max(), known ? session_.now() : limit);
-    // The answer from the planning stage stays valid, and the main loop asks again.
+    // The answer from the planning stage stays valid, and the main loop repeats the look-up.
     if (!controller && known) continue;
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (guard_.guards().follows_pods()) {
@@ -154,7 +154,7 @@ asio::awaitable<bool> ControllersFeed::list_pods() {
     book_.namespace_seen(ns);
     listed_[ns] = *std::move(pods);
   }
-  // Looks up new ReplicaSets of these controllers, each only once here. The main loop asks again after a failure.
+  // Looks up new ReplicaSets of these controllers, each only once here. The main loop repeats look-ups that failed.
   std::set<std::string> asked;
   for (auto question = book_.next_question(session_.now()); question && asked.insert(question->owner.uid).second;
        question = book_.next_question(session_.now()))
@@ -173,7 +173,8 @@ void ControllersFeed::look(TaskGroup& group) {
   }
 }
 
-// Runs beside the main loop. Looks up new controllers, and reads the controllers again whose pods a guard holds.
+// Looks up new controllers, and reads those again whose pods are parked because of a guard. Runs concurrently with the
+// main loop.
 asio::awaitable<void> ControllersFeed::resolve_all() {
   while (const auto question = book_.next_question(session_.now())) {
     co_await resolve(*question);
@@ -182,7 +183,7 @@ asio::awaitable<void> ControllersFeed::resolve_all() {
   session_.changed().notify();
 }
 
-// Asks only once, so that an API that fails does not delay the look-ups of other controllers.
+// Sends each request only once, so that an API that fails does not delay the look-ups of other controllers.
 asio::awaitable<void> ControllersFeed::resolve(ControllerQuestion question) {
   const std::string& owner_uid = question.owner.uid;
   auto controller = co_await find(question, session_.now(), session_.now());
@@ -228,8 +229,8 @@ void ControllersFeed::forget_pods() {
   book_.forget_pods();
 }
 
-// After etcd was restored from a backup, a watch may have lost events, and would never report that a replacement is
-// Ready.
+// Lists the pods again because, after etcd was restored from a backup, a watch may have lost the event that a
+// replacement is Ready.
 void ControllersFeed::look_at_held(TaskGroup& group) {
   if (held_.due(!views_.empty() && pipeline_.any_held_by_guard(), session_.now())) group.spawn(doubt());
 }

@@ -1,6 +1,6 @@
-// The feed of the guards (guards.hpp): the controllers of the pods that leave, their pods on other nodes by namespace,
-// and the diagnoses about them. It sends only the requests that the enabled guards need, and none if all guards are
-// off. Borrows session, pipeline, book and guard.
+// The feed of the guards (guards.hpp). Looks up the controllers of the pods that must leave, lists and watches the pods
+// of these controllers on all nodes, and reports diagnoses about them. Sends only the requests that the enabled guards
+// need, and none if all guards are off. Borrows session, pipeline, book and guard.
 #pragma once
 
 #include <functional>
@@ -21,23 +21,23 @@ namespace haulout::drain {
 
 class ControllersFeed {
  public:
-  // `by_policy` returns what policy decides about a pod, without guards.
+  // `by_policy` returns the decision of policy about a pod, without guards.
   ControllersFeed(Session& session, Pipeline& pipeline, ControllerBook& book, ControllerGuard& guard,
                   Pipeline::Decide by_policy)
       : session_(session), pipeline_(pipeline), book_(book), guard_(guard), by_policy_(std::move(by_policy)) {}
 
-  // Looks up the controllers of the pods that policy evicts. With `anew` it reads known controllers again, because they
-  // may have been scaled since. Returns false if the drain has ended, because the guards need a right that is missing
-  // or because a controller could not be read. Cancellable.
+  // Looks up the controllers of the pods that policy evicts. If `anew` is true, reads known controllers again, because
+  // they may have been scaled since. Returns false if the drain has ended, because the guards need a right that is
+  // missing or because a controller could not be read. Cancellable.
   boost::asio::awaitable<bool> look_up(std::vector<k8s::Pod> pods, bool anew);
   // Lists the pods in the namespaces of the controllers. Returns false if the drain has ended. Cancellable.
   boost::asio::awaitable<bool> list_pods();
-  // Forgets the pods that were listed, because the plan is made again.
+  // Forgets the pods that were listed. Called when the plan is made again.
   void forget_pods();
 
-  // Starts the look-ups that are due, and the views of namespaces that are missing.
+  // Starts the look-ups that are due, and the missing watches of namespaces.
   void look(TaskGroup& group);
-  // Lists pods again if a guard has held others for long.
+  // Starts to list the pods of the controllers again if pods have been parked because of a guard for `doubt_interval`.
   void look_at_held(TaskGroup& group);
   void close() { views_.clear(); }
   void diagnose(std::vector<DiagnosisFact>& facts) const;
@@ -62,7 +62,7 @@ class ControllersFeed {
   std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural names by API version, then by kind
   std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> views_;  // by namespace
   SingleTask resolver_;
-  HeldLong held_;  // pods held by a guard
+  HeldLong held_;  // times how long pods have been parked because of a guard
 };
 
 }  // namespace haulout::drain

@@ -16,8 +16,8 @@ namespace {
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
                                           BackoffOptions::Jitter::full};
 
-// Applies the patch that `decide` returns for the current Node. After a conflict it reads the Node and asks `decide`
-// again, until the deadline. If `decide` returns nullopt, nothing is changed.
+// Applies the patch that `decide` returns for the current Node. After a conflict it reads the Node and calls `decide`
+// again, until the deadline. If `decide` returns nullopt, changes nothing.
 Task<CordonChange> apply(k8s::Client& client, Rng& rng, std::string name,
                          std::function<std::optional<std::string>(const k8s::Node&)> decide, k8s::DryRun dry_run,
                          TimePoint deadline) {

@@ -1,6 +1,6 @@
-// Cordon and uncordon with an owner: one guarded patch changes both spec.unschedulable and Haulout's mark (annotation
-// haulout.dev/cordon). The decisions are pure. The coroutines retry conflicts after reading the Node again. They are
-// cancellable.
+// Cordons and uncordons a Node, and records who cordoned it: one patch, guarded by resourceVersion, changes both
+// spec.unschedulable and Haulout's mark (annotation haulout.dev/cordon). The decisions are pure. After a conflict the
+// coroutines read the Node again and retry. They are cancellable.
 //
 // `kubectl uncordon` clears the field and leaves the mark, and a later cordon by a person must not count as Haulout's.
 // So the mark is valid only if managedFields say that Haulout set the field and that it was not cleared since. If
@@ -32,7 +32,7 @@ std::string encode_mark(const CordonMark& mark);
 std::optional<CordonMark> mark_of(const k8s::Node& node);
 
 enum class CordonOwner { nobody, haulout, other };
-// Who cordoned this Node.
+// Returns who cordoned this Node.
 CordonOwner cordon_owner(const k8s::Node& node);
 
 // Returns true if the Node is cordoned in `before` and in `after` and was uncordoned in between, so that it took pods.
@@ -43,8 +43,8 @@ bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
 
 // Returns the merge patch that cordons the Node, or nullopt if it is cordoned already. Guarded by resourceVersion.
 std::optional<std::string> cordon_patch(const k8s::Node& node, const CordonMark& mark);
-// Returns the patch that removes Haulout's cordon, or any cordon if `foreign_too`. It also removes a stale mark;
-// without `foreign_too` it then leaves the field. Nullopt if there is nothing to do.
+// Returns the patch that removes Haulout's cordon, or any cordon if `foreign_too`. It also removes a mark that is not
+// valid any more; without `foreign_too` it then does not change the field. Nullopt if there is nothing to do.
 std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_too);
 // Returns the patch that removes the cordon of this run only, not another run's and not a person's. Nullopt if there is
 // nothing to do.

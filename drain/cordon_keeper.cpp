@@ -76,7 +76,7 @@ Task<CordonChange> CordonKeeper::change(std::string what, std::function<Task<Cor
   co_return changed;
 }
 
-// The patch whose response never came may have taken effect. If so, the cordon is taken back.
+// Reads the Node to find out whether the patch whose response was lost has taken effect. If so, removes the cordon.
 asio::awaitable<void> CordonKeeper::undo_unanswered() {
   session_.allow(request_timeout);
   auto node = co_await session_.insist<k8s::Node>(

@@ -15,11 +15,11 @@ namespace haulout::drain {
 
 namespace {
 
-// Held pods, grouped by what holds them: one diagnosis covers a whole group.
+// Waiting pods, grouped by what they wait for: one diagnosis covers a whole group.
 struct Held {
   std::map<std::string, std::vector<const k8s::Pod*>> by_budget;     // UID of the budget
   std::map<std::string, std::vector<const k8s::Pod*>> by_namespace;  // name of the terminating namespace
-  std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, and whether it is down
+  std::map<std::pair<std::string, bool>, std::vector<const TrackedPod*>> by_webhook;  // name, and WebhookRefusal::down
   std::map<std::string, std::vector<const TrackedPod*>> by_policy;                    // name of the policy
 };
 
@@ -54,7 +54,7 @@ DiagnosisFact denied_fact(const TrackedPod& tracked) {
 
 void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
                       std::vector<DiagnosisFact>& facts) {
-  // A single refusal right after a reconnect is not conclusive.
+  // A single refusal right after a reconnect proves nothing.
   const bool again = tracked.refusal.times >= 2;
   const EvictionVerdict verdict = tracked.refusal.verdict;
   if (verdict == EvictionVerdict::forbidden && again) {
@@ -171,7 +171,8 @@ std::string state_of(const k8s::Pod& pod) {
   return pod.trouble.empty() ? "not Ready" : fmt::format("not Ready ({})", pod.trouble);
 }
 
-// Returns text about a pod of the webhook's Service on this node, since the drain itself may have evicted that pod.
+// Returns a clause about a pod of the webhook's Service that is or was on this node, because the drain itself may have
+// evicted that pod.
 std::string servers_here(const WebhookCase& about, const k8s::Service& service) {
   const TrackedPod* here = nullptr;
   const TrackedPod* left = nullptr;
@@ -204,8 +205,8 @@ using k8s::Pod;
 using k8s::PodDisruptionBudget;
 
 constexpr std::size_t named = 3;  // maximum number of pods that a message names; it counts the others
-// Largest number of replicas that a remedy suggests for a percentage. If more are needed, only a change of the field
-// makes sense.
+// The largest number of replicas that a remedy suggests for a percentage. If more are needed, the remedy is to change
+// the field.
 constexpr std::int64_t most_replicas = 20;
 
 bool is_zero(const std::string& value) {
@@ -232,8 +233,8 @@ bool counts_as_unhealthy(const Pod& pod) {
   return !pod.ready && !pod.terminating() && !pod.finished();
 }
 
-// All known unhealthy pods of the budget: those that it holds on this node, and those elsewhere if they could be
-// listed.
+// Returns all known unhealthy pods of the budget: those on this node that wait for it, and those on other nodes if they
+// could be listed.
 std::vector<std::string> unhealthy(const BudgetCase& about) {
   std::vector<std::string> states;
   std::set<std::string> here;
@@ -258,15 +259,15 @@ bool is_evacuated(const Pod& pod) {
   return k8s::value_at(pod.annotations, evacuation_key) || k8s::value_at(pod.labels, evacuation_key);
 }
 
-// Returns true if the pod's controller is not a built-in one. Such a controller creates no replacement for a deleted
-// pod, or only when it chooses to. Many move the pod themselves, and take the eviction request as the signal to do so.
+// Returns true if the pod's controller is not a built-in one. Such a controller may create no replacement for a deleted
+// pod, or only later. Many move the pod themselves, and take the eviction request as the signal to do so.
 bool is_moved_by_its_controller(const Pod& pod) {
   if (!pod.controller) return false;
   const std::string& api = pod.controller->api_version;
   return !api.starts_with("apps/") && !api.starts_with("batch/") && pod.controller->kind != "ReplicationController";
 }
 
-// Returns an empty string if no held pod has a controller that moves its pods itself.
+// Returns the remedy for pods whose controller moves its pods itself; an empty string if no waiting pod has one.
 std::string way_out_of_its_controller(const BudgetCase& about) {
   const auto found = std::find_if(about.held.begin(), about.held.end(),
                                   [](const Pod* pod) { return is_moved_by_its_controller(*pod); });
@@ -357,8 +358,8 @@ std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget
   return replicas > most_replicas ? std::nullopt : std::optional(replicas);
 }
 
-// If `minAvailable` is a number, the server compares it with the pods that exist, not with the replicas that their
-// controller should have.
+// Returns the remedies for a budget that needs all its pods. If `minAvailable` is a number, the server compares it with
+// the pods that exist, not with the replicas that their controller should have.
 std::string ways_out(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   const bool number = whole_number(budget.min_available).has_value();
@@ -469,7 +470,7 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
   if (stuck) return deadlock(about);
   if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);
-  // The API server has counted evictions that the disruption controller has not counted yet. They are under way.
+  // The API server has counted evictions that the disruption controller has not counted yet. They are in progress.
   if (budget.current_healthy > budget.desired_healthy) return std::nullopt;
   return waiting(about);
 }
@@ -497,7 +498,7 @@ DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
 
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
   DiagnosisFact fact{reason::local_volume, "pod " + pod.key(), std::move(message), {}, about(pod)};
-  // Advice: it only describes what will follow after the eviction.
+  // This is only advice: it describes what will happen after the eviction.
   fact.scope.holds = false;
   return fact;
 }
@@ -514,8 +515,9 @@ DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s:
 
 std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready) {
   const std::string subject = "pod " + pod.key();
-  // While its containers run, its finalizers are not what keeps the pod, and removing them would be dangerous. The end
-  // of its grace period does not prove that they have ended: the kubelet may be dead, or a preStop hook may hang.
+  // While the containers run, it is not the finalizers that prevent the deletion, and removing them would be dangerous.
+  // The end of the grace period does not prove that the containers have ended: the kubelet may be dead, or a preStop
+  // hook may hang.
   if (containers_have_ended(pod) && !pod.finalizers.empty())
     return DiagnosisFact{
         reason::pod_finalizer, subject,
@@ -523,7 +525,7 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
                     "remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
                     fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
         controller_hold, about(pod)};
-  // If the node is not Ready, one diagnosis of the node says so, instead of one for each pod.
+  // If the node is not Ready, one diagnosis of the node reports that, instead of one for each pod.
   if (!overdue || !node_ready) return std::nullopt;
   const std::string see = fmt::format("kubectl describe pod {} -n {}", pod.name, pod.ns);
   return DiagnosisFact{

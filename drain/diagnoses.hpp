@@ -1,4 +1,4 @@
-// "This will never succeed, because …; fix it with …": conditions under which waiting alone does not help, as data.
+// Diagnoses: conditions that keep a drain from ending and that waiting alone does not resolve, each with its remedy.
 //
 // diagnose() is pure and returns the conditions that hold now. DiagnosisBoard turns them into raised and withdrawn
 // diagnoses. It raises a diagnosis when its condition has held for its hold time (0 to 25 s, unless the condition sets
@@ -17,7 +17,7 @@
 
 namespace haulout::drain {
 
-// Input of diagnose() beside the pipeline.
+// Input of diagnose() in addition to the pipeline.
 struct NodeFacts {
   std::string name;
   bool gone = false;
@@ -31,7 +31,7 @@ struct NodeFacts {
   WallTime server_now{};
 };
 
-// Answers to the questions that were asked about pods held for a while (drain/inquiries.hpp).
+// Answers to the look-ups about pods that have been parked for a while (Inquiries in drain/findings.hpp).
 struct Known {
   std::map<std::string, std::vector<k8s::Pod>> members{};  // all pods that a budget selects, by the budget's UID
   std::map<std::string, std::string> namespaces{};  // why a terminating namespace is not deleted yet, by its name
@@ -39,43 +39,43 @@ struct Known {
   std::map<std::string, std::string> local_volumes{};             // what binds a pod to this node, by the pod's UID
 };
 
-// Returns true if the pod is parked, or is tried again after it was parked. A pod keeps its diagnosis until that try
-// has succeeded.
+// Returns true if the pod is parked, or if it was parked and its eviction is being retried. A pod keeps its diagnosis
+// until the retry has succeeded.
 bool is_held(const TrackedPod& tracked);
 
-// Scope of a diagnosis that holds up these pods.
+// Returns the scope of a diagnosis because of which these pods wait.
 Scope about(std::span<const TrackedPod* const> pods);
 
-// If a namespace takes longer than this to be deleted, something keeps it.
+// If the deletion of a namespace takes longer than this, something prevents it.
 inline constexpr Duration namespace_hold = std::chrono::minutes(5);
 
-// Single diagnoses, for callers that detect their conditions in other ways: OverlappingBudgets, DoNotDisrupt,
+// Return a single diagnosis, for callers that detect its condition in other ways: OverlappingBudgets, DoNotDisrupt,
 // LocalVolume and NamespaceStuckTerminating. For the last, `pods` are pods of the namespace (at least one), and
-// `cause` is what the namespace waits for, or empty.
+// `cause` is what the deletion of the namespace waits for, or empty.
 DiagnosisFact overlap_fact(const k8s::Pod& pod, std::string message);
 DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message);
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message);
 DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods, const std::string& cause);
 
-// What keeps a terminating pod. Finalizers count as soon as its containers have ended, other causes only if the pod is
-// overdue and the node is Ready; otherwise returns nullopt. `overdue`: `Pipeline::place_margin` has passed since the
-// end of its grace period.
+// Returns the diagnosis of a terminating pod that is not deleted. Finalizers are reported as soon as the pod's
+// containers have ended, other causes only if the pod is overdue and the node is Ready; otherwise returns nullopt.
+// `overdue`: `Pipeline::place_margin` has passed since the end of the pod's grace period.
 std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready);
 
-// For each subject, at most one of the returned diagnoses says why it is held.
+// Returns the diagnoses that hold now. For each subject, at most one of them explains why it waits.
 std::vector<DiagnosisFact> diagnose(const Pipeline& pipeline, const NodeFacts& node, const Known& known = {});
 
 // A clock that differs from the server's by more than this is reported as ClockSkew.
 inline constexpr Duration clock_skew_limit = std::chrono::seconds(30);
 
-// KubeletNotReady, for a node that still has pods that must leave.
+// Returns the diagnosis KubeletNotReady, for a node that still has pods that must leave.
 DiagnosisFact diagnose_not_ready(const std::string& node);
 
 // Appends the diagnoses about the node, its kubelet, the pod that Haulout runs in, and the clock of Haulout's machine
 // to `facts`.
 void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts);
 
-// The diagnosis of an admission webhook that prevents evictions, with the remedy.
+// An admission webhook that prevents evictions: input of diagnose_webhook().
 struct WebhookCase {
   // Pods whose eviction the webhook denied, or was refused because the webhook could not be called. Not empty.
   std::vector<const TrackedPod*> held;
@@ -86,9 +86,9 @@ struct WebhookCase {
 
 DiagnosisFact diagnose_webhook(const WebhookCase& about);
 
-// Why a PodDisruptionBudget allows no eviction, and the remedy. If several causes apply, only the most specific one is
-// reported. A cause that keeps the budget exhausted whatever its pods do comes before one that ends when they are
-// healthy.
+// The rest of this section is about the diagnosis of a PodDisruptionBudget that allows no eviction. If several causes
+// apply, only the most specific one is reported. A cause that keeps the budget exhausted even if all its pods are
+// healthy is reported before one that ends when they are healthy.
 
 // How long the disruption controller counts a pod of an accepted eviction as disrupted although nothing deletes the pod
 // (its `DeletionTimeout`; measured: 120.1 s).
@@ -99,17 +99,17 @@ inline constexpr Duration disrupted_pod_margin = std::chrono::seconds(30);
 // If `disruptedPods` has more entries than this, the server refuses every eviction (`MaxDisruptedPodSize` of its
 // eviction handler).
 inline constexpr std::size_t most_disrupted_pods = 2000;
-// If the disruption controller has not processed a budget for this long, it will not do so soon.
+// If the disruption controller has not processed a budget for this long, it is reported: normally that takes a moment.
 inline constexpr Duration unobserved_hold = std::chrono::seconds(60);
 
 struct BudgetCase {
   const k8s::PodDisruptionBudget& budget;
-  std::vector<const k8s::Pod*> held;  // the pods on this node that it holds, as last seen
+  std::vector<const k8s::Pod*> held;  // the pods on this node that wait for it, as last seen
   WallTime server_now;
   const std::vector<k8s::Pod>* members = nullptr;  // all pods that it selects; nullptr: not known
 };
 
-// Returns nullopt if the budget allows a disruption, or will do so as soon as evictions under way have ended.
+// Returns nullopt if the budget allows a disruption, or will allow one as soon as evictions in progress have ended.
 std::optional<DiagnosisFact> diagnose_budget(const BudgetCase& about);
 
 class DiagnosisBoard {
@@ -119,7 +119,7 @@ class DiagnosisBoard {
     std::vector<Diagnosis> withdrawn;
   };
   Changes update(const std::vector<DiagnosisFact>& facts, TimePoint now, WallTime wall);
-  // Next time after `now` at which a condition that holds now has held long enough; max() if none is pending.
+  // Next time after `now` at which update() may raise a diagnosis whose condition holds now; max() if none is pending.
   TimePoint next_due(TimePoint now) const;
   std::vector<Diagnosis> active() const;
 

@@ -13,7 +13,7 @@ namespace haulout::drain {
 struct Scope {
   std::vector<std::string> pods{};     // UIDs of the pods that wait or stay because of it, or that the advice is about
   std::vector<std::string> volumes{};  // the same for VolumeAttachments, by name
-  bool holds = true;                   // it holds the drain up; false: it is only advice
+  bool holds = true;                   // it keeps the drain from ending; false: it is only advice
   bool operator==(const Scope&) const = default;
 };
 
@@ -27,8 +27,8 @@ struct DiagnosisFact {
 
 // Long enough for a controller to do its work, short enough to raise the diagnosis within 30 s.
 inline constexpr Duration controller_hold = std::chrono::seconds(15);
-// For conditions that usually end without help, such as the start of a replacement. This is as long as those 30 s
-// allow.
+// For conditions that usually end without help, such as the start of a replacement. The longest hold time with which
+// the diagnosis is still raised within 30 s.
 inline constexpr Duration passing_hold = std::chrono::seconds(25);
 
 }  // namespace haulout::drain

@@ -29,7 +29,7 @@ PipelineOptions pipeline_options(const Options& options) {
 
 }  // namespace
 
-// All parts of a drain: the pure ones that decide, and those that talk to the API server.
+// All parts of a drain: the pure ones that decide, and those that send requests to the API server.
 struct Drain::Impl {
   Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
 

@@ -1,13 +1,13 @@
-// Drains one node. The coroutines do the I/O; pure functions decide (pod_filter, order, pipeline, eviction_verdict,
+// Drains one node. Its coroutines do the I/O; pure functions decide (pod_filter, order, pipeline, eviction_verdict,
 // diagnoses).
 //
-// run() calls preflight(), cordon() and evict() in turn. For several nodes the caller first calls preflight() and
-// cordon() for all of them, then evict() for one after the other. Each of these three calls starts the clock of the
-// report and of the timeout again, so that time spent on other nodes does not count; run() starts them only once. Each
-// stage returns false if the drain has ended in it; report() then has the outcome. A stage never returns an error: a
-// failure is an outcome of the report.
-// Cancellable: report() then returns what was done so far, with outcome `cancelled`. Borrows client, rng, observer and
-// the client's clock, which must outlive the Drain. Single-threaded.
+// run() executes the stages preflight(), cordon() and evict() one after the other. For several nodes the caller first
+// calls preflight() and cordon() for all of them, then evict() for one after the other. Each of these three calls
+// restarts the clock of the report and of the timeout, so that time spent on other nodes does not count; run() starts
+// them only once. A stage returns false if it has ended the drain; report() then has the outcome. A stage never returns
+// an error: a failure is an outcome in the report.
+// Cancellable: report() then describes what was done so far, with outcome `cancelled`. Borrows client, rng, observer
+// and the client's clock, which must outlive the Drain. Single-threaded.
 #pragma once
 
 #include <memory>
@@ -26,8 +26,8 @@ class Drain {
   Drain(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
   ~Drain();
 
-  // UIDs of VolumeAttachments that no pod was found to use. A later process that continues this run gets them from
-  // leaked() and passes them to expect_leaked() before preflight(). Then it does not wait for them either.
+  // leaked() returns the UIDs of VolumeAttachments that no pod was found to use. A later process that continues this
+  // run passes them to expect_leaked() before preflight(), so that it does not wait for these volumes either.
   void expect_leaked(std::set<std::string> uids);
   const std::set<std::string>& leaked() const;
 
@@ -36,7 +36,7 @@ class Drain {
   boost::asio::awaitable<bool> evict();
   boost::asio::awaitable<Report> run();
 
-  // Returns what holds the drain up now, and what a person can do about it.
+  // Returns the diagnoses that hold now.
   std::vector<Diagnosis> diagnoses() const;
 
   // Returns a report of the drain so far. It is final after a stage has returned false, after evict() has ended, and

@@ -17,8 +17,8 @@ bool worth_another_try(const Error& error) {
   return verdict == EvictionVerdict::retry || verdict == EvictionVerdict::throttle;
 }
 
-// The server's answer completes a simulated eviction, so each pod is asked for once. The request is repeated only if
-// the answer says nothing about the pod (transient errors and throttling).
+// Sends the eviction of one pod as a dry run, and returns the server's answer. Repeats the request only after transient
+// errors and throttling, because such an answer does not depend on the pod.
 asio::awaitable<Result<>> simulate_eviction(Session& session, k8s::Pod pod) {
   Backoff backoff(backoff_after(EvictionVerdict::retry));
   for (unsigned attempt = 1;; ++attempt) {
@@ -33,7 +33,7 @@ asio::awaitable<Result<>> simulate_eviction(Session& session, k8s::Pod pod) {
 asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline) {
   std::size_t would_go = 0;
   std::size_t blocked = 0;
-  std::map<std::string, std::size_t> guarded;  // number of pods that could go and use a disruption, by budget UID
+  std::map<std::string, std::size_t> guarded;  // number of evictable pods that use up a disruption, by budget UID
   const auto& budgets = pipeline.book().budgets();
   pipeline.start(session.now());
   for (const TrackedPod* tracked : pipeline.leaving())

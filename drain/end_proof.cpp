@@ -8,8 +8,8 @@
 namespace haulout::drain {
 namespace asio = boost::asio;
 
-// Returns true if the node seems to be drained: in the views nothing is left to wait for, the cordon has been in force
-// for the settle time, and the view of pods is live. A most-recent list then has to confirm it.
+// Returns true if the node seems to be drained: the views show no pod and no volume to wait for, the cordon has been in
+// force for the settle time, and the view of pods is live. The API server then has to confirm it.
 bool EndProof::seems_over() {
   if (!pipeline_.clear() || !feeds_.volumes.clear() || feeds_.volumes.reattaching()) {
     settling_told_.reset();
@@ -45,7 +45,7 @@ bool EndProof::volume_is_past_limit() const {
 // Ends the drain as `blocked` if a volume is past its limit. Returns true if it has ended the drain.
 asio::awaitable<bool> EndProof::ended_by_volume() {
   if (!volume_is_past_limit()) co_return false;
-  // The watch may have lost the event of its detaching.
+  // The watch may have lost the event that the volume was detached.
   const auto listed = co_await feeds_.volumes.list_again();
   if (!listed) {
     postpone(listed.error().retry_after);
@@ -88,7 +88,7 @@ asio::awaitable<bool> EndProof::volumes_confirmed() {
   co_return confirmed;
 }
 
-// The view of the Node may have stopped without an error. So the server is asked whether the Node is the same and still
+// Reads the Node, because its view may have stopped without an error. Returns true if the Node still exists and is
 // cordoned.
 asio::awaitable<bool> EndProof::node_confirmed() {
   const auto read = co_await feeds_.node.read();

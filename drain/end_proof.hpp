@@ -1,7 +1,7 @@
-// The proof that a drain is over. When the views show that the node is empty and the settle time has passed, the API
-// server is asked whether that is true, in case a view has stopped without an error: most-recent lists of the pods and
-// the volumes, and a read of the Node. Only then the drain ends as `drained`. Also ends it as `blocked` if a volume is
-// past its limit. Borrows session, pipeline, cordon and feeds.
+// Checks that a drain is over, and ends it. When the views show that no pod that must leave is left and the settle time
+// has passed, it asks the API server, because a view may have stopped without an error: it lists the pods and the
+// volumes (most-recent lists), and reads the Node. If these confirm it, the drain ends as `drained`. Also ends the
+// drain as `blocked` if a volume is past its limit. Borrows session, pipeline, cordon and feeds.
 #pragma once
 
 #include <optional>
@@ -23,12 +23,13 @@ class EndProof {
   EndProof(Session& session, Pipeline& pipeline, const CordonKeeper& cordon, Feeds feeds)
       : session_(session), pipeline_(pipeline), cordon_(cordon), feeds_(feeds) {}
 
-  // Starts the proof beside the loop if the drain seems to be over: a list that stalls must delay neither a late pod
-  // nor the deadline.
+  // If the drain seems to be over, starts the check concurrently with the main loop, so that a list that stalls delays
+  // neither the eviction of a late pod nor the deadline.
   void look(TaskGroup& group);
-  // A proof that the server does not answer, or refuses.
+  // Returns the diagnosis of a check whose requests fail or are not answered, if there is one.
   std::vector<DiagnosisFact> facts() const;
-  // Why the node does not count as drained, although no pod that must leave is left. Starts with ": "; may be empty.
+  // Returns why the node does not count as drained, although no pod that must leave is left. Starts with ": "; may be
+  // empty.
   std::string why_not_over() const;
   TimePoint next_wake(TimePoint at) const;
 
@@ -37,7 +38,7 @@ class EndProof {
   struct Pending {
     Pending(Session& session, TimePoint now)
         : since(now), trouble(session, "that node " + session.node_name() + " is empty could not be proved") {}
-    // When it becomes a diagnosis.
+    // Returns the time from which facts() reports the check.
     TimePoint told_at() const { return saturating_add(since, worth_a_word); }
     TimePoint since;
     std::string why{};  // why its last request failed; empty: none has failed

@@ -11,12 +11,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Longer than the 10 s for which the server retries after conflicts on a budget or between pods of the same name.
-// Shorter than the server's own limit of 60 s.
+// The limit of one eviction request. Longer than the 10 s for which the server retries after conflicts on a budget or
+// between pods of the same name. Shorter than the server's own limit of 60 s.
 constexpr Duration evict_timeout = std::chrono::seconds(34);
-// How often the drain checks what no event reports, such as a protection that expires or a wall clock that jumps.
+// How often the drain checks conditions that no event reports: a protection that expires, a wall clock that jumps.
 constexpr Duration look_interval = std::chrono::seconds(15);
-// While many pods are left, events trigger look_around() at most this often. Nothing urgent depends on it.
+// While many pods are left, events trigger look_around() at most this often, because nothing urgent depends on it.
 constexpr Duration glance = std::chrono::milliseconds(200);
 // A pod counts as terminating for too long one second after the limit, as in kubectl.
 constexpr Duration overdue_margin = std::chrono::seconds(1);
@@ -35,7 +35,7 @@ Task<> request_removal(Session& session, std::string uid, std::string ns, std::s
 }
 
 asio::awaitable<void> Eviction::run() {
-  // Raises diagnoses for what the plan could not find out, before the loop acts.
+  // Raises the diagnoses about what the plan could not read, before the loop sends an eviction.
   findings_.update(proof_.facts());
   co_await with_task_group([this](TaskGroup& group) { return loop(group); });
 }
@@ -86,12 +86,12 @@ void Eviction::look_around(TaskGroup& group) {
   if (!session_.ending().has_come()) proof_.look(group);
 }
 
-// A response may have made watch events urgent that the views still leave unread.
+// Makes the views process their gathered watch events if these have become urgent, for example by a response.
 void Eviction::hurry_views() {
   const Duration patience = pipeline_.patience();
   const Duration before = std::exchange(patience_, patience);
-  // With zero patience this always calls read_on(): a view may have begun to wait since the last call. On a view that
-  // does not wait, read_on() has no effect.
+  // If the patience is zero, always calls read_on(), because a view may have begun to gather events since the last
+  // call. On a view that gathers none, read_on() has no effect.
   if (patience > Duration::zero() && patience >= before) return;
   feeds_.pods.read_on();
   feeds_.budgets.read_on();
@@ -121,8 +121,8 @@ void Eviction::conclude() {
   }
 }
 
-// The earliest time at which policy skips a terminating pod as overdue (`skip_terminating_after`). No watch event
-// reports that.
+// Returns the earliest time at which policy skips a terminating pod as overdue (`skip_terminating_after`), which no
+// watch event reports.
 TimePoint Eviction::overdue_at() const {
   TimePoint next = TimePoint::max();
   const auto& limit = session_.options().policy.skip_terminating_after;

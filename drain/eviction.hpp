@@ -1,6 +1,6 @@
-// From the first eviction to the outcome: a loop that wakes on events and decides on the current state. The feeds, the
-// proof of the end and the questions of the diagnoses run beside it. Borrows session, pipeline, cordon, feeds and
-// findings.
+// Evicts the pods, from the first eviction to the outcome of the drain: a loop that wakes on events and decides by the
+// current state. The feeds, the check of the end (EndProof) and the look-ups for the diagnoses run concurrently with
+// it. Borrows session, pipeline, cordon, feeds and findings.
 #pragma once
 
 #include <string>
@@ -14,7 +14,8 @@
 
 namespace haulout::drain {
 
-// Sends one eviction, or a deletion if `delete_instead_of_evict` is set. One attempt. Cancellable.
+// Sends one eviction, or a deletion if `delete_instead_of_evict` is set. Does not retry. Fails with the error of the
+// request. Cancellable.
 Task<> request_removal(Session& session, std::string uid, std::string ns, std::string name);
 
 class Eviction {

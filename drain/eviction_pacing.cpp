@@ -95,7 +95,7 @@ void DownWebhooks::refused(const std::string& name, const std::string& uid, Time
   Entry& entry = found->second;
   const bool in_turn = entry.asked_for == uid;
   if (in_turn) entry.asked_for.clear();
-  // Many requests were in flight when the webhook went down. Their failures count as one.
+  // Many requests may have been in flight when the webhook became unreachable. Their failures count as one.
   if (is_new || in_turn) entry.ask_at = now + entry.backoff.next(rng);
 }
 

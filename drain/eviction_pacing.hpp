@@ -1,6 +1,6 @@
-// When an eviction may be sent, beside the places and budgets that the pipeline itself knows. Four pure keepers of
-// records: RequestWindow limits the requests in flight, Signals times the evictions of pods whose budget is exhausted,
-// DownWebhooks and UnseenBudgets choose one pod at a time of those that wait for the same thing. No I/O.
+// Decides when an eviction may be sent, in addition to the places and budgets of the pipeline. RequestWindow limits the
+// requests in flight. Signals schedules the evictions of pods whose budget is exhausted. DownWebhooks and UnseenBudgets
+// retry one pod at a time of those that wait for the same webhook or budget. Pure bookkeeping, no I/O.
 #pragma once
 
 #include <algorithm>
@@ -72,25 +72,25 @@ class Signals {
 
   // Why a signal is sent: it is the pod's first; the pod has changed since; or the budget's periodic signal is due.
   enum class Cause { first, news, turn };
-  // Returns the earliest time for a signal. Does not consider a signal in flight; for that, see under_way().
+  // Returns the earliest time for a signal. Ignores a signal in flight, which under_way() reports.
   TimePoint next(const std::string& budget, Cause cause) const;
   bool under_way(const std::string& budget) const;
 
   void sent(const std::string& budget, Cause cause, TimePoint now, Rng& rng);
   void answered(const std::string& budget);
-  // begin(): the budget was seen exhausted. asked(): an ordinary eviction of one of its pods was sent. As after a
-  // signal, the next periodic signal is due in 30 to 60 s. begin() does nothing for a budget that it knows already.
+  // begin() records that the budget is exhausted; it does nothing if the budget is known already. asked() records that
+  // an ordinary eviction of one of its pods was sent. As after a signal, the next periodic signal is due in 30 to 60 s.
   void begin(const std::string& budget, TimePoint now, Rng& rng);
   void asked(const std::string& budget, TimePoint now, Rng& rng);
-  // The owner of the budget has edited it: its next periodic signal is due now.
+  // Makes the next periodic signal due now, because the budget was edited.
   void hasten(const std::string& budget, TimePoint now);
 
  private:
   struct Entry {
     bool under_way = false;
     TimePoint turn{};
-    // End of the time that repeated signals use up, 30 s each. The next one may be sent 30 s before this time, so two
-    // may follow each other at once.
+    // Limits the rate of repeated signals: each one adds 30 s to this time. The next one may be sent 30 s before this
+    // time, so two may follow each other at once.
     TimePoint counted_until{};
   };
   std::map<std::string, Entry> entries_;
@@ -101,29 +101,29 @@ class Signals {
 class DownWebhooks {
  public:
   bool contains(const std::string& name) const { return entries_.contains(name); }
-  // The earliest time to try one of its pods; max() while such a try is in flight. `name` must be contained.
+  // Returns the earliest time to retry one of its pods; max() while such a retry is in flight. Requires contains(name).
   TimePoint next(const std::string& name) const;
 
   void sent(const std::string& name, const std::string& uid);
-  // The server could not call the webhook for this pod.
+  // Records that the server could not call the webhook for this pod.
   void refused(const std::string& name, const std::string& uid, TimePoint now, Rng& rng);
-  // The response to the try of this pod was lost, which says nothing about the webhook.
+  // Records that the response to the retry of this pod was lost, so the state of the webhook is still unknown.
   void lost(const std::string& name, const std::string& uid, TimePoint now, Rng& rng);
-  // The webhook could be called.
+  // Records that the webhook could be called.
   void back(const std::string& name) { entries_.erase(name); }
 
  private:
   struct Entry {
-    std::string asked_for{};  // UID of the pod whose try is in flight; empty: none
+    std::string asked_for{};  // UID of the pod whose retry is in flight; empty: none
     TimePoint ask_at{};
-    // The first pause is short, because most webhooks are back at once. The longest is that after a denial by
-    // admission.
+    // The first pause is short, because most webhooks are reachable again at once. The longest is the same as after a
+    // denial by admission.
     Backoff backoff{{std::chrono::seconds(1), 2.0, std::chrono::seconds(30), BackoffOptions::Jitter::equal}};
   };
   std::map<std::string, Entry> entries_;
 };
 
-// Schedules retries for pods that are held by budgets which the drain may not read. No watch event shows when such a
+// Schedules retries for pods that wait for budgets which the drain may not read. No watch event shows when such a
 // budget allows a disruption, so the drain retries one pod of a group at a time, less and less often, until an eviction
 // succeeds. The drain cannot see which pods such a budget selects, so the pods of one controller form a group. Pure
 // bookkeeping.
@@ -137,14 +137,15 @@ class UnseenBudgets {
     const auto found = entries_.find(group);
     return found == entries_.end() ? TimePoint::min() : found->second.ask_at;
   }
-  // A budget refused a pod of the group. Postpones the next retry, unless the refusal comes before that is due: then it
-  // answers the first eviction of another pod.
+  // Records that a budget refused a pod of the group, and postpones the next retry. Does not postpone a retry that is
+  // not due yet: such a refusal answers the first eviction of another pod.
   void refused(const std::string& group, std::optional<std::chrono::milliseconds> retry_after, TimePoint now,
                Rng& rng) {
     Entry& entry = entries_[group];
     if (now >= entry.ask_at) entry.ask_at = now + entry.backoff.next(rng, retry_after);
   }
-  // An eviction in the group succeeded. Returns true if a pod of the group was refused before, so that others may wait.
+  // Records that an eviction in the group succeeded. Returns true if a pod of the group was refused before; other pods
+  // of the group may then be waiting.
   bool let_go(const std::string& group) { return entries_.erase(group) > 0; }
 
  private:

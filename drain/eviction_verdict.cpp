@@ -9,22 +9,22 @@ namespace haulout::drain {
 
 namespace {
 
-// The only failure that carries neither reason nor cause (kube-apiserver 1.36, pods/eviction with two budgets). It can
-// be recognized only by this message.
+// The message of a refusal because two budgets select the pod (kube-apiserver 1.36, pods/eviction). It is the only
+// failure without a reason and a cause, so it can be recognized only by this message.
 constexpr std::string_view overlap_message =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-// A webhook can choose the code of its denial. The API server adds this prefix.
+// The prefix that the API server adds to a denial by a webhook. The webhook chooses the code, so that does not show it.
 constexpr std::string_view webhook_prefix = "admission webhook \"";
-// Message for a webhook with failurePolicy Fail that cannot be called. Its reason is InternalError, as for many other
-// failures.
+// The message for a webhook with failurePolicy Fail that cannot be called. Its reason is InternalError, as for many
+// other failures.
 constexpr std::string_view webhook_failed = "failed calling webhook \"";
-// Prefix of a denial by a ValidatingAdmissionPolicy (kube-apiserver 1.36). The policy sets code and reason.
+// The prefix of a denial by a ValidatingAdmissionPolicy (kube-apiserver 1.36). The policy sets code and reason.
 constexpr std::string_view policy_prefix = "ValidatingAdmissionPolicy '";
-// Message of the NodeRestriction plug-in if its informer lags, or shows a pod of the same name on another node. No
-// cause tells it apart from other refusals.
+// The message of the NodeRestriction plug-in if its informer lags, or shows a pod of the same name on another node. No
+// cause distinguishes it from other refusals.
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
 
-// The ValidatingAdmissionPolicy that is installed with the agents refuses for the same reason.
+// The ValidatingAdmissionPolicy of the agents' installation, which refuses evictions for the same reason.
 constexpr std::string_view own_pods_policy = "haulout-own-pods";
 
 constexpr std::string_view closed_budget = "DisruptionBudget";
@@ -52,7 +52,7 @@ EvictionVerdict classify_status(const Error& error) {
   if (peer.structured && peer.message.starts_with(webhook_prefix)) return EvictionVerdict::admission;
   // A denial by a policy has the code that the policy sets: 401, 403, 413 or 422.
   if (peer.structured && peer.code != 403 && !admission_policy(peer.message).empty()) return EvictionVerdict::admission;
-  // Such an answer comes from something in front of the API server, so it says nothing about the pod.
+  // Such an answer comes from a proxy in front of the API server, so it does not depend on the pod.
   if (!peer.structured && peer.code != 429 && peer.code != 401 && peer.code != 503) return EvictionVerdict::retry;
   switch (peer.code) {
     case 400:
@@ -82,8 +82,8 @@ bool is_name(const std::string& text) {
   return text.size() <= 253 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == std::string::npos;
 }
 
-// Returns the name between the quote at the end of `before` and the next quote. Empty if there is none, or if the API
-// allows no such name.
+// Returns the name between the quote at the end of `before` and the next quote. Empty if there is none, or if it is not
+// a valid name in the API.
 std::string quoted_name(const std::string& text, std::string_view before) {
   const std::size_t found = text.find(before);
   if (found == std::string::npos) return {};
@@ -94,7 +94,8 @@ std::string quoted_name(const std::string& text, std::string_view before) {
   return is_name(name) ? name : std::string();
 }
 
-// The server calls a webhook's Service as https://NAME.NAMESPACE.svc:PORT/… and quotes this URL if the call fails.
+// Returns "ns/name" of the webhook's Service that the server could not call; empty if the message names none. The
+// server calls it as https://NAME.NAMESPACE.svc:PORT/… and quotes this URL if the call fails.
 std::string service_called(const std::string& words) {
   constexpr std::string_view before = "Post \"https://";
   constexpr std::string_view cluster_suffix = ".svc";
@@ -136,7 +137,7 @@ std::string admission_policy(const std::string& message) {
 EvictionVerdict classify_eviction(const Error& error) {
   switch (error.code()) {
     case Errc::status: return classify_status(error);
-    // The server cannot be reached, or something that the connection needs is missing. That affects every pod, so the
+    // The server is unreachable, or something that the connection needs is missing. That affects every pod, so the
     // whole client waits.
     case Errc::dns:
     case Errc::unreachable:
@@ -159,8 +160,8 @@ BackoffOptions backoff_after(EvictionVerdict verdict) {
     case EvictionVerdict::admission:
     case EvictionVerdict::ns_terminating: return {5s, 1.5, 30s, Jitter::equal};
     case EvictionVerdict::overlap: return {40s, 1.0, 40s, Jitter::equal};
-    // A single refusal right after a reconnect is not conclusive (cold authorizer, measured up to 165 ms). From the
-    // second refusal on the pauses are long.
+    // A single refusal right after a reconnect proves nothing, because the authorizer may not be ready yet (measured up
+    // to 165 ms). From the second refusal on the pauses are long.
     case EvictionVerdict::forbidden: return {2s, 30.0, 60s, Jitter::equal};
     case EvictionVerdict::fatal: return {60s, 1.0, 60s, Jitter::equal};
     case EvictionVerdict::replaced: return {2s, 2.0, 30s, Jitter::equal};

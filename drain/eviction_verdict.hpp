@@ -1,5 +1,5 @@
-// Class of the server's answer to an eviction. Pure. It depends first on the reason and causes in the answer, then on
-// its code. It depends on the message only where the API gives nothing else; the code marks these exceptions.
+// Classifies the server's answer to an eviction: first by the reason and causes in the answer, then by its HTTP code.
+// The message decides only where the API provides nothing else; comments in the code mark these cases. Pure.
 #pragma once
 
 #include <optional>
@@ -17,9 +17,9 @@ enum class EvictionVerdict {
   overlap,         // several PodDisruptionBudgets select the pod: the server refuses until a person changes them
   admission,       // a webhook or policy denies it, perhaps only until it has finished some work
   ns_terminating,  // the namespace is terminating; its deletion will delete the pod
-  throttle,        // the whole client must slow down: the server asks for it or cannot be reached
-  retry,           // transient, for this pod alone; sending it again is safe (UID precondition)
-  replaced,        // the server saw a pod with another UID under this name; the watch decides
+  throttle,        // the whole client must slow down: the server throttles it or is unreachable
+  retry,           // a transient failure of this pod's request; a retry is safe (UID precondition)
+  replaced,        // the server has a pod of this name with another UID; wait for the watch event
   forbidden,       // an authorizer refuses the request
   fatal,           // this request can never succeed: wrong endpoint, malformed, not supported
 };
@@ -28,8 +28,8 @@ EvictionVerdict classify_eviction(const Error& error);
 
 // A refusal by an admission webhook: it denied the eviction, or could not be called.
 struct WebhookRefusal {
-  std::string name;  // as in the webhook configuration
-  bool down = false;
+  std::string name;   // as in the webhook configuration
+  bool down = false;  // the server could not call the webhook
   std::string words;  // the server's message
   // "ns/name" of the Service that could not be called; empty if the message names none.
   std::string service{};
@@ -39,10 +39,11 @@ std::optional<WebhookRefusal> webhook_refusal(const Error& error);
 // Returns the name of the ValidatingAdmissionPolicy in the message of a denial; empty if there is none.
 std::string admission_policy(const std::string& message);
 
-// Returns what the server says about the budget that refuses (its name and numbers); empty if it says nothing.
+// Returns the part of the answer that describes the budget (its name and numbers); empty if there is none.
 std::string budget_refusal(const Error& error);
 
-// Backoff after each class of answer. For budgets its base is kubectl's 5 s; `overlap` and `forbidden` need a person.
+// Returns the backoff after each class of answer. For budgets it starts at kubectl's 5 s. `overlap` and `forbidden`
+// have long delays, because only a person can resolve them.
 BackoffOptions backoff_after(EvictionVerdict verdict);
 // Returns the reason with which the pod is parked: "BlockedByBudget", "AdmissionDenied", …
 std::string_view park_reason(EvictionVerdict verdict);

@@ -1,6 +1,6 @@
-// What the feeds of a drain have in common. A feed keeps one kind of object up to date: the Node, the pods, the
-// budgets, the controllers, the volumes. It lists and watches them, passes on what has changed, and lists them again if
-// nothing has changed for suspiciously long.
+// Helpers for the feeds of a drain. A feed keeps the drain's view of one kind of object up to date: the Node, the pods,
+// the budgets, the controllers or the volumes. It lists and watches the objects, passes each change on, and lists them
+// again if an expected change does not arrive for long.
 #pragma once
 
 #include "retry/clock.hpp"
@@ -8,11 +8,12 @@
 
 namespace haulout::drain {
 
-// How often the drain lists again what has not changed for long, such as a pod that should be deleted. A watch can lose
-// events without an error: after a restore of etcd from a backup the revisions start again.
+// How often the drain lists objects again that have not changed for long, such as a pod that should be deleted. A watch
+// can lose events without an error: after etcd was restored from a backup, the revisions start again.
 inline constexpr Duration doubt_interval = std::chrono::minutes(5);
 
-// Timer for a condition: due each `doubt_interval` while it holds, first after one such interval.
+// A timer for a condition. While the condition holds, due() returns true once each `doubt_interval`, for the first time
+// after one such interval.
 class HeldLong {
  public:
   bool due(bool held, TimePoint now) {
@@ -31,7 +32,7 @@ class HeldLong {
 class SingleTask {
  public:
   bool runs() const { return runs_; }
-  // Must not run already.
+  // Starts the task. It must not be running.
   void start(TaskGroup& group, boost::asio::awaitable<void> task) {
     runs_ = true;
     group.spawn(run(std::move(task)));
@@ -46,8 +47,8 @@ class SingleTask {
   bool runs_ = false;
 };
 
-// Time until which a view may leave watch events unread if they can wait for `patience`. Rounded up to a multiple of
-// it, so that all views read at the same moment.
+// Returns the time until which a view may leave watch events unread if they can wait for `patience`. It is a multiple
+// of `patience`, so that all views process their events at the same moment.
 inline TimePoint gathered_at(TimePoint now, Duration patience) {
   return patience > Duration::zero() ? now - now.time_since_epoch() % patience + patience : now;
 }

@@ -1,4 +1,4 @@
-// All feeds of a drain. Borrowed.
+// References to all feeds of a drain, which the Drain owns.
 #pragma once
 
 #include "drain/budgets_feed.hpp"

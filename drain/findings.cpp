@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// An object that does not exist is an answer, not a failure.
+// Treats an object that does not exist as a successful look-up: returns nullopt for that error, and any other error.
 std::optional<Error> unless_gone(const Error& error) {
   return k8s::is_gone(error) ? std::nullopt : std::optional(error);
 }
@@ -22,7 +22,7 @@ std::optional<Error> unless_gone(const Error& error) {
 constexpr Duration first_pause = std::chrono::seconds(30);
 constexpr Duration longest_pause = std::chrono::minutes(2);
 
-// True if the diagnosis of the budget depends on the state of the other pods that the budget selects.
+// Returns true if the diagnosis of the budget depends on the state of the other pods that the budget selects.
 bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::Pod& held, WallTime server_now) {
   const auto budget = book.budgets().find(uid);
   if (!book.visible() || budget == book.budgets().end() || !budget->second.selector) return false;
@@ -30,13 +30,13 @@ bool members_matter(const BudgetBook& book, const std::string& uid, const k8s::P
   return fact && (fact->code == reason::budget_awaits_replacement || fact->code == reason::budget_unhealthy_deadlock);
 }
 
-// Maximum number of held pods whose volumes are looked up at a time. That many are enough to show the cause.
+// Maximum number of parked pods whose volumes are looked up at a time. That many are enough to show the cause.
 constexpr std::size_t most_volumes = 10;
 
 struct Look {
   WallTime server_now;
   std::set<Inquiries::Question> wanted{};
-  std::set<std::string_view> judged{};  // UIDs of budgets already examined; one budget may hold hundreds of pods
+  std::set<std::string_view> judged{};  // UIDs of budgets already examined; hundreds of pods may wait for one budget
   std::size_t volumes = 0;
 };
 
@@ -122,8 +122,8 @@ NodeFacts Findings::node_facts() {
   NodeFacts facts = feeds_.node.facts();
   facts.pods_error = feeds_.pods.error();
   facts.server_now = session_.client().server_now();
-  // The server's clock is known only to a second or two. A smaller change of the offset is ignored, so that it changes
-  // no diagnosis.
+  // The server's clock is known only with an accuracy of one or two seconds. A smaller change of the offset is ignored,
+  // so that it does not change the diagnoses.
   const Duration ahead = facts.server_now - session_.wall_now();
   if (std::chrono::abs(ahead - server_ahead_) >= std::chrono::seconds(2)) server_ahead_ = ahead;
   facts.server_ahead = server_ahead_;
@@ -180,7 +180,7 @@ void Inquiries::answered(const Question& question, bool failed, bool forbidden, 
     forget(question);
     return;
   }
-  // The node that a volume is bound to does not change, so that question is not repeated.
+  // The node to which a volume is bound does not change, so that question is not repeated.
   const bool once = question.kind == Kind::local_volumes && !failed;
   entry->second.due = once ? TimePoint::max() : now + entry->second.pause;
   entry->second.pause = std::min(2 * entry->second.pause, longest_pause);

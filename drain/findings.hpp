@@ -1,6 +1,6 @@
-// The diagnoses of a drain: sends the due questions of Inquiries, collects what holds the drain up, and reports the
-// diagnoses that are raised and withdrawn. The drain does not wait for the answers. Borrows session, pipeline and
-// feeds.
+// The diagnoses of a drain. Sends the look-ups that Inquiries has scheduled, collects the conditions that keep the
+// drain from ending, and reports the diagnoses that are raised and withdrawn. The drain does not wait for the answers.
+// Borrows session, pipeline and feeds.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,14 @@
 
 namespace haulout::drain {
 
-// Decides what the drain asks the server about pods that have been held for a while, so that their diagnoses can say
-// more. Pure bookkeeping; Findings sends the questions.
+// Schedules look-ups (questions) about pods that have been parked for a while, so that their diagnoses can be more
+// exact. Pure bookkeeping; Findings sends the requests.
 //
-// A drain that nothing holds up asks nothing. A question is due when its subject has been held for a while. It is
-// repeated at growing intervals while the subject stays held, and is dropped together with its answer when the subject
-// is not held any more. After two 403 answers in a row, questions of that kind are not sent again; the diagnosis then
-// does without the answer.
+// If no pod is parked, no request is sent. The subject of a question is the budget, namespace, webhook Service or pod
+// because of which pods are parked. A question is due when pods have been parked because of its subject for a while. It
+// is repeated at growing intervals, and is dropped together with its answer when no pod is parked because of the
+// subject any more. After two 403 answers in a row, questions of that kind are not sent again; the diagnosis is then
+// made without the answer.
 class Inquiries {
  public:
   enum class Kind { members, ns, local_volumes, service };
@@ -35,21 +36,21 @@ class Inquiries {
     auto operator<=>(const Question&) const = default;
   };
 
-  // How long a subject must have been held before the question is asked. Shorter than the hold time of the diagnosis
-  // that uses the answer (LocalVolume has no hold time: only the answer can raise it).
+  // Returns how long pods must have been parked because of a subject before its question is due. Shorter than the hold
+  // time of the diagnosis that uses the answer. (LocalVolume has no hold time: only the answer can raise it.)
   static Duration asked_after(Kind kind);
 
-  // Finds out which subjects are held now: adds new questions, and drops the questions and answers of all others.
+  // Adds the questions about subjects because of which pods are parked now, and drops all others with their answers.
   void look(const Pipeline& pipeline, TimePoint now, WallTime server_now);
-  // A question to send now, or nullopt.
+  // Returns a question to send now, or nullopt.
   std::optional<Question> due(TimePoint now) const;
-  // Time at which the next question becomes due, always later than `now`; max() if none does.
+  // Returns the time at which the next question becomes due, always later than `now`; max() if none does.
   TimePoint next_wake(TimePoint now) const;
   // Decides when, if ever, the question is sent again. If `failed` is false, the caller has stored the answer in
   // known(), unless there was nothing to store. `forbidden` means that the server returned 403.
   void answered(const Question& question, bool failed, bool forbidden, TimePoint now);
 
-  // True while the subject of the question is held, also after it was answered.
+  // Returns true while pods are parked because of the question's subject, even if the question was answered.
   bool asks(const Question& question) const { return entries_.contains(question); }
   Known& known() { return known_; }
   const Known& known() const { return known_; }
@@ -57,7 +58,7 @@ class Inquiries {
  private:
   struct Entry {
     TimePoint due;
-    Duration pause;  // wait before the question is asked again
+    Duration pause;  // time until the question is sent again
   };
   bool given_up(Kind kind) const { return refusals_.at(static_cast<std::size_t>(kind)) >= 2; }
   void forget(const Question& question);
@@ -71,15 +72,15 @@ class Findings {
  public:
   Findings(Session& session, Pipeline& pipeline, Feeds feeds) : session_(session), pipeline_(pipeline), feeds_(feeds) {}
 
-  // Starts to ask the questions that are due, beside the loop.
+  // Starts to send the questions that are due, concurrently with the main loop.
   void look(TaskGroup& group);
-  // Raises and withdraws diagnoses: those of the pipeline and the feeds, and `others`.
+  // Raises and withdraws diagnoses by the conditions that hold now: those of the pipeline and the feeds, and `others`.
   void update(std::vector<DiagnosisFact> others);
   std::vector<Diagnosis> active() const { return board_.active(); }
   TimePoint next_wake(TimePoint at) const { return std::min(board_.next_due(at), inquiries_.next_wake(at)); }
 
  private:
-  using Answer = std::optional<Error>;  // why the question has no answer
+  using Answer = std::optional<Error>;  // why the question has no answer; nullopt if it has one
 
   boost::asio::awaitable<void> ask_all();
   boost::asio::awaitable<Answer> ask(Inquiries::Question question);

@@ -12,7 +12,8 @@
 
 namespace haulout::drain {
 
-// What happens to a pod that is the only replica of its controller. While such a pod moves, its service is down.
+// The action for a pod that is the only replica of its controller. Its service is down from the eviction until the
+// replacement is Ready.
 enum class SingleReplica { allow, warn, block };
 
 // A number of pods ("2"), or a percentage of a controller's replicas ("25%").
@@ -31,16 +32,16 @@ struct Guards {
   Duration canary{};
   bool operator==(const Guards&) const = default;
 
-  // True if a guard needs to see the pods on other nodes.
+  // Returns true if a guard needs the pods on other nodes.
   bool follows_pods() const { return max_unavailable.has_value() || canary > Duration::zero(); }
   bool any() const { return follows_pods() || single_replica != SingleReplica::allow; }
 };
 
-// Annotations that override the options. A pod or its controller can have them; the pod's annotation wins.
+// Annotations that override the options. A pod or its controller can have them. The pod's annotation has precedence.
 inline constexpr std::string_view single_replica_annotation = "haulout.dev/single-replica";
 inline constexpr std::string_view max_unavailable_annotation = "haulout.dev/max-unavailable";
 
-// Returns Errc::invalid unless `text` is a whole number of at least 1 or a percentage from 1% to 100%.
+// Parses a whole number of at least 1, or a percentage from 1% to 100%. Fails with Errc::invalid for any other text.
 Result<Share> parse_share(std::string_view text);
 std::string to_string(const Share& share);
 // Returns how many of `replicas` pods the share is, rounded down but at least 1, because a drain that may evict nothing

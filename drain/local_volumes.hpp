@@ -1,6 +1,6 @@
-// Finds the volume that binds a pod to its node because it exists on that node only. Starts from the pod's claims,
-// because a local volume has no VolumeAttachment. Sends only reads. A claim or volume that does not exist binds
-// nothing; any other failure is returned.
+// Finds the volume that binds a pod to its node because it exists on that node only. Reads the pod's claims and their
+// volumes, because a local volume has no VolumeAttachment. A claim or volume that does not exist is ignored. Fails with
+// any other error of a request.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace haulout::drain {
 
-// The name by which PersistentVolumes refer to the node: its label kubernetes.io/hostname, or else its name.
+// Returns the name by which PersistentVolumes refer to the node: its label kubernetes.io/hostname, or else its name.
 std::string hostname_of(const k8s::Node& node);
 
 // Returns a clause that names the volume and the remedy, or nullopt if no volume binds the pod to the node. `deadline`

@@ -31,7 +31,7 @@ void NodeFeed::see(const k8s::Node* node) {
     return;
   }
   const bool took_pods_unseen = is_another_cordon(node_, *node);
-  // Pods may have been bound while the node was schedulable and not be visible yet. So the settle time starts again.
+  // Pods may have been bound while the node was schedulable and may not be visible yet. So the settle time restarts.
   if (took_pods_unseen || (node->unschedulable && !facts_.unschedulable)) cordon_.begins_again();
   if (took_pods_unseen) pipeline_.cordoned_anew(session_.now());
   node_ = *node;
@@ -47,9 +47,9 @@ Task<bool> NodeFeed::read() {
   auto node = co_await session_.client().get_node(session_.node_name(), session_.within(request_timeout));
   if (!node && !k8s::is_gone(node.error())) co_return std::move(node).error();
   const bool told = events != events_;
-  // The server has no such Node, but a watch event came meanwhile: the Node was deleted, or created again.
+  // The server has no such Node, but a watch event arrived meanwhile: the Node was deleted, or created again.
   if (told && !node) co_return false;
-  // A watch event that came meanwhile may be newer than the answer. Then its state stays valid.
+  // A watch event that arrived meanwhile may be newer than the answer. Then its state stays valid.
   if (!told || !k8s::is_older(node->resource_version, node_.resource_version)) see(node ? &*node : nullptr);
   co_return true;
 }

@@ -1,5 +1,5 @@
-// The feed of the Node: its watch, reads instead of it where watching is forbidden, and reads that confirm what the
-// watch shows. Pauses the pipeline while the node takes pods. Borrows session, pipeline and cordon.
+// The feed of the Node. Watches the Node, or reads it repeatedly if watching is forbidden, and reads it to confirm what
+// the watch shows. Pauses the pipeline while the node is schedulable. Borrows session, pipeline and cordon.
 #pragma once
 
 #include <memory>
@@ -17,30 +17,30 @@ class NodeFeed {
  public:
   NodeFeed(Session& session, Pipeline& pipeline, CordonKeeper& cordon);
 
-  // The Node as it was read first, and as it is after the cordon.
+  // found() records the Node as it was read first; cordoned() records it as it is after the cordon.
   void found(k8s::Node node);
   void cordoned(k8s::Node node);
-  // The Node as it is now; nullptr: it was deleted.
+  // Records the Node as it is now; nullptr: it was deleted.
   void see(const k8s::Node* node);
   const k8s::Node& node() const { return node_; }
 
-  // Reads the Node. Returns true if what the drain then knows of it is at least as new as the server's answer. Returns
-  // false if the server has no such Node, but its watch delivered an event meanwhile. Fails as the request fails; a
-  // Node that does not exist is no failure. Cancellable.
+  // Reads the Node and records the answer, unless the watch has delivered a newer state meanwhile. Returns true if the
+  // recorded state is at least as new as the server's answer. Returns false if the server has no such Node, but the
+  // watch delivered an event meanwhile. Fails with the error of the request; 404 is not a failure. Cancellable.
   Task<bool> read();
-  // Follows the Node until it is cancelled.
+  // Watches the Node until it is cancelled.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
 
-  // A late pod on a cordoned node may mean that the Node is schedulable again or was replaced, and that the view of the
-  // Node has stopped without an error. So the Node is read. No eviction may be sent until then.
+  // Records a late pod. On a cordoned node it may mean that the Node is schedulable again or was replaced, and that the
+  // view of the Node has stopped without an error. So look() reads the Node; until the answer no eviction may be sent.
   void pod_came_late() { ++late_pods_; }
   void look(TaskGroup& group);
   bool in_doubt() const { return doubt_.runs(); }
 
   bool gone() const { return facts_.gone; }
   bool unschedulable() const { return facts_.unschedulable; }
-  // Without `pods_error` and the clocks.
+  // Returns the input of the diagnoses about the node, except `pods_error` and the clocks.
   const NodeFacts& facts() const { return facts_; }
 
  private:
@@ -56,7 +56,7 @@ class NodeFeed {
   bool list_forbidden_ = false;
   std::size_t events_ = 0;             // number of changes that the view has reported
   std::size_t late_pods_ = 0;          // number of late pods so far
-  std::size_t late_pods_settled_ = 0;  // those that came before the last confirmed read of the Node
+  std::size_t late_pods_settled_ = 0;  // those recorded before the last confirmed read of the Node
   SingleTask doubt_;
 };
 

@@ -10,10 +10,10 @@ namespace haulout::drain {
 
 enum class EventType {
   planned,  // the plan is complete; sent once, `progress` has the numbers
-  // Before anything is changed: message names the pods that find no capacity elsewhere, or may find none, or says why
-  // the check failed.
+  // Sent before anything is changed: `message` names the pods that do not fit on other nodes, or may not fit, or says
+  // why the check failed.
   fit_checked,
-  cordoned,  // the server has acknowledged the cordon; a client dry run sends none, and message says so
+  cordoned,  // the server has acknowledged the cordon; a client dry run sends no request, and message says so
   eviction_sent,
   // The drain sends an eviction although the pod's budget is exhausted, because a webhook may react to it. The pod
   // remains parked.
@@ -25,7 +25,7 @@ enum class EventType {
   // The pod is terminating without an eviction of this drain: another client deleted it, or it was terminating when the
   // drain began.
   terminating,
-  left,  // the drain does not wait for the pod any more, and the pod stays: pod->reason says why
+  left,  // the drain does not wait for the pod any more, and the pod stays on the node: pod->reason says why
   // No pod uses the volume any more, and the drain waits until it is detached. Sent again when the message changes, and
   // when the drain stops waiting for the volume: volume->outcome says so.
   volume_waiting,
@@ -36,11 +36,11 @@ enum class EventType {
   late_pod,  // a pod appeared after the plan was made
   diagnosis_raised,
   diagnosis_withdrawn,
-  throttled,     // no eviction is sent for now: the server asks to wait or is unreachable; message says which
+  throttled,     // no eviction is sent for now: the server requested a pause or is unreachable; message says which
   disconnected,  // the view is not live, or a request fails that the drain needs: message says which and why
   reconnected,   // the problem of `disconnected` is over, or the drain does not wait for it any more
-  settling,      // the node is empty; the drain waits for the settle time
-  uncordoned,    // the drain took its cordon back
+  settling,      // no pod that must leave is left; the drain waits for the settle time
+  uncordoned,    // the drain removed its own cordon
   finished,
 };
 
@@ -51,7 +51,7 @@ struct Progress {
   std::size_t waiting = 0;  // parked
   std::size_t skipped = 0;
   std::size_t detaching = 0;  // volumes that the drain waits for
-  std::size_t unclear = 0;    // volumes of which it is not known yet whether any pod has used them
+  std::size_t unclear = 0;    // volumes whose users are not known yet
 };
 
 struct Event {

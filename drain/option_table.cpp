@@ -16,7 +16,7 @@ enum class Users { command, agent, both };
 struct Row {
   Users users = Users::both;
   OptionOf<Options> option;
-  // What follows the common meaning for one user.
+  // The sentence that is appended to the meaning for one of the users.
   std::string for_command{};
   std::string for_agent{};
 };
@@ -24,13 +24,14 @@ struct Row {
 constexpr const char* guards_need_rights =
     "Requires additional RBAC permissions (kustomize component guards): see [guards](guards.md).";
 
-// True means that the pods are evicted, false that they stop the drain.
+// A boolean option for a Treatment: true evicts the pods, false refuses the drain because of them.
 Values<O> evicts(std::function<void(O&, Treatment)> set, std::function<Treatment(const O&)> get) {
   return boolean<O>({[get](const O& o) { return get(o) == Treatment::evict; },
                      [set](O& o, bool evict) { set(o, evict ? Treatment::evict : Treatment::refuse); }});
 }
 
-// A person who asks for a wait wants it or an error. An agent that may not see volumes works without the wait.
+// A boolean option for a VolumeWait. For a command, true means `required`: the wait or an error. For an agent it means
+// `if_permitted`: an agent that may not read volumes drains without the wait.
 Values<O> waits(VolumeWait O::* field, OptionUser user) {
   const VolumeWait on = user == OptionUser::agent ? VolumeWait::if_permitted : VolumeWait::required;
   return boolean<O>({[field](const O& o) { return o.*field != VolumeWait::off; },
@@ -60,7 +61,7 @@ Values<O> unavailable_share() {
   return {ValueType::number_or_percentage, "number, percentage", "pods", {}, set, show};
 }
 
-// kubectl's --timeout: a negative value gives up at once.
+// kubectl's --timeout: a negative value ends the drain at once, and 0 means no limit.
 Values<O> timeout() {
   const auto set = [](O& o, const std::string& text) -> std::string {
     const auto parsed = parse_duration(text);
@@ -105,7 +106,7 @@ Field<O, bool> respects(bool negated) {
           [negated](O& o, bool on) { o.policy.do_not_disrupt = on != negated ? Treatment::park : Treatment::evict; }};
 }
 
-// The options that kubectl drain has, too. Only the command has them.
+// The options with the names of `kubectl drain`. Only the command has them.
 std::vector<Row> kubectl_rows() {
   const auto of_command = [](OptionOf<O> option) { return Row{Users::command, std::move(option)}; };
   return {
@@ -248,7 +249,7 @@ std::vector<Row> rows_of_volumes(OptionUser user) {
   };
 }
 
-// The guards, which protect pods beside PodDisruptionBudgets.
+// The options of the guards, which protect pods in addition to PodDisruptionBudgets.
 std::vector<Row> rows_of_guards() {
   using S = SingleReplica;
   return {

@@ -1,6 +1,6 @@
 // The table of the options of a drain that users can set, with one row for each option. The flags of `haulout drain`
-// and `haulout rehearse` and the agent's options for the drain are made from these rows. The defaults are those of
-// drain/options.hpp. Pure.
+// and `haulout rehearse`, and the agent's options for the drain, are generated from these rows. The defaults are those
+// of drain/options.hpp. Pure.
 #pragma once
 
 #include <string>
@@ -13,13 +13,14 @@ namespace haulout::drain {
 
 enum class OptionUser { command, agent };
 
-// The rows that `user` has. The meaning of an option is the same for both users, up to a last sentence.
+// Returns the options that `user` can set. An option has the same meaning for both users; its text may end with a
+// sentence for one of them only.
 std::vector<OptionOf<Options>> option_table(OptionUser user);
 
-// The default of every option for `user`.
+// Returns the default of every option for `user`.
 Options defaults_of(OptionUser user);
 
-// Parses a selector that names pods. Errc::invalid if it is not a selector, or if it is empty.
+// Parses a label selector of pods. Fails with Errc::invalid if it is not a selector, or if it is empty.
 Result<k8s::LabelSelector> parse_pod_selector(const std::string& text);
 
 }  // namespace haulout::drain

@@ -1,6 +1,6 @@
-// Options of a drain. Plain data. The defaults of all options stand here and nowhere else: agent_defaults() for agents,
-// kubectl_defaults() for people who type a command. option_table.hpp says which options users can set, and how.
-// Durations are limits; the engine turns them into deadlines when it starts.
+// Options of a drain. Plain data. The defaults of all options are defined here only: agent_defaults() for agents,
+// kubectl_defaults() for the commands that people type. option_table.hpp defines which options users can set, and how.
+// Durations are limits; the drain computes the deadlines from them when it starts.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Policy {
   Treatment empty_dir = Treatment::evict;            // evict | refuse
   Treatment unmanaged = Treatment::evict;            // no controller: evict | refuse | skip
   Treatment do_not_disrupt = Treatment::park;        // annotation do-not-disrupt or safe-to-evict=false: park | evict
-  Treatment pinned = Treatment::park;                // its controller brings it back to this node: park | skip
+  Treatment pinned = Treatment::park;                // its controller recreates it on this node: park | skip
   std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
   std::vector<k8s::LabelSelector> leave;             // pods that match any of them are skipped
@@ -50,14 +50,14 @@ struct Options {
   DryRunMode dry_run = DryRunMode::none;
   std::optional<std::int64_t> grace_seconds;  // unset means each pod's own; requests then carry none
   std::optional<Duration> timeout;            // unset means no limit
-  std::vector<OrderRule> order;               // first rule that matches a pod counts; the pod's annotation wins
+  std::vector<OrderRule> order;               // the first rule that matches a pod; its annotation has precedence
   std::size_t max_concurrent = 5;             // number of places; 0 means unlimited
-  // Controllers that have brought their pods back to this node before, as keys of controller_key() (pipeline.hpp).
+  // Controllers that have recreated their pods on this node before, as keys of controller_key() (pipeline.hpp).
   // Their pods count as pinned at once.
   std::set<std::string> pinned_controllers;
   Duration settle = std::chrono::seconds(5);  // how long the node must have been cordoned before it counts as drained
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
-  bool restore_cordon_on_failure = true;      // if the drain ends as blocked or failed, take its own cordon back
+  bool restore_cordon_on_failure = true;      // if the drain ends as blocked or failed, remove its own cordon
   Guards guards;
   VolumeWait volumes = VolumeWait::if_permitted;
   // Whether pods with volumes of the same CSI driver are evicted one at a time (volume_turns.hpp). `if_permitted` and
@@ -91,12 +91,12 @@ struct Options {
 
 inline Options agent_defaults() {
   Options options;
-  // The agent checks its rights at the start. An access review would be wrong for most of an agent's identities.
+  // The agent checks its rights when it starts. An access review gives wrong answers for most identities of agents.
   options.review_access = false;
   return options;
 }
 
-// The behaviour of `kubectl drain`, which a person who types a command expects.
+// Returns the defaults of `kubectl drain`, which a person who types a command expects.
 inline Options kubectl_defaults() {
   Options options;
   options.policy.daemon_set = Treatment::refuse;

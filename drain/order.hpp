@@ -1,18 +1,18 @@
 // The order in which the drain evicts pods. Pure.
 //
-// The pod that Haulout runs in comes last, because the drain stops with it. The other pods are sorted by these keys, of
-// which 1 to 4 form the tier:
+// The pod that Haulout runs in comes last, because its eviction ends this process. The other pods are sorted by these
+// keys, of which 1 to 4 form the tier:
 //   1. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
 //   2. non-critical before critical
 //   3. storage controllers after the others, servers of admission webhooks after those
 //   4. priority, ascending
-//   5. grace period, longest first, because that bounds the makespan of list scheduling
+//   5. grace period, longest first, because starting the longest one first shortens the whole drain
 //   6. namespace and name, so that two runs use the same order
 //
-// Webhook servers come after storage controllers because their absence stops more. Without its server, a webhook may
-// make the API server refuse every remaining eviction and every replacement, including that of the storage controller.
-// Without a storage controller, volumes are only detached later, and the controller starts elsewhere while the other
-// pods leave.
+// Webhook servers come after storage controllers, because a missing webhook server does more harm. Without it, the API
+// server may refuse every remaining eviction and every replacement, including that of the storage controller. Without a
+// storage controller, volumes are only detached later, and its replacement starts on another node while the other pods
+// are evicted.
 #pragma once
 
 #include <compare>
@@ -35,8 +35,8 @@ struct OrderRule {
   std::int64_t order = 0;
   bool operator==(const OrderRule&) const = default;
 };
-// Parses SELECTOR=NUMBER, for example "app=db=10" or "tier in (db,queue)=-1". Returns Errc::invalid for other texts,
-// and for an empty selector, which would match every pod.
+// Parses SELECTOR=NUMBER, for example "app=db=10" or "tier in (db,queue)=-1". Fails with Errc::invalid for any other
+// text, and for an empty selector, which would match every pod.
 Result<OrderRule> parse_order_rule(std::string_view text);
 
 struct Tier {
@@ -57,8 +57,8 @@ struct OrderKey {
   auto operator<=>(const OrderKey&) const = default;
 };
 
-// `own_uid` is the UID of the pod that Haulout runs in, or empty. `grace_override` is the grace period of the options;
-// if it is set, it replaces the pod's own.
+// Returns the sort key of the pod. `own_uid` is the UID of the pod that Haulout runs in, or empty. `grace_override` is
+// the grace period of the options; if it is set, it replaces the pod's own.
 OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
                    const std::vector<OrderRule>& rules = {});
 

@@ -28,19 +28,21 @@ bool is_held_by_guard(const TrackedPod* tracked) {
   return tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::guard;
 }
 
-// True if the server said that the pod does not exist or that another pod has its name, while the view still has it.
+// Returns true if the server answered that the pod does not exist or that another pod has its name, while the view
+// still has the pod.
 bool said_gone(const TrackedPod& tracked) {
   return tracked.state == PodState::parked &&
          (tracked.last_verdict == EvictionVerdict::gone || tracked.last_verdict == EvictionVerdict::replaced);
 }
 
-// True if a change of the pod may affect its eviction. Other changes, such as heartbeats, must not wake the pod.
+// Returns true if the change from `a` to `b` may affect the eviction of the pod. Other changes, such as heartbeats,
+// must not wake the pod.
 bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
   return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
          a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
 }
 
-// True if `version` is newer than `than`. False if either resourceVersion is not a number.
+// Returns true if `version` is newer than `than`. False if either resourceVersion is not a number.
 bool is_newer(const std::string& version, const std::string& than) {
   const auto number = [](const std::string& text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -50,17 +52,17 @@ bool is_newer(const std::string& version, const std::string& than) {
 
 // With fewer pods than this, any watch event may be about the last one, so events are processed at once.
 constexpr std::size_t few = 10;
-// How long events may wait when the evictions of all pods have been sent. All pods may be deleted at the same moment
-// then, and the drain must see its end within 100 ms.
+// How long events may wait when the evictions of all pods have been sent. All pods may then be deleted at the same
+// moment, and the drain must detect its end within 100 ms.
 constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
-// How long events may wait while pods still have to be evicted: long enough that processing them costs little, short
-// enough that people see progress.
+// How long events may wait while pods still have to be evicted: long enough to keep the processing cheap, short enough
+// to show progress to people.
 constexpr Duration patience_before = std::chrono::milliseconds(200);
 
 }  // namespace
 
-// True if the last eviction of the pod failed or had no effect. A refusal by a budget does not count, because the
-// pipeline wakes such a pod when its budget allows the eviction.
+// Returns true if the last eviction of the pod failed or had no effect. A refusal by a budget does not count, because
+// the pipeline wakes such a pod when its budget allows the eviction.
 bool Pipeline::troubled(const TrackedPod& tracked) {
   return tracked.refusals > 0 && tracked.last_verdict != EvictionVerdict::budget;
 }
@@ -90,8 +92,9 @@ void Pipeline::cordoned_anew(TimePoint now) {
   taking_no_pods_since_ = now;
 }
 
-// Forgets which controllers are pinned, because the node took pods. The watch events of those pods may have arrived
-// before the Node's, so they may have counted as returns. Policy still applies to the pods as before.
+// Forgets which controllers are pinned, because the node was schedulable for a while. The watch events of pods that
+// were created then may have arrived before the Node's, so these pods may have counted as returns. Policy still applies
+// to the pods as before.
 void Pipeline::unpin(TimePoint now) {
   returns_.clear();
   options_.pinned_controllers.clear();
@@ -194,7 +197,7 @@ void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message
   if (started_ && news && !told_before) emit_(EventType::parked, tracked.report);
 }
 
-// Parks a pod whose budget is exhausted, until its next signal is due (signals.hpp).
+// Parks a pod whose budget is exhausted, until its next signal is due (Signals in eviction_pacing.hpp).
 void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
   // A first signal that failed for a reason other than the budget is sent again with the backoff of that reason.
   const bool tries_again = tracked.state == PodState::parked && !tracked.asked && troubled(tracked);
@@ -218,7 +221,8 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   tracked.stuck = true;
   tracked.holds_place = false;
   tracked.report.reason = reason::pod_stuck_terminating;
-  // Finalizers hold the pod only after its containers have ended. The end of its grace period does not prove that.
+  // Finalizers are named as the cause only after the containers have ended. The end of the grace period does not prove
+  // that.
   tracked.report.message =
       !containers_have_ended(tracked.pod) || tracked.pod.finalizers.empty()
           ? "still exists 60 s after its grace period: is the kubelet of this node running?"
@@ -231,7 +235,8 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
 void Pipeline::wake(TrackedPod& tracked, TimePoint now) {
   if (tracked.state != PodState::parked || tracked.hold != TrackedPod::Hold::none) return;
   if (tracked.last_verdict == EvictionVerdict::fatal || tracked.last_verdict == EvictionVerdict::forbidden) return;
-  // Frequent events must not cause a request each. A pod that was refused often waits longer after its last answer.
+  // Not every one of frequent events may cause a request. So a pod that was refused often waits longer after its last
+  // answer.
   const Duration spacing = std::min<Duration>(std::chrono::seconds(1), tracked.refusals * Backoff::minimum * 2);
   tracked.wake_at = std::min(tracked.wake_at, std::max(now, tracked.last_answer + spacing));
 }
@@ -317,8 +322,8 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
 void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   const bool relevant = differs_for_eviction(tracked.pod, pod);
   const bool revived = tracked.pod.terminating() && !pod.terminating();
-  // A skipped pod that terminates and has finished stays skipped. Policy, which might now count it as a pod that must
-  // leave, is not asked again.
+  // A skipped pod that is terminating and has finished stays skipped. Policy might now count it as a pod that must
+  // leave, so it is not applied again.
   const bool goes_unasked = tracked.state == PodState::left && tracked.report.outcome == PodOutcome::skipped &&
                             tracked.report.reason != terminating_too_long && pod.terminating() && pod.finished();
   // budget_changed() keeps the budgets of pods that must leave up to date. Those of a skipped pod are looked up here.
@@ -336,12 +341,14 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
   apply_decision(tracked, now);
   if (!relevant) return;
   wake(tracked, now);
-  // The change may lift the guard: the pod may need no replacement any more, or have a new max-unavailable annotation.
+  // After the change the guard may allow the eviction: the pod may need no replacement any more, or have a new
+  // max-unavailable annotation.
   if (tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::guard)
     tracked.wake_at = std::min(tracked.wake_at, now);
 }
 
-// etcd was restored from a backup of a time when the pod was not deleted yet. The drain starts again with the pod.
+// Queues a pod that was deleted or terminating and is so no more, because etcd was restored from a backup of an earlier
+// time.
 void Pipeline::revive(TrackedPod& tracked, TimePoint now) {
   tracked.holds_place = tracked.grace_given = false;
   queue(tracked);
@@ -358,7 +365,7 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
   TrackedPod& tracked = found->second;
   tracked.listed_at = std::max(tracked.listed_at, asked);
   if (tracked.state == PodState::vanished) {
-    // The watch showed the deletion after the list was requested. A UID never comes back by itself, so the list is
+    // The watch showed the deletion after the list was requested. A deleted UID is never used again, so the list is
     // older.
     if (tracked.vanished_since > asked) return;
     become(tracked, PodState::left);
@@ -443,7 +450,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.report.reason.clear();
   tracked.report.message.clear();
   if ((tracked.request_out || tracked.answer_lost) && !tracked.report.evicted_at) {
-    // The watch event came before the answer, or the answer was lost. The server's deletionTimestamp tells when the
+    // The watch event arrived before the answer, or the answer was lost. The server's deletionTimestamp shows when the
     // server accepted the eviction.
     tracked.report.evicted_at = *tracked.pod.deletion_timestamp - grace;
     tracked.inferred = tracked.request_out;
@@ -500,8 +507,8 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
       auto before = std::exchange(tracked->budgets, book_.selection(tracked->pod));
       helped = before != tracked->budgets;
     }
-    // New counts of a budget help only the pods that it holds back. They do not help a pod that a webhook denied or
-    // that several budgets select. A parked pod whose signal was throttled or denied waits for its budget, too.
+    // New counts of a budget wake only the pods that wait for it. They do not wake a pod that a webhook denied or that
+    // several budgets select. A parked pod whose signal was throttled or denied waits for its budget, too.
     const bool held_back = tracked->last_verdict == EvictionVerdict::budget ||
                            tracked->last_verdict == EvictionVerdict::throttle || tracked->denied;
     helped = helped || (held_back && contains(*tracked->budgets, uid));
@@ -623,14 +630,14 @@ bool Pipeline::take(Pass pass, Taking& taking) {
   bool others = false;
   const Tier* open_tier = nullptr;
   BudgetBook::Selection busy = nullptr;
-  // A pod that was never parked keeps the next tier closed; a pod that was parked before does not.
+  // A pod that was never parked keeps the next tier from starting; a pod that was parked before does not.
   const auto close_behind = [&](const TrackedPod& tracked) {
     if (!tracked.was_parked && !open_tier) open_tier = &tracked.order.tier;
   };
   for (TrackedPod* tracked : order_) {
     const bool due =
         tracked->state == PodState::queued || (tracked->state == PodState::parked && tracked->wake_at <= now);
-    // A pod that an etcd restore has brought back may still have a request in flight from before the restore.
+    // A pod that exists again after etcd was restored from a backup may still have a request in flight from before.
     if (tracked->state == PodState::in_flight || (due && tracked->request_out)) {
       close_behind(*tracked);
       continue;
@@ -663,7 +670,8 @@ bool Pipeline::take(Pass pass, Taking& taking) {
   return others;
 }
 
-// Tries pods in the order of their last requests, the oldest first.
+// Sends evictions of the pods of which only one at a time may be tried: the pod whose last request is oldest comes
+// first.
 void Pipeline::take_in_turn(Taking& taking) {
   std::erase_if(taking.in_turn, [&](const TrackedPod* tracked) { return tracked->wake_at > taking.now; });
   std::sort(taking.in_turn.begin(), taking.in_turn.end(), [](const TrackedPod* a, const TrackedPod* b) {
@@ -673,7 +681,8 @@ void Pipeline::take_in_turn(Taking& taking) {
     if (take_one_in_turn(*tracked, taking)) taking.evictions.push_back(tracked->pod);
 }
 
-// Returns false if the pod has to wait until it is due or until an answer that it waits for has arrived.
+// Sends the eviction if the pod may be tried now. Returns false if the pod has to wait until it is due, or until an
+// answer that it waits for has arrived.
 bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
   const std::string webhook = down_webhook(tracked);
   const TimePoint webhook_at = webhook.empty() ? TimePoint::min() : down_webhooks_.next(webhook);
@@ -688,8 +697,8 @@ bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
     tracked.wake_at = unseen_at;
     return false;
   }
-  // Checks guard and gate again: since take() looked, a guard may have let another pod go, and a lane takes one request
-  // at a time.
+  // Checks guard and gate again: since take() checked them, another pod may have been evicted, so that the guard now
+  // parks this pod or the lane is busy.
   if (park_for_guard(tracked, taking.now)) return false;
   const BudgetBook::Gate gate = gate_of(tracked);
   if (gate == BudgetBook::Gate::busy || !has_place(taking)) return false;
@@ -753,8 +762,8 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.report.evicted_at.reset();
       if (tracked.state == PodState::vanished) tracked.report.outcome = PodOutcome::gone;
     }
-    // Meanwhile a list has shown the pod without a deletionTimestamp (etcd was restored from a backup). The answer is
-    // about the state before that, so the pod is queued again.
+    // Meanwhile a list has shown the pod without a deletionTimestamp (etcd was restored from a backup). The answer
+    // refers to the state before that, so the pod is queued again.
     if (tracked.state == PodState::terminating && !tracked.pod.terminating()) revive(tracked, now);
     if (shortening && tracked.state == PodState::terminating) not_shortened(tracked, answer.error(), now);
     return;
@@ -763,18 +772,18 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     throttle(tracked, answer.error(), was_signal, now);
   } else {
     refuse(tracked, answer.error(), verdict, now);
-    // The budget allows the eviction by now. The refusal is about the time before, so the pod is tried again soon.
+    // The budget allows the eviction by now. The refusal refers to the time before, so the pod is tried again soon.
     const bool opened =
         was_signal && verdict == EvictionVerdict::budget && gate_of(tracked) != BudgetBook::Gate::closed;
     if (opened) tracked.wake_at = std::max(now, tracked.sent_at + Backoff::minimum);
   }
   catch_up(tracked, now);
-  // The pod is not being evicted now, so guards may let another pod be evicted instead (P9): its controller lacks no
-  // replacement for it, and its CSI driver is free.
+  // The pod is not being evicted now, so the guards may allow the eviction of another pod instead (P9): its controller
+  // needs no replacement for this pod, and its CSI driver is free.
   guards_changed();
 }
 
-// Updates the windows, lanes and signals. Needed for every answer, whatever state the pod has reached meanwhile.
+// Updates the windows, lanes and signals. Must be called for every answer, whatever the state of the pod is by now.
 void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVerdict verdict, TimePoint now) {
   using V = EvictionVerdict;
   const std::string& uid = tracked.pod.uid;
@@ -813,8 +822,8 @@ void Pipeline::hear_of_webhook(TrackedPod& tracked, const Error* error, Eviction
     webhook_has_changed(std::string(before->name), now);
 }
 
-// A budget that the drain may not read has let the pod go. It may allow the other pods of the same controller, too, so
-// they become due. The next refusal shows if it does not.
+// Called when an eviction was accepted. If a budget that the drain may not read refused a pod of the same controller
+// before, it may allow the eviction of the other pods now, so they become due. The next refusal shows if it does not.
 void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
   const std::string& group = UnseenBudgets::group_of(tracked.pod);
   if (!unseen_budgets_.let_go(group)) return;
@@ -822,7 +831,7 @@ void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
     if (waits_unseen(*other) && UnseenBudgets::group_of(other->pod) == group) wake(*other, now);
 }
 
-// The webhook can be called again. All pods that it blocked become due.
+// Called when the webhook can be called again. All pods that it blocked become due.
 void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
   for (TrackedPod* tracked : order_)
     if (tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::none && down_webhook(*tracked) == name)
@@ -830,8 +839,8 @@ void Pipeline::webhook_is_back(const std::string& name, TimePoint now) {
   down_webhooks_.back(name);
 }
 
-// The webhook no longer denies a pod that it denied before. Only the denied pod that was tried longest ago becomes due,
-// because the webhook may let its pods go one by one.
+// Called when the webhook no longer denies a pod that it denied before. Only the denied pod that was tried longest ago
+// becomes due, because the webhook may allow the evictions one by one.
 void Pipeline::webhook_has_changed(const std::string& name, TimePoint now) {
   TrackedPod* next = nullptr;
   for (TrackedPod* tracked : order_) {
@@ -861,7 +870,7 @@ void Pipeline::throttle(TrackedPod& tracked, const Error& error, bool was_signal
     tracked.report.reason = park_reason(EvictionVerdict::throttle);
     tracked.report.message = error.message();
   }
-  // Several requests were in flight when the server asked to slow down. Their refusals count as one.
+  // Several requests may have been in flight when the server began to throttle. Their refusals count as one.
   if (now < throttled_until_) {
     if (error.retry_after)
       throttled_until_ =
@@ -905,8 +914,8 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   park(tracked, std::string(park_reason(verdict)), explained(tracked, error, verdict), wake_at);
 }
 
-// Returns the message of a refusal. If the drain may not read the budget, it has only what the server says: the
-// budget's name and numbers.
+// Returns the message of a refusal. If the drain may not read the budget, the message has only what the server's answer
+// contains: the budget's name and numbers.
 std::string Pipeline::explained(const TrackedPod& tracked, const Error& error, EvictionVerdict verdict) const {
   if (verdict != EvictionVerdict::budget && verdict != EvictionVerdict::overlap) return error.message();
   if (std::string known = book_.explain(*tracked.budgets); !known.empty()) return known;
@@ -947,7 +956,7 @@ TimePoint Pipeline::next_wake(TimePoint now) const {
     if (when > now) next = std::min(next, when);
   };
   for (const TrackedPod* tracked : order_) {
-    // While throttled, the drain sends nothing. A pod that falls due before the end of the throttle waits for that end.
+    // While throttled, the drain sends nothing. A pod that is due before the end of the throttle waits until that end.
     if (tracked->state == PodState::parked && tracked->wake_at != TimePoint::max())
       consider(std::max(tracked->wake_at, throttled_until_));
     if (tracked->state == PodState::queued) consider(throttled_until_);
@@ -1034,7 +1043,7 @@ void Pipeline::take_shortenings(Taking& taking) {
   }
 }
 
-// Handles a failed request. If no retry can resolve the error, the pod keeps the grace period that it has.
+// Handles a failed request to shorten a grace period. If no retry can resolve the error, the period stays as it is.
 void Pipeline::not_shortened(TrackedPod& tracked, const Error& error, TimePoint now) {
   const EvictionVerdict verdict = classify_eviction(error);
   const bool final = verdict == EvictionVerdict::gone || verdict == EvictionVerdict::replaced ||

@@ -4,24 +4,24 @@
 //
 // A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished (deleted).
 //   - Places (max_places) limit how many pods are evicted at the same time. A pod takes its place before its eviction
-//     is sent. It gives the place back when the eviction is refused, when the pod is deleted, 60 s after its grace
+//     is sent. The place becomes free when the eviction is refused, when the pod is deleted, 60 s after its grace
 //     period ended, or when an accepted eviction has had no effect for 150 s. A pod that another client deletes takes
 //     no place.
-//   - A parked pod waits for something else. It takes no place and does not hold up its tier (P9). It is tried again
-//     after an event that may let its eviction succeed, or when its backoff ends.
+//   - A parked pod is one whose eviction cannot succeed now. It takes no place and does not delay later tiers (P9). It
+//     is tried again after an event that may let its eviction succeed, or when its backoff ends.
 //   - Each budget is a lane with one request in flight (BudgetBook).
-//   - While a pod's budget is exhausted, an eviction of the pod is sent now and then all the same (Signals). The pod
-//     stays parked, and the request takes neither a place nor a lane.
+//   - While a pod's budget is exhausted, an eviction of the pod is nevertheless sent from time to time (Signals). The
+//     pod stays parked, and the request takes neither a place nor a lane.
 //   - If the drain may not read budgets, it tries the pods of one controller that a budget refused one at a time
 //     (UnseenBudgets).
 //   - If a webhook cannot be called, the pods that it blocks are tried one at a time (DownWebhooks).
 //   - A pod whose last eviction failed is tried after the pods whose evictions have not failed (P9).
 //   - The pod that this program runs in is evicted when all others have been deleted.
 //   - A tier starts when every pod of the earlier tiers is terminating, deleted, or has been parked.
-//   - A pod that is terminating is not evicted again, with one exception: one request that shortens a grace period
-//     which is longer than the one that was asked for. Every eviction names one UID.
+//   - A pod that is terminating is not evicted again, with one exception: one request shortens its grace period if that
+//     is longer than the one in the options. Every eviction names one UID.
 // The pipeline identifies pods by UID. A change that is reported twice has no effect the second time. An answer that
-// arrives after its pod was deleted frees its lane and corrects the report, and does not bring the pod back.
+// arrives after its pod was deleted frees its lane and corrects the report; the pod stays deleted.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ namespace haulout::drain {
 
 enum class PodState { left, queued, in_flight, terminating, parked, vanished };
 
-// True if the pod must leave the node and was not deleted yet.
+// Returns true if the pod must leave the node and was not deleted yet.
 constexpr bool must_leave(PodState state) {
   return state != PodState::left && state != PodState::vanished;
 }
@@ -60,11 +60,11 @@ struct PipelineOptions {
   std::string own_uid{};
   std::vector<OrderRule> order{};
   bool leaves_pinned = false;  // pods that are pinned to the node are skipped instead of waited for
-  // Controllers that are known to bring their pods back to the node, as keys of controller_key().
+  // Controllers that are known to recreate their pods on the node, as keys of controller_key().
   std::set<std::string> pinned_controllers{};
   // Policy skips pods that have been terminating for too long, so time alone can make the drain stop waiting for a pod.
   bool skips_overdue = false;
-  // Guards beside budgets. Borrowed. The first guard that holds a pod gives the reason.
+  // Guards, which are checked in addition to budgets. Borrowed. The first guard that holds a pod provides the reason.
   std::vector<EvictionGuard*> guards{};
 };
 
@@ -75,7 +75,7 @@ struct TrackedPod {
   // The fields that each event reads for every pod come first, next to each other in memory.
   PodState state = PodState::queued;
   // Why the pod is parked, other than after a refusal. `policy` lasts until the decision about the pod changes,
-  // `pinned` until its controller does not count as pinned any more, `guard` until the guard releases the pod.
+  // `pinned` until its controller does not count as pinned any more, `guard` until the guard allows the eviction.
   enum class Hold { none, policy, pinned, guard } hold = Hold::none;
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
   std::uint32_t refusals = 0;  // consecutive failed evictions with the same verdict
@@ -83,15 +83,15 @@ struct TrackedPod {
   bool was_parked = false;
   bool is_late = false;
   bool stuck = false;        // the pod still exists 60 s after its grace period
-  bool answer_lost = false;  // no answer to the last eviction came: it may have taken effect
+  bool answer_lost = false;  // the answer to the last eviction was lost: it may have taken effect
   bool request_out = false;  // an eviction was sent and not answered yet
   bool inferred = false;     // evicted_at comes from the watch; the answer may still show that another client did it
   bool signal = false;       // the request in flight is only a signal (Signals)
   bool asked = false;        // an answer has shown that admission saw a request for this pod
-  bool has_news = false;     // the pod has changed since the last request
+  bool has_news = false;     // a watch event has changed the pod since the last request
   bool denied = false;       // admission denied the last signal, and the pod waits for its exhausted budget
   TimePoint wake_at{};       // while parked: not tried again before this time, unless an event wakes the pod
-  TimePoint terminating_until = TimePoint::max();  // when the pod gives its place back
+  TimePoint terminating_until = TimePoint::max();  // when the pod's place becomes free at the latest
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
   TimePoint terminating_since{};
   TimePoint vanished_since{};
@@ -101,7 +101,7 @@ struct TrackedPod {
   TimePoint listed_at{};  // when the last list that contained the pod was requested
   TimePoint last_answer{};
   TimePoint sent_at{};  // when the last request was sent
-  // Whether the pod had finished before it was terminating, as far as the drain saw it. Since 1.27 the kubelet also
+  // Whether the pod had finished before it was terminating, as far as the drain knows. Since 1.27 the kubelet also
   // sets a terminal phase on pods that it has stopped, so the phase of a terminating pod does not show this.
   bool had_finished = false;
   OrderKey order;
@@ -145,18 +145,18 @@ class Pipeline {
 
   Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now);
 
-  // Facts. `wall` is the time that the report shows.
+  // The following functions report facts to the pipeline. `wall` is the time that the report shows.
   void start(TimePoint now);  // the cordon is in force; pods that appear from now on are late
-  // A watch event. It may be a repetition, or older than a list that arrived before it. So it never brings a deleted
-  // pod back, and never undoes a deletionTimestamp.
+  // A watch event. It may be a repetition, or older than a list that arrived before it. So it never makes a deleted pod
+  // exist again, and never undoes a deletionTimestamp.
   void pod_changed(const k8s::Pod& pod, TimePoint now);
-  // A pod of a most-recent list that was requested at `asked`. It can bring a deleted pod back and undo a
-  // deletionTimestamp (etcd was restored from a backup). It cannot if the drain saw the pod deleted or terminating
-  // after `asked`, or if the watch has shown a later state of the pod since.
+  // A pod of a most-recent list that was requested at `asked`. It makes a deleted pod exist again and undoes a
+  // deletionTimestamp (etcd was restored from a backup), unless the drain saw the pod deleted or terminating after
+  // `asked`, or the watch has shown a later state of the pod since.
   void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
-  // The most-recent list that was requested at `asked` does not contain the pod, so the pod was deleted. Ignored if the
-  // drain learnt after `asked` that the pod exists. Exception: this same list contained the pod first, and then another
-  // pod of the same name.
+  // The most-recent list that was requested at `asked` does not contain the pod, so the pod was deleted. Ignored if an
+  // event or answer after `asked` showed that the pod exists. Exception: this same list contained the pod first, and
+  // then another pod of the same name.
   void pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall);
   // `listed` is a complete most-recent list of the node's pods, each of which was reported by pod_listed() before.
   // Calls pod_missing() for all other known pods.
@@ -166,48 +166,50 @@ class Pipeline {
   void pod_gone(const std::string& uid, TimePoint now, WallTime wall);
   void budget_changed(const std::string& uid, const k8s::PodDisruptionBudget* budget, TimePoint now);
   void answered(const std::string& uid, const Result<>& answer, TimePoint now, WallTime wall);
-  // While paused, no eviction is sent (the node was uncordoned, or the Node was deleted). A pod that came while the
-  // node took pods is not a return of a pinned controller, even if the drain learns only later that the node took pods.
+  // While paused, no eviction is sent (the node was uncordoned, or the Node was deleted). A pod that was created while
+  // the node was schedulable does not make its controller pinned, even if the drain finds out only later that the node
+  // was schedulable.
   void set_paused(bool paused, TimePoint now);
-  // The node was uncordoned for a while, and the drain learns that only after the node was cordoned again.
+  // The node was uncordoned for a while, which the drain found out only after the node was cordoned again.
   void cordoned_anew(TimePoint now);
-  // The state of a guard has changed. The next take_evictions() asks the guards again about the pods that they hold.
+  // The state of a guard has changed. The next take_evictions() checks the guards again for the pods parked by them.
   void guards_changed() { guards_changed_ = true; }
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
-  // Repeats decisions that depend on time, for example when the protection of a pod ends.
+  // Repeats the decisions that depend on time, such as whether a pod is still protected.
   void time_passed(TimePoint now);
 
-  // How long watch events of pods and budgets may wait before they are processed. Zero while any of them may allow an
-  // eviction or be the last one of the drain. Otherwise the next eviction depends on an answer, not on an event.
+  // Returns how long watch events of pods and budgets may wait before they are processed. Zero while any of them may
+  // allow an eviction or be the last one of the drain. Otherwise the next eviction depends on an answer, not on an
+  // event.
   Duration patience() const;
   bool unhurried() const { return patience() > Duration::zero(); }
-  // True if so few pods are left that any watch event may be about the last one.
+  // Returns true if so few pods are left that any watch event may be about the last one.
   bool few_left() const;
   // Returns the evictions to send now. Each stays in flight until answered() is called for it.
   std::vector<k8s::Pod> take_evictions(TimePoint now);
-  // Time at which the next decision can change without an event, always later than `now`; max() if never. A pod that is
-  // due already but waits for a place, a lane or its tier is woken by the event that frees it.
+  // Returns the time at which the next decision can change without an event, always later than `now`; max() if never.
+  // Ignores a pod that is due already but waits for a place, a lane or its tier, because an event frees these.
   TimePoint next_wake(TimePoint now) const;
 
-  // UID and key of the pods that are still to be evicted, in order. A dry run goes through them.
+  // Returns UID and key of the pods that are still to be evicted, in order, for a dry run.
   std::vector<std::pair<std::string, std::string>> plan() const;
   // Records the answer to a simulated eviction. A refused pod is parked; nothing else changes.
   void dry_run_answered(const std::string& uid, const Result<>& answer);
 
-  // True if only skipped pods are left.
+  // Returns true if only skipped pods are left.
   bool clear() const;
-  // True if a pod still exists 60 s after its grace period, or if the server has said twice that a pod does not exist
-  // or was replaced while the view still has it.
+  // Returns true if a pod still exists 60 s after its grace period, or if the server has answered twice that a pod does
+  // not exist or was replaced while the view still has it.
   bool any_in_doubt() const;
-  // True if a pod is parked, for any reason.
+  // Returns true if a pod is parked, for any reason.
   bool any_parked() const { return count_of(PodState::parked) > 0 || signal_window_.out() > 0; }
-  // True if a pod is parked because of a budget.
+  // Returns true if a pod is parked because of a budget.
   bool any_held_by_budget() const;
-  // True if a pod is parked because of a guard.
+  // Returns true if a pod is parked because of a guard.
   bool any_held_by_guard() const;
   std::set<std::string> namespaces_held_by_guards() const;
-  // True if the server refused every remaining pod with an error that no retry can resolve. Does not count the pod that
-  // Haulout runs in while it waits for the others.
+  // Returns true if the server refused the eviction of every remaining pod with an error that no retry can resolve.
+  // Ignores the pod that Haulout runs in while it waits for the others.
   bool hopeless() const;
   Progress progress() const;
   const std::map<std::string, TrackedPod>& pods() const { return pods_; }
@@ -257,8 +259,8 @@ class Pipeline {
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
-  // True for the pod that Haulout runs in, while other pods must leave. If it were evicted now, no process would wait
-  // for those pods.
+  // Returns true for the pod that Haulout runs in, while other pods must leave. If it were evicted now, no process
+  // would wait for those pods.
   bool waits_for_all_others(const TrackedPod& tracked) const { return tracked.order.tier.own && order_.size() > 1; }
   // Calls pod_missing() for each known pod that a most-recent list does not contain.
   void all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall);
@@ -266,9 +268,10 @@ class Pipeline {
   bool park_for_guard(TrackedPod& tracked, TimePoint now);
   void park_at_closed_gate(TrackedPod& tracked, TimePoint now);
   static Signals::Cause cause_of(const TrackedPod& tracked);
-  // Name of the unreachable webhook that blocks the pod, if only one pod at a time is tried for it; otherwise empty.
+  // Returns the name of the unreachable webhook that blocks the pod, if only one pod at a time is tried for it;
+  // otherwise an empty string.
   std::string down_webhook(const TrackedPod& tracked) const;
-  // True if a budget that the drain may not read refused the pod, and the pod has not changed since.
+  // Returns true if a budget that the drain may not read refused the pod, and the pod has not changed since.
   bool waits_unseen(const TrackedPod& tracked) const;
   void unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now);
   void wake(TrackedPod& tracked, TimePoint now);
@@ -288,8 +291,8 @@ class Pipeline {
   bool take(Pass pass, Taking& taking);
   void take_in_turn(Taking& taking);
   bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
-  // Grace periods to be shortened: another client, or an earlier drain, has deleted a pod with a longer grace period
-  // than the options ask for. The server accepts a shorter one without asking any budget, and ignores any other. Such a
+  // These shorten grace periods: another client, or an earlier drain, has deleted a pod with a longer grace period than
+  // that of the options. The server accepts a shorter one without checking any budget, and ignores any other. Such a
   // request takes no place and no lane.
   bool to_be_shortened(const TrackedPod& tracked) const;
   void take_shortenings(Taking& taking);
@@ -317,7 +320,7 @@ class Pipeline {
   UnseenBudgets unseen_budgets_;
   bool paused_ = false;
   bool guards_changed_ = false;
-  TimePoint taking_no_pods_since_{};  // since when the node takes no pods; valid while not paused
+  TimePoint taking_no_pods_since_{};  // since when the node has been cordoned; valid while not paused
 };
 
 }  // namespace haulout::drain

@@ -55,10 +55,10 @@ bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTim
   return wall - *pod.deletion_timestamp > limit;
 }
 
-// True if the pod counts as finished. Since 1.27 the kubelet also sets a terminal phase on each pod that it has
-// stopped, before it unmounts the volumes. So the phase of a terminating pod does not show what the pod was before, and
-// such a pod does not count as finished. Exception: under kubectl's rule that finished pods are evicted whatever else
-// they are, that does not matter, so a terminating pod counts, unless it belongs to a DaemonSet.
+// Returns true if the pod counts as finished. Since 1.27 the kubelet also sets a terminal phase on each pod that it has
+// stopped, before it unmounts the volumes. So the phase of a terminating pod does not show whether it had finished
+// before, and such a pod does not count as finished. Exception: if policy evicts finished pods, as kubectl does, that
+// does not matter, so a terminating pod counts, unless it belongs to a DaemonSet.
 bool counts_as_finished(const k8s::Pod& pod, const Policy& policy) {
   return pod.finished() && (!pod.terminating() || (policy.finished == Treatment::evict && !is_daemon_pod(pod)));
 }
@@ -116,7 +116,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   if (!finished) {
     if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
   }
-  // A pod in a terminal phase has nothing left to protect.
+  // The following filters protect running containers and their data, so they do not apply to a pod in a terminal phase.
   if (!pod.finished()) {
     if (pod.has_empty_dir)
       found.push_back(
@@ -129,7 +129,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
           {verdict_of(policy.do_not_disrupt), reason::do_not_disrupt, "protected by its annotation " + protection});
   }
   for (const Finding& finding : found) {
-    // The finding about a finished pod decides even if it says evict. Findings after it do not matter.
+    // The filter `finished` decides even if its action is evict. The filters after it do not matter.
     const bool decides = finding.verdict != Verdict::evict || finding.reason == reason::finished;
     if (!decides) continue;
     decision.verdict = finding.verdict;

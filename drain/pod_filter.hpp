@@ -1,9 +1,9 @@
-// Decides which pods must leave. Pure. Every filter examines every pod, and all findings are kept. The first filter, in
-// order, whose action is not "evict" decides.
+// Decides which pods must leave. Pure. Every filter examines every pod, and the decision contains the results of all
+// filters. The first filter, in order, whose action is not "evict" decides.
 //
 // Order: mirror, pod selector, leave, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. A
 // finished pod that passes the filters before `finished` is decided by Policy::finished alone, as in kubectl. A mirror
-// pod is never evicted, whatever else it is. A terminating pod is not skipped because it has finished by now.
+// pod is never evicted, whatever else it is. A terminating pod is not skipped merely because it has finished by now.
 #pragma once
 
 #include <map>
@@ -21,6 +21,7 @@ namespace haulout::drain {
 enum class DaemonSetState { exists, gone, unknown };
 using DaemonSetStates = std::map<std::string, DaemonSetState>;
 
+// The result of one filter.
 struct Finding {
   Verdict verdict = Verdict::evict;
   std::string reason;  // "DaemonSetManaged", "EmptyDir", …
@@ -28,27 +29,28 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// Reason of a skipped pod that may have to be waited for again: after etcd was restored from a backup, the pod may have
-// a later deletionTimestamp.
+// The reason of a skipped pod for which the drain may have to wait again: after etcd was restored from a backup, the
+// pod may have a later deletionTimestamp.
 inline constexpr std::string_view terminating_too_long = reason::terminating_too_long;
-// Reason of a pod that is skipped for as long as it has labels that match --leave-pods.
+// The reason of a pod that is skipped while its labels match --leave-pods.
 inline constexpr std::string_view left_by_labels = reason::left_by_labels;
 
 struct Decision {
   Verdict verdict = Verdict::evict;
   std::string reason;  // empty if no filter decided; the pod is evicted then
   std::string message;
-  std::vector<Finding> findings;  // of every filter that applies to the pod
+  std::vector<Finding> findings;  // the result of every filter that applies to the pod
 };
 
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall);
 
 bool is_mirror(const k8s::Pod& pod);
-// Owned by a DaemonSet of any API group.
+// Returns true if a DaemonSet of any API group owns the pod.
 bool is_daemon_pod(const k8s::Pod& pod);
-// True if the containers are known to have ended. The end of the grace period does not prove that.
+// Returns true if the containers are known to have ended. The end of the grace period does not prove that.
 bool containers_have_ended(const k8s::Pod& pod);
-// True for pods of apps/v1 DaemonSets. DaemonSets of other API groups cannot be looked up and count as existing.
+// Returns true for pods of apps/v1 DaemonSets. DaemonSets of other API groups cannot be looked up, so they count as
+// existing.
 bool can_look_up_daemon_set(const k8s::Pod& pod);
 // Returns the annotation that protects the pod, as "key=value", or an empty string if none does. A duration in
 // karpenter.sh/do-not-disrupt counts from the pod's startTime; the text then ends with the time when it is over.

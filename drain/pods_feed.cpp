@@ -22,8 +22,8 @@ asio::awaitable<void> PodsFeed::follow() {
           pipeline_.pod_changed(*pod, session_.now());
       },
       [this] {
-        // The view does not report the deletion of pods that the drain knows only from other lists. So the whole list
-        // is compared.
+        // The view does not report the deletion of pods that the drain knows only from other lists. So the pipeline
+        // compares its pods with the whole list.
         if (const auto asked = view_->list_asked())
           pipeline_.only_listed(view_->objects(), *asked, session_.now(), session_.wall_now());
         session_.changed().notify();
@@ -37,14 +37,14 @@ void PodsFeed::read_on() {
   if (view_) view_->read_on();
 }
 
-// Runs beside the loop: a list that stalls must hold nothing up.
+// Runs concurrently with the main loop, so that a list that stalls delays nothing.
 asio::awaitable<void> PodsFeed::doubt() {
   if (co_await node_.read()) static_cast<void>(co_await view_->look_again());
 }
 
-// Lists again what has held pods for long. After etcd was restored from a backup, a watch may wait for a revision that
-// is hours away, or have lost earlier events. It would then never report that the waiting pod has changed or was
-// deleted.
+// Lists the pods again if one has waited for long. After etcd was restored from a backup, a watch may wait for a
+// revision that is hours away, or may have lost earlier events. It would then never report that the waiting pod has
+// changed or was deleted.
 void PodsFeed::look(TaskGroup& group) {
   if (session_.now() >= doubt_not_before_ && pipeline_.any_in_doubt()) {
     doubt_not_before_ = session_.now() + doubt_interval;
@@ -56,7 +56,8 @@ void PodsFeed::look(TaskGroup& group) {
 void PodsFeed::watch_health() {
   if (!view_) return;
   const auto& health = view_->health();
-  // A watch that is reopened at once has missed nothing: load balancers close idle connections.
+  // A watch that was closed without an error is reopened at once and misses nothing (load balancers close idle
+  // connections), so it does not count as lost.
   const bool lost = !health.connected && health.error.has_value();
   disconnected_since_ = lost ? std::min(disconnected_since_, session_.now()) : TimePoint::max();
   const Told tell = lost && session_.now() >= disconnected_since_ + worth_a_word ? Told::disconnected : Told::connected;

@@ -1,5 +1,5 @@
-// The feed of the node's pods: a watch that starts from the list of the plan, and lists that check it if a pod waits or
-// terminates for long. Passes every change to the pipeline. Borrows session, pipeline and node.
+// The feed of the node's pods. Watches them from the list of the plan on, lists them again if a pod is parked or
+// terminating for long, and passes every change to the pipeline. Borrows session, pipeline and node.
 #pragma once
 
 #include <memory>
@@ -18,30 +18,31 @@ class PodsFeed {
   PodsFeed(Session& session, Pipeline& pipeline, NodeFeed& node)
       : session_(session), pipeline_(pipeline), node_(node) {}
 
-  // The list from which the watch starts.
+  // Sets the list from which the watch starts.
   void listed(k8s::List<k8s::Pod> list) { listed_ = std::move(list); }
-  // Follows the pods until it is cancelled.
+  // Watches the pods until it is cancelled.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
-  // Reads the events that have arrived now.
+  // Processes the watch events that have arrived, without further delay.
   void read_on();
 
-  // Reads the Node and then lists the pods again. If the view of the pods has stopped, the view of the Node may have,
-  // too. The Node is read first, because the list can lead to evictions. Needs the view. Cancellable.
+  // Reads the Node, and then lists the pods again. If the view of the pods has stopped, the view of the Node may have
+  // stopped, too. The Node is read first, because the list can lead to evictions. Requires that follow() has started.
+  // Cancellable.
   boost::asio::awaitable<void> doubt();
-  // Starts doubt() if a pod is in doubt or has waited for long.
+  // Starts doubt() if the view may be wrong about a pod (Pipeline::any_in_doubt()) or a pod has been parked for long.
   void look(TaskGroup& group);
-  // Reports a view that is lost for a while, and its return.
+  // Emits `disconnected` when the watch has been lost for `worth_a_word`, and `reconnected` when it works again.
   void watch_health();
 
   bool connected() const { return view_ && view_->health().connected; }
-  // Why the view is not live; nothing if it is, or if there is none.
+  // Returns why the view is not live; nullopt if it is live, or if there is no view.
   std::optional<Error> error() const { return view_ ? view_->health().error : std::nullopt; }
-  // The next time after `at` at which look() or watch_health() has something to do without an event.
+  // Returns the next time after `at` at which look() or watch_health() must run without an event.
   TimePoint next_wake(TimePoint at) const;
 
  private:
-  enum class Told { connected, disconnected };  // what the observer was told last
+  enum class Told { connected, disconnected };  // by the last event that was emitted
 
   Session& session_;
   Pipeline& pipeline_;
@@ -50,7 +51,7 @@ class PodsFeed {
   std::unique_ptr<k8s::Reflector<k8s::Pod>> view_;
   TimePoint disconnected_since_ = TimePoint::max();
   Told told_ = Told::connected;
-  HeldLong held_;  // pods held for any reason
+  HeldLong held_;  // times how long pods have been parked, for any reason
   TimePoint doubt_not_before_{};
 };
 

@@ -20,8 +20,8 @@ std::set<std::string> leaving_pods(const Pipeline& pipeline) {
   return leaving;
 }
 
-// Adds the answer `unknown` for each pod that its controller replaces elsewhere but that the check did not judge. The
-// API server's list of all pods may lack such a pod.
+// Adds the answer `unknown` for each pod that its controller replaces on another node but for which the check has no
+// answer. The API server's list of all pods may lack such a pod.
 void add_unanswered(const Pipeline& pipeline, const std::set<std::string>& leaving,
                     std::vector<placement::PodFit>& fits) {
   std::set<std::string> answered;
@@ -111,8 +111,8 @@ asio::awaitable<bool> Preflight::review_permissions() {
   co_return true;
 }
 
-// True if this drain continues a run that another process has begun. Then it does not know which pods were deleted
-// before. The mark of any other run says nothing about this one.
+// Returns true if this drain continues a run that another process has begun: the Node has the mark of the same run.
+// Then the drain does not know which pods were deleted before.
 bool Preflight::continues_run(const k8s::Node& node) const {
   const auto mark = mark_of(node);
   return mark && !session_.options().run_id.empty() && mark->run == session_.options().run_id;
@@ -133,8 +133,8 @@ bool Preflight::refuse_by_policy() {
   return true;
 }
 
-// Returns false if the drain has ended: --check-fit=block or require refuses it, or the check itself failed under one
-// of them. With warn, reports what the check found, or why it failed, and returns true.
+// Returns false if the drain has ended: --check-fit=block or require refuses it, or the check itself failed with one of
+// them. With warn, reports the result of the check, or why it failed, and returns true.
 asio::awaitable<bool> Preflight::check_fit() {
   // A drain that this run began earlier is not refused for lack of capacity: some of its pods were evicted already.
   const bool begun = continues_run(feeds_.node.node());
@@ -207,8 +207,8 @@ asio::awaitable<bool> Preflight::run() {
   co_return true;
 }
 
-// With several nodes and guards that count pods, the plan never holds: the guards must also count pods that left the
-// other nodes a moment ago.
+// With several nodes and guards that count pods, the plan must always be made again, because the guards must also count
+// the pods that were evicted from the other nodes a moment ago.
 bool Preflight::holds() const {
   if (session_.options().drained_together.size() > 1 && session_.options().guards.follows_pods()) return false;
   return session_.now() < saturating_add(planned_at_, plan_keeps);
@@ -239,8 +239,8 @@ asio::awaitable<bool> Preflight::run_again() {
   if (!co_await feeds_.controllers.look_up(pods->items, true)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_.pod_listed(pod, asked, session_.now());
   feeds_.pods.listed(*std::move(pods));
-  // These lists come before the loop: a pod that the loop parks because they are missing counts as tried, and does not
-  // keep the next tier closed any more.
+  // These lists are requested before the loop. Without them the loop would park pods, and a pod that was parked once
+  // does not keep the next tier from starting any more.
   co_return co_await feeds_.controllers.list_pods() && co_await feeds_.volumes.list();
 }
 

@@ -1,6 +1,6 @@
-// What is checked before the drain changes anything: reads the node and its pods, makes the plan, and checks policy,
-// rights and, if asked for, whether the pods that must leave fit on other nodes. Makes the plan again before the first
-// eviction if it is old by then. Borrows session, pipeline, feeds and the others.
+// Everything that is checked before the drain changes anything. Reads the Node and its pods, makes the plan, and checks
+// policy, rights and, if Options::fit is set, whether the pods that must leave fit on other nodes. Makes the plan again
+// before the first eviction if it is old by then. Borrows session, pipeline, feeds, volumes and daemon_sets.
 #pragma once
 
 #include <set>
@@ -17,18 +17,18 @@ namespace haulout::drain {
 
 class Preflight {
  public:
-  // Fills `daemon_sets`, by which policy decides about pods.
+  // Writes the state of the pods' DaemonSets to `daemon_sets`, by which policy decides about these pods.
   Preflight(Session& session, Pipeline& pipeline, Feeds feeds, VolumeBook& volumes, DaemonSetStates& daemon_sets)
       : session_(session), pipeline_(pipeline), feeds_(feeds), volumes_(volumes), daemon_sets_(daemon_sets) {}
 
   // Returns false if the drain has ended. Cancellable.
   boost::asio::awaitable<bool> run();
-  // True if the plan is so new that the eviction may begin with it.
+  // Returns true if the plan is so recent that the eviction may begin with it.
   bool holds() const;
   // Makes the plan again. Other nodes were drained since it was made: pods may have been deleted, recreated under the
   // same names, or protected. Returns false if the drain has ended. Cancellable.
   boost::asio::awaitable<bool> run_again();
-  // What the fit check found. Empty unless it was asked for.
+  // The results of the fit check. Empty unless Options::fit is set.
   const std::vector<placement::PodFit>& fits() const { return fits_; }
 
  private:

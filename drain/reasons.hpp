@@ -1,6 +1,7 @@
-// The names of all reasons: why a node or a pod waits, why a drain does not get on. Labels, conditions, Events, metrics
-// and reports carry these words, so they are API. What each means and what to do is in agent/report/reason_table.cpp,
-// from which docs/reasons.md is made. No other file contains such a word as a literal; a test looks for them.
+// The names of all reasons: why a node or a pod waits, or why a drain does not end. Labels, conditions, Events, metrics
+// and reports use these strings, so they are part of the API. agent/report/reason_table.cpp explains each reason and
+// its remedy; docs/reasons.md is generated from it. No other file contains such a string as a literal, which a test
+// checks.
 #pragma once
 
 namespace haulout::reason {

@@ -52,7 +52,7 @@ void DetachedVolumes::attachment_changed(const std::string& uid, const k8s::Volu
 }
 
 void DetachedVolumes::add(VolumeReport report, TimePoint now) {
-  // If its claim is unknown, the drain cannot know which pod would use it on another node.
+  // If the claim is unknown, it is also unknown which pod would use the volume on another node.
   if (limit_ > Duration::zero() && !report.claim.empty()) report.reattach = Reattach::waiting;
   detached_.push_back({std::move(report), now});
   emit_(EventType::volume_detached, detached_.back().report);
@@ -112,7 +112,7 @@ void DetachedVolumes::look(const ClaimUse& use, const std::function<bool(const s
     std::string message = say(report, facts, other);
     const bool news = report.reattach != before || report.message != message;
     report.message = std::move(message);
-    // If no controller replaces the pod, nothing has changed for the volume.
+    // Emits nothing if the wait is over because no controller replaces the pod.
     if (news && report.reattach != Reattach::none) emit_(EventType::volume_reattach, report);
   }
 }

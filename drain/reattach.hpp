@@ -1,8 +1,8 @@
 // Decides whether a drain waits until a volume that was detached from this node is attached to another node. Pure.
 //
-// The wait only paces the drain: it spares storage that attaches slowly, since the next pod leaves later. No outcome of
-// a drain may depend on it, because the drain cannot bring the attachment about: the pod may find no node, it may have
-// been scaled down, or the drain may just have evicted the scheduler.
+// The wait only slows the drain down, for storage that attaches slowly: the next pod is evicted later. No outcome of a
+// drain may depend on it, because the drain cannot cause the attachment: the replacement may be unschedulable, its
+// controller may have been scaled down, or the drain may just have evicted the scheduler.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ inline constexpr Duration reattach_margin = std::chrono::seconds(30);
 struct ReattachFacts {
   enum class Elsewhere { nowhere, attaching, attached };  // most advanced state on any other node
 
-  bool comes_back = false;  // a pod that used it has a controller, had not finished, and its claim outlives it
+  bool comes_back = false;  // a replacement will use it: its pod has a controller and had not finished, its claim stays
   bool used_here = false;   // a pod of this node uses its claim, or the volume is attached here again
   Elsewhere elsewhere = Elsewhere::nowhere;
   TimePoint now{};
@@ -53,20 +53,20 @@ class DetachedVolumes {
   // Sets the time at which all waits end.
   void end_waits_at(TimePoint until) { until_ = until; }
 
-  // A VolumeAttachment of another node; nullptr: it was deleted.
+  // Records a VolumeAttachment of another node; nullptr: it was deleted.
   void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment);
-  // True if this VolumeAttachment is of another node.
+  // Returns true if this VolumeAttachment is of another node.
   bool knows(const std::string& uid) const { return other_volume_.contains(uid); }
 
-  // A volume whose VolumeAttachment was deleted.
+  // Adds a volume whose VolumeAttachment was deleted.
   void add(VolumeReport report, TimePoint now);
-  // The volume of this VolumeAttachment is not detached after all.
+  // Removes the volume of this VolumeAttachment, because it turned out not to be detached.
   void remove(const std::string& attachment);
-  // Decides for each volume whether the drain waits until another node has it, and emits what has changed.
+  // Decides for each volume whether the drain waits until another node has attached it, and emits the changes.
   // `attached_here` says whether a PersistentVolume is attached to this node.
   void look(const ClaimUse& use, const std::function<bool(const std::string&)>& attached_here, TimePoint now);
 
-  // Calls visit(const VolumeReport&) for each volume for which the drain waits until another node has it.
+  // Calls visit(const VolumeReport&) for each volume for which the drain waits until another node has attached it.
   template <class Visit>
   void each_waited_for(Visit visit) const {
     for (const Detached& volume : detached_)

@@ -1,5 +1,5 @@
-// The result of a drain: what it did, why, and what is left. Plain data: its callers turn it into text, JSON and exit
-// codes. Reasons are CamelCase words that stay the same between versions. Messages are for people.
+// The report of a drain: its outcome, and what happened to each pod and volume. Plain data; the callers convert it to
+// text, JSON and exit codes. Reasons are CamelCase words that stay the same between versions. Messages are for people.
 #pragma once
 
 #include <map>
@@ -42,7 +42,7 @@ struct PodReport {
   std::string controller;  // "ReplicaSet/web-6d4b9"; empty if the pod has none
   Verdict verdict = Verdict::evict;
   PodOutcome outcome = PodOutcome::planned;
-  std::string reason;  // of this verdict or this wait: "DaemonSetManaged", "BlockedByBudget", …
+  std::string reason;  // why it has this action or waits: "DaemonSetManaged", "BlockedByBudget", …
   std::string message;
   std::uint32_t attempts = 0;          // number of eviction requests sent
   std::optional<WallTime> evicted_at;  // when the server accepted the eviction
@@ -51,7 +51,7 @@ struct PodReport {
 };
 
 enum class VolumeOutcome {
-  unclear,        // the drain has not yet found out which pods use it
+  unclear,        // it is not known yet which pods use it
   in_use,         // used by pods that have yet to leave
   kept,           // used by a pod that stays on the node; the drain does not wait for it
   detaching,      // no pod uses it any more, but its VolumeAttachment exists; the drain waits for it
@@ -64,9 +64,9 @@ enum class VolumeOutcome {
 // (drain/reattach.hpp).
 enum class Reattach {
   none,       // not observed: there is no reattach limit, or no controller replaces a pod that used the volume
-  waiting,    // the drain waits until another node has it
-  attached,   // another node has it
-  unclaimed,  // no other node asks for it; the drain does not wait any more
+  waiting,    // the drain waits until another node has attached it
+  attached,   // another node has attached it
+  unclaimed,  // no other node has a VolumeAttachment for it; the drain does not wait any more
   late,       // the limit passed first; the drain does not wait any more
 };
 
@@ -77,15 +77,15 @@ struct VolumeReport {
   std::string driver;      // name of the CSI driver
   std::string attachment;  // name of the VolumeAttachment
   VolumeOutcome outcome = VolumeOutcome::unclear;
-  // While detaching: which step is missing, or the error of the driver. When detached: what keeps another node from
-  // having it, and why the drain waits for that or does not.
+  // While detaching: which step is missing, or the error of the driver. When detached: why no other node has attached
+  // it yet, and why the drain waits for that or does not wait.
   std::string message;
   std::optional<WallTime> unused_at;  // when the drain saw that no pod used it any more
   std::optional<WallTime> detached_at;
   Reattach reattach = Reattach::none;
-  std::string attached_to;  // the other Node that has it; empty if there is none
+  std::string attached_to;  // the other Node that has attached it; empty if there is none
 
-  // "volume pv-data (claim shop/data)".
+  // Returns a name for messages: "volume pv-data (claim shop/data)".
   std::string text() const;
 };
 
@@ -95,13 +95,13 @@ struct CordonReport {
   // Owner of the cordon at the end: "haulout" (the Node has the mark of this or an earlier run), "other" (a person or
   // another tool), "" (the node is not cordoned).
   std::string owner;
-  bool known = true;  // false: the answer to a change of the cordon is missing, so it may have taken effect or not
+  bool known = true;  // false: the answer to a change of the cordon was lost, so it may or may not have taken effect
 };
 
 struct Diagnosis {
   std::string code;     // "BudgetNeverAllows", …
   std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"
-  std::string message;  // what, why and the remedy
+  std::string message;  // what happens, why, and the remedy
   WallTime since{};
   Scope scope{};
   bool operator==(const Diagnosis&) const = default;
@@ -121,7 +121,7 @@ struct Report {
   CordonReport cordon;
   std::vector<PodReport> pods;          // sorted by namespace and name
   std::vector<VolumeReport> volumes;    // attached during the drain; empty unless it waits for or serializes volumes
-  std::vector<placement::PodFit> fits;  // of the fit check before any change; empty unless it was asked for
+  std::vector<placement::PodFit> fits;  // results of the fit check before any change; empty unless Options::fit is set
   std::vector<Diagnosis> diagnoses;     // active at the end
   RequestCounts requests;
   // Set if the outcome is `failed` because of a request. `connection_failed`: the cause is credentials, network or

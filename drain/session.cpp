@@ -6,8 +6,8 @@ namespace haulout::drain {
 
 namespace {
 
-// Returns true if the failure does not result from the state of the cluster: credentials, network, permissions, or an
-// endpoint that is no API server.
+// Returns true if the failure does not result from the state of the cluster, but from credentials, the network,
+// permissions, or an endpoint that is not an API server.
 bool is_connection_failure(const Error& error) {
   if (error.code() != Errc::status) return error.code() != Errc::invalid;
   return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !error.peer->structured;

@@ -1,5 +1,5 @@
-// What all parts of one drain share: client, clock, random numbers, options, the deadline, the observer, and how the
-// drain has ended. One Session lives as long as its Drain, and all other parts borrow it. Single-threaded.
+// The state that all parts of one drain share: client, clock, random numbers, options, deadline, observer, and how the
+// drain has ended. The Drain owns one Session, and all its other parts borrow it. Single-threaded.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ namespace haulout::drain {
 
 // Limit of a single request. A list has a limit for each of its pages instead (k8s::longest_page).
 inline constexpr Duration request_timeout = std::chrono::seconds(40);
-// How long the plan waits for optional information that cannot be read. After that the drain goes on without it.
+// How long the plan retries to read optional information. After that the drain continues without it.
 inline constexpr Duration patience_with_others = std::chrono::minutes(1);
 // How long a request that the drain depends on may fail before that is reported.
 inline constexpr Duration worth_a_word = std::chrono::seconds(5);
@@ -36,18 +36,18 @@ class Ending {
   bool end(Outcome outcome, std::string message, std::optional<Error> error = {});
   // Ends the drain as `failed` because of this error.
   bool fail(const Error& error, std::string_view what);
-  // Ends the drain after a request failed for good. If waiting might have resolved the failure, only the deadline
-  // stopped the retries, and the outcome is `blocked`. Otherwise it is `failed`.
+  // Ends the drain after the last retry of a request failed. If the failure may be transient, only the deadline stopped
+  // the retries, and the outcome is `blocked`. Otherwise it is `failed`.
   bool give_up(const Error& error, std::string_view what);
-  // Ends the drain because a right is missing. `what` is what the drain may not do.
+  // Ends the drain because a right is missing. `what` names the action that is not permitted.
   bool lacks_right(const std::string& node, const k8s::ResourceAttributes& right, std::string_view what);
-  // Adds to the message of a drain that has ended.
+  // Appends text to the message of a drain that has ended.
   void add(std::string_view text) { message_ += text; }
 
   bool has_come() const { return outcome_.has_value(); }
   bool is(Outcome outcome) const { return outcome_ == outcome; }
   const std::string& message() const { return message_; }
-  // Writes outcome, message, error and time. A drain that has not ended counts as cancelled now.
+  // Writes outcome, message, error and time to the report. A drain that has not ended is reported as cancelled now.
   void write_to(Report& report) const;
 
  private:
@@ -76,19 +76,19 @@ class Session {
   WallTime wall_now() const { return clock().wall_now(); }
   TimePoint deadline() const { return deadline_; }
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
-  // Returns true if the drain's own deadline ended the request. Such an error says nothing about the server.
+  // Returns true if the drain's own deadline ended the request. Such an error does not show a fault of the server.
   bool cut_off(const Error& error) const { return error.code() == Errc::timeout && now() >= deadline_; }
   // Starts the clock of the report and of the timeout.
   void start_time();
   WallTime started_at() const { return started_at_; }
-  // Replaces the deadline: a drain that has ended gets this much time for a last request.
+  // Replaces the deadline by `duration` from now, for a last request of a drain that has ended.
   void allow(Duration duration) { deadline_ = saturating_add(now(), duration); }
 
-  // Wakes the loop of the eviction. Valid after open().
+  // Returns the Notifier that wakes the main loop. Valid after open().
   Notifier& changed() { return *changed_; }
   void open(boost::asio::any_io_executor executor) { changed_ = std::make_unique<Notifier>(std::move(executor)); }
 
-  // Each event has the progress that `progress` returns at that time.
+  // Sets the function that returns the progress for each event.
   void set_progress(std::function<Progress()> progress) { progress_ = std::move(progress); }
   void emit(EventType type, std::string message = {});
   void emit(EventType type, const PodReport& pod, std::string message = {});
@@ -97,10 +97,10 @@ class Session {
 
   // Sends a request and repeats it with backoff while its failure may be transient. Stops at the deadline of the drain
   // or at `limit`, whichever comes first, and returns the last failure. Sends the request at least once, even if that
-  // time has passed. Near the end it halves its waits, so that it uses the time that is left. Repeats the first 403,
-  // because an authorizer that has just started may refuse wrongly, and returns the second one. Each attempt may take
-  // `timeout`, or until the deadline if `timeout` is unset. If failures continue, they are reported to the observer
-  // with `what`, a sentence that says what has failed (Trouble). Cancellable.
+  // time has passed. Near the end it halves its delays to use the remaining time. Repeats the request after the first
+  // 403, because an authorizer that has just started may refuse wrongly, and returns the second one. Each attempt may
+  // take `timeout`, or until the deadline if `timeout` is unset. If failures continue, emits an event with `what`, a
+  // sentence that states which request fails (Trouble). Cancellable.
   template <class T>
   Task<T> insist(std::string what, std::function<Task<T>(TimePoint)> request, std::optional<Duration> timeout = {},
                  TimePoint limit = TimePoint::max());

@@ -12,18 +12,18 @@
 
 namespace haulout::drain {
 
-// "1 pod", "3 pods".
+// Formats a number of pods: "1 pod", "3 pods".
 template <std::integral Count>
 std::string pods(Count count) {
   return fmt::format("{} pod{}", count, count == 1 ? "" : "s");
 }
 
-// "pod shop/web-0", "pod shop/web-0 and 3 more".
+// Formats the first of `all` pods and the number of the others: "pod shop/web-0", "pod shop/web-0 and 3 more".
 inline std::string one_of(const std::string& first, std::size_t all) {
   return fmt::format("pod {}{}", first, all == 1 ? "" : fmt::format(" and {} more", all - 1));
 }
 
-// Parses a decimal number. Returns nothing unless the number is the whole text.
+// Parses a decimal number. Returns nullopt unless the whole text is the number.
 inline std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);

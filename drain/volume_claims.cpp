@@ -9,7 +9,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// True if neither waiting nor another request can help.
+// Returns true if no retry can resolve the error.
 bool is_final(const Error& error) {
   return !k8s::may_heal(error) && !k8s::is_forbidden(error);
 }
@@ -76,7 +76,7 @@ Task<std::string> VolumeClaims::claim_of(std::string name, TimePoint limit) {
       co_await session_.client().get<k8s::PersistentVolume>(name, std::min(limit, session_.within(request_timeout)));
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
   any_read_ = true;
-  // A claimRef that a person has written may lack the name or the namespace.
+  // A claimRef that a person wrote may lack the name or the namespace.
   if (!volume || volume->claim_name.empty() || volume->claim_ns.empty()) co_return std::string();
   std::string key = volume->claim_ns + "/" + volume->claim_name;
   if (!may_be_of_an_earlier_claim(*volume)) co_return key;
@@ -90,7 +90,7 @@ Task<std::string> VolumeClaims::claim_of(std::string name, TimePoint limit) {
   co_return claim.error();
 }
 
-// Asks for the claim of one volume. Returns the error once it is certain that the drain may not read PersistentVolumes.
+// Looks up the claim of one volume. Returns the error once it is certain that the drain may not read PersistentVolumes.
 // A single refusal does not prove that, since it may be the first answer after a reconnect. If the drain has read a
 // PersistentVolume before, no refusal proves it.
 asio::awaitable<std::optional<Error>> VolumeClaims::ask(std::string volume, TimePoint limit) {
@@ -112,10 +112,10 @@ std::optional<std::string> VolumeClaims::due() {
   return session_.now() < session_.deadline() ? questions_.due(session_.now()) : std::nullopt;
 }
 
-// There are two reasons to ask before the first eviction. With --serialize-volumes, a pod whose volumes are unknown
-// would be parked; since a parked pod does not hold up its tier, later tiers would start too early. And if volumes are
-// required, the drain must find out before it changes anything whether it can read them. The loop asks again for claims
-// that are still unknown.
+// There are two reasons to look up the claims before the first eviction. With --serialize-volumes, a pod whose volumes
+// are unknown would be parked; since a parked pod does not delay later tiers, these would start too early. And if
+// volumes are required, the drain must find out whether it can read them before it changes anything. The main loop
+// repeats the look-up of claims that are still unknown.
 asio::awaitable<bool> VolumeClaims::resolve_at_first() {
   if (session_.options().volume_turns == VolumeWait::off && !required_) co_return true;
   const TimePoint limit = session_.within(VolumeTurns::patience);
@@ -133,7 +133,7 @@ asio::awaitable<bool> VolumeClaims::resolve_at_first() {
   co_return true;
 }
 
-// Asks for the claims that are due. Runs beside the loop, which starts it again when more are due.
+// Looks up the claims that are due. Runs concurrently with the main loop, which starts it again when more are due.
 asio::awaitable<void> VolumeClaims::resolve_all() {
   while (const auto volume = due()) {
     static_cast<void>(co_await ask(*volume, TimePoint::max()));

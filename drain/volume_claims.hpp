@@ -1,6 +1,6 @@
-// Finds out which claim each volume attached to the node belongs to. Each PersistentVolume names its claim.
-// VolumeQuestions decides which volume to ask for next; VolumeClaims sends the requests and passes the answers to the
-// VolumeBook.
+// Finds out to which claim each volume attached to the node belongs, by reading the PersistentVolumes, which name their
+// claims. VolumeQuestions decides which PersistentVolume to read next; VolumeClaims sends the requests and passes the
+// answers to the VolumeBook.
 #pragma once
 
 #include <algorithm>
@@ -23,20 +23,19 @@ namespace haulout::drain {
 inline constexpr BackoffOptions volumes_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                                  BackoffOptions::Jitter::equal};
 
-// Schedules the requests that find out which claim each attached volume belongs to. Each volume has its own backoff, so
-// that a volume whose request fails does not delay the others for long. Pure: the caller sends the requests, one at a
-// time.
+// Schedules the reads of the PersistentVolumes. Each volume has its own backoff, so that a volume whose request fails
+// does not delay the others for long. Pure: the caller sends the requests, one at a time.
 //
 // After a failure, requests about all volumes pause: for the server's Retry-After, or for a short time that grows with
 // each failure in a row.
 class VolumeQuestions {
  public:
-  // Sets the PersistentVolumes to ask for. Forgets the state of all others.
+  // Sets the PersistentVolumes to read. Forgets the state of all others.
   void want(const std::vector<std::string>& volumes);
-  // Returns the volume to ask for next: first those that were not tried yet, in the order of want(), then the one that
-  // has been due longest. Nothing while all have to wait.
+  // Returns the volume to read next: first those that were not tried yet, in the order of want(), then the one that has
+  // been due longest. Nullopt if none is due.
   std::optional<std::string> due(TimePoint now) const;
-  // Returns when due() will return a volume; max() if there is none to ask for.
+  // Returns the time from which due() returns a volume; max() if there is none to read.
   TimePoint next_due() const;
   void answered(const std::string& volume);
   void failed(const std::string& volume, Error error, bool refused, TimePoint now, Rng& rng);
@@ -44,8 +43,8 @@ class VolumeQuestions {
   unsigned refusals(const std::string& volume) const;
   // Returns the last error of the volume that has failed most often; nullptr if none has failed.
   const Error* trouble() const;
-  // True if there are volumes to ask for, and the last request for each of them failed with an error that satisfies
-  // `such`.
+  // Returns true if there are volumes to read, and the last request for each of them failed with an error that
+  // satisfies `such`.
   template <class Predicate>
   bool all_failed(Predicate such) const {
     return !open_.empty() && std::all_of(open_.begin(), open_.end(), [&](const auto& entry) {
@@ -63,7 +62,7 @@ class VolumeQuestions {
   };
   std::map<std::string, Open> open_;  // by PersistentVolume
   TimePoint not_before_ = TimePoint::min();
-  // Pause after any failure. It is short, so that other volumes are asked for soon.
+  // Pause after any failure. It is short, so that other volumes are read soon.
   Backoff pause_{
       BackoffOptions{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(2), BackoffOptions::Jitter::equal}};
 };
@@ -74,10 +73,10 @@ class VolumeClaims {
   VolumeClaims(Session& session, VolumeBook& volumes, bool required)
       : session_(session), volumes_(volumes), required_(required) {}
 
-  // Asks for all claims before the first eviction, for at most `VolumeTurns::patience`. Returns false if the drain has
+  // Looks up all claims before the first eviction, for at most `VolumeTurns::patience`. Returns false if the drain has
   // ended. Cancellable.
   boost::asio::awaitable<bool> resolve_at_first();
-  // Starts to ask for the claims that are due, beside the loop.
+  // Starts the look-ups that are due, concurrently with the main loop.
   void look(TaskGroup& group);
 
   // Set once it is certain that the drain may not read PersistentVolumes, unless they are required.

@@ -32,8 +32,8 @@ void VolumeTurns::stop() {
   leavers_.clear();
 }
 
-// Only `Leaves::yes` counts as leaving. After `Leaves::perhaps` (the answer to the eviction was lost) the pod waits. If
-// it was deleted, its watch event arrives soon.
+// Other pods wait only for a pod with `Leaves::yes`. After `Leaves::perhaps` (the answer to the eviction was lost) the
+// eviction is sent again; if the pod was deleted, its watch event arrives soon.
 void VolumeTurns::leaving(const k8s::Pod& pod, Leaves leaves) {
   if (pod.claims.empty()) return;
   if (leaves == Leaves::yes)
@@ -42,7 +42,8 @@ void VolumeTurns::leaving(const k8s::Pod& pod, Leaves leaves) {
     leavers_.erase(pod.uid);
 }
 
-// Leaves out volumes that a staying pod uses as well, since they are not detached when this pod leaves.
+// Returns the CSI drivers of the pod's attached volumes. Leaves out volumes that a skipped pod uses as well, since they
+// are not detached when this pod is deleted.
 std::set<std::string> VolumeTurns::drivers_of(const Leaver& pod, TimePoint now) const {
   std::set<std::string> drivers;
   volumes_.each_attached(now, [&](const VolumeReport& volume, bool) {

@@ -10,7 +10,7 @@ namespace haulout::drain {
 
 namespace {
 
-// Message of the report while the drain waits for a volume.
+// Returns the message of the report while the drain waits for the volume.
 std::string progress_of(const k8s::VolumeAttachment& attachment) {
   if (!attachment.detach_error.empty())
     return fmt::format("{} cannot detach it: {}", attachment.attacher, attachment.detach_error);
@@ -59,7 +59,7 @@ void VolumeBook::reconcile(const std::vector<k8s::VolumeAttachment>& listed, Tim
     if (entry.seen <= asked) missing.insert(uid);
   for (const auto& attachment : listed) missing.erase(attachment.uid);
   for (const std::string& uid : missing) attachment_changed(uid, nullptr, now, wall);
-  // Skips attachments of other nodes: they come from the watch, which may be ahead of this list.
+  // Skips attachments of other nodes, which are reported by the watch: it may be newer than this list.
   for (const auto& attachment : listed) {
     if (attachment.node_name != node_) continue;
     const auto gone = gone_.find(attachment.uid);
@@ -112,7 +112,7 @@ VolumeOutcome VolumeBook::judge(const Entry& entry, const ClaimUse& use, TimePoi
 }
 
 void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
-  // Remembers the claims, because a finished pod may be deleted and forgotten before its volume is detached.
+  // Stores the claims, because a finished pod may be deleted and forgotten before its volume is detached.
   left_.insert(use.leaving.begin(), use.leaving.end());
   left_.insert(use.left.begin(), use.left.end());
   for (auto& [uid, entry] : entries_) {
@@ -133,7 +133,7 @@ void VolumeBook::look(const ClaimUse& use, TimePoint now, WallTime wall) {
     else if (outcome != VolumeOutcome::unclear)
       leaked_.erase(uid);
     std::string message = outcome == VolumeOutcome::detaching ? progress_of(entry.attachment) : std::string();
-    // Also reports that the drain stops waiting for the volume.
+    // Also emits an event when the drain stops waiting for the volume.
     const bool news = report.outcome != outcome
                           ? outcome == VolumeOutcome::detaching || report.outcome == VolumeOutcome::detaching
                           : report.message != message;

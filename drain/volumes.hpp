@@ -1,13 +1,13 @@
-// Keeps track of the volumes attached to one node, and decides which of them the drain waits for. Pure: pods,
-// VolumeAttachments and time come in; outcomes and diagnoses come out. No I/O, no waiting.
+// Records the volumes attached to one node, and decides for which of them the drain waits. The caller reports pods,
+// VolumeAttachments and the time; the VolumeBook returns outcomes and diagnoses. Pure.
 //
 // A volume is detached when its VolumeAttachment was deleted. Nothing else counts, not even a deadline (P4). The claim
 // to which its PersistentVolume is bound shows which pods use the volume.
 //   - The drain waits for a volume whose users all had to leave, from the time when the last of them was deleted. It
 //     also waits for every volume that is already being detached.
 //   - A volume that a staying pod uses is `kept`.
-//   - A volume that no pod of the node was ever seen to use is `leaked` after `leak_hold`. But if the Node's status
-//     names it then, its pods were deleted before the drain looked, and the drain waits for it.
+//   - A volume is `leaked` if the drain has seen no pod of the node use it, after `leak_hold`. But if the Node's status
+//     names it then, its pods were deleted before the drain began, and the drain waits for it.
 // The key is the UID of the VolumeAttachment. A change that is reported twice has no effect the second time.
 #pragma once
 
@@ -25,8 +25,8 @@ namespace haulout::drain {
 class VolumeBook {
  public:
   using Emit = std::function<void(EventType, const VolumeReport&)>;
-  // A volume that no pod uses counts as leaked only after this time. Its last pod may have been deleted before the
-  // drain looked: then Kubernetes starts to detach the volume within this time, and the drain waits for it.
+  // A volume that no pod uses counts as leaked only after this time. Its last pod may have been deleted just before the
+  // drain began: then Kubernetes starts to detach the volume within this time, and the drain waits for it.
   static constexpr Duration leak_hold = std::chrono::seconds(15);
 
   // `limit`: a volume counts as stuck if it is still attached this long after its last user was deleted; 0 disables
@@ -48,7 +48,7 @@ class VolumeBook {
   void expect_leaked(std::set<std::string> uids) { leaked_ = std::move(uids); }
   const std::set<std::string>& leaked() const { return leaked_; }
 
-  // nullptr: the VolumeAttachment was deleted.
+  // Records a change of a VolumeAttachment; nullptr: it was deleted.
   void attachment_changed(const std::string& uid, const k8s::VolumeAttachment* attachment, TimePoint now,
                           WallTime wall);
   // Replaces the known VolumeAttachments of the node by a most-recent list, which was requested at `asked`. Keeps those
@@ -61,21 +61,21 @@ class VolumeBook {
   // Returns true if the caller must read the Node's status: a volume has been unused for long enough to count as
   // leaked, but the status was last read before that time.
   bool asks_for_node(TimePoint now) const;
-  // Stores what the Node's status says. `attachments` has the names of the VolumeAttachments whose volumes the status
-  // lists as in use or attached; it was requested at `asked`. From then on the drain waits for these volumes, even if a
+  // Stores the Node's status. `attachments` has the names of the VolumeAttachments whose volumes the status lists as in
+  // use or attached; the status was requested at `asked`. From then on the drain waits for these volumes, even if a
   // later status does not list them, because Kubernetes removes a volume from the status before it is detached.
   void node_holds(const std::set<std::string>& attachments, TimePoint asked);
-  // Decides the outcome of every volume, and emits what has changed.
+  // Decides the outcome of every volume, and emits the changes.
   void look(const ClaimUse& use, TimePoint now, WallTime wall);
 
-  // True if nothing is attached.
+  // Returns true if no volume is attached.
   bool empty() const { return entries_.empty(); }
   // Calls visit(const VolumeReport&, bool is_stuck) for each attached volume, as of the last look().
   template <class Visit>
   void each_attached(TimePoint now, Visit visit) const {
     for (const auto& [uid, entry] : entries_) visit(entry.report, entry.is_stuck(limit_, now));
   }
-  // True if the drain need not wait for any volume on this node, as of the last look().
+  // Returns true if the drain need not wait for any volume on this node, as of the last look().
   bool all_detached() const;
   // Returns the earliest time from which the drain has been waiting for a volume; max() if it waits for none.
   TimePoint waiting_since() const;
@@ -102,7 +102,8 @@ class VolumeBook {
     TimePoint leaks_at() const { return unused_since ? *unused_since + leak_hold : TimePoint::max(); }
     bool is_stuck(Duration limit, TimePoint now) const;
   };
-  // A list that was requested after the deletion of this attachment shows it again: etcd was restored from a backup.
+  // Records that the attachment exists again: a list that was requested after its deletion contains it, because etcd
+  // was restored from a backup.
   void come_back(const std::string& uid, const std::string& attachment);
   VolumeOutcome judge(const Entry& entry, const ClaimUse& use, TimePoint now) const;
 

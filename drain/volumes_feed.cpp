@@ -23,7 +23,7 @@ VolumesFeed::VolumesFeed(Session& session, Pipeline& pipeline, PodsFeed& pods, V
       turns_(turns),
       claims_(session, book, are_required(session.options())) {}
 
-// Why volumes are not waited for; unset if nothing prevents it.
+// Returns why the drain does not wait for volumes, or nullopt if it may read them.
 const std::optional<Error>& VolumesFeed::refused() const {
   return list_refused_ ? list_refused_ : claims_.refused();
 }
@@ -38,7 +38,8 @@ bool VolumesFeed::awaited() const {
   return session_.options().volumes != VolumeWait::off && wanted();
 }
 
-// To wait until another node has a volume, the drain needs the VolumeAttachments of all nodes.
+// Returns true if the drain needs this VolumeAttachment. To wait until another node has attached a volume, it needs the
+// VolumeAttachments of all nodes.
 bool VolumesFeed::concerns(const k8s::VolumeAttachment& attachment) const {
   return attachment.node_name == session_.node_name() || session_.options().reattach_limit > Duration::zero();
 }
@@ -92,7 +93,7 @@ void VolumesFeed::look(TaskGroup& group) {
   }
 }
 
-// Returns when the drain has waited for a volume for so long that the watch may have lost the event of its detaching.
+// Returns the time from which the drain has waited for a volume so long that the watch may have lost an event.
 TimePoint VolumesFeed::doubt_at() const {
   return std::max(saturating_add(book_.waiting_since(), doubt_interval), doubt_not_before_);
 }
@@ -122,7 +123,7 @@ asio::awaitable<void> VolumesFeed::follow() {
 }
 
 // Lists VolumeAttachments and pods again, because the watches may have lost events: an attachment was deleted, or a pod
-// that uses it exists again (etcd restored from a backup). Runs beside the loop, which does not wait for it.
+// that uses it exists again (etcd restored from a backup). Runs concurrently with the main loop.
 asio::awaitable<void> VolumesFeed::doubt() {
   const auto listed = co_await list_again();
   if (listed) {
@@ -165,8 +166,8 @@ TimePoint VolumesFeed::next_wake(TimePoint at) const {
 }
 
 void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
-  // This has no hold time: it is certain that the drain does not wait for volumes, and a short drain would end before a
-  // hold time has passed.
+  // This diagnosis has no hold time: it is certain that the drain does not wait for volumes, and a short drain would
+  // end before a hold time has passed.
   if (refused())
     facts.push_back(
         {reason::right_missing,
@@ -184,7 +185,7 @@ void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
   const auto seen = view_ ? view_->health().error : std::nullopt;
   const Error* trouble = trouble_ ? &*trouble_ : claims_.trouble();
   const Error* error = seen ? &*seen : trouble;
-  // This has a hold time, because a single refusal right after a reconnect proves nothing.
+  // This diagnosis has a hold time, because a single refusal right after a reconnect proves nothing.
   if (!refused() && error && k8s::is_forbidden(*error))
     facts.push_back({reason::right_missing, "volumes of node " + session_.node_name(),
                      fmt::format("the drain cannot see any more whether they are detached: {}; grant verbs list and "
@@ -200,8 +201,8 @@ void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
   if (wanted()) book_.diagnose(session_.now(), facts);
 }
 
-// Reads the volumes in the Node's status, and retries until an answer comes or is not needed any more. Runs beside the
-// loop.
+// Reads the volumes in the Node's status, and retries until it succeeds or the answer is not needed any more. Runs
+// concurrently with the main loop.
 asio::awaitable<void> VolumesFeed::ask_node() {
   Backoff backoff(volumes_patience);
   while (book_.asks_for_node(session_.now())) {

@@ -1,7 +1,7 @@
-// The feed of the VolumeAttachments. The drain lists them before it changes anything, and again before the first
-// eviction if its plan is old. It watches them if there is one, or if a pod that must leave has a claim. If the drain
-// may not read them, it does not wait for them and reports that. But once it could read them, it waits until it sees
-// that they were deleted. Borrows session, pipeline, pods, book and turns.
+// The feed of the VolumeAttachments. Lists them before the drain changes anything, and again before the first eviction
+// if the plan is old. Watches them if there is one, or if a pod that must leave has a claim. If the drain may not read
+// them, it does not wait for them, and reports that. But if it could read them once, it waits until it knows that they
+// were deleted. Borrows session, pipeline, pods, book and turns.
 #pragma once
 
 #include <memory>
@@ -24,31 +24,31 @@ class VolumesFeed {
  public:
   VolumesFeed(Session& session, Pipeline& pipeline, PodsFeed& pods, VolumeBook& book, VolumeTurns& turns);
 
-  // True if the drain waits until volumes are detached. With --serialize-volumes alone, it does not wait for the last
-  // volumes.
+  // Returns true if the drain waits until volumes are detached. With --serialize-volumes alone, it does not wait for
+  // the last volumes.
   bool awaited() const;
   // Lists the volumes for the plan, and once more before the first eviction if the plan is old by then: the drain
   // expects that all attached volumes are detached in the end. If the list succeeded for the plan, it must succeed
   // again. Returns false if the drain has ended. Cancellable.
   boost::asio::awaitable<bool> list();
-  // Lists the volumes once, in case the watch has lost an event, and judges them. Fails as the request fails.
-  // Cancellable.
+  // Lists the volumes once, in case the watch has lost an event, and decides their outcomes. Fails with the error of
+  // the request. Cancellable.
   Task<> list_again();
 
-  // Called before evictions are chosen: takes note of the pods that were deleted and the volumes that were detached.
+  // Updates the guard VolumeTurns by the deleted pods and detached volumes. Called before evictions are chosen.
   void take_turns();
-  // Judges the volumes, and starts the requests about them that are due.
+  // Decides the outcomes of the volumes, and starts the requests about them that are due.
   void look(TaskGroup& group);
   void close() { view_.reset(); }
 
-  // True if the drain waits for no volume, as far as its view shows.
+  // Returns true if the drain waits for no volume, as far as its view shows.
   bool clear() const;
-  // True if the drain waits for a volume and follows it.
+  // Returns true if the drain waits until volumes are detached, and watches them.
   bool waits() const { return awaited() && follower_.runs(); }
-  // True while the drain waits until another node has a volume. This delays the end of the drain, at most by the
-  // reattach limit, and does not change the outcome.
+  // Returns true while the drain waits until another node has attached a volume. This delays the end of the drain, at
+  // most by the reattach limit, and does not change the outcome.
   bool reattaching() const { return waits() && book_.detached().any_waited_for(); }
-  // A message if a volume is past its limit, and the options say that this ends the drain.
+  // Returns a message if a volume is past its limit and Options::end_at_volume_limit is set.
   std::optional<std::string> past_limit() const;
   const VolumeBook& book() const { return book_; }
 

@@ -53,7 +53,7 @@ std::optional<std::int64_t> thousandths(std::string_view quantity) {
 
 namespace {
 
-// Bound of all amounts; larger ones are clamped to it. The sum of two cannot overflow.
+// The bound of all amounts; larger ones are clamped to it. It is so small that the sum of two cannot overflow.
 constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max() / 4;
 
 std::int64_t saturated(std::int64_t amount) {
@@ -66,7 +66,8 @@ std::optional<std::int64_t> read(const Json& quantity) {
   return quantity.is_number() ? thousandths(quantity.dump()) : std::nullopt;
 }
 
-// An amount that cannot be parsed or is too large counts as `most_amount`, which is more than any node has.
+// Parses the requests of a container. An amount that cannot be parsed or is too large counts as `most_amount`, which is
+// more than any node has.
 Amounts requests(const Json& quantities) {
   Amounts result;
   if (!quantities.is_object()) return result;

@@ -22,9 +22,9 @@ bool within(const Sites& some, const Sites& others) {
 
 // Proves by sums that pods cannot all fit, in whatever order they are placed.
 //
-// Pods that only some nodes accept must share the resources of those nodes. If they request more in total, one of them
-// does not fit. Anti-affinity and the packing of single nodes are ignored. So without such a proof the pods may still
-// not fit.
+// Pods that only some nodes accept must share the resources of those nodes. If together they request more than these
+// nodes have, one of the pods does not fit. The sums ignore anti-affinity and the limits of single nodes. So without
+// such a proof the pods may still not fit.
 class Sums {
  public:
   // Borrows `room`, whose nodes must not change.
@@ -32,7 +32,7 @@ class Sums {
 
   // Records that the pod is now on `node` in the room. It could also be on any other node that accepts it.
   void placed(const Json& pod, const std::string& node);
-  // Returns whether the pod cannot fit beside all recorded pods, even if it preempts pods of lower priority.
+  // Returns true if the pod cannot fit together with all recorded pods, even if it preempts pods of lower priority.
   bool too_many_with(const Json& pod);
 
  private:
@@ -51,7 +51,8 @@ class Sums {
   std::map<std::string, Alike> groups_;  // by the pods' selector, node affinity and tolerations
 };
 
-// Pods of one controller share a group. There may be thousands of pods, but there are few controllers.
+// Returns the group of pods that the same nodes accept as this one. Pods of one controller share a group, so that there
+// are few groups even if there are thousands of pods.
 Sums::Alike& Sums::alike(const Json& pod) {
   std::string key;
   for (const char* what : {"/spec/nodeSelector", "/spec/affinity/nodeAffinity", "/spec/tolerations"})
@@ -78,7 +79,7 @@ bool Sums::too_many_with(const Json& pod) {
                      [&](const auto& want) { return want.second != 0 && amount(free, want.first) < want.second; });
 }
 
-// What is available for a pod before any waiting or leaving pod has been placed.
+// Where a pod fits before any pending pod or pod that must leave has been placed.
 struct Alone {
   Place place;
   Sites candidates;
@@ -94,7 +95,8 @@ std::string key_of(const Json& pod) {
   return ns_of(pod) + "/" + name_of(pod);
 }
 
-// A DaemonSet's pod leaves only if its DaemonSet is deleted, so that no replacement follows.
+// Returns true if a controller replaces the pod on another node. A drain evicts a DaemonSet's pod only if its DaemonSet
+// does not exist any more, so such a pod gets no replacement.
 bool comes_back_elsewhere(const Json& pod) {
   const Json& owner = controller_of(pod);
   return owner.is_object() && text(owner, "/kind") != "DaemonSet";
@@ -106,18 +108,18 @@ std::string listed_unweighed(const Json& pod) {
   return list;
 }
 
-// The pods that fit, or may fit, when the terminating pods on other nodes are deleted. By UID, with the nodes that
-// could take them then.
+// The pods that fit, or may fit, after the deletion of the pods that are terminating on other nodes. The key is the
+// UID, the value is the nodes that could take the pod then.
 using Afterwards = std::map<std::string, Sites>;
 
-// Places one pod after the other. Keeps account of the capacity that is certainly or possibly used.
+// Places one pod after the other, and records the capacity that is certainly or possibly used.
 class Placing {
  public:
   Placing(Room& room, const Afterwards& afterwards) : room_(room), sums_(room), afterwards_(afterwards) {}
 
   struct Found {
-    Place place;       // ignores the pods whose node is not known
-    std::string sure;  // a node with capacity wherever those pods go; empty if there is none
+    Place place;       // ignores the placed pods whose node is uncertain
+    std::string sure;  // a node with capacity on whatever nodes those pods are; empty if there is none
   };
   Found find(const Json& pod) const {
     Found found{room_.find(pod), {}};
@@ -153,7 +155,8 @@ PodFit unknown(PodFit fit, std::string why) {
   return fit;
 }
 
-// Rules that are not weighed can only forbid more, so they turn "fits" into "unknown".
+// Returns the answer for a pod for which a node was found. A rule of the scheduler that this check ignores
+// (not_weighed()) can only exclude nodes, so with such a rule the answer is "unknown" instead of "fits".
 PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
   if (const std::string unweighed = listed_unweighed(pod); !unweighed.empty())
     return unknown(std::move(fit),
@@ -175,7 +178,8 @@ std::string all_the_same(const Place& place) {
   return place.preempts_on.empty() ? "" : "only if pods of lower priority are preempted: " + place.message;
 }
 
-// A refusal that depends on where other pods were placed here proves nothing, because they may go elsewhere.
+// Returns the answer for a pod for which no node was found. If that depends on the nodes on which this check has placed
+// other pods, the answer is "unknown", because the scheduler may place them on other nodes.
 PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Place& place, Placing& placing) {
   const bool fits_alone = alone != nullptr && !alone->place.node.empty();
   std::string why_unknown = all_the_same(place);
@@ -192,8 +196,8 @@ PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Plac
   return fit;
 }
 
-// Judges the pod and reserves capacity for it, so that no later pod is placed there. If `alone` is null, the pod is not
-// checked for fitting alone.
+// Decides the answer for the pod, and reserves capacity for it, so that no later pod is placed there. If `alone` is
+// nullptr, the pod is not checked for fitting alone.
 PodFit place_one(Placing& placing, const Object& pod, const Alone* alone) {
   PodFit fit;
   fit.pod = key_of(*pod);
@@ -210,15 +214,15 @@ PodFit place_one(Placing& placing, const Object& pod, const Alone* alone) {
   return fit;
 }
 
-// The pods that are on nodes, and those that are to be placed, in their order.
+// The nodes with their pods, and the pods to be placed, in their order.
 struct Scene {
   Room room;
   std::vector<Object> waiting;
   std::vector<Leaving> leaving;
 };
 
-// Returns whether capacity becomes free when the pod is deleted. A DaemonSet's new pod uses the capacity of the old
-// one.
+// Returns true if the pod is terminating and its capacity becomes free when it is deleted. A DaemonSet's new pod uses
+// the capacity of the old one.
 bool makes_room(const Json& pod) {
   return terminating(pod) && text(controller_of(pod), "/kind") != "DaemonSet";
 }
@@ -328,7 +332,8 @@ namespace {
 
 using Essence = Object (*)(const Json&);
 
-// As in k8s::Client. client-go restarts only once before it lists unpaged.
+// How often a list with an expired continue token is restarted before it is requested without pages. As in k8s::Client;
+// client-go restarts only once.
 constexpr int restarts_before_unpaged = 2;
 
 struct Collection {
@@ -337,8 +342,8 @@ struct Collection {
   Essence essence;
 };
 
-// Adds the items of one page to `into`, and returns the token of the next page. Fails if `items` is missing; null means
-// an empty list.
+// Adds the items of one page to `into`, and returns the token of the next page. Fails with Errc::decode if the body is
+// not a list of this kind or if `items` is missing; null means an empty list.
 Result<std::string> read_page(const std::string& body, const Collection& what, std::vector<Object>& into) {
   const Json list = Json::parse(body, nullptr, false);
   const std::string kind = text(list, "/kind");

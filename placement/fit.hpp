@@ -1,7 +1,8 @@
-// Checks whether the pods that leave a node would fit elsewhere, as far as this can be determined without the
+// Checks whether the pods that must leave a node would fit on other nodes, as far as this can be determined without the
 // scheduler.
 //
-// The check places a copy of each pod as it is now. It places no pod without a controller, since nothing recreates it.
+// The check assumes that the replacement of a pod is equal to the pod. It ignores pods without a controller and pods of
+// DaemonSets, because they get no replacement on another node.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,13 @@ namespace haulout::placement {
 inline constexpr Duration fit_limit = std::chrono::minutes(5);
 
 struct FitQuestion {
-  std::set<std::string> leaving;  // UIDs; pods deleted since then are ignored
+  std::set<std::string> leaving;  // UIDs of the pods that must leave; pods that were deleted are ignored
   std::set<std::string> closed;   // nodes that receive no pod, including the node that is being drained
 };
 
 // Reads all nodes and pods of the cluster page by page, and returns the answers sorted by the pods' names. An expired
-// continue token restarts a list. Errc::decode if a response is not such a list. Otherwise fails as a list request
-// does. Cancellable. Borrows `client`.
+// continue token restarts a list. Fails with Errc::decode if a response is not such a list, and with any error of a
+// list request. Cancellable. Borrows `client`.
 Task<std::vector<PodFit>> check_fit(k8s::Client& client, FitQuestion question, std::uint32_t page_size,
                                     TimePoint deadline);
 
@@ -36,18 +37,18 @@ struct ClusterView {
 
 // Answers the question for the objects of a cluster. Pure.
 //
-// Free capacity is what is allocatable, less the requests of all pods that have not finished. It is given first to the
-// pods that wait for a node, by priority, and then to the leaving pods, the largest first. A pod whose node is not
-// known counts on every node that could take it when "fits" is decided, and on none when "does not fit" is decided.
-// Closed nodes, cordoned nodes and nodes that are not Ready receive no pods.
+// The free capacity of a node is its allocatable amounts less the requests of all its pods that have not finished. The
+// check places first the pending pods, by priority, and then the pods that must leave, the largest first. If the node
+// of a placed pod is uncertain, the pod counts on every node that could take it when "fits" is decided, and on no node
+// when "does not fit" is decided. Closed nodes, cordoned nodes and nodes that are not Ready receive no pods.
 //
-// The real order may differ, so earlier placements alone never prove "does not fit". One proof is that the pod fits
-// nowhere before any other pod is placed. The other is by sums over all pods (Sums in fit.cpp). Pods that are
-// terminating on other nodes use their capacity until they are deleted. "Does not fit" must also hold after their
-// deletion.
+// The scheduler may place the pods in another order, so earlier placements alone never prove "does not fit". One proof
+// is that the pod fits on no node before any other pod is placed. The other proof is by sums over all pods (Sums in
+// fit.cpp). Pods that are terminating on other nodes use their capacity until they are deleted. "Does not fit" must
+// also hold after their deletion.
 std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question);
 
-// Copies only the fields that are needed here, to save memory.
+// Return a copy with only the fields that judge() reads, to save memory.
 Object essence_of_pod(const Json& pod);
 Object essence_of_node(const Json& node);
 

@@ -1,5 +1,5 @@
-// Readers for the fields of Nodes and Pods (as JSON) that decide where a pod can go. They never fail: an absent field
-// has the API's default. Pure.
+// Reads the fields of Nodes and Pods (as JSON) that decide on which nodes a pod fits. The functions never fail: an
+// absent field has the API's default. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace haulout::placement {
 
 using Json = nlohmann::json;
-// Shared; never changed after it is made.
+// An object of the API. It is shared and never changes.
 using Object = std::shared_ptr<const Json>;
 
 // Returns a reference to null if the path (JSON pointer) does not exist.
@@ -28,19 +28,19 @@ std::string uid_of(const Json& object);
 // Returns the ownerReference with controller: true, or null.
 const Json& controller_of(const Json& object);
 bool terminating(const Json& object);
-// Returns nothing if there is no such label.
+// Returns nullopt if there is no such label.
 std::optional<std::string> label(const Json& object, const std::string& key);
 // Returns the condition of that type from status.conditions, or null.
 const Json& condition(const Json& object, std::string_view type);
 
-bool node_ready(const Json& node);   // also true if no kubelet has reported a status yet
-bool pod_finished(const Json& pod);  // Succeeded or Failed
+bool node_ready(const Json& node);   // also true if the kubelet has not reported a status yet
+bool pod_finished(const Json& pod);  // phase Succeeded or Failed
 bool waits_for_node(const Json& pod);
 bool has_scheduling_gates(const Json& pod);  // schedulers ignore such a pod until all its gates are removed
-// The requested extended resources that a ResourceClaim serves, as the scheduler has recorded in the pod's status. A
-// Node need not list them.
+// Returns the requested extended resources that a ResourceClaim serves, as the scheduler has recorded in the pod's
+// status. A Node need not list them.
 std::set<std::string> claimed_resources(const Json& pod);
-// Returns the name of the pod's scheduler, whose rules are not known. Empty if kube-scheduler places the pod.
+// Returns the name of the pod's scheduler if it is not kube-scheduler, because its rules are not known; else empty.
 std::string foreign_scheduler(const Json& pod);
 bool tolerates(const Json& pod, std::string_view taint_key, std::string_view effect, std::string_view value = {});
 

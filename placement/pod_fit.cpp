@@ -7,7 +7,8 @@
 namespace haulout::placement {
 namespace {
 
-// Lists only the first ones, because the text must fit into a Node's annotation and an Event.
+// Lists the pods with this answer. Names only the first five, because the text must fit into a Node's annotation and an
+// Event.
 std::string listed(const std::vector<PodFit>& fits, Fit fit) {
   constexpr std::size_t shown = 5;
   std::string text;

@@ -1,4 +1,5 @@
-// The answer whether a pod that leaves its node would fit elsewhere, and its text. Plain data. Pure.
+// The answer whether a pod that must leave its node would fit on another node, and its text for messages. Plain data.
+// Pure.
 //
 // There are three answers. "unknown" never counts as "fits".
 #pragma once
@@ -23,10 +24,10 @@ struct PodFit {
   bool operator==(const PodFit&) const = default;
 };
 
-// For example "2 pods of node n1 would find no room elsewhere: shop/a (0/3 nodes …), …; whether 1 pod of node n1 would
-// find room elsewhere is not known: …". Empty if all pods fit.
+// Returns a text about the pods that do not fit and about those whose fit is unknown, with their number, the names of
+// the first five, and the reasons. Empty if all pods fit.
 std::string summary(const std::string& node, const std::vector<PodFit>& fits);
-// The same for one pod: "would find no room elsewhere: …", "may find no room elsewhere, which is not known: …".
+// Returns the answer for one pod as a clause whose subject is the pod, with the reason or the node.
 std::string clause(const PodFit& fit);
 std::size_t count(const std::vector<PodFit>& fits, Fit fit);
 

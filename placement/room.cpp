@@ -82,7 +82,8 @@ bool has_host_port(const Json& pod) {
   return false;
 }
 
-// All kinds of volumes count, except those that every node provides for any number of pods.
+// Returns true if the pod has a volume that may bind it to some nodes. All kinds of volumes count, except those that
+// every node provides for any number of pods.
 bool has_bound_volume(const Json& pod) {
   constexpr std::array everywhere = {"configMap", "downwardAPI", "emptyDir",  "gitRepo", "hostPath",
                                      "image",     "nfs",         "projected", "secret"};
@@ -140,7 +141,7 @@ const Json& anti_affinity(const Json& pod) {
   return at(pod, "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution");
 }
 
-// Returns whether a term of `owner`'s anti-affinity selects `other`.
+// Returns true if `term`, a term of `owner`'s anti-affinity, selects `other`.
 bool is_about(const Json& term, const Json& owner, const Json& other) {
   const Json& namespaces = at(term, "/namespaces");
   const bool everywhere = at(term, "/namespaceSelector").is_object();
@@ -200,7 +201,7 @@ void Room::put(const Object& pod, const std::string& node) {
   if (!anti_affinity(*pod).empty()) apart_.emplace_back(pod, found->second);
 }
 
-// Adds the requests again. Subtracting from a sum that was clamped would be wrong.
+// Computes the sum of the requests anew, because subtracting from a sum that was clamped would be wrong.
 void Room::count_used(Site& site) {
   site.used.clear();
   for (const Occupant& occupant : site.occupants) add(site.used, occupant.requests);
@@ -227,8 +228,8 @@ void Room::renew(const Object& node) {
   count_used(site);
 }
 
-// Ignores taints and anti-affinity. An unknown scheduler may not check them, and rules that are treated as stricter
-// than they are must not exclude a node.
+// Ignores taints and anti-affinity. An unknown scheduler may not check them, and a rule that is applied too strictly
+// here must not exclude a node.
 Sites Room::candidates(const Json& pod) const {
   const Wish wish{pod, requests_of(pod), {}, {}, false};
   const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;
@@ -282,7 +283,7 @@ std::vector<std::string> Room::missing(const Wish& wish, const Site& site, Count
   if (site.endless) return result;
   const Amounts taken = used(wish.pod, site, counted);
   for (const auto& [resource, want] : wish.wanted) {
-    // A resource that the node does not state has the limit 0.
+    // A resource that the Node does not list has the limit 0.
     if (want == 0 || amount(taken, resource) + want <= amount(site.limits, resource)) continue;
     result.push_back(resource == "pods" ? "Too many pods" : "Insufficient " + resource);
   }
@@ -313,7 +314,8 @@ Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted)
   return {};
 }
 
-// Preemption can only free what pods of lower priority use.
+// Returns true if the pod would fit on the node after it has preempted all pods of lower priority there. `plugin` is
+// the one that refused the node. Preemption can help only against a lack of resources or anti-affinity.
 bool Room::by_preemption(const Json& pod, const Site& site, std::string_view plugin) const {
   if (plugin != "NodeResourcesFit" && plugin != "InterPodAffinity") return false;
   const bool lower = std::any_of(site.occupants.begin(), site.occupants.end(),

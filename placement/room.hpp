@@ -1,8 +1,9 @@
-// Which pods are on which nodes, and on which node a pod fits. The rules are those of kube-scheduler's filters:
-// schedulable and Ready nodes, taints, nodeSelector, required node affinity, requests against allocatable resources,
-// and required pod anti-affinity in both directions. Of several nodes it takes the one with the fewest pods. Pure.
+// Records which pods are on which nodes, and finds a node on which a pod fits. The rules are those of kube-scheduler's
+// filters: schedulable and Ready nodes, taints, nodeSelector, required node affinity, requests against allocatable
+// resources, and required pod anti-affinity in both directions. Of several nodes it takes the one with the fewest pods.
+// Pure.
 //
-// Rules that not_weighed() names are ignored or approximated. A real scheduler may refuse a pod that fits here.
+// Rules that not_weighed() names are ignored or approximated. kube-scheduler may refuse a pod that fits here.
 #pragma once
 
 #include <map>
@@ -19,10 +20,10 @@ namespace haulout::placement {
 
 struct Place {
   std::string node{};               // empty if no node fits; only then are the other members set
-  std::string message{};            // why no node fits, as kube-scheduler words it
+  std::string message{};            // why no node fits, in the words of kube-scheduler
   std::set<std::string> plugins{};  // the scheduler's plugins that refuse nodes
   std::string preempts_on{};        // a node where it fits if pods of lower priority are preempted; empty if none
-  bool vague = false;               // it may fit, since a rule that refuses was treated as stricter than it is
+  bool vague = false;               // it may fit, because a rule that excludes nodes was applied too strictly
 };
 
 // A set of nodes: one entry per node, in the order given to Room; true if the node is in the set.
@@ -30,36 +31,37 @@ using Sites = std::vector<bool>;
 
 class Room {
  public:
-  // What a node without stated allocatable resources has. `nothing` is for a kubelet that has not reported yet.
-  // `no_end` is for a simulated cluster without sizes.
+  // The resources of a node whose status has no allocatable resources. `nothing`: none, because its kubelet has not
+  // reported yet. `no_end`: unlimited, for a simulated cluster without sizes.
   enum class Unstated { nothing, no_end };
 
   Room(const std::vector<Object>& nodes, Unstated unstated);
 
-  // Forbids all further pods on the node, whatever they tolerate.
+  // Excludes the node for all further pods, whatever they tolerate.
   void close(const std::string& node);
-  // Puts the pod on the node. It uses its requests, unless it has finished. Ignores an unknown node.
+  // Puts the pod on the node. The pod uses up its requests there, unless it has finished. Ignores an unknown node.
   void put(const Object& pod, const std::string& node);
   // Removes the pod from the node. Both must be the same as in put().
   void take(const Object& pod, const std::string& node);
   // Replaces a Node that has changed, and keeps the pods on it. Ignores an unknown node.
   void renew(const Object& node);
-  // Returns the node for the pod and changes nothing. Returns `preferred` if the pod fits there.
+  // Returns a node on which the pod fits: `preferred` if it fits there. Does not put the pod on the node.
   Place find(const Json& pod, const std::string& preferred = {}) const;
   // Returns the nodes that could take the pod, also by preempting pods of lower priority.
   Sites candidates(const Json& pod) const;
   // The pod will be on one of `sites`, but it is not known on which. Reserves its requests on each of them. Only
   // find_for_sure() considers reservations.
   void reserve(const Json& pod, const Sites& sites);
-  // Like find(), but the pod fits on the node wherever the reserved pods go. Empty if there is no such node.
+  // Returns a node on which the pod fits on whatever nodes the reserved pods are. Empty if there is no such node.
   std::string find_for_sure(const Json& pod) const;
   // Returns the nodes that accept the pod, whatever other pods are on them.
   Sites admitting(const Json& pod) const;
-  // Returns the index of a node in Sites, or nothing if the node is unknown.
+  // Returns the index of a node in Sites, or nullopt if the node is unknown.
   std::optional<std::size_t> site_of(const std::string& node) const;
   // Returns the free amount of each resource on all these nodes together. Includes what the pod may preempt.
   Amounts free_for(const Json& pod, const Sites& sites) const;
-  // Returns the pod's largest request as a fraction of what the largest node has of that resource; 1 if no node has it.
+  // Returns the largest of the pod's requests, each as a fraction of the largest amount of that resource on any node. A
+  // resource that no node has counts as 1.
   double share(const Json& pod) const;
 
  private:
@@ -110,22 +112,22 @@ class Room {
   std::vector<std::pair<Object, std::size_t>> apart_;  // pods with anti-affinity, and the index of their site
 };
 
-// tolerates_node(): whether the pod tolerates all taints of the node that keep pods away. wants_node(): whether its
-// selector and node affinity match the node.
+// tolerates_node() returns true if the pod tolerates all taints of the node, except those with PreferNoSchedule.
+// wants_node() returns true if the pod's selector and required node affinity match the node.
 bool tolerates_node(const Json& pod, const Json& node);
 bool wants_node(const Json& pod, const Json& node);
-// Returns whether a toleration has an operator other than Equal and Exists, which compares numbers. The filters here
-// treat it as Equal.
+// Returns true if a toleration has an operator that compares numbers (other than Equal and Exists). The filters here
+// treat such an operator as Equal.
 bool compares_taints(const Json& pod);
 
-// Returns whether the anti-affinity of one pod selects the other.
+// Returns true if the anti-affinity of one of the pods selects the other.
 bool keep_apart(const Json& one, const Json& other);
 
-// Returns whether its anti-affinity depends on namespace labels or label keys. The filters here then apply it to all
-// namespaces and ignore the label keys.
+// Returns true if the pod's anti-affinity depends on namespace labels or label keys. The filters here then apply it to
+// all namespaces and ignore the label keys.
 bool far_reaching(const Json& pod);
 
-// Names the rules that decide about the pod's node but are not weighed here: "volumes", "topology spread", …
+// Returns the names of the rules that restrict the pod's nodes but are ignored here: "volumes", "topology spread", …
 std::vector<std::string> not_weighed(const Json& pod);
 
 }  // namespace haulout::placement

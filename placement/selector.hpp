@@ -1,4 +1,4 @@
-// Label selectors, both as objects and as text. Pure.
+// Parses label selectors, from JSON objects and from text, and matches labels against them. Pure.
 #pragma once
 
 #include <string_view>
@@ -10,13 +10,13 @@ namespace haulout::placement {
 
 class Selector {
  public:
-  // Reads the object form: matchLabels and matchExpressions. Null matches nothing, {} matches everything. A value that
+  // Parses the object form: matchLabels and matchExpressions. Null matches nothing, {} matches everything. A value that
   // is not a string matches no label.
   static Selector from_object(const Json& selector);
-  // Reads the text form of ?labelSelector=. Returns nothing if it cannot be parsed.
+  // Parses the text form of ?labelSelector=. Returns nullopt if it is not valid.
   static std::optional<Selector> from_text(std::string_view text);
 
-  // Returns labels and values that every match must have. The selector may have further requirements.
+  // Returns labels, with their values, that every matching object has. The selector may have further requirements.
   std::vector<std::pair<std::string, std::string>> demands() const;
 
   bool matches_labels(const Json& labels) const;

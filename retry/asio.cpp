@@ -1,2 +1,2 @@
-// The one object file that holds the non-template parts of Asio (BOOST_ASIO_SEPARATE_COMPILATION).
+// Compiles the non-template parts of Asio, once for the whole tree (BOOST_ASIO_SEPARATE_COMPILATION).
 #include <boost/asio/impl/src.hpp>

@@ -1,5 +1,5 @@
-// Time as a dependency: nothing in this tree reads the real clock but RealClock, so that everything can be tested in
-// virtual time. Monotonic time measures and waits; wall time is shown to people and written into objects.
+// The interface of clocks. Only RealClock reads the clocks of the machine, so tests can run all other code in virtual
+// time. Use monotonic time to measure and to wait, and wall time for what people read and for API objects.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -11,7 +11,7 @@
 
 namespace haulout {
 
-// Something that rings once, unless it is destroyed before.
+// A callback that a clock calls once at a given time. Destroying the Alarm cancels it.
 class Alarm {
  public:
   Alarm() = default;
@@ -25,12 +25,12 @@ class Clock {
   virtual ~Clock() = default;
   virtual TimePoint now() const = 0;
   virtual WallTime wall_now() const = 0;
-  // Calls `ring` from the executor at `when` or, if that has passed, as soon as the executor gets to it; never in
-  // place, and never once the Alarm is destroyed. TimePoint::max() never comes. The cheap way to bound a wait:
-  // deadlines are dropped a thousand times more often than they are reached.
+  // Calls `ring` on the executor at `when`; if that time has passed, as soon as the executor is free. Never calls it
+  // before set_alarm() returns, after the Alarm was destroyed, or for TimePoint::max(). Setting and cancelling an alarm
+  // is cheap, because almost all deadlines are cancelled before they are reached. The caller owns the Alarm.
   virtual std::unique_ptr<Alarm> set_alarm(boost::asio::any_io_executor executor, TimePoint when,
                                            std::function<void()> ring) = 0;
-  // Returns at `when`; unwinds when cancelled. Leaves no timer behind. TimePoint::max() waits until cancelled.
+  // Returns at `when`. TimePoint::max() waits until it is cancelled. Cancellable; leaves no timer behind.
   boost::asio::awaitable<void> sleep_until(TimePoint when);
 };
 

@@ -1,8 +1,8 @@
-// Bounding a coroutine by a point in time.
+// Runs a coroutine with a deadline.
 //
-// with_deadline(clock, deadline, task): the task's own result if it ends first (also when it ends in the same instant:
-// a write may have taken effect), Errc::timeout otherwise; the task is then cancelled and joined before this returns.
-// Cancelling the caller cancels the task and unwinds as usual. The task must honour terminal cancellation.
+// with_deadline(clock, deadline, task) returns the result of the task, even if the task ends at the same moment as the
+// deadline passes, because a write may have taken effect. Otherwise it cancels the task at the deadline, waits until it
+// has ended, and fails with Errc::timeout. Cancellable: then it cancels the task, too. The task must be cancellable.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>
@@ -20,7 +20,7 @@
 
 namespace haulout {
 
-// The failure that with_deadline reports; exposed so that hand-written waits report the same.
+// The Error that with_deadline() returns when the deadline has passed. Other code that waits returns it, too.
 Error deadline_error();
 
 template <class T>
@@ -29,10 +29,11 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
   if (deadline == TimePoint::max()) co_return co_await std::move(task);
   const auto executor = co_await asio::this_coro::executor;
   const auto caller = co_await asio::this_coro::cancellation_state;
-  // The task hears of two: of the deadline, and of whoever cancels us. Our own slot is free while we wait for it.
+  // Two events cancel the task: the deadline, and the cancellation of the caller. The caller's cancellation slot has no
+  // other handler while this coroutine waits for the task.
   const auto stop = std::make_shared<asio::cancellation_signal>();
-  // Asio 1.26 posts the rest of the work with a raw pointer into the signal: it has to live until that has run
-  // (chriskohlhoff/asio issues 1332 and 1400).
+  // Asio 1.26 posts a handler that has a raw pointer into the signal, so the signal has to exist until that handler has
+  // run (chriskohlhoff/asio issues 1332 and 1400).
   const auto stop_task = [stop, executor](asio::cancellation_type type) {
     stop->emit(type);
     asio::post(executor, [stop] {});
@@ -44,7 +45,7 @@ Task<T> with_deadline(Clock& clock, TimePoint deadline, Task<T> task) {
   });
   auto slot = caller.slot();
   if (slot.is_connected()) slot.assign(stop_task);
-  // The caller's slot must not reach the task after this function has returned.
+  // A cancellation of the caller after this function has returned must not be sent to the task.
   const ScopeExit clear_slot([&slot] {
     if (slot.is_connected()) slot.clear();
   });

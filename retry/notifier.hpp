@@ -1,5 +1,6 @@
-// A level-triggered wake-up for one waiting coroutine: "something changed, look again". Any number of notify() calls
-// before the waiter runs are one wake-up, and none is lost. One thread; must outlive its waiter.
+// Wakes one waiting coroutine when something has changed. Several calls of notify() before the coroutine runs wake it
+// once. A call while no coroutine waits makes the next wait return at once. One thread; must outlive the waiting
+// coroutine.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -13,13 +14,13 @@ class Notifier {
  public:
   explicit Notifier(boost::asio::any_io_executor executor);
 
-  // Never blocks, never resumes the waiter in place.
+  // Returns at once; the waiting coroutine resumes later, from the executor.
   void notify();
-  // Returns true when notified (clearing the flag), false at `until`. Cancellable.
+  // Returns true when notify() is called or was called since the last return, and false at `until`. Cancellable.
   boost::asio::awaitable<bool> wait_until(Clock& clock, TimePoint until);
 
  private:
-  boost::asio::steady_timer gate_;  // never expires by itself; cancelled to wake the waiter
+  boost::asio::steady_timer gate_;  // never expires; cancelled to wake the waiting coroutine
   bool raised_ = false;
 };
 

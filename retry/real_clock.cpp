@@ -10,7 +10,8 @@ class RealAlarm final : public Alarm {
  public:
   RealAlarm(const asio::any_io_executor& executor, TimePoint when, std::function<void()> ring)
       : timer_(executor, when), ring_(std::make_shared<std::function<void()>>(std::move(ring))) {
-    // A timer that has expired can no longer be cancelled: its handler must find out for itself that we are gone.
+    // A timer that has expired cannot be cancelled any more. The weak pointer shows its handler whether the alarm was
+    // destroyed meanwhile.
     timer_.async_wait([weak = std::weak_ptr(ring_)](const boost::system::error_code& cancelled) {
       const auto alive = weak.lock();
       if (!cancelled && alive) (*alive)();

@@ -1,4 +1,4 @@
-// Clock over the machine's own clocks: the only reader of them in this tree. Owns nothing; one per program.
+// The Clock that reads the clocks of the machine. No other code reads them. Owns nothing; each program has one.
 #pragma once
 
 #include "retry/clock.hpp"

@@ -5,7 +5,7 @@ namespace haulout {
 std::uint64_t Rng::between(std::uint64_t low, std::uint64_t high) {
   const std::uint64_t span = high - low;
   if (span == ~std::uint64_t{0}) return next();
-  // Rejection keeps it exactly uniform; the loop ends after two draws on average at worst.
+  // Draws that would make some numbers more likely are rejected. On average, at most two draws are needed.
   const std::uint64_t limit = ~std::uint64_t{0} - ~std::uint64_t{0} % (span + 1);
   std::uint64_t draw = next();
   while (draw >= limit) draw = next();

@@ -1,5 +1,5 @@
-// Randomness as a dependency, so that a seed replays a run. The distributions are our own because those of the standard
-// library differ between implementations. Neither suspends nor fails.
+// The interface of random numbers, so that the same seed repeats a run of a test. The distributions are implemented
+// here, because those of the standard library differ between implementations. Never fails; no coroutines.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ class Rng {
   virtual ~Rng() = default;
   virtual std::uint64_t next() = 0;
 
-  // Uniform in [low, high], both included; low <= high.
+  // Returns a number that is uniform in [low, high]. Requires low <= high.
   std::uint64_t between(std::uint64_t low, std::uint64_t high);
-  // Uniform in [low, high].
+  // Returns a duration that is uniform in [low, high], or `low` if high <= low.
   Duration between(Duration low, Duration high);
-  // True with probability percent/100.
+  // Returns true with probability percent/100.
   bool chance(unsigned percent) { return between(std::uint64_t{0}, std::uint64_t{99}) < percent; }
 };
 

@@ -1,4 +1,5 @@
-// A coroutine that yields a value or an expected failure, and how it hands a failure to its caller.
+// Task<T>: a coroutine that returns a value or an Error (base/result.hpp). CO_CHECK and CO_TRY return the Error of a
+// failed Result from such a coroutine to its caller.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -12,7 +13,8 @@ using Task = boost::asio::awaitable<Result<T>>;
 
 }  // namespace haulout
 
-// The two macros of this tree: hand a failure to the caller. CO_TRY(auto x, expression) declares x from the value.
+// CO_CHECK(expression) returns from the coroutine with the Error of `expression`, if it failed. CO_TRY(auto x,
+// expression) does the same, and otherwise declares x with the value.
 #define HAULOUT_JOIN_(a, b) a##b
 #define HAULOUT_JOIN(a, b) HAULOUT_JOIN_(a, b)
 #define CO_CHECK(expression)                                            \

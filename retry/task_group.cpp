@@ -19,8 +19,8 @@ namespace {
 
 using Signal = std::shared_ptr<asio::cancellation_signal>;
 
-// Emits from the executor, and keeps the signal alive until whatever co_spawn posted in turn has run: Asio 1.26 hands a
-// raw pointer to its inner signal to that post (chriskohlhoff/asio issues 1332 and 1400).
+// Emits the signal from the executor, and keeps it alive until the handler that co_spawn then posts has run: in Asio
+// 1.26 that handler has a raw pointer into the signal (chriskohlhoff/asio issues 1332 and 1400).
 void emit_later(const asio::any_io_executor& executor, Signal signal) {
   asio::post(executor, [executor, signal] {
     signal->emit(asio::cancellation_type::terminal);
@@ -50,7 +50,8 @@ TaskGroup::~TaskGroup() {
 
 TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const ChildId id = next_id_++;
-  const bool late = cancelled_;  // the child may run at once and cancel the group: that does not cancel the child
+  // Read before the child runs: a child that cancels the group is cancelled by that already.
+  const bool late = cancelled_;
   auto signal = std::make_shared<asio::cancellation_signal>();
   children_.emplace(id, Child{signal});
   asio::co_spawn(executor_, std::move(child),
@@ -90,7 +91,7 @@ void TaskGroup::ended(ChildId id, std::exception_ptr failure) {
     failure_ = failure;
     cancel();
   }
-  gate_.cancel();  // whoever waits looks again
+  gate_.cancel();  // wakes the waiting coroutine, which counts the children again
 }
 
 asio::awaitable<void> TaskGroup::join() {
@@ -101,7 +102,7 @@ asio::awaitable<void> TaskGroup::join() {
 asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGroup&)> body) {
   TaskGroup group(co_await asio::this_coro::executor);
   std::exception_ptr failure;
-  // The body is itself a child, so that the failure of any other child reaches it as a cancellation.
+  // The body runs as a child, too, so that the failure of any other child cancels it.
   const auto run_body = [](std::function<asio::awaitable<void>(TaskGroup&)>& run,
                            TaskGroup& scope) -> asio::awaitable<void> {
     std::exception_ptr thrown;
@@ -116,7 +117,7 @@ asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGr
   group.body_ = group.next_id_;  // before the spawn, which may run the body at once
   group.spawn(run_body(body, group));
 
-  // throw_if_cancelled(false): when the caller is cancelled we must still wait for the children.
+  // throw_if_cancelled(false), because the wait for the children must go on when the caller is cancelled.
   co_await asio::this_coro::throw_if_cancelled(false);
   bool asked = false;
   while (!group.children_.empty()) {
@@ -125,7 +126,7 @@ asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGr
     if (state.cancelled() != asio::cancellation_type::none && !asked) {
       asked = true;
       group.cancel();
-      // From here on waiting must not be cut short again.
+      // A second cancellation must not interrupt the wait for the children.
       co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
     }
   }

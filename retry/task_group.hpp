@@ -1,12 +1,12 @@
-// Structured concurrency: children that cannot outlive their scope.
+// A group of coroutines (children) that all end before the scope of the group ends.
 //
-// with_task_group(body) runs body(group); the body may spawn children at any time. When the body ends, however it ends,
-// the children still alive are cancelled and joined before with_task_group returns. A child that throws cancels its
-// siblings and the body; the first such exception is rethrown to the caller. Cancelling the caller cancels everything.
-// A child that was cancelled may end with operation_aborted. From any other child that is a failure like the others.
-// group.join() lets the body wait until no child is left.
+// with_task_group(body) runs body(group). The body may spawn children at any time. When the body has ended, by a return
+// or by an exception, with_task_group() cancels the children that still run, and returns when they have ended. A child
+// that throws cancels the body and all other children. with_task_group() rethrows the first such exception. Only of a
+// cancelled child, operation_aborted does not count as such an exception. Cancellable: it then cancels the body and all
+// children. In the body, co_await group.join() waits until all children have ended.
 //
-// A child takes what it needs by value or from an owner that outlives the group. One thread.
+// Parameters of a child are passed by value, or belong to an owner that outlives the group. One thread.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -26,17 +26,20 @@ class TaskGroup {
   explicit TaskGroup(boost::asio::any_io_executor executor);
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;
-  // Children still alive here are a bug: terminates.
+  // Terminates the program if a child still runs, which is a bug.
   ~TaskGroup();
 
   using ChildId = std::uint64_t;
+  // Starts a child. If the group was cancelled before, the child is cancelled, too.
   ChildId spawn(boost::asio::awaitable<void> child);
-  // Asks every child to stop; returns at once.
+  // Requests the cancellation of the body and of all children; returns at once.
   void cancel();
-  // Asks one child to stop; an id that has already ended is ignored.
+  // Requests the cancellation of one child. Does nothing if that child has ended.
   void cancel(ChildId id);
+  // Returns the number of children that run, without the body.
   std::size_t size() const { return children_.size() - children_.count(body_); }
-  // For the body: waits until no other child is left, then rethrows the first failure of a child, if any.
+  // Only for the body: waits until all other children have ended. Rethrows the first failure of a child, if any.
+  // Cancellable.
   boost::asio::awaitable<void> join();
 
  private:
@@ -47,7 +50,7 @@ class TaskGroup {
     bool cancelled = false;
   };
   void stop(Child& child);
-  // Every child but the body.
+  // Cancels all children except the body.
   void cancel_children();
   void ended(ChildId id, std::exception_ptr failure);
 
