@@ -32,7 +32,7 @@ class BudgetBook {
   Update update(const std::string& uid, const k8s::PodDisruptionBudget* budget);
   const std::map<std::string, k8s::PodDisruptionBudget>& budgets() const { return budgets_; }
 
-  // UIDs of the budgets that select the pod.
+  // Returns the UIDs of the budgets that select the pod.
   std::vector<std::string> selecting(const k8s::Pod& pod) const;
 
   // The result of selecting(), stored once for all pods with the same selection, so that two selections can be compared

@@ -19,7 +19,7 @@ struct ClaimUse {
   std::set<std::string> coming_back{};
 };
 ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods);
-// True if a pod that must leave, or was deleted, has a claim.
+// Returns true if a pod that must leave, or was deleted, has a claim.
 bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods);
 
 // Returns true if the claim in the volume's claimRef may have been deleted and created again under the same name. The

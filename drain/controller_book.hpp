@@ -57,7 +57,7 @@ class ControllerQuestions {
   bool wants(const std::string& owner_uid) const { return wanted_.contains(owner_uid); }
   // Returns a controller of found() that may be a ReplicaSet of `controller`, or nullptr.
   const ControllerQuestion* may_be_of(const Controller& controller) const;
-  // Next time after `now` at which a pause ends; max() if there is none.
+  // Returns the next time after `now` at which a pause ends; max() if there is none.
   TimePoint next_due(TimePoint now) const;
 
  private:
@@ -126,7 +126,7 @@ class ControllerBook {
   static constexpr Duration starting = std::chrono::minutes(10);
 
   static bool guarded(const k8s::Pod& pod);
-  // Both return nullptr if the controller was not looked up yet.
+  // Return the topmost controller of the pod, and its group; nullptr if the controller was not looked up yet.
   const Controller* of(const k8s::Pod& pod) const;
   ControllerGroup* group_of(const k8s::Pod& pod);
   const std::map<std::string, ControllerGroup>& groups() const { return groups_; }  // by UID of the controller
@@ -146,7 +146,7 @@ class ControllerBook {
   std::optional<ControllerQuestion> next_question(TimePoint now) const;
   ControllerQuestions& questions() { return questions_; }
   const ControllerQuestions& questions() const { return questions_; }
-  // Next time after `now` at which next_question() can change without an event; max() if there is none.
+  // Returns the next time after `now` at which next_question() can change without an event; max() if there is none.
   TimePoint next_due(TimePoint now) const;
 
   // Records a change of a pod on any node; nullptr: it was deleted. namespace_seen() records that all pods of the

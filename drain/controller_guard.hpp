@@ -41,7 +41,7 @@ class ControllerGuard final : public EvictionGuard {
   // Returns the controllers whose replacements have been unschedulable for the time of the canary, or for 30 s if
   // canaries are off.
   std::vector<Unschedulable> unschedulable(TimePoint now) const;
-  // Next time after `now` at which a decision can change without an event; max() if there is none.
+  // Returns the next time after `now` at which a decision can change without an event; max() if there is none.
   TimePoint next_due(TimePoint now) const;
 
  private:

@@ -24,7 +24,7 @@ class CordonKeeper {
   // Cordons the Node, which was last read as `known`. Returns the Node after that. Returns nullopt if the drain has
   // ended: the cordon failed, or the Node was deleted or replaced. Cancellable.
   boost::asio::awaitable<std::optional<k8s::Node>> set(k8s::Node known);
-  // Removes the drain's own cordon if the drain has ended as `blocked` or `failed` and Options::
+  // Removes the drain's own cordon if the drain has ended as `blocked` or `failed` and the option
   // restore_cordon_on_failure is set. Cancellable.
   boost::asio::awaitable<void> restore();
 

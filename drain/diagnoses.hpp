@@ -86,9 +86,9 @@ struct WebhookCase {
 
 DiagnosisFact diagnose_webhook(const WebhookCase& about);
 
-// The rest of this section is about the diagnosis of a PodDisruptionBudget that allows no eviction. If several causes
+// The following, up to diagnose_budget(), is about a PodDisruptionBudget that allows no eviction. If several causes
 // apply, only the most specific one is reported. A cause that keeps the budget exhausted even if all its pods are
-// healthy is reported before one that ends when they are healthy.
+// healthy has precedence over one that ends when they are healthy.
 
 // How long the disruption controller counts a pod of an accepted eviction as disrupted although nothing deletes the pod
 // (its `DeletionTimeout`; measured: 120.1 s).
@@ -119,7 +119,8 @@ class DiagnosisBoard {
     std::vector<Diagnosis> withdrawn;
   };
   Changes update(const std::vector<DiagnosisFact>& facts, TimePoint now, WallTime wall);
-  // Next time after `now` at which update() may raise a diagnosis whose condition holds now; max() if none is pending.
+  // Returns the next time after `now` at which update() may raise a diagnosis whose condition holds now; max() if none
+  // is pending.
   TimePoint next_due(TimePoint now) const;
   std::vector<Diagnosis> active() const;
 

@@ -58,7 +58,8 @@ struct Event {
   EventType type;
   WallTime at;
   const std::string& node;
-  // Set for eviction_sent, signal_sent, evicted, parked, resumed, vanished, terminating, left, late_pod, throttled.
+  // The pod. Set for eviction_sent, signal_sent, evicted, parked, resumed, vanished, terminating, left, late_pod and
+  // throttled.
   const PodReport* pod = nullptr;
   const Diagnosis* diagnosis = nullptr;  // set for diagnosis_*
   std::string message;

@@ -53,7 +53,7 @@ constexpr bool must_leave(PodState state) {
 
 struct PipelineOptions {
   std::size_t max_places = 5;  // 0 means unlimited
-  // Number of eviction requests on the wire at a time, whatever the places, while answers are quick (RequestWindow).
+  // Number of eviction requests in flight at a time, whatever the places, while answers are quick (RequestWindow).
   std::size_t max_requests = 10;
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
   std::optional<std::int64_t> grace_seconds{};
@@ -85,7 +85,7 @@ struct TrackedPod {
   bool stuck = false;        // the pod still exists 60 s after its grace period
   bool answer_lost = false;  // the answer to the last eviction was lost: it may have taken effect
   bool request_out = false;  // an eviction was sent and not answered yet
-  bool inferred = false;     // evicted_at comes from the watch; the answer may still show that another client did it
+  bool inferred = false;     // evicted_at is from the watch; the answer may still show that another client evicted it
   bool signal = false;       // the request in flight is only a signal (Signals)
   bool asked = false;        // an answer has shown that admission saw a request for this pod
   bool has_news = false;     // a watch event has changed the pod since the last request
@@ -101,7 +101,7 @@ struct TrackedPod {
   TimePoint listed_at{};  // when the last list that contained the pod was requested
   TimePoint last_answer{};
   TimePoint sent_at{};  // when the last request was sent
-  // Whether the pod had finished before it was terminating, as far as the drain knows. Since 1.27 the kubelet also
+  // Whether the pod had finished before it was terminating, as far as the drain knows. Since 1.27, the kubelet also
   // sets a terminal phase on pods that it has stopped, so the phase of a terminating pod does not show this.
   bool had_finished = false;
   OrderKey order;
@@ -213,7 +213,7 @@ class Pipeline {
   bool hopeless() const;
   Progress progress() const;
   const std::map<std::string, TrackedPod>& pods() const { return pods_; }
-  // Pods that must leave and were not deleted yet, in the order of their eviction.
+  // Returns the pods that must leave and were not deleted yet, in the order of their eviction.
   const std::vector<TrackedPod*>& leaving() const { return order_; }
   const BudgetBook& book() const { return book_; }
   std::size_t places_taken() const;
@@ -237,7 +237,7 @@ class Pipeline {
   void send_signal(TrackedPod& tracked, TimePoint now);
   void depart(TrackedPod& tracked, TimePoint now);
   BudgetBook::Gate gate_of(const TrackedPod& tracked) const;
-  // True if the pod waits: it is parked, or its request in flight is only a signal.
+  // Returns true if the pod waits: it is parked, or its request in flight is only a signal.
   static bool waits(const TrackedPod& tracked) {
     return tracked.state == PodState::parked || (tracked.state == PodState::in_flight && tracked.signal);
   }

@@ -79,7 +79,8 @@ class VolumeClaims {
   // Starts the look-ups that are due, concurrently with the main loop.
   void look(TaskGroup& group);
 
-  // Set once it is certain that the drain may not read PersistentVolumes, unless they are required.
+  // Returns the error with which the server refused to let the drain read PersistentVolumes. Unset until that is
+  // certain, and if the volumes are required.
   const std::optional<Error>& refused() const { return refused_; }
   // Returns the last error of the volume that has failed most often; nullptr if none has failed.
   const Error* trouble() const { return questions_.trouble(); }

@@ -43,8 +43,8 @@ class VolumeBook {
   // volumes. So the drain also waits for volumes that would count as leaked, except those of expect_leaked().
   void expect_all() { expect_all_ = true; }
 
-  // UIDs of VolumeAttachments that an earlier part of this run found leaked. They count as leaked again, also after
-  // expect_all(), until they are being detached, the Node's status names them, or a pod uses them.
+  // Sets the UIDs of VolumeAttachments that an earlier part of this run found leaked. They count as leaked again, also
+  // after expect_all(), until they are being detached, the Node's status names them, or a pod uses them.
   void expect_leaked(std::set<std::string> uids) { leaked_ = std::move(uids); }
   const std::set<std::string>& leaked() const { return leaked_; }
 

@@ -40,7 +40,7 @@ class Sums {
     std::size_t site;
     Amounts requests;
   };
-  // Pods that the same nodes accept.
+  // The pods that have the same set of accepting nodes.
   struct Alike {
     Sites admitting;
     std::vector<Placed> pods;

@@ -2,9 +2,9 @@
 //
 // with_task_group(body) runs body(group). The body may spawn children at any time. When the body has ended, by a return
 // or by an exception, with_task_group() cancels the children that still run, and returns when they have ended. A child
-// that throws cancels the body and all other children. with_task_group() rethrows the first such exception. Only of a
-// cancelled child, operation_aborted does not count as such an exception. Cancellable: it then cancels the body and all
-// children. In the body, co_await group.join() waits until all children have ended.
+// that throws cancels the body and all other children, and with_task_group() rethrows the first such exception. This
+// does not apply to operation_aborted from a child that was cancelled. Cancellable: with_task_group() then cancels the
+// body and all children, and waits for them. The body can wait for all children with group.join().
 //
 // Parameters of a child are passed by value, or belong to an owner that outlives the group. One thread.
 #pragma once
