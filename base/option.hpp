@@ -75,7 +75,7 @@ OptionOf<Outer> lifted(OptionOf<Inner> option, Inner Outer::* inner) {
 template <class Target, class T>
 struct Field {
   template <class Member>
-  Field(Member Target::* member)
+  Field(Member Target::* member)  // NOLINT(google-explicit-constructor): a row of a table names the member alone
       : get([member](const Target& target) { return static_cast<T>(target.*member); }),
         set([member](Target& target, T value) { target.*member = static_cast<Member>(std::move(value)); }) {}
   template <class Inner, class Member>

@@ -130,8 +130,9 @@ asio::awaitable<bool> Drain::Impl::run_preflight() {
 
 asio::awaitable<bool> Drain::Impl::run_cordon() {
   auto cordoned = co_await cordon.set(node.node());
-  if (cordoned) node.cordoned(*std::move(cordoned));
-  co_return tell_unless(cordoned.has_value());
+  const bool goes_on = cordoned.has_value();
+  if (goes_on) node.cordoned(*std::move(cordoned));
+  co_return tell_unless(goes_on);
 }
 
 asio::awaitable<bool> Drain::Impl::run_eviction() {
