@@ -117,7 +117,7 @@ void DemoJudge::see(const sim::AuditEntry& entry) {
   const bool deletes = entry.verb == "delete" || entry.verb == "deletecollection";
   if (deletes && entry.subresource.empty())
     deletions_.push_back(
-        fmt::format("at {}: somebody asked to {} {}/{}", when(entry.time), entry.verb, entry.ns, entry.name));
+        fmt::format("at {}: a client sent {} {}/{}", when(entry.time), entry.verb, entry.ns, entry.name));
 }
 
 bool DemoJudge::holds_turn(const std::string& name, const NodeTruth& node) const {
@@ -133,7 +133,7 @@ void DemoJudge::machine_down(const std::string& name, TimePoint now) {
     bad_reboots_.push_back(fmt::format("at {}: {} went down {}", when(now), name, how));
   };
   if (!node.cordoned) broken("without a cordon");
-  if (!holds_turn(name, node)) broken("without having a turn");
+  if (!holds_turn(name, node)) broken("without a slot");
   for (const auto& [uid, pod] : pods_)
     if (sim::text(*pod, "/spec/nodeName") == name && !sim::may_stay(*pod))
       broken(fmt::format("under pod {}/{}", sim::ns_of(*pod), sim::name_of(*pod)));
@@ -151,7 +151,7 @@ std::string DemoJudge::unfinished(const std::string& name, const NodeTruth& node
   if (node.boots > 1) return fmt::format("has rebooted {} times", node.boots);
   if (!node.ready) return "is not Ready";
   if (node.cordoned) return "is still cordoned";
-  if (holds_turn(name, node)) return "still holds its turn";
+  if (holds_turn(name, node)) return "still holds its slot";
   if (node.wants_reboot || node.state != "idle") return "has not found itself updated";
   return "";
 }
@@ -186,21 +186,21 @@ std::vector<DemoJudge::Promise> DemoJudge::verdict() const {
   for (const auto& [lease, holder] : turns_) {
     const bool known = std::any_of(nodes_.begin(), nodes_.end(),
                                    [&](const auto& entry) { return holder == entry.first + "/" + entry.second.uid; });
-    if (!known) open.push_back(fmt::format("turn {} is left behind, held by {}", lease, printable(holder)));
+    if (!known) open.push_back(fmt::format("slot {} is left behind, held by {}", lease, printable(holder)));
   }
   std::vector<std::string> budgets_broken = budgets_broken_;
   for (const auto& [key, truth] : budget_truth_)
     if (!truth.met) budgets_broken.push_back(key + " never had the healthy pods that it needs");
   return {
-      {"no more than one node is out of service at a time",
+      {"at most one node is unavailable at a time",
        too_many_out_,
        {fmt::format("at most {} of {} was out", most_out_, nodes_.size())}},
       {"no PodDisruptionBudget is violated", std::move(budgets_broken), budgets_seen()},
-      {"a machine goes down only in its turn, cordoned, and empty",
+      {"a machine goes down only with its slot, cordoned and drained",
        bad_reboots_,
        {fmt::format("{}, {}", count_of(reboots_, "reboot"), count_of(evicted_.size(), "eviction"))}},
       {"no pod is deleted", deletions_, {count_of(deletions_.size(), "request") + " to delete a pod"}},
-      {"every node ends updated and in service, with its turn passed on",
+      {"every node ends updated and schedulable, with its slot released",
        open,
        {fmt::format("{} of {}", updated, nodes_.size())}},
   };

@@ -159,7 +159,7 @@ TEST_P(FlawedUpdate, IsFound) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, FlawedUpdate,
-    ::testing::Values(Case{"Turn", {.turn = true}, "n2 went down without having a turn"},
+    ::testing::Values(Case{"Turn", {.turn = true}, "n2 went down without a slot"},
                       Case{"Cordon", {.cordon = true, .evictions = true}, "n2 went down without a cordon"},
                       Case{"Evictions", {.evictions = true}, "n2 went down under pod shop/web-"},
                       Case{"EvictionsForTheBudget", {.evictions = true}, "shop/web needs 5 healthy pods and has 4"},
@@ -178,7 +178,7 @@ TEST_F(DemoJudgeTest, ATurnThatIsKept) {
     co_await update("n3", {.keeps_turn = true});
   });
   EXPECT_FALSE(judge.over());
-  EXPECT_THAT(broken(), ElementsAre(HasSubstr("n3 still holds its turn")));
+  EXPECT_THAT(broken(), ElementsAre(HasSubstr("n3 still holds its slot")));
 }
 
 TEST_F(DemoJudgeTest, ATurnThatNobodyHolds) {
@@ -186,7 +186,7 @@ TEST_F(DemoJudgeTest, ATurnThatNobodyHolds) {
   cluster.create("leases", {{"metadata", {{"name", "haulout-default-1"}, {"namespace", "haulout"}}},
                             {"spec", {{"holderIdentity", "n1/another"}}}});
   EXPECT_FALSE(judge.over());
-  EXPECT_THAT(broken(), ElementsAre(HasSubstr("turn haulout/haulout-default-1 is left behind")));
+  EXPECT_THAT(broken(), ElementsAre(HasSubstr("slot haulout/haulout-default-1 is left behind")));
 }
 
 TEST_F(DemoJudgeTest, ADeletedPod) {
