@@ -117,7 +117,7 @@ void DemoJudge::see(const sim::AuditEntry& entry) {
   const bool deletes = entry.verb == "delete" || entry.verb == "deletecollection";
   if (deletes && entry.subresource.empty())
     deletions_.push_back(
-        fmt::format("at {}: a client sent {} {}/{}", when(entry.time), entry.verb, entry.ns, entry.name));
+        fmt::format("at {}: a client asked to {} {}/{}", when(entry.time), entry.verb, entry.ns, entry.name));
 }
 
 bool DemoJudge::holds_turn(const std::string& name, const NodeTruth& node) const {
@@ -194,7 +194,7 @@ std::vector<DemoJudge::Promise> DemoJudge::verdict() const {
   return {
       {"at most one node is unavailable at a time",
        too_many_out_,
-       {fmt::format("at most {} of {} was out", most_out_, nodes_.size())}},
+       {fmt::format("at most {} of {} was unavailable", most_out_, nodes_.size())}},
       {"no PodDisruptionBudget is violated", std::move(budgets_broken), budgets_seen()},
       {"a machine goes down only with its slot, cordoned and drained",
        bad_reboots_,

@@ -126,7 +126,7 @@ TEST_F(DemoJudgeTest, FindsNoFaultWithASoundFleet) {
   EXPECT_TRUE(judge.over());
   std::string text;
   for (const std::string& line : verdict_lines(judge.verdict())) text += line + "\n";
-  EXPECT_THAT(text, HasSubstr("at most 1 of 3 was out"));
+  EXPECT_THAT(text, HasSubstr("at most 1 of 3 was unavailable"));
   EXPECT_THAT(text, HasSubstr("shop/web needs 5 healthy pods and never had fewer than 5"));
   EXPECT_THAT(text, HasSubstr("3 reboots"));
   EXPECT_THAT(text, HasSubstr("- 3 of 3"));
