@@ -241,6 +241,14 @@ def class_size(tree):
                 yield Finding(path, line, "class_size", message)
 
 
+def cmake_sources(tree):
+    """Every source that a CMakeLists.txt names exists. Some targets are configured only with sanitizers."""
+    for path, number, line in tree.lines("CMakeLists.txt"):
+        for source in re.findall(r"(?<![\w./${}-])([\w/]+\.cpp)\b", line.split("#", 1)[0]):
+            if source not in tree.files and path.rpartition("/")[0] + "/" + source not in tree.files:
+                yield Finding(path, number, "cmake_sources", f"there is no {source}")
+
+
 def comment_width(tree):
     """Checks the width of comments. clang-format does not reflow them, since that would break lists and tables."""
     for path, number, line in tree.lines((".cpp", ".hpp")):
@@ -412,7 +420,7 @@ def compare(path, text, run, remedy):
         yield Finding(path, line, "formatting", f"not as the formatter has it: {remedy}")
 
 
-RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, one_object_one_file, class_size, comment_width,
+RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, one_object_one_file, class_size, cmake_sources, comment_width,
          unfinished, own_words, option_defaults, dev_commands, scenarios, behaviours, formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

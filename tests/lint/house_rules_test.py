@@ -65,6 +65,10 @@ SAMPLES = {
         [{"drain/a.hpp": HEADER + "class A {\n" + "  void f() { if (a) { b(); } }\n" * 25 + "  int a_ = 0;\n" * 20 + "};\n"},
          {"drain/a.cpp": "struct A {\n" + "  int a = 0;\n" * 40 + "};\n"},
          {"drain/a.cpp": "class A {\n  struct B {\n" + "    int a;\n" * 30 + "  };\n  A(const A&) = delete;\n};\n"}]),
+    "cmake_sources": (
+        [{"drain/CMakeLists.txt": "haulout_library(drain\n  SOURCES a.cpp)\n"}],
+        [{"drain/CMakeLists.txt": "haulout_library(drain SOURCES a.cpp)  # not b.cpp\n", "drain/a.cpp": "int a;\n"},
+         {"tests/fuzz/CMakeLists.txt": "set(fuzzed drain/a.cpp)\nlist(TRANSFORM targets APPEND .cpp OUTPUT_VARIABLE x)\n", "drain/a.cpp": "int a;\n"}]),
     "comment_width": ([{"drain/a.cpp": "  // " + "a" * 116 + "\n"}], [{"drain/a.cpp": "  // " + "a" * 115 + "\n"}]),
     "one_object_one_file": (
         [{"drain/a.cpp": "namespace haulout::drain {\nint A::f() {\n", "drain/b.cpp": "namespace haulout::drain {\nA::A() : a(1) {\n"},

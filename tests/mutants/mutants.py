@@ -44,8 +44,8 @@ PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
               "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
     "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
-              "tests": ["agent_lifecycle/agent_lifecycle_test", "agent_slots/agent_slots_test",
-                        "agent_gates/node_gates_test", "fleet/fleet_test"]},
+              "tests": ["agent/lifecycle/agent_lifecycle_test", "agent/slots/agent_slots_test",
+                        "agent/gates/node_gates_test", "fleet/fleet_test"]},
 }
 # A mutant may never end. These limits are seconds of CPU time, since elapsed time means little on a busy machine. A program
 # that only waits is ended after WAITS times as much elapsed time.
@@ -241,6 +241,12 @@ def main():
         raise Broken(str(wrong)) from wrong
     if gone:
         raise Broken(f"{random_mutants.EQUIVALENT.name}: this line is not there or cannot be broken so any longer; {gone}")
+    for kind in PROGRAMS:
+        for program in programs_of(kind):
+            folder, name = program.rsplit("/", 1)
+            made = ROOT / "tests" / folder / "CMakeLists.txt"
+            if not made.is_file() or f"haulout_test({name} " not in made.read_text(encoding="utf-8"):
+                raise Broken(f"tests/{folder} makes no program {name}: correct PROGRAMS")
     if asked.check:
         print(f"{len(mutants)} mutants apply")
         return 0
