@@ -172,7 +172,7 @@ bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& c
 }
 
 std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) const {
-  const auto question = questions_.next(now, [this](const ControllerQuestion& found) {
+  auto question = questions_.next(now, [this](const ControllerQuestion& found) {
     return std::any_of(groups_.begin(), groups_.end(),
                        [&](const auto& entry) { return may_belong_to(found, entry.second.controller); });
   });
