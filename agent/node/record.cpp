@@ -25,7 +25,7 @@ std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_i
   return fmt::format(
       "the agent reads boot id {}, but the kubelet of node {} reports {}, so the agent would not notice a reboot. Run "
       "the agent on its own node, and let it read this machine's boot id (unit in a container: ProtectProc=default, "
-      "ProtectKernelTunables=no)",
+      "ProtectKernelTunables=no, ProtectControlGroups=no)",
       printable(own_boot_id), printable(node.name), printable(node.boot_id));
 }
 

@@ -356,7 +356,8 @@ constexpr std::array table{
            "The agent reads another boot id than the kubelet reports: it runs on another machine than its node, or "
            "reads the boot id of a container's host. It would not notice a reboot, so it starts no update.",
            "See both ids in the message. Let the agent read the machine's own `/proc/sys/kernel/random/boot_id`; for "
-           "the unit in a container set `ProtectProc=default` and `ProtectKernelTunables=no` (`systemctl edit "
+           "the unit in a container set `ProtectProc=default`, `ProtectKernelTunables=no` and "
+           "`ProtectControlGroups=no` (`systemctl edit "
            "haulout`). Then restart the agent."},
     Reason{reason::boot_not_complete, boot, progress, "The machine has booted, but its startup has not finished.",
            "If the reason stays, run `systemctl list-jobs` and `systemctl --failed` on the node."},
