@@ -121,3 +121,48 @@ func TestPowerCutInDrain(t *testing.T) {
 	}
 	f.checkNoSlots(t)
 }
+
+// The system bus and logind are started again in the middle of a drain. The agent needs both for the reboot.
+func TestBusRestartedInDrain(t *testing.T) {
+	f, boot := interruptedFleet(t)
+	m, ctx := f.Machines[0], t.Context()
+	for _, unit := range []string{"dbus", "systemd-logind", "systemd-journald"} {
+		_, err := m.Run(ctx, "systemctl", "restart", unit)
+		must(t, err)
+		f.Line.Note(m.Name, "systemctl restart %s", unit)
+	}
+	f.finish(t, boot)
+}
+
+// The agent hangs in the middle of a drain. The watchdog of systemd ends it, and the next process goes on.
+func TestAgentHangsInDrain(t *testing.T) {
+	f, boot := interruptedFleet(t)
+	m, ctx := f.Machines[0], t.Context()
+	before := mainPID(t, m, "haulout")
+	_, err := m.Run(ctx, "kill", "-STOP", before)
+	must(t, err)
+	f.Line.Note(m.Name, "SIGSTOP to the agent")
+	// The unit has WatchdogSec=2min; then come the end of the process and RestartSec=.
+	must(t, f.Until(ctx, 4*time.Minute, "systemd has started the agent again", func() (bool, error) {
+		now := mainPID(t, m, "haulout")
+		return now != before && now != "0", nil
+	}))
+	f.Line.Note(m.Name, "the next agent runs")
+	f.finish(t, boot)
+}
+
+// The package is purged in the middle of a drain: the node is uncordoned, its slot is released, and it does not reboot.
+func TestPackagePurgedInDrain(t *testing.T) {
+	f, _ := interruptedFleet(t)
+	m, ctx := f.Machines[0], t.Context()
+	_, err := m.Run(ctx, "apt-get", "purge", "-q", "-y", "haulout")
+	must(t, err)
+	f.Line.Note(m.Name, "apt-get purge has ended")
+	must(t, f.untilForgotten(ctx, m))
+	must(t, f.UntilWhole(ctx, slowWork))
+	if reboots := f.Reboots(m.Name); reboots != 0 {
+		t.Errorf("%s has rebooted %d times", m.Name, reboots)
+	}
+	f.checkPromises(t, slowWork)
+	f.checkNoSlots(t)
+}

@@ -117,7 +117,7 @@ RequiresMountsFor=/run
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=sh -c 'cat /proc/sys/kernel/random/boot_id >/run/boot-id && mount --bind /run/boot-id /proc/sys/kernel/random/boot_id'
+ExecStart=sh -c 'cat /proc/sys/kernel/random/boot_id >/run/boot-id && umount /proc/sys/kernel/random/boot_id && mount --bind /run/boot-id /proc/sys/kernel/random/boot_id'
 [Install]
 WantedBy=sysinit.target
 `

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"context"
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -68,20 +70,7 @@ func TestPackage(t *testing.T) {
 	_, err = m.Run(ctx, "apt-get", "purge", "-q", "-y", "haulout")
 	must(t, err)
 	f.Line.Note(m.Name, "package purged")
-	must(t, f.Until(ctx, time.Minute, "nothing of the agent is left on the Node", func() (bool, error) {
-		node := f.Witness.Node(m.Name)
-		for key := range node.Labels {
-			if strings.HasPrefix(key, "haulout.dev/") {
-				return false, nil
-			}
-		}
-		for key := range node.Annotations {
-			if strings.HasPrefix(key, "haulout.dev/") {
-				return false, nil
-			}
-		}
-		return !node.Spec.Unschedulable, nil
-	}))
+	must(t, f.untilForgotten(ctx, m))
 	failed, err := m.Run(ctx, "systemctl", "--failed", "--no-legend", "--plain")
 	must(t, err)
 	if strings.Contains(failed, "haulout") {
@@ -103,4 +92,26 @@ func sameLines(text string, want []string) bool {
 		}
 	}
 	return true
+}
+
+// untilForgotten waits until the Node is schedulable and has nothing of an agent.
+func (f *Fleet) untilForgotten(ctx context.Context, m *Machine) error {
+	return f.Until(ctx, time.Minute, "nothing of the agent is left on the Node "+m.Name, func() (bool, error) {
+		node := f.Witness.Node(m.Name)
+		var left []string
+		for _, keys := range []map[string]string{node.Labels, node.Annotations} {
+			for key := range keys {
+				if strings.HasPrefix(key, "haulout.dev/") {
+					left = append(left, key)
+				}
+			}
+		}
+		for _, condition := range node.Status.Conditions {
+			if strings.HasPrefix(string(condition.Type), "Haulout") {
+				left = append(left, string(condition.Type))
+			}
+		}
+		return len(left) == 0 && !node.Spec.Unschedulable,
+			fmt.Errorf("left: %v, unschedulable %v", left, node.Spec.Unschedulable)
+	})
 }
