@@ -89,7 +89,7 @@ func newFleet(t *testing.T, needs *Needs, size int, prepare []func(*Machine) err
 
 func (f *Fleet) addMachine(t *testing.T, number int, prepare []func(*Machine) error) error {
 	name := fmt.Sprintf("m%d", number)
-	console := filepath.Join(f.needs.Build, "timelines", t.Name()+"."+name+".console")
+	console := storyFile(t, f.needs, name+".console")
 	_ = os.Remove(console)
 	machine, err := NewMachine(f.needs, name, number, console)
 	if err != nil {
@@ -97,9 +97,7 @@ func (f *Fleet) addMachine(t *testing.T, number int, prepare []func(*Machine) er
 	}
 	f.Machines = append(f.Machines, machine)
 	t.Cleanup(func() {
-		if t.Failed() {
-			f.explain(t, machine)
-		}
+		f.keepJournal(t, machine)
 		if err := machine.Close(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -171,19 +169,21 @@ func (f *Fleet) Reboots(name string) int {
 	return f.reboots[name]
 }
 
-// explain writes what the units of a machine have logged beside the time line.
-func (f *Fleet) explain(t *testing.T, m *Machine) {
+// keepJournal writes what a machine has logged beside the time line. If the test failed, it prints the agent's part.
+func (f *Fleet) keepJournal(t *testing.T, m *Machine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	text, err := m.Run(ctx, "journalctl", "--no-pager", "-o", "short-precise")
 	if err != nil {
 		text = err.Error()
 	}
-	path := filepath.Join(f.needs.Build, "timelines", t.Name()+"."+m.Name+".journal")
+	path := storyFile(t, f.needs, m.Name+".journal")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Log(err)
 	}
-	t.Logf("%s: the journal is in %s; the agent's end of it:\n%s", m.Name, path, m.Journal(ctx, "haulout"))
+	if t.Failed() {
+		t.Logf("%s: the journal is in %s; the agent's end of it:\n%s", m.Name, path, m.Journal(ctx, "haulout"))
+	}
 }
 
 // UntilReady waits until every machine is a Ready node to which pods may go.

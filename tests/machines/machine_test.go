@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,7 @@ import (
 func TestMachine(t *testing.T) {
 	line, err := NewTimeline(t, needs)
 	must(t, err)
-	m, err := NewMachine(needs, "alone", 1, filepath.Join(needs.Build, "timelines", t.Name()+".console"))
+	m, err := NewMachine(needs, "alone", 1, storyFile(t, needs, "console"))
 	must(t, err)
 	t.Cleanup(func() { must(t, m.Close()) })
 	reboots := make(chan bool, 4)

@@ -26,7 +26,7 @@ func NewTimeline(t *testing.T, needs *Needs) (*Timeline, error) {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, err
 	}
-	file, err := os.Create(filepath.Join(directory, strings.ReplaceAll(t.Name(), "/", "_")+".txt"))
+	file, err := os.Create(storyFile(t, needs, "txt"))
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +38,11 @@ func NewTimeline(t *testing.T, needs *Needs) (*Timeline, error) {
 		_ = file.Close()
 	})
 	return l, nil
+}
+
+// storyFile is a file of this test, beside its time line.
+func storyFile(t *testing.T, needs *Needs, suffix string) string {
+	return filepath.Join(needs.Build, "timelines", strings.ReplaceAll(t.Name(), "/", "_")+"."+suffix)
 }
 
 // Note adds a line: when, who, what.
