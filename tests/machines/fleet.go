@@ -31,7 +31,8 @@ type Fleet struct {
 	Line     *Timeline
 	Witness  *Witness
 
-	needs *Needs
+	needs    *Needs
+	watching context.Context
 
 	mu       sync.Mutex
 	reboots  map[string]int
@@ -75,6 +76,7 @@ func newFleet(t *testing.T, needs *Needs, size int, prepare []func(*Machine) err
 	if f.Client, err = kubernetes.NewForConfig(config); err != nil {
 		return f, err
 	}
+	f.watching = watching
 	if f.Witness, err = Watch(watching, f.Client, f.Line); err != nil {
 		return f, err
 	}

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +94,7 @@ func TestAPIServerAwayInDrain(t *testing.T) {
 	<-time.After(outage)
 	must(t, f.Restart(ctx, server))
 	f.Line.Note("control", "the API server is back")
+	must(t, f.Witness.WatchAnew(f.watching, f.Client))
 	if now := mainPID(t, m, "haulout"); now != pid {
 		t.Errorf("the agent has ended meanwhile")
 	}
@@ -165,4 +168,39 @@ func TestPackagePurgedInDrain(t *testing.T) {
 	}
 	f.checkPromises(t, slowWork)
 	f.checkNoSlots(t)
+}
+
+// The API server goes away with the machine, and is still away when that has booted.
+func TestAPIServerAwayAtBoot(t *testing.T) {
+	f, boot := interruptedFleet(t)
+	m, ctx := f.Machines[0], t.Context()
+	const server = "kube-apiserver"
+	must(t, f.Until(ctx, updateLimit, "the machine reboots", func() (bool, error) { return f.Reboots(m.Name) == 1, nil }))
+	must(t, f.Kill(server))
+	f.Line.Note("control", "kill -9 of the API server")
+	must(t, f.Until(ctx, bootLimit, "the agent runs again", func() (bool, error) {
+		now, err := m.Run(ctx, "systemctl", "show", "-p", "MainPID", "--value", "haulout")
+		return err == nil && strings.TrimSpace(now) != "0", err
+	}))
+	f.Line.Note(m.Name, "the agent runs in the next boot")
+	<-time.After(outage)
+	must(t, f.Restart(ctx, server))
+	f.Line.Note("control", "the API server is back")
+	must(t, f.Witness.WatchAnew(f.watching, f.Client))
+	f.finish(t, boot)
+}
+
+// The kubelet delays shutdowns, too, and would end the pods by itself. In a reboot of the agent there are none left for it.
+func TestKubeletWithGracefulShutdown(t *testing.T) {
+	f, boot := interruptedFleet(t, func(m *Machine) error {
+		const grace = "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n"
+		return os.WriteFile(filepath.Join(m.volume("kubelet"), "config.yaml"), []byte(kubeletConfig+grace), 0o644)
+	})
+	m, ctx := f.Machines[0], t.Context()
+	list, err := m.Run(ctx, "systemd-inhibit", "--list", "--no-legend", "--no-pager")
+	must(t, err)
+	if !strings.Contains(list, "kubelet") {
+		t.Errorf("the kubelet delays nothing:\n%s", list)
+	}
+	f.finish(t, boot)
 }

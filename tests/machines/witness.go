@@ -34,6 +34,7 @@ type Witness struct {
 	least      map[string]int
 	atOnce     int // nodes that may be unschedulable at a time; 0: not judged
 	violations []string
+	stop       context.CancelFunc
 }
 
 // Watch begins to watch, until the context ends.
@@ -42,25 +43,49 @@ func Watch(ctx context.Context, client kubernetes.Interface, line *Timeline) (*W
 		line: line, nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, states: map[string][]string{},
 		promised: map[string]int{}, least: map[string]int{},
 	}
+	return w, w.WatchAnew(ctx, client)
+}
+
+// WatchAnew lists and watches anew, for after an outage of the API server: the watches that were cut wait for up to a minute
+// until they try again, and then show what has happened meanwhile in no order.
+func (w *Witness) WatchAnew(ctx context.Context, client kubernetes.Interface) error {
+	ctx, stop := context.WithCancel(ctx)
+	w.mu.Lock()
+	if w.stop != nil {
+		w.stop()
+	}
+	w.stop = stop
+	promised := w.promised
+	w.promised, w.pods = map[string]int{}, map[types.UID]*corev1.Pod{}
+	w.mu.Unlock()
 	rest := client.CoreV1().RESTClient()
 	everything := func(*metav1.ListOptions) {}
 	nodes := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(rest, "nodes", "", everything), &corev1.Node{}, 0)
 	pods := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(rest, "pods", "default", everything), &corev1.Pod{}, 0)
-	if _, err := nodes.AddEventHandler(handlers(w.seeNode)); err != nil {
-		return nil, err
+	if _, err := nodes.AddEventHandler(handlers(ctx, w.seeNode)); err != nil {
+		return err
 	}
-	if _, err := pods.AddEventHandler(handlers(w.seePod)); err != nil {
-		return nil, err
+	if _, err := pods.AddEventHandler(handlers(ctx, w.seePod)); err != nil {
+		return err
 	}
 	go nodes.RunWithContext(ctx)
 	go pods.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
-		return nil, fmt.Errorf("nodes and pods cannot be watched: %w", ctx.Err())
+		return fmt.Errorf("nodes and pods cannot be watched: %w", ctx.Err())
 	}
-	return w, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.promised = promised
+	return nil
 }
 
-func handlers[T any](see func(T, bool)) cache.ResourceEventHandlerFuncs {
+// handlers show nothing any more when the context has ended.
+func handlers[T any](ctx context.Context, show func(T, bool)) cache.ResourceEventHandlerFuncs {
+	see := func(object T, there bool) {
+		if ctx.Err() == nil {
+			show(object, there)
+		}
+	}
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { see(object.(T), true) },
 		UpdateFunc: func(_, object any) { see(object.(T), true) },
