@@ -43,6 +43,10 @@ type Fleet struct {
 // bootLimit is how long machines may take to boot and become Ready, on a host that does other work.
 const bootLimit = 5 * time.Minute
 
+// nodeGrace is the default of Kubernetes. It is longer than an outage of the API server in a test, since a node that could
+// not send its heartbeat would be found missing afterwards, and its pods with it.
+const nodeGrace = 50 * time.Second
+
 // NewFleet returns when all machines are Ready nodes. They are called m1, m2, … Everything ends with the test. What is
 // passed is done to each machine before its first boot.
 func NewFleet(t *testing.T, needs *Needs, size int, prepare ...func(*Machine) error) *Fleet {
@@ -61,7 +65,7 @@ func newFleet(t *testing.T, needs *Needs, size int, prepare []func(*Machine) err
 	if f.Line, err = NewTimeline(t, needs); err != nil {
 		return f, err
 	}
-	reach := e2e.Reach{Addresses: []net.IP{controlPlaneAddress}, NodeGrace: 20 * time.Second}
+	reach := e2e.Reach{Addresses: []net.IP{controlPlaneAddress}, NodeGrace: nodeGrace}
 	if f.ControlPlane, err = e2e.StartReachableControlPlane(ctx, needs.Programs, reach); err != nil {
 		return f, err
 	}

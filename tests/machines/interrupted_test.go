@@ -80,8 +80,9 @@ func (f *Fleet) finish(t *testing.T, boot string) {
 	f.checkNoSlots(t)
 }
 
-// Longer than the pod that is terminating needs, and than the agent waits before it asks again.
-const outage = 20 * time.Second
+// As long as the pod that is terminating needs, longer than the agent waits before it asks again, and much shorter than
+// nodeGrace.
+const outage = 15 * time.Second
 
 // The API server is away for a while in the middle of a drain.
 func TestAPIServerAwayInDrain(t *testing.T) {

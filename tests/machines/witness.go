@@ -62,15 +62,17 @@ func (w *Witness) WatchAnew(ctx context.Context, client kubernetes.Interface) er
 	everything := func(*metav1.ListOptions) {}
 	nodes := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(rest, "nodes", "", everything), &corev1.Node{}, 0)
 	pods := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(rest, "pods", "default", everything), &corev1.Pod{}, 0)
-	if _, err := nodes.AddEventHandler(handlers(ctx, w.seeNode)); err != nil {
+	nodesShown, err := nodes.AddEventHandler(handlers(ctx, w.seeNode))
+	if err != nil {
 		return err
 	}
-	if _, err := pods.AddEventHandler(handlers(ctx, w.seePod)); err != nil {
+	podsShown, err := pods.AddEventHandler(handlers(ctx, w.seePod))
+	if err != nil {
 		return err
 	}
 	go nodes.RunWithContext(ctx)
 	go pods.RunWithContext(ctx)
-	if !cache.WaitForCacheSync(ctx.Done(), nodes.HasSynced, pods.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), nodesShown.HasSynced, podsShown.HasSynced) {
 		return fmt.Errorf("nodes and pods cannot be watched: %w", ctx.Err())
 	}
 	w.mu.Lock()
