@@ -242,6 +242,49 @@ e2e_tests() {
   return "$status"
 }
 
+# What the machines of tests/machines are made with; the rest is in their base file system.
+machines_packages=(systemd-container mmdebstrap iproute2 procps dpkg-dev)
+
+machines_did_not_run() {
+  warn ""
+  warn "THE TESTS ON REAL MACHINES DID NOT RUN: $1"
+  warn "They need root, namespaces (processes, mounts, network), cgroup2, systemd-nspawn, mmdebstrap with a Debian mirror,"
+  warn "and what the end-to-end tests need."
+  warn ""
+}
+
+# machines_tests GO-TEST-ARGUMENTS…: runs the tests in tests/machines with the package of this tree.
+machines_tests() {
+  local status=0 why=""
+  if ((EUID != 0)); then
+    why="this is not root"
+  elif ! unshare --fork --pid --mount --net --ipc --uts true 2>/dev/null; then
+    why="no namespaces can be made here"
+  elif [[ -n $(missing_commands systemd-nspawn mmdebstrap ip nsenter) ]]; then
+    why="$(missing_commands systemd-nspawn mmdebstrap ip nsenter)is missing"
+  elif ! e2e_environment; then
+    why="there is no control plane (see above)"
+  fi
+  if [[ -n $why ]]; then
+    machines_did_not_run "$why"
+    if on_ci; then return 1; fi
+    echo "0 0" >"$counts"
+    return 0
+  fi
+  if [[ -z ${HAULOUT_DEB:-} ]]; then
+    build_release
+    build_deb
+    HAULOUT_DEB=$(echo "$PWD"/build/deb/*.deb)
+  fi
+  export HAULOUT_DEB
+  say "test: machines: programs and base file system"
+  tests/machines/build-machines.sh "$HAULOUT_DEB" >&2
+  say "test: machines (time lines in build/machines/timelines)"
+  (cd tests/machines && go vet ./... && go test -json -count=1 -timeout 60m "$@" 2>&1) |
+    python3 scripts/results.py go "$counts" >&2 || status=$?
+  return "$status"
+}
+
 # Runs both demos without a terminal.
 demos() {
   ./dev demo && ./dev demo drain
@@ -253,20 +296,29 @@ lint() {
 }
 
 run_tests() {
-  local all="" only_e2e=""
+  local all="" only_e2e="" only_machines=""
   while (($#)); do
     case $1 in
       --all) all=1 ;;
       --e2e) only_e2e=1 ;;
+      --machines) only_machines=1 ;;
       *) break ;;
     esac
     shift
   done
-  [[ -z $all || ($# -eq 0 && -z $only_e2e) ]] || usage_error "test --all takes no further arguments"
-  if [[ -n $all ]]; then setup "${packaging_packages[@]}" "${tidy_packages[@]}"; else setup; fi
+  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines) ]] || usage_error "test --all takes no further arguments"
+  if [[ -n $all ]]; then
+    setup "${packaging_packages[@]}" "${tidy_packages[@]}"
+  elif [[ -n $only_machines ]]; then
+    setup "${machines_packages[@]}"
+  else
+    setup
+  fi
   mkdir -p build/results
   if [[ -n $only_e2e ]]; then
     step "end to end" e2e_tests "$@"
+  elif [[ -n $only_machines ]]; then
+    step "machines" machines_tests "$@"
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"

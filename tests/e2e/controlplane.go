@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,11 +25,20 @@ type ControlPlane struct {
 	CA       *Authority
 	Audit    *AuditLog
 
+	reach     Reach
 	mu        sync.Mutex // a control plane may have its servers replaced, see Supervise
 	processes []*process
 	retired   []*process // told to end, perhaps not there yet
 	etcdPort  int
 	port      int // of the API server
+}
+
+// Reach is what a control plane needs for nodes that are real machines. The zero value is for simulated nodes on loopback.
+type Reach struct {
+	// Addresses at which machines reach the API server, beside loopback. This machine must have them.
+	Addresses []net.IP
+	// After so long without a heartbeat a node is not Ready any more. Zero: nodes send no heartbeats and stay Ready.
+	NodeGrace time.Duration
 }
 
 // RunGroup marks the identities whose requests the audit log keeps apart by user.
@@ -37,10 +47,15 @@ const RunGroup = "e2e:runs"
 // StartControlPlane returns when the API server is ready and the controllers work, after some 4 s. Stop must be called.
 // Ports are chosen free but taken a moment later, so a start that lost the race is repeated.
 func StartControlPlane(ctx context.Context, programs Programs) (*ControlPlane, error) {
+	return StartReachableControlPlane(ctx, programs, Reach{})
+}
+
+// StartReachableControlPlane is StartControlPlane for nodes that are real machines.
+func StartReachableControlPlane(ctx context.Context, programs Programs, reach Reach) (*ControlPlane, error) {
 	removeStaleDirs()
 	var problems []error
 	for range 3 {
-		c, err := startOnce(ctx, programs)
+		c, err := startOnce(ctx, programs, reach)
 		if err == nil {
 			return c, nil
 		}
@@ -52,12 +67,12 @@ func StartControlPlane(ctx context.Context, programs Programs) (*ControlPlane, e
 	return nil, errors.Join(problems...)
 }
 
-func startOnce(ctx context.Context, programs Programs) (c *ControlPlane, err error) {
+func startOnce(ctx context.Context, programs Programs, reach Reach) (c *ControlPlane, err error) {
 	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", tempPrefix, os.Getpid()))
 	if err != nil {
 		return nil, err
 	}
-	c = &ControlPlane{Programs: programs, Dir: dir}
+	c = &ControlPlane{Programs: programs, Dir: dir, reach: reach}
 	defer func() {
 		if err != nil {
 			c.Stop()
@@ -110,6 +125,13 @@ func (c *ControlPlane) Stop() {
 		return
 	}
 	_ = os.RemoveAll(c.Dir)
+}
+
+// AccessFrom is the way in for an identity from a machine that reaches the API server at this address.
+func (c *ControlPlane) AccessFrom(address net.IP, identity Identity) Access {
+	access := c.Access(identity)
+	access.Server = fmt.Sprintf("https://%s", net.JoinHostPort(address.String(), strconv.Itoa(c.port)))
+	return access
 }
 
 // Access is the way in for an identity.

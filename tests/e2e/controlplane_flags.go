@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -64,7 +65,7 @@ func (c *ControlPlane) writeFiles() error {
 		return err
 	}
 	c.CA = ca
-	serving, err := ca.Serving("localhost", "kubernetes.default.svc")
+	serving, err := ca.ServingAt(c.reach.Addresses, "localhost", "kubernetes.default.svc")
 	if err != nil {
 		return err
 	}
@@ -109,9 +110,13 @@ func (c *ControlPlane) etcdFlags(clientPort, peerPort int) []string {
 }
 
 func (c *ControlPlane) apiServerFlags() []string {
+	address, advertised := "127.0.0.1", "127.0.0.1"
+	if len(c.reach.Addresses) > 0 {
+		address, advertised = "0.0.0.0", c.reach.Addresses[0].String()
+	}
 	return []string{
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.etcdPort),
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.port),
+		"--bind-address=" + address, "--advertise-address=" + advertised, fmt.Sprintf("--secure-port=%d", c.port),
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
 		"--tls-cert-file=" + c.path("serving.crt"), "--tls-private-key-file=" + c.path("serving.key"),
 		"--tls-sni-cert-key=" + c.path("rotating.crt") + "," + c.path("rotating.key") + ":" + rotatingName,
@@ -125,12 +130,16 @@ func (c *ControlPlane) apiServerFlags() []string {
 }
 
 // The QPS of the controllers is fixed far above what any test needs, so that times say something about the drainer.
-// Nodes are never heartbeaten, so that their health must not expire.
+// Simulated nodes are never heartbeaten, so that their health must not expire.
 func (c *ControlPlane) managerFlags(kubeconfig string) []string {
+	grace := c.reach.NodeGrace
+	if grace == 0 {
+		grace = 24 * time.Hour
+	}
 	return []string{
 		"--kubeconfig=" + kubeconfig, "--secure-port=0", "--leader-elect=false", "--controllers=*",
 		"--use-service-account-credentials=true",
-		"--kube-api-qps=1000", "--kube-api-burst=1000", "--node-monitor-grace-period=24h",
+		"--kube-api-qps=1000", "--kube-api-burst=1000", "--node-monitor-grace-period=" + grace.String(),
 		"--pvclaimbinder-sync-period=1s",
 		"--service-account-private-key-file=" + c.path("tokens.key"), "--root-ca-file=" + c.path("ca.crt"),
 	}

@@ -49,9 +49,14 @@ func NewAuthority(name string) (*Authority, error) {
 
 // Serving issues a certificate for the given DNS names and loopback.
 func (a *Authority) Serving(names ...string) (Identity, error) {
+	return a.ServingAt(nil, names...)
+}
+
+// ServingAt is Serving for further addresses.
+func (a *Authority) ServingAt(addresses []net.IP, names ...string) (Identity, error) {
 	template := certificateTemplate(names[0], time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	template.DNSNames = names
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	return a.issue(template)
 }

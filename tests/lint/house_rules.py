@@ -9,6 +9,7 @@ To allow an exception, add the file to the tables below; a comment in the code d
 """
 import collections
 import fnmatch
+import os
 import pathlib
 import re
 import shutil
@@ -87,12 +88,15 @@ class Tree:
     @classmethod
     def read(cls, root):
         files = {}
-        for path in root.rglob("*"):
-            name = path.relative_to(root).as_posix()
-            if re.match(r"(build|\.git|\.cache|\.venv)(/|$)", name) or "__pycache__" in name or not path.is_file():
-                continue
-            if path.suffix in TEXT or name == "dev" or name.startswith(".ci/"):
-                files[name] = path.read_text(encoding="utf-8", errors="replace")
+        for folder, folders, names in os.walk(root):
+            # build/ may have whole file systems of machines in it.
+            skipped = {"build", ".git", ".cache", ".venv"} if folder == str(root) else set()
+            folders[:] = [name for name in folders if name not in skipped and name != "__pycache__"]
+            for path in (pathlib.Path(folder, name) for name in names):
+                name = path.relative_to(root).as_posix()
+                wanted = path.suffix in TEXT or name == "dev" or name.startswith(".ci/")
+                if wanted and name != ".git" and path.is_file():
+                    files[name] = path.read_text(encoding="utf-8", errors="replace")
         return cls(files)
 
     def code(self):

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Builds what the tests in this folder need beside the control plane of tests/e2e: the node programs (kubelet, containerd,
+# its shim, ctr), the program of the workload, and the file system from which every machine is copied.
+#
+# Usage: build-machines.sh PACKAGE.deb [DIR]    DIR: default <root>/build/machines
+#
+# PACKAGE.deb is Haulout's package; only its dependencies are read, because the machines have no way out and so their apt
+# needs these packages in its cache. Needs root, Go 1.26 or newer, mmdebstrap and the machine's Debian mirror. What DIR
+# already has is not built again, unless what it is made of has changed. From nothing, on two cores: eight minutes.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd -- "$here/../.." && pwd)
+deb=$(readlink -f -- "$1")
+out=${2:-$root/build/machines}
+
+# What every machine has. systemd, logind, D-Bus, polkit and journald are what the agent meets on a real node; runc and the
+# CNI plugins run its pods; the rest are tools of the kubelet and of the tests.
+packages=(
+  systemd systemd-sysv dbus libpam-systemd polkitd apt
+  runc containernetworking-plugins iptables conntrack kmod
+  iproute2 procps mount ca-certificates tzdata
+)
+
+say() { printf 'machines: %s\n' "$*" >&2; }
+
+# Arguments: program, module folder, package, environment, tags. What is newer than its go.mod is not built again.
+build() {
+  local program=$out/bin/$1 folder=$2
+  if [[ -x $program && ! $folder/go.mod -nt $program ]]; then return; fi
+  say "building $1"
+  (cd "$folder" && env $4 go build -tags "${5:-}" -ldflags '-s -w' -o "$program" "$3")
+  touch "$program"
+}
+
+programs() {
+  # Storage drivers that the machines do not use and that need headers of C libraries.
+  local unused="no_btrfs no_devmapper no_zfs"
+  mkdir -p "$out/bin"
+  for program in containerd containerd-shim-runc-v2 ctr; do
+    build "$program" "$here/containerd" "github.com/containerd/containerd/v2/cmd/$program" CGO_ENABLED=0 "$unused"
+  done
+  # With the settings of the control plane, whose packages are then built already.
+  build kubelet "$root/tests/e2e" k8s.io/kubernetes/cmd/kubelet GOTOOLCHAIN=local
+  # Always: these are ours, and Go's own cache knows whether there is anything to do.
+  (cd "$here" && CGO_ENABLED=0 GOTOOLCHAIN=local go build -o "$out/bin/workload" ./workload)
+  (cd "$here" && CGO_ENABLED=0 GOTOOLCHAIN=local go build -o "$out/bin/runc" ./runc-without-limits)
+}
+
+# The base tree. Its machine-id is empty, so that every copy gets its own at the first boot.
+base() {
+  local depends key mirror codename listing
+  codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
+  mirror=$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(REPO_URI)' |
+    awk -v c="$codename" '$1 == "Packages" && $2 == c {print $3; exit}')
+  depends=$(dpkg-deb --field "$deb" Depends | sed 's/([^)]*)//g; s/|[^,]*//g; s/,/ /g')
+  listing="$codename ${packages[*]} $depends $(sed -n '/^base()/,/^}/p' "${BASH_SOURCE[0]}")"
+  key=$(sha256sum <<<"$listing" | cut -d' ' -f1)
+  if [[ -e $out/base/etc/os-release && $(cat "$out/base.key" 2>/dev/null) == "$key" ]]; then return; fi
+  say "making the base file system with mmdebstrap"
+  rm -rf "$out/base" "$out/base.key"
+  # Its own /tmp, because mmdebstrap makes its working files there.
+  mkdir -p "$out/tmp"
+  TMPDIR=$out/tmp mmdebstrap --quiet --variant=minbase --skip=cleanup/apt,cleanup/reproducible \
+    --include="$(IFS=,; printf '%s' "${packages[*]}")" \
+    --customize-hook="chroot \"\$1\" apt-get install -q -y -d --no-install-recommends $depends" \
+    --customize-hook='rm -f "$1/etc/hostname" "$1/etc/resolv.conf"; : >"$1/etc/machine-id"' \
+    "$codename" "$out/base" ${mirror:+"$mirror"} >"$out/base.log" 2>&1 || {
+    tail -n 30 "$out/base.log" >&2
+    return 1
+  }
+  printf '%s\n' "$key" >"$out/base.key"
+}
+
+programs
+base
+say "programs and base file system are in $out"

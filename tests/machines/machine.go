@@ -1,0 +1,281 @@
+package machines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Machine is a computer with a disk, a network and a power switch. systemd-nspawn boots it: its systemd is PID 1 of its
+// own namespaces, and each boot has its own boot id.
+type Machine struct {
+	Name   string
+	Number int // from 1; its address and the range of its pods are made of it
+	Disk   string
+
+	// Called when a boot has ended, before the next one begins. Set before the first boot.
+	Ended func(reboot bool)
+
+	needs   *Needs
+	console string
+
+	mu      sync.Mutex
+	nspawn  *exec.Cmd
+	off     chan struct{} // closed when the machine is off and stays so
+	halting bool          // no further boot
+	problem error
+}
+
+// nspawn ends with this code when the machine wants to boot again.
+const rebootCode = 133
+
+// NewMachine has a disk that is a copy of the base file system, and is off.
+func NewMachine(needs *Needs, name string, number int, console string) (*Machine, error) {
+	m := &Machine{Name: name, Number: number, needs: needs, console: console, off: make(chan struct{})}
+	close(m.off)
+	place := filepath.Join(roomDir, name)
+	m.Disk = filepath.Join(place, "disk")
+	for _, directory := range []string{m.Disk, m.layer("upper"), m.layer("work"), m.volume("containerd"), m.volume("kubelet")} {
+		if err := os.MkdirAll(directory, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", filepath.Join(needs.Build, "base"), m.layer("upper"),
+		m.layer("work"))
+	if err := unix.Mount("overlay", m.Disk, "overlay", 0, layers); err != nil {
+		return nil, fmt.Errorf("the disk of %s: %w", name, err)
+	}
+	if err := os.Mkdir(m.cgroup(), 0o755); err != nil {
+		return nil, err
+	}
+	return m, plugIn(name, number)
+}
+
+// Close turns the machine off and throws it away.
+func (m *Machine) Close() error {
+	m.PowerOff()
+	removeCgroup(m.cgroup())
+	return errors.Join(unplug(m.Name, m.Number), unix.Unmount(m.Disk, unix.MNT_DETACH),
+		os.RemoveAll(filepath.Dir(m.Disk)))
+}
+
+func (m *Machine) layer(name string) string { return filepath.Join(roomDir, m.Name, name) }
+
+// volume is a directory of the machine that is no overlay, because containers have overlays of their own.
+func (m *Machine) volume(name string) string { return filepath.Join(roomDir, m.Name, "volumes", name) }
+
+func (m *Machine) cgroup() string { return filepath.Join(roomCgroup(), m.Name) }
+
+// Write puts a file on the disk.
+func (m *Machine) Write(path, content string) error { return m.writeAs(path, []byte(content), 0o644) }
+
+// WriteSecret puts a file on the disk that only root may read.
+func (m *Machine) WriteSecret(path string, content []byte) error {
+	return m.writeAs(path, content, 0o600)
+}
+
+// While the machine runs, its disk is changed from within: what is written to the layers below an overlay does not
+// always show.
+func (m *Machine) writeAs(path string, content []byte, mode os.FileMode) error {
+	if m.Running() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, err := m.run(ctx, bytes.NewReader(content), "sh", "-c",
+			`mkdir -p "$(dirname "$1")" && rm -f "$1" && umask 077 && cat >"$1" && chmod "$2" "$1"`, "sh", path,
+			strconv.FormatUint(uint64(mode), 8))
+		return err
+	}
+	path = filepath.Join(m.Disk, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, mode)
+}
+
+// PowerOn boots the machine, and again whenever it reboots by itself. It returns before the boot is done.
+func (m *Machine) PowerOn() error {
+	if err := ip("link set " + cable(m.Name) + " up"); err != nil {
+		return err
+	}
+	off := make(chan struct{})
+	m.mu.Lock()
+	select {
+	case <-m.off:
+		m.off, m.halting = off, false
+	default:
+		m.mu.Unlock()
+		return fmt.Errorf("%s is on", m.Name)
+	}
+	m.mu.Unlock()
+	began := make(chan error, 1)
+	go m.boots(off, began)
+	return <-began
+}
+
+func (m *Machine) boots(off chan struct{}, began chan<- error) {
+	// The parent-death signal of nspawn is tied to this thread.
+	runtime.LockOSThread()
+	defer close(off)
+	for first := true; ; first = false {
+		command, err := m.startNspawn()
+		if first {
+			began <- err
+		}
+		if err != nil {
+			m.note(err)
+			return
+		}
+		err = command.Wait()
+		var ended *exec.ExitError
+		reboot := errors.As(err, &ended) && ended.ExitCode() == rebootCode
+		m.mu.Lock()
+		m.nspawn = nil
+		again := reboot && !m.halting
+		m.mu.Unlock()
+		if m.Ended != nil {
+			m.Ended(reboot)
+		}
+		if !again {
+			return
+		}
+	}
+}
+
+func (m *Machine) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.problem = errors.Join(m.problem, err)
+}
+
+func (m *Machine) startNspawn() (*exec.Cmd, error) {
+	log, err := os.OpenFile(m.console, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	directory, err := os.Open(m.cgroup())
+	if err != nil {
+		return nil, err
+	}
+	defer directory.Close()
+	command := exec.Command("systemd-nspawn", "--quiet", "--directory="+m.Disk, "--boot", "--register=no", "--keep-unit",
+		"--machine="+m.Name, "--network-namespace-path="+namespacePath(m.Name),
+		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe",
+		// What container runtimes and the kubelet need beyond nspawn's own set.
+		"--capability=CAP_NET_ADMIN,CAP_BPF,CAP_PERFMON,CAP_SYSLOG,CAP_IPC_LOCK,CAP_NET_RAW",
+		"--system-call-filter=@keyring bpf perf_event_open", "--bind=/dev/kmsg",
+		"--bind-ro="+filepath.Join(m.needs.Build, "bin")+":"+programs,
+		"--bind="+m.volume("containerd")+":/var/lib/containerd", "--bind="+m.volume("kubelet")+":/var/lib/kubelet")
+	command.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1",
+		"SYSTEMD_NSPAWN_LOCK=0")
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Setpgid: true, Pdeathsig: syscall.SIGKILL, UseCgroupFD: true, CgroupFD: int(directory.Fd()),
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start systemd-nspawn: %w", err)
+	}
+	m.nspawn = command
+	return command, nil
+}
+
+// Running: systemd runs as PID 1.
+func (m *Machine) Running() bool {
+	_, err := m.pid1()
+	return err == nil
+}
+
+// pid1 is the process of the machine's systemd, as the room counts.
+func (m *Machine) pid1() (int, error) {
+	m.mu.Lock()
+	nspawn := m.nspawn
+	m.mu.Unlock()
+	if nspawn == nil {
+		return 0, fmt.Errorf("%s is off", m.Name)
+	}
+	// nspawn's child sets the machine up, and then becomes its systemd.
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", nspawn.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for child := range strings.FieldsSeq(string(text)) {
+		name, err := os.ReadFile("/proc/" + child + "/comm")
+		if err == nil && strings.TrimSpace(string(name)) == "systemd" {
+			return strconv.Atoi(child)
+		}
+	}
+	return 0, fmt.Errorf("%s has no systemd yet", m.Name)
+}
+
+// PowerOff takes the power away for good; the machine does not notice.
+func (m *Machine) PowerOff() {
+	m.mu.Lock()
+	m.halting = true
+	nspawn, off := m.nspawn, m.off
+	m.mu.Unlock()
+	if pid, err := m.pid1(); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	} else if nspawn != nil {
+		_ = nspawn.Process.Kill()
+	}
+	<-off
+}
+
+// CutPower ends the machine between two instructions: the others only see that it has fallen silent.
+func (m *Machine) CutPower() error {
+	if err := ip("link set " + cable(m.Name) + " down"); err != nil {
+		return err
+	}
+	m.PowerOff()
+	return nil
+}
+
+// Run runs a command in the machine as root and returns what it prints.
+func (m *Machine) Run(ctx context.Context, words ...string) (string, error) {
+	return m.run(ctx, nil, words...)
+}
+
+// Shell runs a line of shell in the machine.
+func (m *Machine) Shell(ctx context.Context, line string) (string, error) {
+	return m.Run(ctx, "sh", "-c", line)
+}
+
+func (m *Machine) run(ctx context.Context, input *bytes.Reader, words ...string) (string, error) {
+	pid, err := m.pid1()
+	if err != nil {
+		return "", err
+	}
+	enter := []string{"-t", strconv.Itoa(pid), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env", "-i",
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TERM=dumb",
+		"DEBIAN_FRONTEND=noninteractive"}
+	command := exec.CommandContext(ctx, "nsenter", append(enter, words...)...)
+	if input != nil {
+		command.Stdin = input
+	}
+	command.WaitDelay = 5 * time.Second
+	output, err := command.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %v: %w\n%s", m.Name, words, err, output)
+	}
+	return string(output), err
+}
+
+// BootID is that of the boot that runs.
+func (m *Machine) BootID(ctx context.Context) (string, error) {
+	text, err := m.Run(ctx, "cat", "/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(text), err
+}

@@ -1,0 +1,87 @@
+// Package machines runs Haulout's package on real machines: systemd-nspawn boots a real systemd as PID 1, with logind,
+// D-Bus, journald and apt; a real kubelet and containerd run the pods; a real control plane decides.
+//
+// Nothing of the host is touched: all of it lives in namespaces of its own (see room.go), which end with the test.
+package machines
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"haulout.dev/haulout/tests/e2e"
+)
+
+// Needs is what the tests use and do not make themselves.
+type Needs struct {
+	Root     string // of the source tree
+	Build    string // build/machines
+	Package  string // the Debian package under test
+	Programs e2e.Programs
+}
+
+// FindNeeds says in its error what is missing and what to do.
+func FindNeeds() (*Needs, error) {
+	root, err := sourceRoot()
+	if err != nil {
+		return nil, err
+	}
+	n := &Needs{Root: root, Build: filepath.Join(root, "build", "machines")}
+	if os.Geteuid() != 0 {
+		return nil, fmt.Errorf("machines need root, for namespaces, mounts and veths")
+	}
+	for _, program := range []string{"systemd-nspawn", "nsenter", "ip"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, fmt.Errorf("%s is missing: run ./dev test --machines, which installs it", program)
+		}
+	}
+	var missing []string
+	for _, path := range []string{"base/etc/os-release", "base.key", "bin/kubelet", "bin/containerd",
+		"bin/containerd-shim-runc-v2", "bin/ctr", "bin/runc", "bin/workload"} {
+		if _, err := os.Stat(filepath.Join(n.Build, path)); err != nil {
+			missing = append(missing, path)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("no %s in %s: run ./dev test --machines, which makes them", strings.Join(missing, ", "),
+			n.Build)
+	}
+	if n.Package, err = findPackage(root); err != nil {
+		return nil, err
+	}
+	n.Programs, err = e2e.FindPrograms()
+	return n, err
+}
+
+// findPackage looks at $HAULOUT_DEB, else where ./dev deb puts the package.
+func findPackage(root string) (string, error) {
+	if path := os.Getenv("HAULOUT_DEB"); path != "" {
+		return filepath.Abs(path)
+	}
+	found, err := filepath.Glob(filepath.Join(root, "build", "deb", "haulout_*.deb"))
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%d packages in build/deb: run ./dev deb, or set HAULOUT_DEB", len(found))
+	}
+	return found[0], nil
+}
+
+// sourceRoot walks up from the working directory, which go test sets to the package's.
+func sourceRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for ; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "CMakePresets.json")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("not inside Haulout's source tree")
+		}
+	}
+}

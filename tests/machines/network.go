@@ -1,0 +1,82 @@
+package machines
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// The network of the room: a bridge with the control plane at its first address, and a network namespace with a veth for
+// each machine. No route leaves the room.
+
+const (
+	bridge    = "machines"
+	netPrefix = "10.10.0."
+)
+
+// controlPlaneAddress is where machines reach the API server.
+var controlPlaneAddress = net.IPv4(10, 10, 0, 1)
+
+// machineAddress is the address of the machine with this number, from 1.
+func machineAddress(number int) string { return fmt.Sprintf("%s%d", netPrefix, 10+number) }
+
+// podRange is the range of the pods of the machine with this number.
+func podRange(number int) string { return fmt.Sprintf("10.20.%d.0/24", number) }
+
+func furnishNetwork() error {
+	return ip(
+		"link set lo up",
+		"link add "+bridge+" type bridge",
+		"addr add "+controlPlaneAddress.String()+"/24 dev "+bridge,
+		"link set "+bridge+" up",
+	)
+}
+
+// plugIn makes the network namespace of a machine, which outlives its boots.
+func plugIn(name string, number int) error {
+	address := machineAddress(number)
+	port := cable(name)
+	err := ip(
+		"netns add "+name,
+		"link add "+port+" type veth peer name eth0 netns "+name,
+		"link set "+port+" master "+bridge+" up",
+		"-n "+name+" link set lo up",
+		"-n "+name+" addr add "+address+"/24 dev eth0",
+		"-n "+name+" link set eth0 up",
+		"-n "+name+" route add default via "+controlPlaneAddress.String(),
+		"route add "+podRange(number)+" via "+address,
+	)
+	if err != nil {
+		return err
+	}
+	return ip("netns exec " + name + " sysctl -q -w net.ipv4.ip_forward=1")
+}
+
+// unplug takes the namespace of a machine away.
+func unplug(name string, number int) error {
+	return ip("route del "+podRange(number), "link del "+cable(name), "netns del "+name)
+}
+
+// cable is the end of a machine's veth that is on the bridge.
+func cable(name string) string { return "to-" + name }
+
+// ip runs these commands of ip(8), one after the other.
+func ip(commands ...string) error {
+	for _, words := range commands {
+		output, err := exec.Command("ip", strings.Fields(words)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("ip %s: %w\n%s", words, err, output)
+		}
+	}
+	return nil
+}
+
+func namespacePath(name string) string {
+	path := "/run/netns/" + name
+	if _, err := os.Stat(path); err != nil {
+		return "/var/run/netns/" + name
+	}
+	return path
+}

@@ -1,0 +1,204 @@
+package machines
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"haulout.dev/haulout/tests/e2e"
+)
+
+// programs is where machines find what this package has built.
+const programs = "/opt/node/bin"
+
+const workloadImage = "machines.haulout.invalid/workload:1"
+
+const containerdUnit = `[Unit]
+Description=containerd
+After=dbus.service
+[Service]
+Type=notify
+ExecStart=/opt/node/bin/containerd --config /etc/containerd/config.toml
+Environment=PATH=/opt/node/bin:/usr/sbin:/usr/bin:/sbin:/bin
+Delegate=yes
+KillMode=process
+Restart=always
+RestartSec=1
+[Install]
+WantedBy=multi-user.target
+`
+
+// The images are made locally; nothing is pulled.
+const imagesUnit = `[Unit]
+Description=Images of the workload
+Requires=containerd.service
+After=containerd.service
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/opt/node/bin/ctr -n k8s.io images import /opt/node/bin/workload.tar
+[Install]
+WantedBy=multi-user.target
+`
+
+const kubeletUnit = `[Unit]
+Description=kubelet
+Requires=workload-images.service
+After=containerd.service workload-images.service
+[Service]
+ExecStart=/opt/node/bin/kubelet --config=/var/lib/kubelet/config.yaml --kubeconfig=/etc/kubernetes/kubelet.conf --hostname-override=%s --node-ip=%s --v=1
+Restart=always
+RestartSec=1
+KillMode=process
+[Install]
+WantedBy=multi-user.target
+`
+
+// The room's cgroups have no controllers, so nothing is limited.
+const containerdConfig = `version = 3
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = 'overlayfs'
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+  sandbox = '` + workloadImage + `'
+[plugins.'io.containerd.cri.v1.runtime']
+  disable_cgroup = true
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+  bin_dirs = ['/usr/lib/cni']
+  conf_dir = '/etc/cni/net.d'
+[plugins.'io.containerd.cri.v1.runtime'.containerd]
+  default_runtime_name = 'runc'
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+  runtime_type = 'io.containerd.runc.v2'
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+  BinaryName = '/opt/node/bin/runc'
+  SystemdCgroup = false
+`
+
+const cniConfig = `{
+  "cniVersion": "1.0.0", "name": "pods",
+  "plugins": [{
+    "type": "bridge", "bridge": "cni0", "isGateway": true, "ipMasq": false,
+    "ipam": {"type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "%s"}]], "routes": [{"dst": "0.0.0.0/0"}]}
+  }]
+}
+`
+
+const kubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous: {enabled: false}
+  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cgroupDriver: cgroupfs
+cgroupsPerQOS: false
+enforceNodeAllocatable: []
+failCgroupV1: false
+failSwapOn: false
+localStorageCapacityIsolation: false
+resolvConf: ""
+nodeStatusUpdateFrequency: 2s
+nodeLeaseDurationSeconds: 10
+featureGates: {KubeletInUserNamespace: true}
+`
+
+// nspawn mounts a boot id of its own over the kernel's, from a file that is deleted. A sandbox with ProtectKernelTunables=
+// mounts /proc/sys anew and shows the kernel's. On real hardware both are the same, so this unit makes a file of it, which
+// the drop-in mounts in the sandbox.
+const bootIDUnit = `[Unit]
+Description=The boot id as a file that can be mounted
+DefaultDependencies=no
+After=systemd-tmpfiles-setup.service
+Before=sysinit.target
+RequiresMountsFor=/run
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=sh -c 'cat /proc/sys/kernel/random/boot_id >/run/boot-id && umount /proc/sys/kernel/random/boot_id && mount --bind /run/boot-id /proc/sys/kernel/random/boot_id'
+[Install]
+WantedBy=sysinit.target
+`
+
+const bootIDDropIn = `[Service]
+BindReadOnlyPaths=/run/boot-id:/proc/sys/kernel/random/boot_id
+`
+
+// MakeNode puts a kubelet with its identity, as kubeadm lays it down, and containerd on the disk of a machine that is off.
+func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
+	identity, err := controlPlane.CA.Client("system:node:"+m.Name, "system:nodes")
+	if err != nil {
+		return err
+	}
+	access := controlPlane.AccessFrom(controlPlaneAddress, e2e.Identity{})
+	const current = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+	access.CA, access.CAFile, access.CertFile, access.KeyFile = nil, "/etc/kubernetes/pki/ca.crt", current, current
+	kubeconfig, err := writeAccess(access)
+	if err != nil {
+		return err
+	}
+	for path, content := range map[string]string{
+		"/etc/hostname":                                      m.Name + "\n",
+		"/etc/hosts":                                         "127.0.0.1 localhost " + m.Name + "\n",
+		"/etc/systemd/system/containerd.service":             containerdUnit,
+		"/etc/systemd/system/workload-images.service":        imagesUnit,
+		"/etc/systemd/system/kubelet.service":                fmt.Sprintf(kubeletUnit, m.Name, machineAddress(m.Number)),
+		"/etc/systemd/system/boot-id.service":                bootIDUnit,
+		"/etc/systemd/system/haulout.service.d/boot-id.conf": bootIDDropIn,
+		"/etc/containerd/config.toml":                        containerdConfig,
+		"/etc/cni/net.d/10-pods.conflist":                    fmt.Sprintf(cniConfig, podRange(m.Number)),
+		"/etc/kubernetes/pki/ca.crt":                         string(controlPlane.CA.PEM),
+	} {
+		if err := m.Write(path, content); err != nil {
+			return err
+		}
+	}
+	if err := m.WriteSecret("/etc/kubernetes/kubelet.conf", kubeconfig); err != nil {
+		return err
+	}
+	for unit, target := range map[string]string{
+		"containerd": "multi-user", "workload-images": "multi-user", "kubelet": "multi-user", "boot-id": "sysinit",
+	} {
+		wants := filepath.Join(m.Disk, "etc/systemd/system", target+".target.wants")
+		if err := os.MkdirAll(wants, 0o755); err != nil {
+			return err
+		}
+		if err := os.Symlink("../"+unit+".service", filepath.Join(wants, unit+".service")); err != nil {
+			return err
+		}
+	}
+	// /var/lib/kubelet is a volume, see Machine.
+	kubelet := m.volume("kubelet")
+	if err := os.MkdirAll(filepath.Join(kubelet, "pki"), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(kubelet, "config.yaml"), []byte(kubeletConfig), 0o644); err != nil {
+		return err
+	}
+	const dated = "kubelet-client-2026-01-01-00-00-00.pem"
+	if err := os.WriteFile(filepath.Join(kubelet, "pki", dated), append(identity.Cert, identity.Key...), 0o600); err != nil {
+		return err
+	}
+	return os.Symlink(dated, filepath.Join(kubelet, "pki", filepath.Base(current)))
+}
+
+// writeAccess returns a kubeconfig as a file would have it.
+func writeAccess(access e2e.Access) ([]byte, error) {
+	path, err := access.Write(os.Getenv("TMPDIR"))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(filepath.Dir(path))
+	return os.ReadFile(path)
+}
+
+// Journal is the end of what a unit has logged in this and former boots.
+func (m *Machine) Journal(ctx context.Context, unit string) string {
+	text, err := m.Run(ctx, "journalctl", "--no-pager", "-o", "short-precise", "-u", unit, "-n", "200")
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(text)
+}

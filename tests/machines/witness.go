@@ -1,0 +1,286 @@
+package machines
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	stateLabel  = "haulout.dev/state"
+	reasonLabel = "haulout.dev/reason"
+	appLabel    = "app"
+)
+
+// Witness watches nodes and pods through the API, writes the time line, and collects what must never be: fewer Ready pods
+// than a budget promises, and more nodes unschedulable than may be.
+type Witness struct {
+	line *Timeline
+
+	mu         sync.Mutex
+	nodes      map[string]*corev1.Node
+	pods       map[types.UID]*corev1.Pod
+	states     map[string][]string
+	promised   map[string]int // app: how many of its pods must be Ready; only watched apps are in it
+	least      map[string]int
+	atOnce     int // nodes that may be unschedulable at a time; 0: not judged
+	violations []string
+	stop       context.CancelFunc
+}
+
+// Watch begins to watch, until the context ends.
+func Watch(ctx context.Context, client kubernetes.Interface, line *Timeline) (*Witness, error) {
+	w := &Witness{
+		line: line, nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, states: map[string][]string{},
+		promised: map[string]int{}, least: map[string]int{},
+	}
+	return w, w.WatchAnew(ctx, client)
+}
+
+// WatchAnew lists and watches anew, for after an outage of the API server: the watches that were cut wait for up to a minute
+// until they try again, and then show what has happened meanwhile in no order.
+func (w *Witness) WatchAnew(ctx context.Context, client kubernetes.Interface) error {
+	ctx, stop := context.WithCancel(ctx)
+	w.mu.Lock()
+	if w.stop != nil {
+		w.stop()
+	}
+	w.stop = stop
+	promised := w.promised
+	w.promised, w.pods = map[string]int{}, map[types.UID]*corev1.Pod{}
+	w.mu.Unlock()
+	rest := client.CoreV1().RESTClient()
+	everything := func(*metav1.ListOptions) {}
+	nodes := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(rest, "nodes", "", everything), &corev1.Node{}, 0)
+	pods := cache.NewSharedInformer(cache.NewFilteredListWatchFromClient(rest, "pods", "default", everything), &corev1.Pod{}, 0)
+	nodesShown, err := nodes.AddEventHandler(handlers(ctx, w.seeNode))
+	if err != nil {
+		return err
+	}
+	podsShown, err := pods.AddEventHandler(handlers(ctx, w.seePod))
+	if err != nil {
+		return err
+	}
+	go nodes.RunWithContext(ctx)
+	go pods.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), nodesShown.HasSynced, podsShown.HasSynced) {
+		return fmt.Errorf("nodes and pods cannot be watched: %w", ctx.Err())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.promised = promised
+	return nil
+}
+
+// handlers show nothing any more when the context has ended.
+func handlers[T any](ctx context.Context, show func(T, bool)) cache.ResourceEventHandlerFuncs {
+	see := func(object T, there bool) {
+		if ctx.Err() == nil {
+			show(object, there)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { see(object.(T), true) },
+		UpdateFunc: func(_, object any) { see(object.(T), true) },
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			see(object.(T), false)
+		},
+	}
+}
+
+// Promise: from now on so many pods of the app must be Ready at any time.
+func (w *Witness) Promise(app string, ready int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.promised[app] = ready
+	w.least[app] = w.ready(app)
+}
+
+// Release: the pods of the app need not be Ready any more, since a machine fails.
+func (w *Witness) Release(app string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.promised, app)
+}
+
+// AtOnce: from now on at most so many nodes may be unschedulable at a time.
+func (w *Witness) AtOnce(nodes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.atOnce = nodes
+}
+
+// Violations are what was seen that must never be.
+func (w *Witness) Violations() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.violations)
+}
+
+// Least is the smallest number of Ready pods of an app since it was promised.
+func (w *Witness) Least(app string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.least[app]
+}
+
+// States are those that a node has shown, in their order.
+func (w *Witness) States(node string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.states[node])
+}
+
+// Node is as it was seen last, or nil.
+func (w *Witness) Node(name string) *corev1.Node {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.nodes[name]
+}
+
+// PodsOn are those of a node that have not ended.
+func (w *Witness) PodsOn(node string) []*corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found []*corev1.Pod
+	for _, pod := range w.pods {
+		if pod.Spec.NodeName == node {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
+func (w *Witness) violate(format string, args ...any) {
+	violation := fmt.Sprintf(format, args...)
+	w.violations = append(w.violations, violation)
+	w.line.Note("JUDGE", "%s", violation)
+}
+
+// Violate is for what others see.
+func (w *Witness) Violate(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violate(format, args...)
+}
+
+func (w *Witness) seeNode(node *corev1.Node, there bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.nodes[node.Name]
+	if !there {
+		delete(w.nodes, node.Name)
+		w.line.Note(node.Name, "the Node is deleted")
+		return
+	}
+	w.nodes[node.Name] = node
+	if before == nil {
+		before = &corev1.Node{}
+	}
+	state, reason := node.Labels[stateLabel], node.Labels[reasonLabel]
+	if state != before.Labels[stateLabel] {
+		w.states[node.Name] = append(w.states[node.Name], state)
+	}
+	if state != before.Labels[stateLabel] || reason != before.Labels[reasonLabel] {
+		w.line.Note(node.Name, "state %s %s", state, reason)
+	}
+	if node.Spec.Unschedulable != before.Spec.Unschedulable {
+		w.line.Note(node.Name, "%s", map[bool]string{true: "cordoned", false: "uncordoned"}[node.Spec.Unschedulable])
+		w.judgeNodes()
+	}
+	if boot := node.Status.NodeInfo.BootID; boot != before.Status.NodeInfo.BootID {
+		w.line.Note(node.Name, "kubelet reports boot %s", boot)
+	}
+	if now := nodeReady(node); now != nodeReady(before) {
+		w.line.Note(node.Name, "%s", map[bool]string{true: "Ready", false: "not Ready"}[now])
+	}
+}
+
+func (w *Witness) judgeNodes() {
+	var unschedulable []string
+	for name, node := range w.nodes {
+		if node.Spec.Unschedulable {
+			unschedulable = append(unschedulable, name)
+		}
+	}
+	if w.atOnce > 0 && len(unschedulable) > w.atOnce {
+		slices.Sort(unschedulable)
+		w.violate("%s are unschedulable, %d may be", strings.Join(unschedulable, ", "), w.atOnce)
+	}
+}
+
+func (w *Witness) seePod(pod *corev1.Pod, there bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.pods[pod.UID]
+	if before == nil {
+		before = &corev1.Pod{}
+	}
+	where := pod.Spec.NodeName
+	switch {
+	case !there:
+		delete(w.pods, pod.UID)
+		w.line.Note(where, "pod %s is deleted", pod.Name)
+	default:
+		w.pods[pod.UID] = pod
+		if pod.DeletionTimestamp != nil && before.DeletionTimestamp == nil {
+			w.line.Note(where, "pod %s is %s", pod.Name, whyTerminating(pod))
+		}
+		if podReady(pod) != podReady(before) && pod.DeletionTimestamp == nil {
+			w.line.Note(where, "pod %s is %s", pod.Name, map[bool]string{true: "Ready", false: "not Ready"}[podReady(pod)])
+		}
+	}
+	app := pod.Labels[appLabel]
+	promised, watched := w.promised[app]
+	if !watched {
+		return
+	}
+	ready := w.ready(app)
+	w.least[app] = min(w.least[app], ready)
+	if ready < promised {
+		w.violate("%s has %d Ready pods, its budget promises %d", app, ready, promised)
+	}
+}
+
+func (w *Witness) ready(app string) int {
+	count := 0
+	for _, pod := range w.pods {
+		if pod.Labels[appLabel] == app && pod.DeletionTimestamp == nil && podReady(pod) {
+			count++
+		}
+	}
+	return count
+}
+
+func whyTerminating(pod *corev1.Pod) string {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
+			return "evicted: " + condition.Reason
+		}
+	}
+	return "terminating"
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+func nodeReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+}

@@ -1,0 +1,20 @@
+// Command workload is the only program in the containers of the tests: it waits for SIGTERM, goes on for as long as it is
+// told, and ends. Without arguments it is the sandbox of a pod.
+package main
+
+import (
+	"flag"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	lingers := flag.Duration("lingers", 0, "how long it goes on after SIGTERM")
+	flag.Parse()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	<-signals
+	time.Sleep(*lingers)
+}
