@@ -25,6 +25,10 @@ constexpr std::uint32_t events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVE
 // Events of the directory itself: it was deleted or moved, or its file system was unmounted.
 constexpr std::uint32_t about_directory = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
 
+// How often the files are read if the kernel has no inotify instance left: fs.inotify.max_user_instances is 128 by
+// default, and all containers of root share it.
+constexpr Duration without_events = std::chrono::seconds(30);
+
 struct Split {
   std::string directory;
   std::string name;
@@ -124,12 +128,12 @@ Task<> FileWatch::event() {
 }
 
 asio::awaitable<void> FileWatch::changed(Clock& clock, Rng& rng) {
-  const TimePoint recheck = next_recheck(clock, rng);
   if (!inotify_) arm(co_await asio::this_coro::executor);
   if (!inotify_) {
-    co_await clock.sleep_until(recheck);
+    co_await clock.sleep_until(next_recheck(clock, rng, without_events));
     co_return;
   }
+  const TimePoint recheck = next_recheck(clock, rng);
   const auto either = co_await with_deadline(clock, recheck, event());
   static_cast<void>(either);  // in both cases the caller reads the files again
 }

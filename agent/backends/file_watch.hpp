@@ -30,7 +30,8 @@ class FileWatch {
   // change is missed. If the kernel provides no inotify watch, changed() only waits for the clock.
   void arm(const boost::asio::any_io_executor& executor);
 
-  // Returns when a file may have changed since arm(), or at the latest after next_recheck(). Cancellable.
+  // Returns when a file may have changed since arm(), or at the latest after next_recheck(). If the
+  // kernel gives no inotify instance, returns after about 30 s, and the next call tries again. Cancellable.
   boost::asio::awaitable<void> changed(Clock& clock, Rng& rng);
 
  private:
