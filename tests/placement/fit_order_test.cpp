@@ -50,7 +50,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        {node_json("a", "6"), node_json("b", "4")},
        {pod_json("four", "4"), pod_json("three-1", "3"), pod_json("three-2", "3")},
        {"shop/four fits a", "shop/three-1 fits b", "shop/three-2 unknown"},
-       "it depends on where the others go"},
+       "it depends on the other pods"},
       {"4 + 3 + 3 into 5 + 4",
        {node_json("a", "5"), node_json("b", "4")},
        {pod_json("four", "4"), pod_json("three-1", "3"), pod_json("three-2", "3")},
@@ -65,7 +65,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        one_ssd,
        {pod_json("ml", "1", on_ssd), waiting(pod_json("web", "1500m"))},
        {"shop/ml unknown"},
-       "it depends on where the others go"},
+       "it depends on the other pods"},
       {"a pod that waits may go nowhere else",
        one_ssd,
        {pod_json("ml", "1", on_ssd), waiting(pod_json("web", "1500m", on_ssd))},
@@ -96,7 +96,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        {pod_json("low", "500m", R"({"nodeName":"a"})"), pod_json("urgent", "1", R"({"priority":10})"),
         waiting(pod_json("waits", "1500m", R"({"priority":10})"))},
        {"shop/urgent unknown"},
-       "it depends on where the others go"},
+       "it depends on the other pods"},
   };
   for (const Together& c : cases) {
     SCOPED_TRACE(c.what);
