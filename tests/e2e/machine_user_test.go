@@ -91,8 +91,8 @@ func settingsForAUser(t *testing.T, kubeconfig, node string) []string {
 	text, err := os.ReadFile(filepath.Join(root, "packaging", "README.md"))
 	must(t, err)
 	_, after, found := strings.Cut(strings.Join(strings.Fields(string(text)), " "),
-		"turns come from: `slots: fleetlock`, or `slots: none` for a machine on its own. ")
-	if !found || !strings.HasPrefix(after, "With a `kubeconfig` of a user who may write Leases, turns as Leases work too") {
+		"slots come from: `slots: fleetlock`, or `slots: none` for a machine on its own. ")
+	if !found || !strings.HasPrefix(after, "With a `kubeconfig` of a user who may write Leases, slots as Leases work too") {
 		t.Fatal("packaging/README.md says no more that a user may write Leases")
 	}
 	sentence, _, _ := strings.Cut(after, ". ")

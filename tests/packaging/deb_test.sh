@@ -139,7 +139,7 @@ apt remove haulout
 told '(^| )stop haulout' || fail "the service was not stopped"
 told '(^| )reset-failed haulout' || fail "a service that had failed stays in systemctl --failed"
 grep -q -- "agent --release$" "$root/var/log/systemd-run" || fail "it was not given up as the service runs"
-grep -q "could not give up this node's update" "$directory/log" || fail "without an API server nobody says that nothing was given up"
+grep -q "could not release this node" "$directory/log" || fail "without an API server nobody says that nothing was given up"
 [[ ! -e $root/usr/bin/haulout && ! -e $root/usr/lib/systemd/system/haulout.service ]] || fail "something is left"
 [[ -e $root/etc/haulout/config.yaml ]] || fail "the configuration has gone"
 

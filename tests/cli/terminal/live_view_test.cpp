@@ -34,7 +34,7 @@ LiveState sample_state() {
 
 TEST(LiveViewTest, ShowsProgressAndWhatHoldsItUp) {
   EXPECT_THAT(render(sample_state(), {80, 24, false, false}, samples::at(72)),
-              ElementsAre("node/n1  [############------------]  6/12 deleted, 1 terminating, 2 waiting  1m12s",
+              ElementsAre("node/n1  [##########-----------]  6/12 deleted, 1 terminating, 2 waiting  1m12s",
                           "  waiting     shop/api-7d9  1m02s  BlockedByBudget",
                           "  waiting     shop/web-0      52s  PodDisruptionBudget shop/web allows none",
                           "  terminating shop/db-1     1m10s"));
