@@ -46,12 +46,16 @@ bool is_directory(const std::string& path) {
 
 }  // namespace
 
-FileWatch::FileWatch(HostRoot root, std::vector<std::string> paths)
-    : root_(std::move(root)), paths_(std::move(paths)) {}
+FileWatch::FileWatch(HostRoot root, std::vector<std::string> paths, std::function<int()> open)
+    : root_(std::move(root)), paths_(std::move(paths)), open_(std::move(open)) {}
+
+int FileWatch::open_inotify() {
+  return ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+}
 
 void FileWatch::arm(const asio::any_io_executor& executor) {
   if (!inotify_) {
-    const int fd = ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    const int fd = open_();
     if (fd < 0) return;
     inotify_.emplace(executor, fd);
   }

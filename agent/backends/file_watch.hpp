@@ -9,6 +9,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,8 +24,9 @@ namespace haulout::agent {
 
 class FileWatch {
  public:
-  // Paths on the host. A path with a final slash stands for every entry of that directory.
-  FileWatch(HostRoot root, std::vector<std::string> paths);
+  // Paths on the host. A path with a final slash stands for every entry of that directory. `open` returns a new inotify
+  // descriptor, which the watch then owns, or a negative number; tests replace it.
+  FileWatch(HostRoot root, std::vector<std::string> paths, std::function<int()> open = open_inotify);
 
   // Looks up the directories again and discards all events so far. Call it before reading the files, so that no later
   // change is missed. If the kernel provides no inotify watch, changed() only waits for the clock.
@@ -37,6 +39,7 @@ class FileWatch {
  private:
   using Names = std::set<std::string>;  // "" stands for every name
 
+  static int open_inotify();
   Task<> event();
   // Reads all events that are available. Returns true if one of them concerns a watched file.
   bool take_events();
@@ -46,6 +49,7 @@ class FileWatch {
 
   HostRoot root_;
   std::vector<std::string> paths_;
+  std::function<int()> open_;
   std::optional<boost::asio::posix::stream_descriptor> inotify_;
   std::map<int, Names> watches_;
 };

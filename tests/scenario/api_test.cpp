@@ -341,7 +341,7 @@ TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
 TEST_F(Scenario, S63_ANodeWithoutPodsIsDrainedAndThatIsCounted) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_THAT(report.message, HasSubstr("0 pods gone"));
+  EXPECT_THAT(report.message, HasSubstr("0 pods deleted"));
   EXPECT_EQ(told.count(EventType::diagnosis_raised), 0u);
   const auto lists = requests("list", "pods");
   ASSERT_GE(lists.size(), 2u) << "before and, once settled, after";

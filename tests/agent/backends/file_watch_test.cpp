@@ -2,9 +2,6 @@
 #include "agent/backends/file_watch.hpp"
 
 #include <gmock/gmock.h>
-#include <sys/inotify.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include "agent/backends/file_backend.hpp"
 #include "retry/deadline.hpp"
@@ -45,33 +42,12 @@ TEST_F(FileWatchTest, EventsReachIt) {
   EXPECT_TRUE(seen) << "never woken";
 }
 
-// Allows this process no further file descriptor, so that inotify_init1() fails, until it is destroyed.
-class NoMoreDescriptors {
- public:
-  NoMoreDescriptors() {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    const int next = ::dup(0);
-    ::close(next);
-    rlimit limit = before_;
-    limit.rlim_cur = static_cast<rlim_t>(next);
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
-  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
-  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 using FileWatchWithoutInotify = haulout::testing::VirtualTimeTest;
 
 TEST_F(FileWatchWithoutInotify, TheFilesAreReadAgainAfterHalfAMinute) {
   haulout::testing::TempDir dir;
   SeededRng rng{1};
-  FileWatch watch(HostRoot(dir.path()), {"/run/sentinel"});
-  const NoMoreDescriptors none;
-  ASSERT_LT(::inotify_init1(0), 0);
+  FileWatch watch(HostRoot(dir.path()), {"/run/sentinel"}, [] { return -1; });
   run(watch.changed(clock, rng));
   EXPECT_LE(elapsed(), std::chrono::seconds(40));
 }
