@@ -85,15 +85,51 @@ if(HAULOUT_STATIC)
 endif()
 target_link_libraries(house_build INTERFACE house_warnings house_fmt Boost::headers Threads::Threads)
 
+# In a debug build, one object file beside each precompiled header has the code of the header's inline functions and
+# templates. The files that use the header then do not compile that code again: a test compiles in half the time. Only
+# clang can do this. lld is needed because the object file refers to libraries that not every program has: lld reports
+# only the missing symbols of sections that the program uses.
+set(HAULOUT_PCH_CODE OFF)
+if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND HAULOUT_LLD)
+  set(HAULOUT_PCH_CODE ON)
+  target_compile_options(house_build INTERFACE -ffunction-sections -fdata-sections)
+  target_link_options(house_build INTERFACE -Wl,--gc-sections)
+endif()
+
+# house_precompiled(<name> HEADERS … USES …): adds the object library <name>, whose precompiled header other targets reuse,
+# and the library <name>_code with the code of that header.
+function(house_precompiled name)
+  cmake_parse_arguments(arg "" "" "HEADERS;USES" ${ARGN})
+  add_library(${name} OBJECT ${CMAKE_SOURCE_DIR}/cmake/pch.cpp)
+  target_link_libraries(${name} PUBLIC house_build ${arg_USES})
+  target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+  add_library(${name}_code INTERFACE)
+  if(NOT HAULOUT_PCH_CODE)
+    return()
+  endif()
+  target_compile_options(${name} PRIVATE -fpch-codegen "SHELL:-Xclang -building-pch-with-obj")
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${name}.dir/cmake_pch.hxx.pch)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}")
+  if(HAULOUT_SANITIZE)
+    list(APPEND flags -fsanitize=${sanitizers} -fno-sanitize-recover=all)
+  endif()
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_CXX_COMPILER} ${flags} -fno-omit-frame-pointer -ffunction-sections -fdata-sections
+            -Xclang -building-pch-with-obj -c ${header} -o ${object}
+    DEPENDS ${header} COMMENT "Building the code of ${name}" COMMAND_EXPAND_LISTS VERBATIM)
+  add_library(${name}_object STATIC ${object})
+  set_target_properties(${name}_object PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${name}_code INTERFACE ${name}_object)
+endfunction()
+
 # The precompiled header of the libraries. Every other target reuses it or has its own.
-add_library(house_pch OBJECT ${CMAKE_CURRENT_LIST_DIR}/pch.cpp)
-target_link_libraries(house_pch PUBLIC house_build)
-target_precompile_headers(house_pch PRIVATE ${CMAKE_CURRENT_LIST_DIR}/pch.hpp)
+house_precompiled(house_pch HEADERS ${CMAKE_CURRENT_LIST_DIR}/pch.hpp)
 
 # haulout_library(<folder> SOURCES … USES <folders and packages> PRIVATE_USES <packages>): adds one static library per folder.
 function(haulout_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   add_library(haulout_${name} STATIC ${arg_SOURCES})
-  target_link_libraries(haulout_${name} PUBLIC house_build ${arg_USES} PRIVATE ${arg_PRIVATE_USES})
+  target_link_libraries(haulout_${name} PUBLIC house_build ${arg_USES} house_pch_code PRIVATE ${arg_PRIVATE_USES})
   target_precompile_headers(haulout_${name} REUSE_FROM house_pch)
 endfunction()

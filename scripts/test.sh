@@ -285,6 +285,12 @@ machines_tests() {
   return "$status"
 }
 
+# Checks what needs no program of this tree, only its sources.
+read_the_code() {
+  tidy
+  python3 -B tests/lint/headers_alone.py
+}
+
 # Runs both demos without a terminal.
 demos() {
   ./dev demo && ./dev demo drain
@@ -327,14 +333,16 @@ run_tests() {
     step "end to end" e2e_tests
   else
     step "lint" lint_tests
+    step "build, release" build_release
+    beside "clang-tidy, headers compile alone" read_the_code
     step "end to end" e2e_tests
+    join_beside
+    step "build, ASan + UBSan" build_preset asan-ubsan all
     step "unit, scenario, seeds, io, ASan + UBSan" sanitizer_tests
     step "more seeds, ASan + UBSan" sanitizer_seeds
     step "30 s of fuzzing each" fuzz_the_same
     step "fleets, crash points" plays
     step "hostile worlds" hostile_worlds
-    step "clang-tidy" tidy
-    step "headers compile alone" python3 -B tests/lint/headers_alone.py
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image
     step "systemd unit" check_unit
