@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/backends/file_watch.hpp"
+#include "agent/backends/file_backend.hpp"
 #include "agent/hosts/os_release.hpp"
 #include "agent/ports/backend.hpp"
 

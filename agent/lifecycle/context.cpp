@@ -1,4 +1,4 @@
-#include "agent/lifecycle/activity.hpp"
+#include "agent/lifecycle/context.hpp"
 
 #include <utility>
 

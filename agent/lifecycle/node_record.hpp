@@ -1,10 +1,5 @@
-// Writes everything that the agent shows on its Node: the record, the labels and the message in one guarded patch, and
-// the condition HauloutMaintenance.
-//
-// A new state counts only after it was written. Therefore the writer retries until it succeeds, and meanwhile reports
-// that the Node cannot be written. It stops if the Node was deleted or replaced, or if another client has written a
-// record, which takes precedence; then Activity::must_reload() is true. All coroutines are cancellable. Borrows its
-// arguments. One thread.
+// The record of the agent on its Node: writes it, with everything else that the agent shows there, and reads it. All
+// coroutines are cancellable. Borrows its arguments. One thread.
 #pragma once
 
 #include <functional>
@@ -12,6 +7,7 @@
 #include <string>
 
 #include "agent/lifecycle/agent.hpp"
+#include "agent/lifecycle/context.hpp"
 #include "agent/lifecycle/reboot_need.hpp"
 #include "retry/backoff.hpp"
 
@@ -43,6 +39,12 @@ class ForeignRecords {
   unsigned in_a_row_ = 0;
 };
 
+// Writes everything that the agent shows on its Node: the record, the labels and the message in one guarded patch, and
+// the condition HauloutMaintenance.
+//
+// A new state counts only after it was written. Therefore the writer retries until it succeeds, and meanwhile reports
+// that the Node cannot be written. It stops if the Node was deleted or replaced, or if another client has written a
+// record, which takes precedence; then Activity::must_reload() is true.
 class NodeWriter {
  public:
   // `record` is the record that the writer shows, and that take_over() replaces.
@@ -105,6 +107,28 @@ class NodeWriter {
   bool unwritten_ = false;  // it was reported that the Node cannot be written
   Notifier condition_news_;
   std::optional<Error> condition_trouble_;  // the error of the last write of the condition
+};
+
+// Reads the Node and takes over its record, at the start and each time that the Node has to be read again. Also records
+// a boot of the machine for which the state has no event.
+class Loading {
+ public:
+  explicit Loading(const Context& context) : context_(context) {}
+
+  // Reads the Node and takes over its record; retries until it succeeds. Removes the ready file first, because the API
+  // server may be unavailable for long.
+  boost::asio::awaitable<void> run();
+  // Called when the duties of the state are established. If the machine has booted and the state has no event for a
+  // boot, writes the new boot id. Such a boot also serves a reboot request that was made before it.
+  boost::asio::awaitable<void> note_boot();
+
+ private:
+  void tell_unread(const Error& error);
+
+  const Context& context_;
+  // Whether a reboot was requested when this process started. A request that was made later cannot have been served by
+  // an earlier boot.
+  std::optional<bool> requested_at_start_;
 };
 
 }  // namespace haulout::agent

@@ -1,6 +1,5 @@
-// Evaluates the gates for the states of the agent: asks them, waits at closed gates until something changes, and
-// decides to give an update up if a gate requires that. All coroutines are cancellable. Borrows its arguments. One
-// thread.
+// What permits an update: the gates and the node's slot. The agent gives the update up when it loses one of them. All
+// coroutines are cancellable. Borrows its arguments. One thread.
 #pragma once
 
 #include <map>
@@ -12,6 +11,8 @@
 
 namespace haulout::agent {
 
+// Evaluates the gates for the states of the agent: asks them, waits at closed gates until something changes, and
+// decides to give an update up if a gate requires that.
 class GateWatch {
  public:
   GateWatch(boost::asio::any_io_executor executor, const Context& context, const RebootNeed& need);
@@ -53,6 +54,26 @@ class GateWatch {
   const RebootNeed& need_;
   Notifier news_;  // change of the gates or of the Node, for follow_pauses()
   bool changed_ = false;
+};
+
+// The slot of the agent's node: stores its name, detects its loss and releases it.
+class OwnSlot {
+ public:
+  explicit OwnSlot(const Context& context) : context_(context) {}
+
+  // The name of the slot that was taken last, for the record.
+  const std::string& taken() const { return taken_; }
+  void take(std::string slot) { taken_ = std::move(slot); }
+
+  // Runs as a child of an activity for which the node holds its slot: wakes the activity when slots change, and
+  // interrupts it when the slot is lost. Ends only by cancellation.
+  boost::asio::awaitable<void> follow();
+  // Releases the slot, with retries until it succeeds or until the Node has to be read again.
+  boost::asio::awaitable<void> release();
+
+ private:
+  const Context& context_;
+  std::string taken_;
 };
 
 }  // namespace haulout::agent
