@@ -5,7 +5,7 @@
 #include "agent/authority/authority.hpp"
 #include "agent/dbus/bus.hpp"
 #include "agent/lifecycle/release.hpp"
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "agent/report/service_manager.hpp"
 #include "agent/service/agent_check.hpp"
 #include "agent/service/warnings.hpp"

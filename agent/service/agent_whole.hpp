@@ -8,8 +8,7 @@
 #include <memory>
 
 #include "agent/authority/authority.hpp"
-#include "agent/authority/node_transport.hpp"
-#include "agent/dbus/shutdown_inhibitor.hpp"
+#include "agent/dbus/logind.hpp"
 #include "agent/gates/node_gates.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "agent/process/logging.hpp"

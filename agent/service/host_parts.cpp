@@ -9,10 +9,10 @@
 #include "agent/backends/debian_backend.hpp"
 #include "agent/backends/file_backend.hpp"
 #include "agent/dbus/flatcar_backend.hpp"
-#include "agent/dbus/logind_host.hpp"
+#include "agent/dbus/logind.hpp"
 #include "agent/dbus/rpm_ostree_backend.hpp"
 #include "agent/dbus/unit_hooks.hpp"
-#include "agent/hooks/hook_programs.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "agent/hosts/hosts.hpp"
 #include "base/plain_text.hpp"
 

@@ -8,7 +8,7 @@
 #include "agent/backends/detect.hpp"
 #include "agent/config/agent_config.hpp"
 #include "agent/dbus/bus.hpp"
-#include "agent/hooks/hook_programs.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "agent/hosts/host_root.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "agent/service/make_slots.hpp"
 
 namespace haulout::agent {

@@ -6,11 +6,9 @@
 #include <filesystem>
 
 #include "agent/dbus/bus_rivals.hpp"
-#include "agent/gates/max_unavailable.hpp"
-#include "agent/hooks/hook_annotations.hpp"
-#include "agent/hooks/hook_programs.hpp"
-#include "agent/hosts/apt_conf.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/hooks/hooks.hpp"
+#include "agent/hosts/system_files.hpp"
+#include "agent/node/pool.hpp"
 #include "agent/service/make_slots.hpp"
 
 namespace haulout::agent {

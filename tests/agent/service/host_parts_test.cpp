@@ -1,7 +1,7 @@
 #include "agent/service/host_parts.hpp"
 
 #include "agent/dbus/unit_hooks.hpp"
-#include "agent/hooks/hook_programs.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "tests/agent/service/host_fixture.hpp"
 
 namespace haulout::agent {

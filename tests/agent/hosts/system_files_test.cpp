@@ -1,4 +1,4 @@
-#include "agent/hosts/os_release.hpp"
+#include "agent/hosts/system_files.hpp"
 
 #include <gmock/gmock.h>
 
@@ -6,6 +6,7 @@
 
 namespace haulout::agent {
 namespace {
+
 using haulout::testing::TempDir;
 
 struct Case {
@@ -65,6 +66,51 @@ TEST(ReadOsRelease, FollowsTheHostsOwnLinksAndFallsBack) {
   std::filesystem::remove(dir / "etc/os-release");
   std::filesystem::create_directories(dir / "etc/os-release");
   EXPECT_FALSE(read_os_release(root)) << "a directory in its place";
+}
+
+constexpr const char* option = "Unattended-Upgrade::Automatic-Reboot";
+using Value = std::optional<std::string>;
+
+TEST(AptConf, TheWaysToWriteAnOption) {
+  struct Case {
+    const char* text;
+    Value value;
+  };
+  const std::vector<Case> rows = {
+      {"", {}},
+      {"Unattended-Upgrade::Automatic-Reboot \"true\";", "true"},
+      {"unattended-upgrade::AUTOMATIC-reboot yes;", "yes"},
+      {"Unattended-Upgrade { Automatic-Reboot \"true\"; };", "true"},
+      {"Unattended-Upgrade {\n  Origins { \"a:b\"; \"Automatic-Reboot\"; };\n  Automatic-Reboot \"1\";\n};\n", "1"},
+      {"//Unattended-Upgrade::Automatic-Reboot \"true\";", {}},
+      {"# Unattended-Upgrade::Automatic-Reboot \"true\";\n", {}},
+      {"/* Unattended-Upgrade::Automatic-Reboot \"true\"; */", {}},
+      {"Unattended-Upgrade::Automatic-Reboot \"true\";\nUnattended-Upgrade::Automatic-Reboot \"false\";", "false"},
+      {"Unattended-Upgrade::Automatic-Reboot-Time \"02:00\";", {}},
+      {"Other { Automatic-Reboot \"true\"; };", {}},
+      {"A \"//x\"; Unattended-Upgrade::Automatic-Reboot \"true\";", "true"},
+      {"}} Unattended-Upgrade::Automatic-Reboot \"true", "true"},
+  };
+  for (const Case& row : rows) EXPECT_EQ(apt_option(row.text, option), row.value) << row.text;
+}
+
+TEST(AptConf, FilesInTheirOrder) {
+  haulout::testing::TempDir dir;
+  const HostRoot root{dir.path()};
+  EXPECT_EQ(read_apt_option(root, option).value(), Value());
+  dir.write("etc/apt/apt.conf.d/50unattended-upgrades", std::string(option) + " \"true\";");
+  dir.write("etc/apt/apt.conf.d/90off.dpkg-old", std::string(option) + " \"false\";");
+  EXPECT_EQ(read_apt_option(root, option).value(), "true");
+  dir.write("etc/apt/apt.conf.d/99local.conf", std::string(option) + " \"false\";");
+  EXPECT_EQ(read_apt_option(root, option).value(), "false");
+  dir.write("etc/apt/apt.conf", std::string(option) + " \"yes\";");
+  EXPECT_EQ(read_apt_option(root, option).value(), "yes");
+}
+
+TEST(AptConf, YesAndNo) {
+  for (const char* yes : {"true", "YES", "1", "on", "with", "enable", "2"}) EXPECT_TRUE(apt_true(yes)) << yes;
+  for (const char* no : {"", "false", "no", "0", "off", "without", "disable", "perhaps"})
+    EXPECT_FALSE(apt_true(no)) << no;
 }
 
 }  // namespace

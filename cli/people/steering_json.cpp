@@ -1,4 +1,4 @@
-#include "cli/people/change.hpp"
+#include "cli/people/steering_job.hpp"
 
 #include <nlohmann/json.hpp>
 

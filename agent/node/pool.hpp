@@ -1,4 +1,5 @@
-// The Node that an agent serves, the pool of that Node, and which other nodes belong to the pool. Pure.
+// The Node that an agent serves, the pool of that Node, which other nodes belong to the pool, and how many of them may
+// be unavailable. Pure.
 #pragma once
 
 #include <map>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "k8s/objects.hpp"
+#include "retry/task.hpp"
 
 namespace haulout::agent {
 
@@ -58,5 +60,24 @@ enum class Membership {
 };
 // `turns` holds the Leases (slots) of all pools.
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns = {});
+
+// --max-unavailable: the number or percentage of nodes of a pool that may be unavailable at the same time.
+struct MaxUnavailable {
+  enum class Unit { nodes, percent };
+  std::size_t value = 1;
+  Unit unit = Unit::nodes;
+
+  // Returns the limit of a pool with this many nodes. A percentage is rounded down, but one above 0 % is at least one
+  // node. A percentage of no nodes is 0: the asking node itself belongs to the pool, so an empty list of nodes is
+  // wrong.
+  std::size_t of(std::size_t nodes) const;
+  bool operator==(const MaxUnavailable&) const = default;
+};
+
+// Parses "1", "25%", or "0" for no node at all. Otherwise fails with Errc::invalid; the message has cause and remedy,
+// and the caller adds the text.
+Result<MaxUnavailable> parse_max_unavailable(std::string_view text);
+// The limit as a value for the command line.
+std::string to_string(const MaxUnavailable& limit);
 
 }  // namespace haulout::agent
