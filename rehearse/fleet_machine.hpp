@@ -7,7 +7,7 @@
 
 #include "agent/gates/node_gates.hpp"
 #include "agent/node/node_status.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
 #include "rehearse/fleet_rehearsal.hpp"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/service/gates_of_config.hpp"
 #include "agent/service/make_slots.hpp"
+#include "agent/service/options_of_config.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"

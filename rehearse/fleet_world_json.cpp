@@ -1,7 +1,7 @@
 #include "rehearse/fleet_world_json.hpp"
 
 #include "agent/gates/pause.hpp"
-#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "agent/node/node_status.hpp"
 #include "agent/node/state.hpp"
 #include "drain/cordon.hpp"

@@ -1,5 +1,6 @@
 // The authority of an agent: what restricts it to its own Node, and which rights its credential has. find_authority()
-// determines it once at the start; afterwards it is plain data. The other functions are pure.
+// determines it once at the start; afterwards it is plain data. Also the transport that acts by the authority
+// `impersonation`. The other functions are pure.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "agent/config/agent_config.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "http/transport.hpp"
 #include "k8s/objects.hpp"
 #include "retry/clock.hpp"
@@ -102,5 +103,31 @@ struct AuthorityOptions {
 // Finds the authority. `transport` uses the credential without impersonation. Borrows `transport` and `clock` while it
 // runs.
 Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline);
+
+// Returns true for get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, and
+// every eviction (the server checks that the evicted pod is on the Node). Pure.
+bool goes_as_node(const http::Request& request, std::string_view node);
+
+// Transport decorator for the authority `impersonation`. Requests of the agent for its own Node and the pods on it
+// impersonate that Node, so that the API server restricts them to what a kubelet may do there. All other requests
+// (Leases, other Nodes, PodDisruptionBudgets, DaemonSets, ConfigMaps, Events, reviews) use the credential's own name.
+//
+// Never impersonates a group, UID or extra: each of them would need another, wider right. Borrows the inner transport,
+// which must not impersonate by itself. Errors and cancellation are those of the inner transport.
+class NodeTransport final : public http::Transport {
+ public:
+  // If the name is empty, impersonates no Node.
+  NodeTransport(http::Transport& inner, std::string impersonated_node)
+      : inner_(inner), node_(std::move(impersonated_node)) {}
+
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
+
+ private:
+  http::Request signed_by(http::Request request) const;
+
+  http::Transport& inner_;
+  std::string node_;
+};
 
 }  // namespace haulout::agent

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/backends/file_watch.hpp"
-#include "agent/hosts/os_release.hpp"
+#include "agent/backends/file_backend.hpp"
+#include "agent/hosts/system_files.hpp"
 #include "agent/ports/backend.hpp"
 
 namespace haulout::agent {

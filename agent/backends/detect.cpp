@@ -6,7 +6,7 @@
 
 #include "agent/backends/debian_backend.hpp"
 #include "agent/backends/file_backend.hpp"
-#include "agent/hosts/os_release.hpp"
+#include "agent/hosts/system_files.hpp"
 
 namespace haulout::agent {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "agent/gates/gate.hpp"
-#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "agent/lifecycle/advance.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "agent/process/logging.hpp"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <charconv>
 
-#include "agent/gates/max_unavailable.hpp"
 #include "agent/gates/window.hpp"
 #include "agent/hosts/host_command.hpp"
+#include "agent/node/pool.hpp"
 #include "drain/guards.hpp"
 #include "drain/option_table.hpp"
 #include "drain/order.hpp"

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "agent/dbus/bus.hpp"
-#include "agent/hosts/os_release.hpp"
+#include "agent/hosts/system_files.hpp"
 #include "agent/ports/backend.hpp"
 #include "retry/notifier.hpp"
 #include "retry/rng.hpp"

@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "agent/dbus/bus_call.hpp"
-#include "agent/dbus/logind_host.hpp"
+#include "agent/dbus/logind.hpp"
 #include "base/descriptor.hpp"
 #include "base/plain_text.hpp"
 #include "retry/notifier.hpp"

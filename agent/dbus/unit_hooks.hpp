@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "agent/dbus/bus.hpp"
-#include "agent/hooks/hook_programs.hpp"
+#include "agent/hooks/hooks.hpp"
 
 namespace haulout::agent {
 

@@ -58,7 +58,7 @@ Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& 
 
 // Asks Prometheus, or a server with the same query API, whether an alert closes the gate of a node. Reads the password
 // file for each request. Borrows transport, clock and rng. The transport provides address, TLS and bearer token (see
-// gates_of_config.hpp).
+// options_of_config.hpp).
 class PrometheusAlerts {
  public:
   PrometheusAlerts(http::Transport& transport, Clock& clock, Rng& rng, AlertOptions options)

@@ -14,7 +14,7 @@
 #include "agent/gates/waiting.hpp"
 #include "agent/gates/window.hpp"
 #include "agent/node/node_cordon.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "http/transport.hpp"
 #include "k8s/client.hpp"
 #include "retry/notifier.hpp"

@@ -1,4 +1,4 @@
-// Implementations of agent/ports/host.hpp for reboots that need no system bus. agent/dbus/logind_host.hpp reboots over
+// Implementations of agent/ports/host.hpp for reboots that need no system bus. agent/dbus/logind.hpp reboots over
 // the bus.
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "agent/hooks/hook_point.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"

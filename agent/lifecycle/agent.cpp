@@ -1,11 +1,9 @@
 #include "agent/lifecycle/agent.hpp"
 
-#include "agent/lifecycle/after_reboot.hpp"
 #include "agent/lifecycle/draining.hpp"
-#include "agent/lifecycle/load_balancers.hpp"
-#include "agent/lifecycle/node_writer.hpp"
+#include "agent/lifecycle/node_record.hpp"
 #include "agent/lifecycle/rebooting.hpp"
-#include "agent/lifecycle/waiting.hpp"
+#include "agent/lifecycle/waiting_states.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "base/scope_exit.hpp"
 #include "drain/cordon.hpp"

@@ -12,13 +12,11 @@
 #include <string>
 
 #include "agent/gates/gate_keeper.hpp"
-#include "agent/hooks/hook_annotations.hpp"
-#include "agent/hooks/hook_programs.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "agent/lifecycle/advance.hpp"
 #include "agent/node/node_status.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
-#include "agent/ports/shutdown_delay.hpp"
 #include "agent/ports/slots.hpp"
 #include "drain/drain.hpp"
 #include "k8s/client.hpp"

@@ -5,14 +5,74 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/any_io_executor.hpp>
+#include <functional>
+#include <optional>
+#include <string>
 
-#include "agent/lifecycle/activity.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "agent/lifecycle/node_view.hpp"
 #include "agent/node/record.hpp"
+#include "agent/node/state.hpp"
 #include "k8s/client.hpp"
+#include "retry/notifier.hpp"
 
 namespace haulout::agent {
+
+// The event that ends a state, with its reason and its message. A state returns it; interrupt() passes it from outside.
+struct Decision {
+  Event event{};
+  std::string cause{};    // reason of a degradation or of a failed attempt; empty if the event needs none
+  std::string message{};  // likewise; one sentence
+  bool operator==(const Decision&) const = default;
+};
+// Returns the decision for a node that another client has made schedulable during its update.
+Decision cordon_lost();
+
+// The activity of the agent's current state, as the other coroutines of the agent use it: they wake it, or they end it.
+// It ends with a decision, or without one if the Node has to be read again. No I/O. One thread.
+class Activity {
+ public:
+  // Calls `remove_ready_file` first when the activity is interrupted. Borrows the clock.
+  Activity(boost::asio::any_io_executor executor, Clock& clock, std::function<void()> remove_ready_file);
+
+  // Begins the activity of a state: discards the decision of the last state.
+  void begin() { decision_.reset(); }
+
+  // Stores the decision, which ends the activity. The latest decision counts, because it rests on the newest facts.
+  // Several coroutines may decide before the activity has ended: for example, the slot may be lost after a pause while
+  // a hook still runs. The order changes only which reason is shown and whether the next attempt must wait. A coroutine
+  // whose result follows from an earlier decision (such as the end of a cancelled drain) must not decide after it.
+  void decide(Decision decision) { decision_ = std::move(decision); }
+  // Stores the decision and ends the activity at once: removes the ready file, and calls the function of
+  // on_interrupt().
+  void interrupt(Decision decision);
+  // Sets a function that interrupt() also calls. The caller resets it (null) before it destroys what the function uses.
+  void on_interrupt(std::function<void()> stop) { stop_ = std::move(stop); }
+  const std::optional<Decision>& decision() const { return decision_; }
+
+  // Ends the activity without a decision, because the Node was deleted or replaced, or because another client has
+  // changed its record. Decisions do not count until reloading() is called, when the Node is read again.
+  void reload() { must_reload_ = true; }
+  // Like reload(), and also removes the ready file and wakes the activity: the last proof was about the earlier Node.
+  void interrupt_to_reload();
+  void reloading() { must_reload_ = false; }
+  bool must_reload() const { return must_reload_; }
+
+  bool ended() const { return must_reload_ || decision_; }
+
+  void wake() { changed_.notify(); }
+  // Returns after wake(), at `until`, or at once if the Node has to be read again. One waiter. Cancellable.
+  boost::asio::awaitable<void> wait(TimePoint until);
+
+ private:
+  Clock& clock_;
+  std::function<void()> remove_ready_file_;
+  std::function<void()> stop_;
+  Notifier changed_;
+  std::optional<Decision> decision_;
+  bool must_reload_ = false;
+};
 
 class NodeWriter;
 

@@ -2,7 +2,7 @@
 
 #include <fmt/chrono.h>
 
-#include "agent/lifecycle/node_writer.hpp"
+#include "agent/lifecycle/node_record.hpp"
 #include "agent/node/record.hpp"
 #include "drain/reasons.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/lifecycle/node_writer.hpp"
+#include "agent/lifecycle/node_record.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/pod_filter.hpp"
 #include "drain/reasons.hpp"

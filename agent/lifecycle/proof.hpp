@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "agent/lifecycle/gate_watch.hpp"
+#include "agent/lifecycle/permission.hpp"
 #include "drain/report.hpp"
 
 namespace haulout::agent {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "agent/lifecycle/activity.hpp"
+#include "agent/lifecycle/context.hpp"
 #include "agent/lifecycle/node_view.hpp"
 #include "agent/node/record.hpp"
 #include "agent/ports/backend.hpp"

@@ -1,6 +1,6 @@
 #include "agent/lifecycle/rebooting.hpp"
 
-#include "agent/lifecycle/node_writer.hpp"
+#include "agent/lifecycle/node_record.hpp"
 #include "base/scope_exit.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/reflector.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/lifecycle/own_slot.hpp"
+#include "agent/lifecycle/permission.hpp"
 #include "agent/lifecycle/proof.hpp"
 #include "agent/lifecycle/shutdown.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/lifecycle/node_writer.hpp"
+#include "agent/lifecycle/node_record.hpp"
 #include "agent/node/node_status.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "agent/lifecycle/loading.hpp"
+#include "agent/lifecycle/node_record.hpp"
 #include "drain/report.hpp"
 
 namespace haulout::agent {

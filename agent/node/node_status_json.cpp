@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/node/node_status.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"

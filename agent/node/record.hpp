@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/hooks/hook_annotations.hpp"
-#include "agent/hooks/hook_programs.hpp"
+#include "agent/hooks/hooks.hpp"
 #include "agent/node/state.hpp"
 #include "agent/ports/host.hpp"
 #include "k8s/objects.hpp"

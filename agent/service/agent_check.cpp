@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/node/record.hpp"
-#include "agent/service/cautions.hpp"
-#include "agent/service/rivals.hpp"
+#include "agent/service/warnings.hpp"
 #include "base/text.hpp"
 
 namespace haulout::agent {

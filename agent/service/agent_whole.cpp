@@ -4,7 +4,6 @@
 
 #include "agent/process/process.hpp"
 #include "agent/report/service_manager.hpp"
-#include "agent/service/gates_of_config.hpp"
 #include "agent/service/options_of_config.hpp"
 
 namespace haulout::agent {

@@ -8,15 +8,13 @@
 #include <memory>
 
 #include "agent/authority/authority.hpp"
-#include "agent/authority/node_transport.hpp"
-#include "agent/dbus/shutdown_inhibitor.hpp"
+#include "agent/dbus/logind.hpp"
 #include "agent/gates/node_gates.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "agent/process/logging.hpp"
 #include "agent/process/process.hpp"
 #include "agent/report/reporter.hpp"
-#include "agent/service/make_backend.hpp"
-#include "agent/service/make_host.hpp"
+#include "agent/service/host_parts.hpp"
 #include "agent/service/make_slots.hpp"
 #include "agent/service/quiet_memory.hpp"
 #include "k8s/auth_transport.hpp"

@@ -5,7 +5,7 @@
 
 #include "agent/config/agent_config.hpp"
 #include "agent/hosts/host_root.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "agent/ports/slots.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "http/client.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "base/plain_text.hpp"
 #include "http/hmac.hpp"
 

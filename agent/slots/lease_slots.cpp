@@ -7,7 +7,7 @@
 #include <set>
 
 #include "agent/node/node_status.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "k8s/objects.hpp"

@@ -24,7 +24,7 @@
 #include <memory>
 #include <set>
 
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "agent/ports/slots.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "k8s/client.hpp"

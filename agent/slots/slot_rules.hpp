@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "k8s/objects.hpp"
 #include "retry/task.hpp"
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "agent/config/read_config.hpp"
-#include "agent/process/exit_code.hpp"
 #include "agent/process/logging.hpp"
 #include "agent/process/process.hpp"
 #include "agent/service/agent_service.hpp"

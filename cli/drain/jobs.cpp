@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "agent/node/state.hpp"
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "base/text.hpp"
 #include "cli/drain/report_json.hpp"
-#include "cli/program/job.hpp"
+#include "cli/program/program.hpp"
 #include "rehearse/charts.hpp"
 
 namespace haulout::cli {

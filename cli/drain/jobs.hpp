@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cli/drain/wording.hpp"
-#include "cli/program/job.hpp"
 #include "cli/program/program.hpp"
 #include "cli/terminal/console.hpp"
 #include "cli/terminal/live_view.hpp"

@@ -7,7 +7,6 @@
 #include "agent/slots/slot_rules.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
-#include "cli/people/change.hpp"
 #include "drain/controller_guard.hpp"
 #include "drain/cordon.hpp"
 #include "drain/diagnoses.hpp"

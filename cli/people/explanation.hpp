@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/people/node_view.hpp"
-#include "cli/people/pod_views.hpp"
+#include "cli/people/views.hpp"
 #include "drain/controller_book.hpp"
 #include "drain/diagnosis_fact.hpp"
 #include "k8s/objects.hpp"
@@ -91,7 +90,7 @@ std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now);
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 
 // Returns the diagnoses about namespaces, volumes and controllers that would keep a drain of the node from ending, with
-// the messages of a drain. They are sorted by code and subject, without duplicates. pod_views.hpp covers single pods
+// the messages of a drain. They are sorted by code and subject, without duplicates. views.hpp covers single pods
 // and budgets. Always reports controllers with a single replica as the policy `warn` would, unless an annotation
 // overrides that.
 std::vector<drain::DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now);

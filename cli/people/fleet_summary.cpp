@@ -4,7 +4,7 @@
 
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
-#include "cli/people/node_view.hpp"
+#include "cli/people/views.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::cli {

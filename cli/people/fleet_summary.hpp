@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/people/node_view.hpp"
+#include "cli/people/views.hpp"
 
 namespace haulout::cli {
 

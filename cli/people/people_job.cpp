@@ -3,10 +3,9 @@
 #include <unistd.h>
 
 #include "agent/gates/pause.hpp"
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
-#include "cli/people/change.hpp"
 #include "cli/people/explain_job.hpp"
 #include "cli/people/status_job.hpp"
 #include "cli/people/steering_job.hpp"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "cli/people/node_view.hpp"
+#include "cli/people/views.hpp"
 #include "cli/program/program.hpp"
 #include "k8s/client.hpp"
 

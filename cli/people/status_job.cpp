@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include "agent/gates/pause.hpp"
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
-#include "cli/people/change.hpp"
-#include "cli/people/node_view.hpp"
+#include "cli/people/views.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/status.hpp"
 

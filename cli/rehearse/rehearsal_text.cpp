@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cli/drain/wording.hpp"

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "agent/config/read_config.hpp"
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "base/files.hpp"
 #include "base/option.hpp"
 #include "base/text.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/options/command_line.hpp"
-#include "cli/program/job.hpp"
+#include "cli/program/program.hpp"
 #include "retry/task_group.hpp"
 #include "tests/scenario/skewed_clock.hpp"
 #include "tests/support/test_cluster.hpp"

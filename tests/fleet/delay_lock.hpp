@@ -3,7 +3,7 @@
 // I/O. changed() can be cancelled. Borrows the clock.
 #pragma once
 
-#include "agent/ports/shutdown_delay.hpp"
+#include "agent/ports/host.hpp"
 #include "retry/notifier.hpp"
 
 namespace haulout::fleet {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/gates/gate.hpp"
-#include "agent/node/own_pool.hpp"
+#include "agent/node/pool.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 

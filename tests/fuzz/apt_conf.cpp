@@ -1,4 +1,4 @@
-#include "agent/hosts/apt_conf.hpp"
+#include "agent/hosts/system_files.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

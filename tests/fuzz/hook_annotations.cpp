@@ -1,4 +1,4 @@
-#include "agent/hooks/hook_annotations.hpp"
+#include "agent/hooks/hooks.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

@@ -1,4 +1,4 @@
-#include "agent/gates/max_unavailable.hpp"
+#include "agent/node/pool.hpp"
 
 #include "tests/fuzz/fuzz.hpp"
 

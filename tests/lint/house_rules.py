@@ -284,7 +284,7 @@ def own_words(tree):
 
 
 # The tables of options, and what makes flags, help and pages of them.
-OPTION_TABLES = ["drain/option_table.*", "agent/config/option_table.*", "agent/config/configuration_page.cpp", "cli/options/*"]
+OPTION_TABLES = ["drain/option_table.*", "agent/config/option_table.*", "cli/options/*"]
 DEFAULT_LITERALS = [
     (r"\bchrono::(?:milli)?(?:seconds|minutes|hours)\(\s*\d", "a time"),
     (r"\bshown_default\s*=\s*\"", "a shown default"),

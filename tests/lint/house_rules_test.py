@@ -22,7 +22,7 @@ SAMPLES = {
          {"k8s/a.hpp": HEADER + '#include "drain/drain.hpp"\n'}, {"drain/a.cpp": '#include "agent/cli.hpp"\n'},
          {"drain/a.cpp": '#include "sim/world.hpp"\n'}, {"sim/a.cpp": '#include "drain/drain.hpp"\n'},
          {"agent/gates/a.cpp": '#include "sim/world.hpp"\n'}, {"base/a.cpp": '#include "retry/clock.hpp"\n'},
-         {"agent/a.cpp": '#include "cli/program/job.hpp"\n'}, {"cli/a.cpp": '#include "demo/judge.hpp"\n'},
+         {"agent/a.cpp": '#include "cli/program/program.hpp"\n'}, {"cli/a.cpp": '#include "demo/judge.hpp"\n'},
          {"agent/CMakeLists.txt": "haulout_library(agent_gates USES haulout_rehearse)\n"},
          {"agent/a.cpp": '#include "tests/support/x.hpp"\n'},
          {"http/CMakeLists.txt": "haulout_library(http USES haulout_k8s)\n"}],

@@ -1,9 +1,8 @@
-// Tests the rules of authority.hpp and node_transport.hpp.
+// Tests the rules of authority.hpp.
 #include "agent/authority/authority.hpp"
 
 #include <gmock/gmock.h>
 
-#include "agent/authority/node_transport.hpp"
 #include "k8s/requests.hpp"
 
 namespace haulout::agent {

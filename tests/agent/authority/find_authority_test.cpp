@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/authority/node_transport.hpp"
 #include "k8s/client.hpp"
 #include "k8s/status.hpp"
 #include "retry/task_group.hpp"

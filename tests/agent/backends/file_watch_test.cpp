@@ -1,9 +1,8 @@
 // Tests the watch with the real clock. Within the time of a test, only inotify can wake it.
-#include "agent/backends/file_watch.hpp"
+#include "agent/backends/file_backend.hpp"
 
 #include <gmock/gmock.h>
 
-#include "agent/backends/file_backend.hpp"
 #include "retry/deadline.hpp"
 #include "tests/k8s/temp_dir.hpp"
 #include "tests/support/real_time.hpp"

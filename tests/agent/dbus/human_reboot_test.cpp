@@ -1,5 +1,5 @@
 // Tests an agent, logind on a private bus, and a person who types `reboot`, with real sockets and the real clock.
-#include "agent/dbus/shutdown_inhibitor.hpp"
+#include "agent/dbus/logind.hpp"
 #include "agent/lifecycle/agent.hpp"
 #include "agent/slots/none_slots.hpp"
 #include "tests/agent/dbus/bus_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "agent/dbus/logind_host.hpp"
+#include "agent/dbus/logind.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "agent/dbus/shutdown_inhibitor.hpp"
+#include "agent/dbus/logind.hpp"
 
 #include <fcntl.h>
 

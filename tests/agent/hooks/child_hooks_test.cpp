@@ -1,4 +1,4 @@
-#include "agent/hooks/hook_programs.hpp"
+#include "agent/hooks/hooks.hpp"
 
 #include <gmock/gmock.h>
 

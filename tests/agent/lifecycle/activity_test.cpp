@@ -1,5 +1,5 @@
 // Tests which decision ends the activity of a state, and what an interruption does.
-#include "agent/lifecycle/activity.hpp"
+#include "agent/lifecycle/context.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 
 #include <csignal>
 #include <fstream>

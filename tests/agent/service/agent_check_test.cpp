@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "agent/service/agent_service.hpp"
 #include "sim/cluster.hpp"
 #include "tests/support/virtual_time.hpp"

@@ -1,4 +1,5 @@
-// Tests which messages the service manager receives during a start (packaging/systemd/haulout.service has Type=notify).
+// Tests the time limit of an attempt to start, and which messages the service manager receives during a start
+// (packaging/systemd/haulout.service has Type=notify).
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -11,6 +12,7 @@
 
 namespace haulout::agent {
 namespace {
+
 using namespace std::chrono_literals;
 using sim::Json;
 using ::testing::Contains;
@@ -86,6 +88,22 @@ TEST_F(AgentStart, DoesNotWaitForAnApiServerThatIsAway) {
   EXPECT_EQ(words[1], "READY=1");
   EXPECT_THAT(words[2], StartsWith("STATUS=cannot reach the API server yet: "));
   EXPECT_EQ(service.exit_code(), 0);
+}
+
+TEST(StartPatienceTest, AnAttemptThatRanOutOfTimeGetsTwiceAsLong) {
+  StartPatience patience;
+  std::vector<Duration> limits;
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    limits.push_back(patience.limit());
+    patience.failed(Error(Errc::timeout, "slow"));
+  }
+  EXPECT_EQ(limits, (std::vector<Duration>{30s, 1min, 2min, 4min, 8min, 8min}));
+}
+
+TEST(StartPatienceTest, AServerThatIsAwayIsAskedAsBefore) {
+  StartPatience patience;
+  for (const Errc code : {Errc::unreachable, Errc::unavailable, Errc::reset}) patience.failed(Error(code, "away"));
+  EXPECT_EQ(patience.limit(), StartPatience::first);
 }
 
 }  // namespace

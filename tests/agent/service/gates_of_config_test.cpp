@@ -1,7 +1,7 @@
 // Tests the gates that a configuration creates, and the connection to a Prometheus on loopback.
 #include <fmt/format.h>
 
-#include "agent/service/gates_of_config.hpp"
+#include "agent/service/options_of_config.hpp"
 
 #include "tests/io/certificates.hpp"
 #include "tests/io/io_fixture.hpp"

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "agent/config/agent_config.hpp"
-#include "agent/service/host_access.hpp"
+#include "agent/service/host_parts.hpp"
 #include "tests/k8s/temp_dir.hpp"
 #include "tests/support/virtual_time.hpp"
 

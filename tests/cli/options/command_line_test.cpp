@@ -1,6 +1,7 @@
 #include "cli/options/command_line.hpp"
 
 #include <fmt/format.h>
+
 #include <limits>
 
 #include "cli/options/flags.hpp"
@@ -9,13 +10,12 @@
 namespace haulout::cli {
 namespace {
 
-using drain::DryRunMode;
-using drain::Treatment;
+using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using namespace std::chrono_literals;
-
 using Args = std::vector<std::string>;
+using drain::DryRunMode;
+using drain::Treatment;
 
 Settings parsed(const Args& args) {
   auto result = parse_command_line("/usr/bin/haulout", args);
@@ -358,6 +358,42 @@ TEST(CommandLineTest, APluginShowsItselfAsOne) {
   EXPECT_THAT(refused({"drain", "--help"}, "/opt/bin/kubectl-haulout").out, HasSubstr("kubectl haulout drain NODE"));
   EXPECT_THAT(refused({"drain"}, "/opt/bin/kubectl-haulout").err, HasSubstr("'kubectl haulout drain --help'"));
   EXPECT_THAT(refused({"drain"}, "/opt/bin/haulout").err, HasSubstr("'haulout drain --help'"));
+}
+
+struct Row {
+  Args given;
+  Args args;
+  Args words;
+};
+
+TEST(ArgumentsTest, PflagSpellingsBecomeThoseOfCli11) {
+  const std::vector<Row> rows = {
+      {{}, {}, {}},
+      {{"drain", "n1"}, {"drain", "n1"}, {}},
+      {{"-l=a=b"}, {"-l", "a=b"}, {}},
+      {{"-l="}, {"-l", ""}, {}},
+      {{"-la=b"}, {"-la=b"}, {}},
+      {{"-l", "a=b"}, {"-l", "a=b"}, {}},
+      {{"--selector=a=b"}, {"--selector", "a=b"}, {}},
+      {{"--pod-selector=", "n1"}, {"--pod-selector", "", "n1"}, {}},
+      {{"--force", "n1"}, {"--force", "true", "n1"}, {}},
+      {{"--force=false"}, {"--force", "false"}, {}},
+      {{"--force="}, {"--force", ""}, {}},
+      {{"--dry-run", "client"}, {"--dry-run", "", "client"}, {}},
+      {{"--dry-run=client"}, {"--dry-run", "client"}, {}},
+      {{"a", "--", "-l=x", "--", "b"}, {"a"}, {"-l=x", "--", "b"}},
+      {{"--timeout", "--", "n1"}, {"--timeout", "--", "n1"}, {}},
+      {{"--token", "-l=x"}, {"--token", "-l=x"}, {}},
+      {{"--timeout"}, {"--timeout"}, {}},
+      {{"--nonsense=1", "-x=1", "-", ""}, {"--nonsense=1", "-x=1", "-", ""}, {}},
+  };
+  std::vector<Flag> flags = command_flags(Command::drain);
+  for (Flag& flag : connection_flags()) flags.push_back(std::move(flag));
+  for (const Row& row : rows) {
+    const Arguments result = normalise_arguments(flags, row.given);
+    EXPECT_EQ(result.args, row.args) << ::testing::PrintToString(row.given);
+    EXPECT_EQ(result.words, row.words) << ::testing::PrintToString(row.given);
+  }
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ TEST(FindingsTest, EachThatCanBeSeenIsExplained) {
     const std::string code(reason.name);
     const auto row = table.find(code);
     EXPECT_NE(row == table.end(), !only_of_a_drain.contains(code))
-        << code << " must be told by explain (cli/people/explanation.hpp, pod_views.hpp), or say here why not";
+        << code << " must be told by explain (cli/people/explanation.hpp, views.hpp), or say here why not";
     if (row == table.end()) continue;
     NodeFacts facts;
     facts.node.name = "n1";

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 
 #include "base/text.hpp"
-#include "cli/people/node_view.hpp"
 #include "cli/people/status_job.hpp"
+#include "cli/people/views.hpp"
 #include "tests/cli/people/samples.hpp"
 
 namespace haulout::cli {

@@ -1,5 +1,5 @@
 #include "agent/process/transports.hpp"
-#include "cli/program/job.hpp"
+#include "cli/program/program.hpp"
 
 namespace haulout::cli {
 namespace {

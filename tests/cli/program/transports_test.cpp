@@ -1,7 +1,7 @@
 #include "agent/process/transports.hpp"
 
-#include "agent/process/exit_code.hpp"
-#include "cli/program/job.hpp"
+#include "agent/process/process.hpp"
+#include "cli/program/program.hpp"
 #include "tests/support/scripted_transport.hpp"
 #include "tests/support/virtual_time.hpp"
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "base/files.hpp"
 #include "cli/options/command_line.hpp"
 #include "retry/real_clock.hpp"

@@ -6,7 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <csignal>
 
-#include "agent/process/exit_code.hpp"
+#include "agent/process/process.hpp"
 #include "cli/program/program.hpp"
 #include "tests/support/text_sink.hpp"
 

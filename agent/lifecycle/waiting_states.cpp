@@ -1,0 +1,298 @@
+#include "agent/lifecycle/waiting_states.hpp"
+
+#include <fmt/chrono.h>
+
+#include "agent/lifecycle/node_record.hpp"
+#include "agent/node/record.hpp"
+#include "base/text.hpp"
+#include "drain/reasons.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+using When = GateQuestion::When;
+
+// A node that waits for a slot evaluates its gates again after one to two of these intervals, so that it notices the
+// end of a maintenance window.
+constexpr Duration line_look = std::chrono::minutes(5);
+// The longest wait for a time of day. The wall clock may be set forward, so the agent reads it again after this
+// interval.
+constexpr Duration clock_look = std::chrono::minutes(10);
+
+std::string backing_off(const Record& record) {
+  return fmt::format("{} failed{}: {}; next attempt at {}", count_of(record.failures, "attempt"),
+                     record.failures == 1 ? "" : ", the last one with", record.cause_message,
+                     fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record.not_before)));
+}
+
+}  // namespace
+
+asio::awaitable<Decision> wait_for_answer(const Context& context, RebootNeed& need) {
+  co_await need.first_answer();
+  while (!context.activity.must_reload() && need.pending().need == Need::unknown && !need.requested()) {
+    if (!need.pending().problem.empty()) co_await context.writer.show(reason::backend_unknown, need.pending().problem);
+    co_await context.activity.wait(TimePoint::max());
+  }
+  co_return Decision{Event::answered};
+}
+
+asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need) {
+  NodeWriter& writer = context.writer;
+  co_await need.first_answer();
+  while (!context.activity.must_reload() && !need.wanted()) {
+    TimePoint until = TimePoint::max();
+    const auto foreign = context.view.foreign_boot(until);
+    const Pending& pending = need.pending();
+    if (foreign && foreign->reason == reason::boot_id_foreign) {
+      co_await writer.show(foreign->reason, foreign->message);
+    } else if (pending.need == Need::unknown) {
+      co_await writer.show(reason::backend_unknown, pending.problem);
+    } else if (pending.need == Need::yes) {
+      co_await writer.show(
+          reason::rolled_back,
+          "version " + pending.target + " was rolled back on this node, so the agent does not try it again");
+    } else {
+      note_no_need(context.record);
+      co_await writer.show({}, {});
+    }
+    co_await context.activity.wait(until);
+  }
+  co_return Decision{Event::needed};
+}
+
+asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& need, GateWatch& gates) {
+  NodeWriter& writer = context.writer;
+  Record& record = context.record;
+  const LifecycleTimes& times = context.options.times;
+  Host& host = context.parts.host;
+  co_await need.first_answer();
+  while (!context.activity.must_reload()) {
+    if (!need.wanted() && need.pending().need != Need::unknown) co_return Decision{Event::not_needed};
+    TimePoint until = TimePoint::max();
+    // A clock that was ahead may have set `not_before`. Limit the wait to the longest backoff.
+    const WallTime latest = context.wall() + std::chrono::duration_cast<WallTime::duration>(times.backoff_cap);
+    if (record.not_before) record.not_before = std::min(*record.not_before, latest);
+    const GateWatch::Asked asked = gates.asked_now();
+    const GateAnswer answer = co_await gates.ask(When::before_turn);
+    if (const Gate* brake = answer.closed_with(Gate::Effect::degrades))
+      co_return Decision{Event::brake, brake->reason, brake->message};
+    if (const auto foreign = context.view.foreign_boot(until)) {
+      co_await writer.show(foreign->reason, foreign->message);
+    } else if (!answer.open()) {
+      if (const auto again = answer.look_again()) until = context.at(*again, clock_look);
+      co_await writer.show(answer.reason(), answer.message());
+    } else if (record.not_before && *record.not_before > context.wall()) {
+      until = context.at(*record.not_before, times.backoff_cap);
+      co_await writer.show(reason::backing_off, backing_off(record));
+    } else {
+      const Result<> known = co_await need.learn_version(context.within(request_timeout));
+      // If another program reboots the machine, the agent does not need the permission to reboot.
+      const Result<> can =
+          host.reboot_methods().empty() ? Result<>() : co_await host.can_reboot(context.within(request_timeout));
+      if (known && can) co_return Decision{Event::gates_open};
+      until = context.within(std::chrono::minutes(5));
+      co_await writer.show(known ? reason::cannot_reboot : reason::backend_unknown,
+                           (known ? can : known).error().message());
+    }
+    co_await gates.wait(asked, until);
+  }
+  co_return Decision{Event::not_needed};
+}
+
+asio::awaitable<Decision> SlotQueue::run() {
+  co_await need_.first_answer();
+  // Ask for the version, because this process may not have it yet. A node that cannot report its version must not take
+  // a slot.
+  const Result<> known = co_await need_.learn_version(context_.within(request_timeout));
+  if (!known) co_return Decision{Event::gate_closed};
+  Backoff backoff(eager_patience);
+  while (!context_.activity.must_reload()) {
+    if (!need_.wanted()) co_return Decision{Event::not_needed};
+    const GateWatch::Asked asked = gates_.asked_now();
+    if (!(co_await gates_.ask(When::before_turn)).open()) co_return Decision{Event::gate_closed};
+    if (ask_again_) {
+      auto decision = co_await ask(backoff, asked);
+      if (decision) co_return *std::move(decision);
+    }
+    if (!ask_again_) co_await wait();
+  }
+  co_return Decision{Event::not_needed};
+}
+
+asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWatch::Asked asked) {
+  auto turn = co_await context_.parts.slots.take(context_.within(std::chrono::minutes(2)));
+  if (turn && !turn->ours) {
+    backoff.reset();
+    ask_again_ = false;
+    co_await context_.writer.show(reason::waiting_for_slot, turn->why);
+    co_return std::nullopt;
+  }
+  if (!turn) {
+    co_await context_.writer.show(reason::slots_unavailable, turn.error().message());
+    co_await context_.pause(backoff.next(context_.rng, turn.error().retry_after));
+    // The Node lacks something that only a person can add, for example a label, so ask again only rarely.
+    if (turn.error().code() == Errc::invalid)
+      co_await gates_.wait(std::move(asked), context_.within(context_.rng.between(line_look, 2 * line_look)));
+    co_return std::nullopt;
+  }
+  slot_.take(turn->slot);
+  // Taking the slot took time, so check the need and the gates again.
+  if (!need_.wanted()) co_return Decision{Event::not_needed};
+  const GateAnswer again = co_await gates_.ask(When::with_turn);
+  co_return Decision{again.open() ? Event::turn_taken : Event::gate_closed};
+}
+
+asio::awaitable<void> SlotQueue::wait() {
+  co_await with_task_group([this](TaskGroup& group) {
+    group.spawn(follow_slots());
+    group.spawn(gates_.follow());
+    return until_worth_asking(gates_.asked_now(), context_.within(context_.rng.between(line_look, 2 * line_look)));
+  });
+}
+
+asio::awaitable<void> SlotQueue::until_worth_asking(GateWatch::Asked before, TimePoint until) {
+  gates_.forget_change();
+  while (!context_.activity.must_reload() && !ask_again_ && !gates_.changed() && need_.wanted() &&
+         context_.now() < until) {
+    co_await context_.activity.wait(until);
+    if (gates_.asked_now().words == before.words) continue;
+    ask_again_ = true;  // the Node's pool may have changed
+    break;
+  }
+}
+
+asio::awaitable<void> SlotQueue::follow_slots() {
+  for (;;) {
+    co_await context_.parts.slots.changed();
+    ask_again_ = true;
+    context_.activity.wake();
+    co_await context_.pause(std::chrono::milliseconds(200));  // counts a burst of changes as one
+  }
+}
+
+namespace {
+
+// What verification finds out about the node after its boot.
+struct Condition {
+  bool well = false;
+  bool hopeless = false;  // waiting until the deadline cannot help
+  std::string reason{}, message{};
+};
+
+asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need) {
+  const Record& record = context.record;
+  auto complete = co_await context.parts.host.boot_complete(context.within(request_timeout));
+  if (!complete) co_return Condition{.reason = reason::boot_not_complete, .message = complete.error().message()};
+  if (!*complete) co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
+  TimePoint later = TimePoint::max();
+  if (const auto foreign = context.view.foreign_boot(later))
+    co_return Condition{.reason = foreign->reason, .message = foreign->message};
+  if (!context.view.kubelet_reports_this_boot())
+    co_return Condition{.reason = reason::node_not_ready,
+                        .message = "the kubelet has not reported the node Ready since this boot"};
+  if (record.to.empty()) co_return Condition{.well = true};
+  const Result<> known = co_await need.learn_version(context.within(request_timeout));
+  if (!known) co_return Condition{.reason = reason::backend_unknown, .message = known.error().message()};
+  const std::string& version = need.version();
+  if (version == record.to) co_return Condition{.well = true};
+  if (version == record.from)
+    co_return Condition{
+        .hopeless = true,
+        .reason = reason::rolled_back,
+        .message = fmt::format("version {} runs again: {} was rolled back, or never booted; the agent does not try it "
+                               "again on this node unless its Node is annotated with {}=reboot",
+                               version, record.to, request_annotation)};
+  // The running version is not the expected one, for example a newer one. That is accepted if the back end reports no
+  // need for a reboot.
+  if (need.answered() && need.pending().need == Need::no) co_return Condition{.well = true};
+  co_return Condition{.reason = reason::version_unexpected,
+                      .message = fmt::format("version {} runs, expected {}", version, record.to)};
+}
+
+std::function<bool()> when_ended(const Context& context) {
+  return [&activity = context.activity] { return activity.ended(); };
+}
+
+}  // namespace
+
+asio::awaitable<Decision> verify(const Context& context, RebootNeed& need, Hooks& hooks) {
+  const TimePoint deadline =
+      context.at(context.record.deadline.value_or(context.wall()), context.options.times.verify_limit);
+  while (!context.activity.must_reload()) {
+    const Condition node = co_await look_at_node(context, need);
+    if (node.well) {
+      if (has_passed(context.record, HookPoint::after_boot)) co_return Decision{Event::verified};
+      const HookResult result = co_await hooks.pass(HookPoint::after_boot, when_ended(context));
+      if (result.failed()) co_return result.decision(Event::not_verified);
+      // The hooks may have run for long, so check the node again.
+      continue;
+    }
+    if (node.hopeless || context.now() >= deadline) co_return Decision{Event::not_verified, node.reason, node.message};
+    co_await context.writer.show(node.reason, node.message);
+    co_await context.activity.wait(std::min(deadline, context.within(look_interval)));
+  }
+  co_return Decision{Event::not_verified};
+}
+
+asio::awaitable<Decision> soak(const Context& context, Hooks& hooks) {
+  if (context.rebooted()) co_return Decision{Event::boot_changed};
+  const Record& record = context.record;
+  const TimePoint end = context.at(record.deadline.value_or(context.wall()), context.options.times.soak);
+  const std::string done = record.began ? "updated" : "booted";
+  while (!context.activity.must_reload() && (context.now() < end || !context.node().ready)) {
+    if (context.node().ready)
+      co_await context.writer.show(
+          reason::soaking,
+          fmt::format("{}; the slot is released after the soak time, at {:%FT%TZ}", done,
+                      std::chrono::floor<std::chrono::seconds>(record.deadline.value_or(context.wall()))));
+    else
+      co_await context.writer.show(reason::node_not_ready, done + ", but the node is not Ready, so it keeps its slot");
+    co_await context.activity.wait(context.node().ready ? end : TimePoint::max());
+  }
+  const HookResult result = co_await hooks.pass(HookPoint::before_release, when_ended(context));
+  co_return result.failed() ? result.decision(Event::hook_failed) : Decision{Event::soaked};
+}
+
+asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need, GateWatch& gates, Hooks& hooks) {
+  const Record& record = context.record;
+  Activity& activity = context.activity;
+  if (context.rebooted() && record.cause != reason::record_unreadable) co_return Decision{Event::boot_changed};
+  if (record.cause == reason::hook_failed) {
+    co_await hooks.until_healed();
+    co_return Decision{Event::healed};
+  }
+  co_await need.first_answer();
+  // With this cause nothing can show that it is resolved, so only a person can end the state.
+  while (!activity.must_reload() && record.cause == reason::boot_id_unchanged) {
+    if (need.requested()) co_return Decision{Event::needed};
+    co_await context.writer.show(record.cause, record.cause_message);
+    co_await activity.wait(TimePoint::max());
+  }
+  // The cause of a failed verification may be resolved without a person. A failed reboot needs a person, unless a
+  // reboot is not needed any more.
+  const bool unverified = !record.uncordon && record.cause != reason::record_unreadable;
+  while (!activity.must_reload()) {
+    TimePoint until = TimePoint::max();
+    if (unverified && need.requested()) co_return Decision{Event::needed};
+    if (unverified) {
+      const Condition node = co_await look_at_node(context, need);
+      if (node.well) co_return Decision{Event::healed};
+      until = context.within(std::chrono::minutes(1));
+    } else if (record.cause != reason::record_unreadable) {
+      if (need.requested()) co_return Decision{Event::needed};
+      if (need.pending().need == Need::no && !record.requested) co_return Decision{Event::not_needed};
+      if (record.cause != reason::reboot_failed && need.pending().need == Need::yes) {
+        const GateAnswer answer = co_await gates.ask(GateQuestion::When::before_turn);
+        if (!answer.closed_with(Gate::Effect::degrades)) co_return Decision{Event::needed};
+      }
+      until = context.within(std::chrono::minutes(10));
+    }
+    co_await context.writer.show(record.cause, record.cause_message);
+    co_await activity.wait(until);
+  }
+  co_return Decision{Event::healed};
+}
+
+}  // namespace haulout::agent

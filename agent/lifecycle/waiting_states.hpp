@@ -1,0 +1,51 @@
+// The states in which the agent waits: unknown, idle, pending and waiting before the slot is taken, verifying, soaking
+// and degraded after the boot. Each coroutine runs one state and returns the decision that ends it. If the Node has to
+// be read again, the decision does not count. Cancellable.
+#pragma once
+
+#include <optional>
+
+#include "agent/lifecycle/hooks.hpp"
+#include "agent/lifecycle/permission.hpp"
+
+namespace haulout::agent {
+
+// Runs the state `unknown`. It ends when the back end has answered, or when a person requests a reboot.
+boost::asio::awaitable<Decision> wait_for_answer(const Context& context, RebootNeed& need);
+// Runs the state `idle`. It ends when there is a reason to reboot.
+boost::asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need);
+// Runs the state `pending`. It ends when all gates are open and the backoff after failed attempts is over.
+boost::asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& need, GateWatch& gates);
+
+// Runs the state `waiting`: the agent asks for a slot, and again each time that slots change, while the gates are open.
+// One object for each time that the node enters the state. Borrows its arguments.
+class SlotQueue {
+ public:
+  SlotQueue(const Context& context, RebootNeed& need, GateWatch& gates, OwnSlot& slot)
+      : context_(context), need_(need), gates_(gates), slot_(slot) {}
+  boost::asio::awaitable<Decision> run();
+
+ private:
+  // Returns nothing if no slot is available yet; then `ask_again_` says whether to ask again at once.
+  boost::asio::awaitable<std::optional<Decision>> ask(Backoff& backoff, GateWatch::Asked asked);
+  boost::asio::awaitable<void> wait();
+  boost::asio::awaitable<void> until_worth_asking(GateWatch::Asked before, TimePoint until);
+  boost::asio::awaitable<void> follow_slots();
+
+  const Context& context_;
+  RebootNeed& need_;
+  GateWatch& gates_;
+  OwnSlot& slot_;
+  bool ask_again_ = true;  // the answer may differ from the last one
+};
+
+// Runs the state `verifying`. It ends when the node is Ready, runs the expected version and has passed its hooks, or at
+// the deadline in the record.
+boost::asio::awaitable<Decision> verify(const Context& context, RebootNeed& need, Hooks& hooks);
+// Runs the state `soaking`. It ends when the soak time is over, the node is Ready and the hooks have passed.
+boost::asio::awaitable<Decision> soak(const Context& context, Hooks& hooks);
+// Runs the state `degraded`. It ends when the cause is resolved, or when a person requests another attempt.
+boost::asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need, GateWatch& gates,
+                                               Hooks& hooks);
+
+}  // namespace haulout::agent

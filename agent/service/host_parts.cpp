@@ -1,0 +1,163 @@
+#include "agent/service/host_parts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "agent/backends/bottlerocket_backend.hpp"
+#include "agent/backends/command_backend.hpp"
+#include "agent/backends/debian_backend.hpp"
+#include "agent/backends/file_backend.hpp"
+#include "agent/dbus/flatcar_backend.hpp"
+#include "agent/dbus/logind.hpp"
+#include "agent/dbus/rpm_ostree_backend.hpp"
+#include "agent/dbus/unit_hooks.hpp"
+#include "agent/hooks/hooks.hpp"
+#include "agent/hosts/hosts.hpp"
+#include "base/plain_text.hpp"
+
+namespace haulout::agent {
+namespace {
+
+bool on_the_bus(RebootMethod method) {
+  return method == RebootMethod::logind || method == RebootMethod::systemd;
+}
+
+}  // namespace
+
+std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& host) {
+  std::vector<std::unique_ptr<Host>> hosts;
+  std::vector<std::string> by_bus;
+  const auto add_bus_host = [&] {
+    if (by_bus.empty()) return;
+    hosts.push_back(std::make_unique<LogindHost>(host.bus, host.root, std::exchange(by_bus, {})));
+  };
+  for (const RebootMethod method : config.reboot_methods) {
+    if (method == RebootMethod::logind) by_bus.emplace_back("logind");
+    if (method == RebootMethod::systemd) by_bus.emplace_back("systemd");
+    if (on_the_bus(method)) continue;
+    add_bus_host();
+    if (method == RebootMethod::command)
+      hosts.push_back(std::make_unique<CommandHost>(host.root, host.clock, host_command(config.reboot_command)));
+  }
+  add_bus_host();
+  if (hosts.empty()) return std::make_unique<NoneHost>(host.root);
+  if (hosts.size() == 1) return std::move(hosts.front());
+  return std::make_unique<JoinedHost>(std::move(hosts));
+}
+
+Result<std::unique_ptr<HookPrograms>> make_hooks(const AgentConfig& config, const HostAccess& host) {
+  auto units = systemd_booted(host.root);
+  if (!units) return std::move(units).error();
+  if (*units) return std::make_unique<UnitHooks>(host.root, host.bus, config.hooks_dir);
+  return std::make_unique<ChildHooks>(host.root, host.clock, config.hooks_dir);
+}
+
+bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoot& root) {
+  // Hooks run as systemd units. If it cannot be determined now whether the host runs systemd, use the bus: it may be
+  // possible later.
+  const auto units = systemd_booted(root);
+  return !units || *units || backend == "flatcar" || backend == "rpm-ostree" ||
+         std::any_of(config.reboot_methods.begin(), config.reboot_methods.end(), on_the_bus);
+}
+
+namespace {
+
+std::string name_of(BackendChoice choice) {
+  switch (choice) {
+    case BackendChoice::automatic: return {};
+    case BackendChoice::debian: return "debian";
+    case BackendChoice::file: return "file";
+    case BackendChoice::command: return "command";
+    case BackendChoice::bottlerocket: return "bottlerocket";
+    case BackendChoice::flatcar: return "flatcar";
+    case BackendChoice::rpm_ostree: return "rpm-ostree";
+  }
+  return {};
+}
+
+MadeBackend alone(std::unique_ptr<Backend> backend) {
+  return {nullptr, std::move(backend)};
+}
+
+std::unique_ptr<Backend> make_command(const AgentConfig& config, const HostAccess& host) {
+  ExitCodes codes{.yes = {}, .no = {}};
+  for (const auto& [code, yes] : config.sentinel_exit_codes) (yes ? codes.yes : codes.no).push_back(code);
+  return std::make_unique<CommandBackend>(
+      host.clock, host.rng, host_command(config.sentinel_command),
+      CommandBackend::Options{.codes = std::move(codes), .interval = config.sentinel_interval});
+}
+
+// Programs that create /run/reboot-required for each new kernel. No other program does so.
+constexpr const char* kernel_hooks[] = {"/etc/kernel/postinst.d/unattended-upgrades",
+                                        "/etc/kernel/postinst.d/update-notifier"};
+
+constexpr const char* running_release = "/proc/sys/kernel/osrelease";
+
+Result<bool> leaves_sentinels(const HostRoot& root) {
+  for (const char* hook : kernel_hooks) {
+    auto there = root.exists(hook);
+    if (!there || *there) return there;
+  }
+  return false;
+}
+
+// Returns how the agent detects a new kernel. Debian's base system has /boot. The directory is empty if the machine has
+// no kernel of its own, and missing if the agent cannot see the host's directory.
+Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
+  auto others = leaves_sentinels(root);
+  if (!others) return std::move(others).error();
+  auto names = root.list("/boot");
+  if (!names) return std::move(names).error();
+  if (*others) return DebianBackend::Options{};
+  if (!*names)
+    return DebianBackend::Options{.unseen_kernels =
+                                      fmt::format("it is unknown whether a new kernel needs a reboot: neither {} nor "
+                                                  "the programs of {} exist here; mount both from the host",
+                                                  root.display("/boot"), root.display("/etc/kernel/postinst.d"))};
+  const bool kernels = std::any_of((*names)->begin(), (*names)->end(),
+                                   [](const std::string& name) { return name.starts_with("vmlinuz-"); });
+  if (!kernels) return DebianBackend::Options{};
+  auto release = root.read(running_release, line_limit);
+  if (!release) return std::move(release).error();
+  std::string running = first_line(release->value_or(""));
+  if (running.empty())
+    return DebianBackend::Options{
+        .unseen_kernels = fmt::format("the running kernel is unknown: {} does not exist here; mount it from the host",
+                                      root.display(running_release))};
+  return DebianBackend::Options{.running_kernel = std::move(running)};
+}
+
+Result<MadeBackend> make_debian(const HostAccess& host) {
+  auto options = kernel_options(host.root);
+  if (!options) return std::move(options).error();
+  return alone(std::make_unique<DebianBackend>(host.root, host.clock, host.rng, *std::move(options)));
+}
+
+Result<MadeBackend> make_bottlerocket(const HostAccess& host) {
+  auto client = bottlerocket_client(host.executor, host.clock, host.root);
+  if (!client) return std::move(client).error();
+  auto backend = std::make_unique<BottlerocketBackend>(**client, host.clock, host.rng);
+  return MadeBackend{*std::move(client), std::move(backend)};
+}
+
+}  // namespace
+
+Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& root) {
+  BackendWish wish{.backend = name_of(config.backend), .sentinel = config.sentinel};
+  if (!config.sentinel_command.empty()) wish.sentinel_command = config.sentinel_command.front();
+  return choose_backend(wish, root);
+}
+
+Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& found, const HostAccess& host) {
+  if (found.backend == "debian") return make_debian(host);
+  if (found.backend == "bottlerocket") return make_bottlerocket(host);
+  if (found.backend == "file")
+    return alone(std::make_unique<FileBackend>(host.root, host.clock, host.rng, found.sentinel));
+  if (found.backend == "command") return alone(make_command(config, host));
+  if (found.backend == "flatcar") return alone(std::make_unique<FlatcarBackend>(host.bus, host.rng, host.root));
+  if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus, host.rng));
+  return Error(Errc::invalid, "there is no back end for " + found.backend);
+}
+
+}  // namespace haulout::agent

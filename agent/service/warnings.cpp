@@ -1,0 +1,141 @@
+#include "agent/service/warnings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "agent/dbus/bus_rivals.hpp"
+#include "agent/hooks/hooks.hpp"
+#include "agent/hosts/system_files.hpp"
+#include "agent/node/pool.hpp"
+#include "agent/service/make_slots.hpp"
+
+namespace haulout::agent {
+namespace {
+
+bool waits_for_ever(const AgentConfig& config) {
+  return config.slots == SlotsChoice::lease && !config.drain.timeout;
+}
+
+// Returns a warning if hooks cannot be seen: in a container that does not mount the host's directory, the agent would
+// find no hook and pass each point silently.
+std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string& hooks_dir) {
+  const std::string parent = std::filesystem::path(hooks_dir).parent_path();
+  const auto there = root.exists(parent);
+  if (root.directory() == "/" || !there || *there) return std::nullopt;
+  return fmt::format(
+      "hooks of the host do not run: {} does not exist here; mount the host's directory, or set hooks-dir to one that "
+      "is mounted",
+      root.display(parent));
+}
+
+}  // namespace
+
+std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes) {
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  if (!waits_for_ever(config) || !limit) return std::nullopt;
+  const bool whole = nodes ? *nodes > 1 && limit->of(*nodes) >= *nodes
+                           : limit->unit == MaxUnavailable::Unit::percent && limit->value == 100;
+  if (!whole) return std::nullopt;
+  return fmt::format(
+      "max-unavailable {} is the whole pool{}, and drain-deadline is not set: all nodes may be cordoned at once, so "
+      "evicted pods find no node and budgets block every drain for ever; lower max-unavailable, or set drain-deadline",
+      config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
+}
+
+boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
+                                               k8s::Node node, TimePoint deadline) {
+  Cautions cautions;
+  std::optional<std::size_t> nodes;
+  // The number of nodes matters only for a limit of 2 or more nodes. A limit of 1 never includes all of several nodes,
+  // and neither does a percentage below 100, because it is rounded down.
+  const OwnPool pool = own_pool(config, node);
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  if (waits_for_ever(config) && limit && limit->unit != MaxUnavailable::Unit::percent && limit->value > 1) {
+    auto list = co_await client.list_nodes(pool.node_selector, deadline);
+    if (list)
+      nodes = std::count_if(list->items.begin(), list->items.end(), [&](const k8s::Node& each) {
+        return each.name == node.name || membership_of(each, pool) != Membership::stranger;
+      });
+  }
+  auto caution = is_control_plane(pool) ? std::nullopt : whole_pool_caution(config, nodes);
+  if (caution) cautions.config.push_back(*std::move(caution));
+  cautions.hooks = misnamed_hooks(node);
+  if (auto unseen = unseen_hooks(root, config.hooks_dir)) cautions.hooks.push_back(*std::move(unseen));
+  if (auto stray = stray_hooks(root, config.hooks_dir))
+    cautions.hooks.insert(cautions.hooks.end(), stray->begin(), stray->end());
+  co_return cautions;
+}
+
+namespace {
+
+constexpr std::string_view automatic_reboot = "Unattended-Upgrade::Automatic-Reboot";
+
+struct PodRival {
+  const char* key;
+  const char* value;
+  const char* name;
+  const char* does;
+};
+
+// The labels that the manifests and charts of these programs set on their pods.
+constexpr PodRival pod_table[] = {
+    {"name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},
+    {"app.kubernetes.io/name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},
+    {"app", "flatcar-linux-update-agent", "the Flatcar Linux Update Operator's agent", "reboots nodes after updates"},
+    {"brupop.bottlerocket.aws/component", "agent", "the Bottlerocket update operator's agent",
+     "updates and reboots Bottlerocket nodes"},
+};
+
+void add(Result<std::vector<std::string>> some, const char* what, Rivals& rivals) {
+  if (!some) {
+    rivals.problems.push_back(std::move(some).error().with_context(what).message());
+    return;
+  }
+  for (std::string& one : *some) rivals.found.push_back(std::move(one));
+}
+
+}  // namespace
+
+std::vector<std::string> pod_rivals(const std::vector<k8s::Pod>& pods) {
+  std::vector<std::string> out;
+  for (const k8s::Pod& pod : pods) {
+    if (pod.finished() || !pod.controller || pod.controller->kind != "DaemonSet") continue;
+    for (const PodRival& rival : pod_table) {
+      const auto label = pod.labels.find(rival.key);
+      if (label == pod.labels.end() || label->second != rival.value) continue;
+      out.push_back(fmt::format(
+          "{} runs on this node (pod {}): it {} without a slot; remove it: kubectl delete daemonset -n {} {}",
+          rival.name, pod.key(), rival.does, pod.ns, pod.controller->name));
+      break;
+    }
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> file_rivals(const HostRoot& root) {
+  auto value = read_apt_option(root, automatic_reboot);
+  if (!value) return std::move(value).error();
+  std::vector<std::string> out;
+  if (*value && apt_true(**value))
+    out.push_back(fmt::format(
+        "unattended-upgrades may reboot: {} is \"{}\" below {}, so it reboots without a slot; set it to \"false\"",
+        automatic_reboot, **value, root.display("/etc/apt")));
+  return out;
+}
+
+boost::asio::awaitable<Rivals> find_rivals(k8s::Client& client, std::string node, const HostAccess& host, bool ask_bus,
+                                           TimePoint deadline) {
+  Rivals rivals;
+  add(file_rivals(host.root), "competing updaters in the host's files", rivals);
+  auto pods = co_await client.list_pods_on(node, deadline);
+  using Sentences = Result<std::vector<std::string>>;
+  add(pods ? Sentences(pod_rivals(pods->items)) : Sentences(std::move(pods).error()),
+      "competing updaters among the node's pods", rivals);
+  // The bus comes last, because a missing bus uses up the time until the deadline.
+  if (ask_bus) add(co_await bus_rivals(host.bus, deadline), "competing updaters among the host's services", rivals);
+  co_return rivals;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,176 @@
+#include "agent/service/host_parts.hpp"
+
+#include "agent/dbus/unit_hooks.hpp"
+#include "agent/hooks/hooks.hpp"
+#include "tests/agent/service/host_fixture.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using M = RebootMethod;
+
+class MakeHostTest : public haulout::testing::HostTest {
+ protected:
+  std::unique_ptr<Host> with(std::vector<RebootMethod> methods) {
+    config.reboot_methods = std::move(methods);
+    return make_host(config, access);
+  }
+};
+
+TEST_F(MakeHostTest, TheWaysToRebootInTheirOrder) {
+  config.reboot_command = {"/sbin/reboot", "-f"};
+  EXPECT_THAT(with({M::logind, M::systemd})->reboot_methods(), ElementsAre("logind", "systemd"));
+  EXPECT_THAT(with({M::command})->reboot_methods(), ElementsAre("command /sbin/reboot"));
+  EXPECT_THAT(with({M::none})->reboot_methods(), IsEmpty());
+  EXPECT_THAT(with({M::systemd, M::command, M::logind})->reboot_methods(),
+              ElementsAre("systemd", "command /sbin/reboot", "logind"));
+}
+
+TEST_F(MakeHostTest, EachWayIsAskedOfItsHost) {
+  config.reboot_command = {dir / "missing"};
+  const auto host = with({M::systemd, M::command});
+  const TimePoint deadline = clock.now() + std::chrono::seconds(10);
+  const auto by_bus = run(host->reboot(0, deadline));
+  ASSERT_FALSE(by_bus);
+  EXPECT_THAT(by_bus.error().message(), HasSubstr("system bus"));
+  const auto none = run(host->reboot(2, deadline));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code(), Errc::invalid);
+}
+
+TEST_F(MakeHostTest, FilesAreTheHosts) {
+  dir.write("proc/sys/kernel/random/boot_id", "boot-1\n");
+  config.reboot_command = {"/sbin/reboot"};
+  for (const auto& methods : {std::vector{M::logind}, {M::command}, {M::none}, {M::command, M::systemd}}) {
+    const auto host = with(methods);
+    EXPECT_EQ(*host->boot_id(), "boot-1");
+    EXPECT_TRUE(host->show_ready(true));
+    EXPECT_TRUE(std::filesystem::exists(dir / "run/haulout/ready"));
+    EXPECT_TRUE(host->show_ready(false));
+  }
+}
+
+TEST_F(MakeHostTest, WhoSpeaksDBus) {
+  config.reboot_methods = {M::none};
+  EXPECT_FALSE(uses_bus(config, "debian", root));
+  EXPECT_TRUE(uses_bus(config, "flatcar", root));
+  config.reboot_methods = {M::command, M::systemd};
+  EXPECT_TRUE(uses_bus(config, "debian", root));
+}
+
+TEST_F(MakeHostTest, HooksAreUnitsWhereSystemdRuns) {
+  config.reboot_methods = {M::none};
+  EXPECT_NE(dynamic_cast<ChildHooks*>(make_hooks(config, access)->get()), nullptr);
+  EXPECT_FALSE(uses_bus(config, "debian", root));
+  std::filesystem::create_directories(dir / "run/systemd/system");
+  EXPECT_NE(dynamic_cast<UnitHooks*>(make_hooks(config, access)->get()), nullptr);
+  EXPECT_TRUE(uses_bus(config, "debian", root));
+}
+
+class MakeBackendTest : public haulout::testing::HostTest {
+ protected:
+  MadeBackend make() {
+    const auto found = find_backend(config, root);
+    if (!found) throw std::runtime_error(found.error().message());
+    auto made = make_backend(config, *found, access);
+    if (!made) throw std::runtime_error(made.error().message());
+    return *std::move(made);
+  }
+  Pending pending(const MadeBackend& made) {
+    return run(made.backend->pending(clock.now() + std::chrono::seconds(10)));
+  }
+};
+
+TEST_F(MakeBackendTest, EachThatCanBeNamed) {
+  using B = BackendChoice;
+  config.sentinel = "/var/lib/sentinel";
+  EXPECT_EQ((config.backend = B::file, make().backend->name()), "file");
+  config.sentinel.clear();
+  config.sentinel_command = {"/bin/true"};
+  EXPECT_EQ((config.backend = B::command, make().backend->name()), "command");
+  config.sentinel_command.clear();
+  EXPECT_EQ((config.backend = B::debian, make().backend->name()), "debian");
+  EXPECT_EQ((config.backend = B::flatcar, make().backend->name()), "flatcar");
+  EXPECT_EQ((config.backend = B::rpm_ostree, make().backend->name()), "rpm-ostree");
+  EXPECT_EQ((config.backend = B::bottlerocket, make().backend->name()), "bottlerocket");
+}
+
+TEST_F(MakeBackendTest, WhatIsFoundOnTheHost) {
+  dir.write("etc/os-release", "ID=opensuse-microos\n");
+  dir.write("run/reboot-needed", "a new snapshot\n");
+  const MadeBackend made = make();
+  EXPECT_EQ(made.backend->name(), "file");
+  EXPECT_THAT(pending(made).reasons, ElementsAre("a new snapshot"));
+}
+
+TEST_F(MakeBackendTest, NothingFoundSaysWhatHelps) {
+  const auto found = find_backend(config, root);
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message(), HasSubstr("--backend"));
+}
+
+TEST_F(MakeBackendTest, TheSocketIsTheHosts) {
+  config.backend = BackendChoice::bottlerocket;
+  const MadeBackend made = make();
+  EXPECT_THAT(pending(made).problem, HasSubstr(dir / "run/api.sock"));
+}
+
+// On plain Debian, no package writes /run/reboot-required for a new kernel.
+TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
+  config.backend = BackendChoice::debian;
+  dir.write("boot/vmlinuz-6.1.0-18-amd64", "");
+  dir.write("boot/vmlinuz-6.1.0-21-amd64", "");
+  dir.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+  EXPECT_EQ(pending(make()).need, Need::yes);
+
+  dir.write("etc/kernel/postinst.d/unattended-upgrades", "");
+  EXPECT_EQ(pending(make()).need, Need::no);
+}
+
+// The machine has no kernel in its own /boot.
+TEST_F(MakeBackendTest, WithoutKernelsThereIsNothingToCompare) {
+  config.backend = BackendChoice::debian;
+  std::filesystem::create_directories(dir / "boot");
+  dir.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+  EXPECT_EQ(pending(make()).need, Need::no);
+}
+
+// P4: a container without the host's /boot cannot determine which kernels are installed.
+TEST_F(MakeBackendTest, KernelsThatCannotBeSeenAreUnknown) {
+  config.backend = BackendChoice::debian;
+  dir.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
+  const Pending answer = pending(make());
+  EXPECT_EQ(answer.need, Need::unknown);
+  EXPECT_THAT(answer.problem, HasSubstr("/boot"));
+  dir.write("run/reboot-required", "");
+  EXPECT_EQ(pending(make()).need, Need::yes) << "that is known";
+  std::filesystem::remove(dir / "run/reboot-required");
+
+  dir.write("etc/kernel/postinst.d/update-notifier", "");
+  EXPECT_EQ(pending(make()).need, Need::no) << "whoever leaves a sentinel has left none";
+}
+
+TEST_F(MakeBackendTest, ARunningKernelThatCannotBeSeenIsUnknown) {
+  config.backend = BackendChoice::debian;
+  dir.write("boot/vmlinuz-6.1.0-18-amd64", "");
+  const Pending answer = pending(make());
+  EXPECT_EQ(answer.need, Need::unknown);
+  EXPECT_THAT(answer.problem, HasSubstr("osrelease"));
+}
+
+TEST_F(MakeBackendTest, ASentinelCommandIsAskedAsOftenAsConfigured) {
+  config.backend = BackendChoice::command;
+  config.sentinel_command = {"/bin/true"};
+  config.sentinel_interval = std::chrono::hours(1);
+  const MadeBackend made = make();
+  const TimePoint begin = clock.now();
+  run(made.backend->changed());
+  EXPECT_GE(clock.now() - begin, std::chrono::minutes(48));
+  EXPECT_LE(clock.now() - begin, std::chrono::minutes(72));
+}
+
+}  // namespace
+}  // namespace haulout::agent
