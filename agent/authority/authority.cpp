@@ -399,10 +399,11 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
 }
 
 Task<> Search::explore(http::Transport& as) {
-  found_.rights = {true, true, true, true, true, true, true, true};
+  std::vector<RightAttempt> attempts = right_attempts(context());
+  for (const RightAttempt& attempt : attempts) found_.rights.*attempt.right = true;
   // Try the right to Leases only if slots are Leases.
   found_.rights.leases = options_.slots == SlotsChoice::lease;
-  for (RightAttempt& attempt : right_attempts(context())) {
+  for (RightAttempt& attempt : attempts) {
     bool& right = found_.rights.*attempt.right;
     if (!right) continue;
     CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));

@@ -78,8 +78,10 @@ struct GateQuestion {
   enum class When {
     before_turn,  // the node has no slot yet; the answer of Prometheus may be some seconds old
     with_turn,    // the node has a slot; everything is asked anew
-    under_way,    // a drain is under way; only gates with the effect `gives_up`
-    any_time,     // for people; every gate, even if others are closed
+    // A drain is under way, or the node is ready. Only gates with the effect `gives_up` may return a row: a closed row
+    // with another effect counts as a gate that cannot be evaluated, and prevents the reboot.
+    under_way,
+    any_time,  // for people; every gate, even if others are closed
   };
   k8s::Node node{};
   Record record{};
