@@ -49,4 +49,13 @@ std::optional<T> parse_number(std::string_view text, int base = 10) {
 // Parses the words that Go's strconv.ParseBool accepts; returns nullopt for any other.
 std::optional<bool> parse_bool(std::string_view text);
 
+// Returns the number of insertions, deletions and substitutions of bytes that turn one word into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// Finds the known word that is most similar to a misspelt one, for "did you mean …" in error messages.
+// Returns the known word with the smallest edit distance to `typed`; the first one if several have it. Ignores words
+// that differ too much: the distance must be at most 1 if `typed` has up to three bytes, otherwise at most 2 or a third
+// of its length, whichever is more. Returns nullopt if no word is left.
+std::optional<std::string> nearest(std::string_view typed, const std::vector<std::string>& known);
+
 }  // namespace haulout

@@ -5,7 +5,7 @@
 
 #include "agent/process/exit_code.hpp"
 #include "base/duration.hpp"
-#include "base/suggest.hpp"
+#include "base/text.hpp"
 #include "cli/options/arguments.hpp"
 #include "cli/options/completion.hpp"
 #include "cli/options/flags.hpp"

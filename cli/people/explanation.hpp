@@ -11,7 +11,7 @@
 #include "cli/people/node_view.hpp"
 #include "cli/people/pod_views.hpp"
 #include "drain/controller_book.hpp"
-#include "drain/diagnosis_fact.hpp"
+#include "drain/report.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::cli {
