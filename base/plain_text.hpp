@@ -1,10 +1,21 @@
-// Converts text from files and other programs to one line for a label, a log or an API object. Pure.
+// Converts text from files and other programs to one line for a label, a log or an API object. Finds the characters of
+// UTF-8 text, and detects bytes that are not UTF-8. Pure.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace haulout {
+
+// Returns the length in bytes of the UTF-8 sequence at the front of `text`, which must not be empty. Returns 0 if there
+// is no valid sequence: overlong, a surrogate, incomplete, or not UTF-8 at all.
+std::size_t utf8_sequence(std::string_view text);
+
+// Returns true if this is a continuation byte: any byte of a UTF-8 sequence but the first.
+inline bool continues_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
 
 // Default limit in bytes; a longer reason is hard to read.
 inline constexpr std::size_t line_limit = 200;

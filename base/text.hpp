@@ -1,9 +1,11 @@
-// Formats text for people: cuts, wraps, joins and counts. Pure.
+// Formats text for people (cuts, wraps, joins and counts), and reads the words and numbers that people write. Pure.
 #pragma once
 
+#include <charconv>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace haulout {
@@ -30,7 +32,30 @@ std::string some_of(const std::vector<std::string>& names);
 // Returns the number and the noun, which gets an "s" unless the number is 1: "1 pod", "2 pods".
 std::string count_of(std::size_t n, std::string_view thing);
 
+// Parses a number, by default a decimal one. Returns nullopt unless the whole text is the number and T has its value.
+// White space, a "+" and, for an unsigned T, a "-" are not accepted. A floating T also accepts what std::from_chars
+// does ("1e3", "inf", "nan"), and ignores `base`.
+template <class T>
+std::optional<T> parse_number(std::string_view text, int base = 10) {
+  T number{};
+  const char* const end = text.data() + text.size();
+  std::from_chars_result read{};
+  if constexpr (std::is_floating_point_v<T>)
+    read = std::from_chars(text.data(), end, number);
+  else
+    read = std::from_chars(text.data(), end, number, base);
+  return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
+}
 // Parses the words that Go's strconv.ParseBool accepts; returns nullopt for any other.
 std::optional<bool> parse_bool(std::string_view text);
+
+// Returns the number of insertions, deletions and substitutions of bytes that turn one word into the other.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// Finds the known word that is most similar to a misspelt one, for "did you mean …" in error messages.
+// Returns the known word with the smallest edit distance to `typed`; the first one if several have it. Ignores words
+// that differ too much: the distance must be at most 1 if `typed` has up to three bytes, otherwise at most 2 or a third
+// of its length, whichever is more. Returns nullopt if no word is left.
+std::optional<std::string> nearest(std::string_view typed, const std::vector<std::string>& known);
 
 }  // namespace haulout

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "sim/selectors.hpp"
+#include "sim/store.hpp"
 
 namespace haulout::demo {
 namespace {

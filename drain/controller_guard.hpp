@@ -9,7 +9,6 @@
 
 #include "drain/controller_book.hpp"
 #include "drain/diagnoses.hpp"
-#include "drain/eviction_guard.hpp"
 #include "drain/guards.hpp"
 #include "drain/pod_filter.hpp"
 #include "k8s/objects.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "drain/controller_book.hpp"
 #include "drain/controller_guard.hpp"
-#include "drain/controllers.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::drain {

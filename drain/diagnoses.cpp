@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.hpp"
 #include "drain/reasons.hpp"
 #include "drain/text.hpp"
 #include "k8s/codec.hpp"
@@ -349,9 +350,9 @@ DiagnosisFact deadlock(const BudgetCase& about) {
 // The server rounds p percent of n pods up, so n must be at least 100 / (100 - p).
 std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget) {
   const std::string_view field = budget.min_available;
-  if (const auto needed = whole_number(field)) return *needed + 1;
+  if (const auto needed = parse_number<std::int64_t>(field)) return *needed + 1;
   if (!field.ends_with('%')) return std::nullopt;
-  const auto percent = whole_number(field.substr(0, field.size() - 1));
+  const auto percent = parse_number<std::int64_t>(field.substr(0, field.size() - 1));
   if (!percent || *percent >= 100) return std::nullopt;
   const std::int64_t may_go = 100 - *percent;
   const std::int64_t replicas = (100 + may_go - 1) / may_go;
@@ -362,7 +363,7 @@ std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget
 // the pods that exist, not with the replicas that their controller should have.
 std::string ways_out(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
-  const bool number = whole_number(budget.min_available).has_value();
+  const bool number = parse_number<std::int64_t>(budget.min_available).has_value();
   std::string change = budget.max_unavailable.empty() ? "lower minAvailable" : "raise maxUnavailable";
   if (number) change += fmt::format(" to {}", budget.expected_pods - 1);
   const auto replicas = replicas_that_help(budget);
@@ -378,7 +379,7 @@ std::string ways_out(const BudgetCase& about) {
 
 DiagnosisFact needs_all(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
-  const bool number = whole_number(budget.min_available).has_value();
+  const bool number = parse_number<std::int64_t>(budget.min_available).has_value();
   if (const std::string way_out = way_out_of_its_controller(about); !way_out.empty())
     return {budget.expected_pods == 1 ? reason::budget_of_single_pod : reason::budget_needs_all_pods,
             {},

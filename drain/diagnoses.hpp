@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "drain/diagnosis_fact.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/report.hpp"
 

@@ -1,7 +1,6 @@
 #include "drain/drain.hpp"
 
 #include "drain/cordon_keeper.hpp"
-#include "drain/dry_run.hpp"
 #include "drain/eviction.hpp"
 #include "drain/feeds.hpp"
 #include "drain/findings.hpp"

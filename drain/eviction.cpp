@@ -1,7 +1,6 @@
 #include "drain/eviction.hpp"
 
 #include <fmt/format.h>
-
 #include <algorithm>
 
 #include "drain/text.hpp"
@@ -21,8 +20,10 @@ constexpr Duration glance = std::chrono::milliseconds(200);
 // A pod counts as terminating for too long one second after the limit, as in kubectl.
 constexpr Duration overdue_margin = std::chrono::seconds(1);
 
-}  // namespace
+constexpr unsigned most_tries = 5;
 
+// Sends one eviction, or a deletion if `delete_instead_of_evict` is set. Does not retry. Fails with the error of the
+// request. Cancellable.
 Task<> request_removal(Session& session, std::string uid, std::string ns, std::string name) {
   k8s::DeleteOptions options;
   options.uid = std::move(uid);
@@ -33,6 +34,24 @@ Task<> request_removal(Session& session, std::string uid, std::string ns, std::s
     co_return co_await session.client().remove<k8s::Pod>(ns, name, options, limit);
   co_return co_await session.client().evict(ns, name, options, limit);
 }
+
+bool worth_another_try(const Error& error) {
+  const EvictionVerdict verdict = classify_eviction(error);
+  return verdict == EvictionVerdict::retry || verdict == EvictionVerdict::throttle;
+}
+
+// Sends the eviction of one pod as a dry run, and returns the server's answer. Repeats the request only after transient
+// errors and throttling, because such an answer does not depend on the pod.
+asio::awaitable<Result<>> simulate_eviction(Session& session, k8s::Pod pod) {
+  Backoff backoff(backoff_after(EvictionVerdict::retry));
+  for (unsigned attempt = 1;; ++attempt) {
+    const Result<> answer = co_await request_removal(session, pod.uid, pod.ns, pod.name);
+    if (answer || attempt == most_tries || !worth_another_try(answer.error())) co_return answer;
+    co_await session.clock().sleep_until(session.now() + backoff.next(session.rng(), answer.error().retry_after));
+  }
+}
+
+}  // namespace
 
 asio::awaitable<void> Eviction::run() {
   // Raises the diagnoses about what the plan could not read, before the loop sends an eviction.
@@ -142,6 +161,45 @@ TimePoint Eviction::next_wake() const {
   return std::min({session_.deadline(), at + look_interval, overdue_at(), pipeline_.next_wake(at),
                    feeds_.pods.next_wake(at), feeds_.budgets.next_wake(), feeds_.controllers.next_wake(at),
                    feeds_.volumes.next_wake(at), findings_.next_wake(at), proof_.next_wake(at)});
+}
+
+asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline) {
+  std::size_t would_go = 0;
+  std::size_t blocked = 0;
+  std::map<std::string, std::size_t> guarded;  // number of evictable pods that use up a disruption, by budget UID
+  const auto& budgets = pipeline.book().budgets();
+  pipeline.start(session.now());
+  for (const TrackedPod* tracked : pipeline.leaving())
+    if (tracked->state == PodState::parked) ++blocked;  // by policy; the report has the reason
+  for (const auto& [uid, name] : pipeline.plan()) {
+    Result<> answer;
+    if (session.options().dry_run == DryRunMode::server) {
+      answer = co_await simulate_eviction(session, pipeline.pods().at(uid).pod);
+      if (!answer && classify_eviction(answer.error()) == EvictionVerdict::gone) continue;
+      pipeline.dry_run_answered(uid, answer);
+    }
+    ++(answer ? would_go : blocked);
+    const TrackedPod& tracked = pipeline.pods().at(uid);
+    if (answer)
+      for (const std::string& budget : *tracked.budgets)
+        if (const auto found = budgets.find(budget);
+            found != budgets.end() && !BudgetBook::exempt(tracked.pod, found->second))
+          ++guarded[budget];
+  }
+  std::string message = blocked == 0
+                            ? fmt::format("dry run: {} would be evicted", pods(would_go))
+                            : fmt::format("dry run: {} could be evicted now, {} could not", pods(would_go), blocked);
+  for (const auto& [uid, count] : guarded) {
+    const auto found = budgets.find(uid);
+    if (session.options().delete_instead_of_evict || found == budgets.end()) continue;
+    const auto allowed = static_cast<std::size_t>(std::max(0, found->second.disruptions_allowed));
+    if (count > allowed)
+      message += fmt::format("; PodDisruptionBudget {} allows {} of its {} to be evicted at once", found->second.key(),
+                             allowed, pods(count));
+  }
+  session.ending().end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));
+  session.emit(EventType::finished, session.ending().message());
+  co_return session.ending().is(Outcome::drained);
 }
 
 }  // namespace haulout::drain

@@ -14,10 +14,6 @@
 
 namespace haulout::drain {
 
-// Sends one eviction, or a deletion if `delete_instead_of_evict` is set. Does not retry. Fails with the error of the
-// request. Cancellable.
-Task<> request_removal(Session& session, std::string uid, std::string ns, std::string name);
-
 class Eviction {
  public:
   Eviction(Session& session, Pipeline& pipeline, const CordonKeeper& cordon, Feeds feeds, Findings& findings)
@@ -48,5 +44,13 @@ class Eviction {
   EndProof proof_;
   Duration patience_{};  // the value when hurry_views() was called last
 };
+
+// `--dry-run`: reports what the drain would do, and changes nothing. With `server` it sends each eviction with
+// dryRun=All, so that the server evaluates admission and budgets. A dry-run eviction uses up no disruption of a budget,
+// so the number of pods that a budget allows to be evicted at once is computed from its status.
+
+// Ends the drain: as `drained` if all pods could be evicted, else as `blocked`. Returns true if all could. Borrows
+// session and pipeline. Cancellable.
+boost::asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline);
 
 }  // namespace haulout::drain

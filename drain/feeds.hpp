@@ -4,7 +4,6 @@
 #include "drain/budgets_feed.hpp"
 #include "drain/controllers_feed.hpp"
 #include "drain/node_feed.hpp"
-#include "drain/pods_feed.hpp"
 #include "drain/volumes_feed.hpp"
 
 namespace haulout::drain {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "drain/diagnoses.hpp"
-#include "drain/local_volumes.hpp"
+#include "drain/pod_claims.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::drain {

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/text.hpp"
 
 namespace haulout::drain {
 
@@ -18,15 +19,15 @@ Result<Share> parse_share(std::string_view text) {
   Share share;
   share.percent = text.ends_with('%');
   const std::string_view digits = share.percent ? text.substr(0, text.size() - 1) : text;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), share.value);
-  if (failure != std::errc() || end != digits.data() + digits.size())
+  const auto value = parse_number<std::uint32_t>(digits);
+  if (!value)
     return Error(Errc::invalid, fmt::format("'{}' is neither a number of pods nor a percentage such as 25%", text));
-  if (share.value == 0)
+  if (*value == 0)
     return Error(
         Errc::invalid,
         fmt::format("'{}' would never allow an eviction: use at least 1 (--single-replica=block protects pods)", text));
-  if (share.percent && share.value > 100) return Error(Errc::invalid, "a percentage is at most 100%");
-  share.value = std::min(share.value, most_pods);
+  if (share.percent && *value > 100) return Error(Errc::invalid, "a percentage is at most 100%");
+  share.value = std::min(*value, most_pods);
   return share;
 }
 

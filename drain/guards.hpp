@@ -1,5 +1,6 @@
-// Options of the guards: limits that protect the pods of one controller beyond PodDisruptionBudgets. Guards write
-// nothing to the cluster. All are off by default and then cost no request. Plain data; parsing is pure.
+// The guards: limits that protect the pods of one controller beyond PodDisruptionBudgets. Their options, and the
+// interface through which the pipeline asks them. Guards write nothing to the cluster. All are off by default and then
+// cost no request. Plain data; parsing is pure.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "k8s/objects.hpp"
 #include "retry/clock.hpp"
 #include "retry/task.hpp"
 
@@ -51,5 +53,32 @@ std::size_t share_of(const Share& share, std::optional<std::int32_t> replicas);
 // Parses "allow", "warn" or "block"; returns nullopt for any other text.
 std::optional<SingleReplica> parse_single_replica(std::string_view text);
 std::string_view to_string(SingleReplica policy);
+
+// Interface of guards: conditions that the pipeline checks before it evicts a pod, in addition to budgets and places.
+// Each guard keeps its own state, and decides whether the pod may be evicted now. If not, the pod is parked, so it
+// holds no place and does not delay later tiers (P9). No I/O.
+class EvictionGuard {
+ public:
+  struct Hold {
+    std::string reason;
+    std::string message;
+    TimePoint until = TimePoint::max();  // when the pipeline checks the guard again; an event may cause that earlier
+  };
+
+  // State of a pod. `perhaps`: the response to its eviction was lost, and the eviction will be sent again. `unawaited`:
+  // it is terminating, but the drain does not wait for it any more.
+  enum class Leaves { no, perhaps, unawaited, yes };
+
+  virtual ~EvictionGuard() = default;
+  // Returns nullopt if this guard allows the eviction of the pod now.
+  virtual std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) = 0;
+  // Called when a pod is evicted, is terminating or was deleted, or when that turns out not to be so.
+  virtual void leaving(const k8s::Pod& pod, Leaves leaves) = 0;
+
+ protected:
+  EvictionGuard() = default;
+  EvictionGuard(const EvictionGuard&) = default;
+  EvictionGuard& operator=(const EvictionGuard&) = default;
+};
 
 }  // namespace haulout::drain

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "drain/text.hpp"
+#include "base/text.hpp"
 
 namespace haulout::drain {
 
@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t explicit_order(const k8s::Pod& pod, const std::vector<OrderRule>& rules) {
   const auto found = pod.annotations.find(std::string(drain_order_annotation));
-  const auto own = found == pod.annotations.end() ? std::nullopt : whole_number(found->second);
+  const auto own = found == pod.annotations.end() ? std::nullopt : parse_number<std::int64_t>(found->second);
   if (own) return *own;
   for (const OrderRule& rule : rules)
     if (rule.selector.matches(pod.labels)) return rule.order;
@@ -24,7 +24,8 @@ Result<OrderRule> parse_order_rule(std::string_view text) {
     return Error(Errc::invalid, fmt::format("{}; write SELECTOR=NUMBER, like app=db=10", why));
   };
   const std::size_t equals = text.rfind('=');
-  const auto order = equals == std::string_view::npos ? std::nullopt : whole_number(text.substr(equals + 1));
+  const auto order =
+      equals == std::string_view::npos ? std::nullopt : parse_number<std::int64_t>(text.substr(equals + 1));
   if (!order) return wrong("it does not end with = and a whole number");
   auto selector = k8s::parse_label_selector(text.substr(0, equals));
   if (!selector) return wrong(selector.error().message());

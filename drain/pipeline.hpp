@@ -33,9 +33,9 @@
 #include <vector>
 
 #include "drain/budget_book.hpp"
-#include "drain/eviction_guard.hpp"
 #include "drain/eviction_pacing.hpp"
 #include "drain/eviction_verdict.hpp"
+#include "drain/guards.hpp"
 #include "drain/observer.hpp"
 #include "drain/order.hpp"
 #include "drain/pod_filter.hpp"

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "drain/claim_use.hpp"
 #include "drain/observer.hpp"
+#include "drain/pod_claims.hpp"
 #include "drain/report.hpp"
 #include "k8s/objects.hpp"
 

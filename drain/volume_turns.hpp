@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "drain/eviction_guard.hpp"
+#include "drain/guards.hpp"
 #include "drain/volumes.hpp"
 
 namespace haulout::drain {

@@ -14,9 +14,9 @@
 #include <map>
 #include <set>
 
-#include "drain/claim_use.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/observer.hpp"
+#include "drain/pod_claims.hpp"
 #include "drain/reattach.hpp"
 #include "k8s/objects.hpp"
 

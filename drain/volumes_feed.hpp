@@ -10,8 +10,8 @@
 
 #include "drain/diagnoses.hpp"
 #include "drain/feed.hpp"
+#include "drain/node_feed.hpp"
 #include "drain/pipeline.hpp"
-#include "drain/pods_feed.hpp"
 #include "drain/session.hpp"
 #include "drain/volume_claims.hpp"
 #include "drain/volume_turns.hpp"

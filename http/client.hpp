@@ -9,7 +9,7 @@
 // - If a request gets no response before its deadline, the client closes the connections that were idle when the
 //   request began. The peer may have become unreachable without closing them.
 // - If the name has several addresses, the client tries them with staggered starts and uses the first one that connects
-//   (race.hpp), so that a dead address causes little delay. The address that last sent a response is tried first.
+//   (dial.hpp), so that a dead address causes little delay. The address that last sent a response is tried first.
 //
 // Fails with the errors of Transport. The error message names the host and the cause, and also the request if the
 // response is unusable. The client follows no redirects and keeps no cookies. It must outlive its operations and
@@ -22,7 +22,7 @@
 #include <optional>
 #include <string>
 
-#include "http/proxy.hpp"
+#include "http/endpoint.hpp"
 #include "http/transport.hpp"
 
 namespace haulout::http {
@@ -35,17 +35,6 @@ struct TlsOptions {
   bool verify = true;
   bool operator==(const TlsOptions&) const = default;
 };
-
-struct Endpoint {
-  enum class Kind { tcp, tls, unix_socket } kind = Kind::tls;
-  std::string host;  // name or address, IPv6 without brackets; for unix_socket the path
-  std::uint16_t port = 443;
-  std::string authority() const;  // the value of the Host header
-};
-
-// Accepts "https://host:port[/prefix]", "http://…" or "unix:/path". Writes the path prefix without its final slash to
-// *prefix, which may be null. Fails with Errc::invalid.
-Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix);
 
 struct ClientOptions {
   std::size_t header_limit = std::size_t{64} * 1024;      // limit of a response head, in bytes

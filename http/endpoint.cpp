@@ -1,14 +1,45 @@
-#include <fmt/format.h>
-#include <boost/url/parse.hpp>
+#include "http/endpoint.hpp"
 
-#include "http/client.hpp"
-#include "http/url_parts.hpp"
+#include <fmt/format.h>
+#include <algorithm>
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+#include <cctype>
+#include <optional>
+
+#include "base/text.hpp"
 
 namespace haulout::http {
 namespace {
 
+// Returns the host of the URL. An IPv6 address has no brackets.
+std::string host_of(const boost::urls::url_view& url) {
+  return url.host_type() == boost::urls::host_type::name ? url.host() : url.host_address();
+}
+
+// Returns the port of the URL, or `otherwise` if it has none. Returns nullopt if the port is not a number from 1 to
+// 65535.
+std::optional<std::uint16_t> port_of(const boost::urls::url_view& url, std::uint16_t otherwise) {
+  // Boost.URL parses "https://host:name" as an empty port and a path.
+  if (const auto path = url.encoded_path(); !path.empty() && path.front() != '/') return std::nullopt;
+  if (!url.has_port() || url.port().empty()) return otherwise;
+  // port_number() of Boost 1.81 accepts some numbers that are too large, modulo 65536.
+  const auto digits = url.port();
+  const auto port = parse_number<std::uint16_t>({digits.data(), digits.size()});
+  return port == 0 ? std::nullopt : port;
+}
+
 Error not_an_endpoint(std::string_view url, std::string_view why) {
   return Error(Errc::invalid, fmt::format("\"{}\" is not the address of a server: {}", url, why));
+}
+
+// Limit for the user and the password of SOCKS5, in bytes: RFC 1929 stores each length in one octet.
+constexpr std::size_t longest_of_socks = 255;
+
+Error no_proxy_url(std::string_view why) {
+  return Error(Errc::invalid, fmt::format("it is not the address of a proxy: {}; expected http://HOST:PORT or "
+                                          "socks5://HOST:PORT, with USER:PASSWORD@ before the host if it needs them",
+                                          why));
 }
 
 }  // namespace
@@ -50,6 +81,37 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
     while (prefix->ends_with('/')) prefix->pop_back();
   }
   return endpoint;
+}
+
+Result<Proxy> parse_proxy(std::string_view url) {
+  // As in Go, an address without a scheme means an HTTP proxy.
+  const std::string full = (url.find("://") == std::string_view::npos ? "http://" : "") + std::string(url);
+  const auto parsed = boost::urls::parse_uri(boost::core::string_view(full.data(), full.size()));
+  if (!parsed) return no_proxy_url("it does not look like a URL");
+  std::string scheme(parsed->scheme().data(), parsed->scheme().size());
+  std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](unsigned char c) { return std::tolower(c); });
+  Proxy proxy;
+  if (scheme == "http") {
+    proxy.port = 80;
+  } else if (scheme == "socks5" || scheme == "socks5h") {
+    proxy.kind = Proxy::Kind::socks5;
+    proxy.port = 1080;
+  } else {
+    return no_proxy_url(fmt::format("a proxy of the kind {}:// is not supported", scheme));
+  }
+  if (parsed->host().empty()) return no_proxy_url("it names no host");
+  proxy.host = host_of(*parsed);
+  const auto port = port_of(*parsed, proxy.port);
+  if (!port) return no_proxy_url("the port must be a number from 1 to 65535");
+  proxy.port = *port;
+  proxy.user = parsed->user();
+  proxy.password = parsed->password();
+  const bool socks = proxy.kind == Proxy::Kind::socks5;
+  if (socks && std::max(proxy.user.size(), proxy.password.size()) > longest_of_socks)
+    return no_proxy_url("user and password of SOCKS5 have at most 255 bytes");
+  if (socks && proxy.user.empty() != proxy.password.empty())
+    return no_proxy_url("SOCKS5 needs both a user and a password, or neither");
+  return proxy;
 }
 
 }  // namespace haulout::http

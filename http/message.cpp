@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdio>
+
+#include "base/text.hpp"
 
 namespace haulout::http {
 namespace {
@@ -95,10 +96,9 @@ std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std
   if (value->find_first_not_of("0123456789") == std::string_view::npos) {
     // Larger numbers count as ten years.
     constexpr std::chrono::seconds longest = std::chrono::days(3650);
-    std::uint64_t seconds = 0;
-    const auto parsed = std::from_chars(value->data(), value->data() + value->size(), seconds);
-    if (parsed.ec != std::errc{} || seconds > static_cast<std::uint64_t>(longest.count())) return longest;
-    return std::chrono::seconds(seconds);
+    const auto seconds = parse_number<std::uint64_t>(*value);
+    if (!seconds || *seconds > static_cast<std::uint64_t>(longest.count())) return longest;
+    return std::chrono::seconds(*seconds);
   }
   const auto date = parse_http_date(std::string(*value));
   if (!date) return std::nullopt;

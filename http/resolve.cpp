@@ -18,7 +18,7 @@
 #include <cstring>
 #include <thread>
 
-#include "http/cancelled.hpp"
+#include "http/wire.hpp"
 
 namespace haulout::http {
 namespace asio = boost::asio;

@@ -9,7 +9,6 @@
 
 #include "base/scope_exit.hpp"
 #include "http/buffer.hpp"
-#include "http/cancelled.hpp"
 #include "http/parser.hpp"
 #include "http/wire.hpp"
 #include "retry/deadline.hpp"

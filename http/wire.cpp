@@ -1,16 +1,16 @@
 // The only file that uses Asio's TLS stream.
 #include "http/wire.hpp"
 
+#include <fmt/format.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
-
-#include "http/cancelled.hpp"
 
 namespace haulout::http {
 namespace asio = boost::asio;
@@ -225,6 +225,17 @@ Task<std::unique_ptr<Wire>> tls_server_wire(tcp::socket socket, std::shared_ptr<
   auto wire = std::make_unique<TlsWire>(std::move(socket), std::move(context));
   CO_CHECK(co_await wire->accept(std::move(peer)));
   co_return std::unique_ptr<Wire>(std::move(wire));
+}
+
+bool is_orderly_end(const Ec& failure) {
+  return failure == boost::asio::error::eof;
+}
+
+Error lost_connection(const std::string& peer, std::string_view when, const Ec& failure) {
+  if (const std::string alert = refused_by_alert(peer, failure); !alert.empty()) return Error(Errc::tls, alert);
+  if (is_orderly_end(failure) || failure == boost::asio::ssl::error::stream_truncated)
+    return Error(Errc::reset, fmt::format("{} closed the connection {}", peer, when));
+  return Error(Errc::reset, fmt::format("the connection to {} was lost {} ({})", peer, when, failure.message()));
 }
 
 }  // namespace haulout::http

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/system/system_error.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,12 @@
 #include "http/tls_context.hpp"
 
 namespace haulout::http {
+
+// For Asio operations that return their error code as a value. Throws boost::system::system_error if the code says that
+// the operation was cancelled, so that the cancellation unwinds the coroutine. Otherwise does nothing. No I/O.
+inline void unwind_if_cancelled(const boost::system::error_code& failure) {
+  if (failure == boost::asio::error::operation_aborted) throw boost::system::system_error(failure);
+}
 
 class Wire {
  public:

@@ -12,8 +12,11 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "http/client.hpp"
 #include "http/transport.hpp"
@@ -21,6 +24,78 @@
 #include "k8s/exec_plugin.hpp"
 
 namespace haulout::k8s {
+
+struct AuthHooks {
+  // Sets the certificates and the key for later connections. On failure (for example a certificate that does not fit
+  // its key) the old ones stay in use.
+  std::function<Result<>(http::TlsOptions)> set_tls;
+  // Runs the plugin once (run_exec_plugin()).
+  std::function<Task<ExecCredential>(ExecPlugin, std::string ca_pem)> run_plugin;
+};
+
+// The logic of AuthTransport over any Transport: adds the identity to every request, reloads files that rotate, and
+// renews credentials of plugins when they expire. It is a class of its own so that tests need no network. It has the
+// contract of AuthTransport (errors, cancellation).
+class AuthCore final : public http::Transport {
+ public:
+  // `token` and `tls` are the results of load_token() and load_tls(). `inner` already uses `tls`. Borrows `clock` and
+  // `inner`.
+  AuthCore(boost::asio::any_io_executor executor, Clock& clock, http::Transport& inner, AuthHooks hooks,
+           Connection connection, std::string user_agent, std::string token, http::TlsOptions tls);
+
+  boost::asio::awaitable<void> log_in();
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
+
+  const Connection& connection() const { return connection_; }
+  void on_request(std::function<void(const http::Request&)> observer) { observer_ = std::move(observer); }
+
+ private:
+  // Version numbers of the credentials with which a request was sent. If a number has grown since, another request has
+  // renewed these credentials, and they are not fetched again.
+  struct Generation {
+    std::uint64_t files = 0;
+    std::uint64_t tls = 0;
+    std::uint64_t plugin = 0;
+  };
+
+  template <class T>
+  Task<T> send(http::Request request, TimePoint deadline,
+               Task<T> (http::Transport::*operation)(http::Request, TimePoint));
+  http::Request addressed(http::Request request) const;
+  void authenticate(http::Request& request) const;
+
+  // prepare() obtains the credentials for a request; renew() replaces those that the server has rejected. Both extend
+  // the deadline by the time that a run of the plugin takes.
+  Task<> prepare(TimePoint& deadline);
+  Task<> renew(Generation sent_with, TimePoint& deadline);
+  bool reads_files() const;
+  bool reload_files();
+  Task<> reload_files_patiently(TimePoint deadline);
+  Result<> use_tls(const http::TlsOptions& from_files, const std::optional<ExecCredential>& plugin);
+  bool plugin_credential_holds() const;
+  Task<> log_in_anew(std::uint64_t seen, TimePoint& deadline);
+  Task<> fetch_plugin_credential(std::uint64_t seen);
+  Task<> wait_for_plugin();
+
+  Clock& clock_;
+  http::Transport& inner_;
+  AuthHooks hooks_;
+  Connection connection_;
+  std::string user_agent_;
+  std::function<void(const http::Request&)> observer_;
+
+  std::string token_;
+  http::TlsOptions tls_;         // from the files and data of the connection
+  http::TlsOptions tls_in_use_;  // `tls_`, with the client certificate of the plugin if it has one
+  TimePoint next_check_;
+  std::optional<ExecCredential> plugin_credential_;
+  std::optional<Error> plugin_failure_;  // failure of the plugin's last run, if it failed
+  std::optional<Error> login_failure_;   // failure of log_in(); the next request returns and clears it
+  bool plugin_runs_ = false;
+  boost::asio::steady_timer gate_;  // never expires; cancelled to wake the waiters when a run of the plugin ends
+  Generation now_;
+};
 
 class AuthTransport final : public http::Transport {
  public:

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/utf8.hpp"
+#include "base/plain_text.hpp"
 
 namespace haulout::k8s::codec {
 namespace {

@@ -8,8 +8,8 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/network_v4.hpp>
 #include <boost/asio/ip/network_v6.hpp>
-#include <charconv>
 
+#include "base/text.hpp"
 #include "http/base64.hpp"
 #include "k8s/credential_file.hpp"
 #include "k8s/kubeconfig.hpp"
@@ -110,9 +110,8 @@ Result<Connection> in_cluster(const Environment& environment) {
         Errc::unavailable,
         "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set; run in a Pod, or "
         "use a kubeconfig");
-  std::uint16_t number = 0;
-  const auto [end, failure] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (failure != std::errc() || end != port.data() + port.size() || number == 0)
+  const std::uint16_t number = parse_number<std::uint16_t>(port).value_or(0);
+  if (number == 0)
     return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is not a port number", port));
   // Some installations put brackets around an IPv6 address here, most do not.
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';

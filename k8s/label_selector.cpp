@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
+
+#include "base/text.hpp"
 
 namespace haulout::k8s {
 namespace {
@@ -47,13 +48,6 @@ bool valid_key(std::string_view key) {
   return valid_prefix(key.substr(0, slash)) && valid_name(key.substr(slash + 1));
 }
 
-std::optional<std::int64_t> to_integer(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool holds(const Requirement& requirement, const std::map<std::string, std::string>& labels) {
   const auto label = labels.find(requirement.key);
   const bool present = label != labels.end();
@@ -69,8 +63,8 @@ bool holds(const Requirement& requirement, const std::map<std::string, std::stri
     case Operator::less_than: break;
   }
   if (!present || requirement.values.size() != 1) return false;
-  const auto have = to_integer(label->second);
-  const auto bound = to_integer(requirement.values.front());
+  const auto have = parse_number<std::int64_t>(label->second);
+  const auto bound = parse_number<std::int64_t>(requirement.values.front());
   if (!have || !bound) return false;
   return requirement.op == Operator::greater_than ? *have > *bound : *have < *bound;
 }
@@ -132,7 +126,7 @@ class Parser {
   Result<Requirement> parse_bound(Requirement requirement, Operator op) {
     requirement.op = op;
     requirement.values.emplace_back(word());
-    if (!to_integer(requirement.values.front())) {
+    if (!parse_number<std::int64_t>(requirement.values.front())) {
       return failure(fmt::format("'{}' is compared with '{}', which is not an integer", requirement.key,
                                  requirement.values.front()));
     }

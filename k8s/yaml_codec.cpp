@@ -6,11 +6,12 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <sstream>
+
+#include "base/text.hpp"
 
 namespace haulout::k8s {
 
@@ -46,12 +47,9 @@ std::optional<std::string> integer(std::string_view text) {
     const bool prefixed = base != 8 || text[1] == 'o' || text[1] == 'O';
     text.remove_prefix(prefixed ? 2 : 1);
   }
-  if (text.empty()) return std::nullopt;
-  std::uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  if (negative && value > (std::uint64_t{1} << 63)) return std::nullopt;
-  return fmt::format("{}{}", negative && value != 0 ? "-" : "", value);
+  const auto value = parse_number<std::uint64_t>(text, base);
+  if (!value || (negative && *value > (std::uint64_t{1} << 63))) return std::nullopt;
+  return fmt::format("{}{}", negative && *value != 0 ? "-" : "", *value);
 }
 
 std::size_t digits(std::string_view text, std::size_t from) {
@@ -79,11 +77,10 @@ std::optional<std::string> floating(std::string_view text) {
   }
   if (at != text.size()) return std::nullopt;
   if (text[0] == '+') text.remove_prefix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const auto value = parse_number<double>(text);
+  if (!value) return std::nullopt;
   // JSON writes the negative zero as -0, which YAML reads as the integer 0.
-  return fmt::format("{}", value == 0 ? 0.0 : value);
+  return fmt::format("{}", *value == 0 ? 0.0 : *value);
 }
 
 bool is_not_finite(std::string_view text) {

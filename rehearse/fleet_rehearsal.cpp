@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
 #include "rehearse/fleet_machine.hpp"
-#include "rehearse/fleet_world_json.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"

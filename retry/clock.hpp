@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-#include "base/time.hpp"
+#include "base/duration.hpp"
 
 namespace haulout {
 

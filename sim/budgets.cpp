@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "k8s/codec.hpp"
-#include "sim/selectors.hpp"
+#include "sim/store.hpp"
 
 namespace haulout::sim {
 
@@ -53,6 +53,7 @@ bool is_percentage(const Json& value) {
 
 std::int64_t integer(std::string_view text) {
   std::int64_t amount = 0;
+  // Not parse_number(): a "%" may follow the number.
   std::from_chars(text.data(), text.data() + text.size(), amount);
   return amount;
 }

@@ -1,4 +1,5 @@
-// One request to the simulated API server, parsed into verb, object and options, and its entry in the audit log. Pure.
+// One request to the simulated API server, parsed into verb, object and options, the strict decoding of its body, and
+// its entry in the audit log. Pure.
 #pragma once
 
 #include <functional>
@@ -6,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "http/message.hpp"
 #include "retry/clock.hpp"
@@ -73,5 +75,17 @@ struct AuditEntry {
 
 // Returns the entry of a request by `user` that has arrived at `now` and has no response yet.
 AuditEntry entry_of(const Call& call, std::string user, TimePoint now);
+
+// Strict decoding as in the API server: finds unknown and duplicate fields in request bodies. Pure.
+
+// Parses the text. Returns nullopt if it is not JSON. Appends `duplicate field "a.b"` to `duplicates` for each
+// duplicate field.
+std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates);
+
+// The three functions below return `unknown field "a.b"` for each field of the body that its kind does not have.
+std::vector<std::string> unknown_eviction_fields(const Json& body);
+std::vector<std::string> unknown_delete_options_fields(const Json& body);
+// Checks Nodes, Leases, Events and ConfigMaps, and patches of these. Returns an empty list for other kinds.
+std::vector<std::string> unknown_fields(const ResourceInfo& info, const Json& body);
 
 }  // namespace haulout::sim

@@ -4,8 +4,8 @@
 
 #include "k8s/codec.hpp"
 #include "sim/budgets.hpp"
+#include "sim/call.hpp"
 #include "sim/pod_lifecycle.hpp"
-#include "sim/strict_json.hpp"
 
 namespace haulout::sim {
 

@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/text.hpp"
 #include "http/base64.hpp"
 #include "sim/status_bodies.hpp"
 
 namespace haulout::sim {
 namespace {
-
-std::optional<std::uint64_t> parse_revision(const std::string& text) {
-  std::uint64_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // Encodes in base64url (RFC 4648 section 5) without padding.
 std::string base64url(std::string_view bytes) {
@@ -110,7 +103,7 @@ void Lists::list(const Call& call, const Reply& reply) {
   const std::string version = call.option("resourceVersion");
   if (!call.option("continue").empty() && !version.empty() && version != "0")
     return reply(bad_request("specifying resource version is not allowed when using continue").response());
-  const auto revision = parse_revision(version.empty() ? "0" : version);
+  const auto revision = parse_number<std::uint64_t>(version.empty() ? "0" : version);
   if (!revision) return reply(unreadable_revision(version).response());
   if (*revision > world_.store.revision()) {
     // The real server waits 3 s until its cache has reached this revision, then responds with an error.
@@ -140,7 +133,7 @@ http::Response Lists::from_old_cache(const Call& call, const Selection& selectio
 http::Response Lists::page(const Call& call, const Selection& selection) {
   // The limit does not apply to resourceVersion=0, because the real server then lists from its cache, without pages.
   const std::size_t limit =
-      call.option("resourceVersion") == "0" ? 0 : parse_revision(call.option("limit")).value_or(0);
+      call.option("resourceVersion") == "0" ? 0 : parse_number<std::uint64_t>(call.option("limit")).value_or(0);
   std::uint64_t revision = world_.store.revision();
   const Snapshot* begun = nullptr;
   const std::string what = fmt::format("{} {}", selection.resource, selection.ns);
@@ -199,7 +192,7 @@ std::optional<WatchRequest> watch_request(const Timing& timing, const Call& call
     return std::nullopt;
   }
   const std::string version = call.option("resourceVersion");
-  const auto revision = parse_revision(version.empty() ? "0" : version);
+  const auto revision = parse_number<std::uint64_t>(version.empty() ? "0" : version);
   if (!revision) {
     *answer = unreadable_revision(version).response();
     return std::nullopt;
@@ -208,7 +201,7 @@ std::optional<WatchRequest> watch_request(const Timing& timing, const Call& call
   request.initial_events_end = initial;
   request.bookmarks = call.truthy("allowWatchBookmarks");
   request.timeout = timing.watch_default;
-  if (const auto timeout = parse_revision(call.option("timeoutSeconds")); timeout && *timeout > 0)
+  if (const auto timeout = parse_number<std::uint64_t>(call.option("timeoutSeconds")); timeout && *timeout > 0)
     request.timeout = std::chrono::seconds(*timeout);
   *answer = json_response(200, {});
   answer->body.clear();

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "k8s/codec.hpp"
+#include "sim/call.hpp"
 #include "sim/pod_lifecycle.hpp"
-#include "sim/strict_json.hpp"
 
 namespace haulout::sim {
 

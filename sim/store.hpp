@@ -1,5 +1,6 @@
 // The storage of the simulated API server: every object by resource, namespace and name, one strictly increasing
-// revision for all objects, and the history of changes from which watches are served. No I/O.
+// revision for all objects, and the history of changes from which watches are served. With it the label selectors and
+// field selectors, by which a request or another object selects objects. No I/O.
 //
 // The store calls its listeners during each change, in the order in which they were added. A listener may only record
 // the change; it must not change the store. Single-threaded.
@@ -9,14 +10,48 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "placement/selector.hpp"
 #include "retry/rng.hpp"
 #include "sim/objects.hpp"
-#include "sim/selectors.hpp"
 
 namespace haulout::sim {
+
+using placement::Selector;
+
+// The query option ?fieldSelector=. As in the API, it compares fields only for equality or inequality.
+class FieldSelector {
+ public:
+  // Parses the selector. If it is invalid, returns nullopt and sets *problem to the real server's message.
+  static std::optional<FieldSelector> parse(std::string_view text, const ResourceInfo& info, std::string* problem);
+  bool matches(const Json& object) const;
+  // Returns the value that the field at the JSON pointer must have; nullopt if the selector requires none.
+  std::optional<std::string> demand(std::string_view pointer) const;
+
+ private:
+  struct Term {
+    std::string pointer;
+    std::string value;
+    bool negated;
+  };
+  std::vector<Term> terms_;
+};
+
+// The objects that a list or watch selects.
+struct Selection {
+  std::string resource;
+  std::string ns;
+  Selector labels = Selector::from_object(Json::object());
+  FieldSelector fields;
+  bool narrowed = false;  // true if there is a field or label selector
+
+  bool matches(const Json& object) const {
+    return (ns.empty() || ns_of(object) == ns) && labels.matches(object) && fields.matches(object);
+  }
+};
 
 // The searches that the index of the store supports. The comment of each enumerator gives the form of the searched
 // value, and the kinds of objects that the search finds.

@@ -10,7 +10,7 @@
 
 #include "retry/notifier.hpp"
 #include "sim/objects.hpp"
-#include "sim/selectors.hpp"
+#include "sim/store.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {

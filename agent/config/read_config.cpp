@@ -8,9 +8,8 @@
 
 #include "agent/config/value_checks.hpp"
 #include "base/files.hpp"
-#include "base/suggest.hpp"
+#include "base/plain_text.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
 #include "k8s/yaml_codec.hpp"
 
 namespace haulout::agent {

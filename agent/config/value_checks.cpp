@@ -1,11 +1,11 @@
 #include "agent/config/value_checks.hpp"
 
 #include <fmt/format.h>
-#include <charconv>
 
 #include "agent/gates/window.hpp"
 #include "agent/hosts/host_command.hpp"
 #include "agent/node/pool.hpp"
+#include "base/text.hpp"
 #include "drain/guards.hpp"
 #include "drain/option_table.hpp"
 #include "drain/order.hpp"
@@ -34,15 +34,6 @@ bool is_dns_label(std::string_view text) {
   return !text.empty() && text.size() <= longest_label && is_lower_alphanumeric(text.front()) &&
          is_lower_alphanumeric(text.back()) &&
          std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alphanumeric(c) || c == '-'; });
-}
-
-// Parses a whole number that consists of digits only: no sign, no blanks.
-std::optional<std::uint32_t> whole_number(std::string_view text) {
-  if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
-  std::uint32_t number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 }  // namespace
@@ -98,7 +89,7 @@ std::string check_listen_address(const std::string& text) {
   const std::string how = "write it like 127.0.0.1:9090, [::1]:9090 or :9090 (all addresses)";
   const auto colon = text.rfind(':');
   if (colon == std::string::npos) return "the port is missing; " + how;
-  const auto port = whole_number(std::string_view(text).substr(colon + 1));
+  const auto port = parse_number<std::uint32_t>(std::string_view(text).substr(colon + 1));
   if (!port || *port > 65535) return "the port must be a number from 0 to 65535; " + how;
   const std::string_view host = std::string_view(text).substr(0, colon);
   const bool bracketed = host.starts_with('[') && host.ends_with(']');
@@ -129,7 +120,7 @@ std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes
     const auto comma = rest.find(',');
     const std::string_view entry = rest.substr(0, comma);
     const auto equals = entry.find('=');
-    const auto code = whole_number(entry.substr(0, equals));
+    const auto code = parse_number<std::uint32_t>(entry.substr(0, equals));
     const std::string_view answer = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
     if (!code || *code > 255 || (answer != "yes" && answer != "no")) return how;
     if (!result.emplace(static_cast<int>(*code), answer == "yes").second) return how;

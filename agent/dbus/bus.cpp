@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <sdbus-c++/Error.h>
-#include <charconv>
 #include <limits>
 
 #include "agent/dbus/bus_link.hpp"
 #include "base/scope_exit.hpp"
+#include "base/text.hpp"
 #include "retry/backoff.hpp"
 #include "retry/notifier.hpp"
 
@@ -39,10 +39,9 @@ std::optional<std::string> unescaped(std::string_view value) {
       out += value[at];
       continue;
     }
-    unsigned byte = 0;
-    const char* const first = value.data() + at + 1;
-    if (at + 2 >= value.size() || std::from_chars(first, first + 2, byte, 16).ptr != first + 2) return std::nullopt;
-    out += static_cast<char>(byte);
+    const auto byte = at + 2 < value.size() ? parse_number<unsigned>(value.substr(at + 1, 2), 16) : std::nullopt;
+    if (!byte) return std::nullopt;
+    out += static_cast<char>(*byte);
     at += 2;
   }
   return out;

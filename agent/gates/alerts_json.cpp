@@ -1,6 +1,5 @@
 // Decodes Prometheus' response to a query: the JSON part of alerts.hpp.
 #include <fmt/format.h>
-#include <charconv>
 #include <cmath>
 
 #include <nlohmann/json.hpp>
@@ -40,9 +39,7 @@ Error strange(std::string_view what) {
 bool read_point(const Json& point, Sample& sample) {
   if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_string()) return false;
   sample.time = point[0].get<double>();
-  const std::string text = point[1].get<std::string>();
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), sample.value);
-  if (failure != std::errc() || end != text.data() + text.size()) sample.value = std::nan("");
+  sample.value = parse_number<double>(point[1].get<std::string>()).value_or(std::nan(""));
   return true;
 }
 

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <stdexcept>
 
-#include "base/suggest.hpp"
 #include "base/text.hpp"
 
 namespace haulout::agent {

@@ -10,7 +10,6 @@
 #include <system_error>
 
 #include "base/plain_text.hpp"
-#include "base/utf8.hpp"
 
 namespace haulout::agent {
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <deque>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include <system_error>
 
 #include "base/descriptor.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -251,10 +251,9 @@ Result<std::uint64_t> read_first_process(const HostRoot& root) {
   std::istringstream fields((*content)->substr(name_ends + 1));
   std::string field;
   for (int i = 0; i < fields_after_name; ++i) fields >> field;
-  std::uint64_t ticks = 0;
-  const auto [end, failure] = std::from_chars(field.data(), field.data() + field.size(), ticks);
-  if (!fields || failure != std::errc() || end != field.data() + field.size()) return unreadable;
-  return ticks;
+  const auto ticks = parse_number<std::uint64_t>(field);
+  if (!fields || !ticks) return unreadable;
+  return *ticks;
 }
 
 Result<bool> systemd_booted(const HostRoot& root) {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "agent/node/node_status.hpp"
+#include "base/text.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::agent {
@@ -72,8 +72,7 @@ Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
   if (digits.empty()) return wrong("the number is missing");
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return wrong("it is not a whole number");
   if (digits.size() > most_digits) return wrong("it is too large");
-  std::size_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const std::size_t value = parse_number<std::size_t>(digits).value_or(0);
   if (percent && value > 100) return wrong("a percentage is at most 100%");
   return MaxUnavailable{value, percent ? Unit::percent : Unit::nodes};
 }

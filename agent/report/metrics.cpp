@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "agent/report/reasons.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 
@@ -33,13 +33,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
     words.push_back(text.substr(0, end));
     text.remove_prefix(end);
   }
-}
-
-std::optional<double> number(std::string_view word) {
-  double value = 0;
-  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (failure != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return value;
 }
 
 std::string slurp(const char* path) {
@@ -59,12 +52,12 @@ std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std
   const auto boot = words_of(stat.substr(boot_line));
   constexpr std::size_t first = 3;  // number in proc(5) of the field after the name
   if (fields.size() <= 24 - first || boot.size() < 2) return std::nullopt;
-  const auto user = number(fields[14 - first]);
-  const auto system = number(fields[15 - first]);
-  const auto started = number(fields[22 - first]);
-  const auto size = number(fields[23 - first]);
-  const auto pages = number(fields[24 - first]);
-  const auto booted = number(boot[1]);
+  const auto user = parse_number<double>(fields[14 - first]);
+  const auto system = parse_number<double>(fields[15 - first]);
+  const auto started = parse_number<double>(fields[22 - first]);
+  const auto size = parse_number<double>(fields[23 - first]);
+  const auto pages = parse_number<double>(fields[24 - first]);
+  const auto booted = parse_number<double>(boot[1]);
   if (!user || !system || !started || !size || !pages || !booted) return std::nullopt;
   ProcessFigures figures;
   figures.cpu_seconds = (*user + *system) / units.ticks_per_second;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <boost/asio/ip/address.hpp>
-#include <charconv>
 
 #include "agent/report/metrics.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -90,9 +90,9 @@ Result<ListenAddress> parse_listen_address(const std::string& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return wrong;
   ListenAddress address;
-  const char* const end = text.data() + text.size();
-  const auto [rest, failure] = std::from_chars(text.data() + colon + 1, end, address.port);
-  if (failure != std::errc() || rest != end) return wrong;
+  const auto port = parse_number<std::uint16_t>(std::string_view(text).substr(colon + 1));
+  if (!port) return wrong;
+  address.port = *port;
   address.host = text.substr(0, colon);
   if (address.host.empty()) return address;
   const bool bracketed = address.host.starts_with('[') && address.host.ends_with(']');

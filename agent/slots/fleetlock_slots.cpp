@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
 
 #include "agent/node/pool.hpp"
 #include "base/plain_text.hpp"
+#include "base/text.hpp"
 #include "http/hmac.hpp"
 
 namespace haulout::agent {
@@ -23,11 +23,9 @@ std::string bytes_of(std::string_view hexadecimal) {
   if (hexadecimal.size() != 2 * id_bytes) return {};
   std::string bytes;
   for (std::size_t i = 0; i < hexadecimal.size(); i += 2) {
-    unsigned value = 0;
-    const char* end = hexadecimal.data() + i + 2;
-    const auto [stop, failure] = std::from_chars(hexadecimal.data() + i, end, value, 16);
-    if (failure != std::errc() || stop != end) return {};
-    bytes += static_cast<char>(value);
+    const auto value = parse_number<unsigned>(hexadecimal.substr(i, 2), 16);
+    if (!value) return {};
+    bytes += static_cast<char>(*value);
   }
   // An id of zeros is invalid (machine-id(5)).
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; }) ? std::string() : bytes;

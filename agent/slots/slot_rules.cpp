@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <set>
 
@@ -143,11 +142,8 @@ std::string slot_name(const SlotGroup& group, std::size_t index) {
 std::optional<std::size_t> slot_index(const SlotGroup& group, std::string_view lease_name) {
   const std::string prefix = fmt::format("{}{}-", lease_prefix, group.name());
   if (!lease_name.starts_with(prefix)) return std::nullopt;
-  const std::string_view digits = lease_name.substr(prefix.size());
-  std::size_t index = 0;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
-  const bool whole = failure == std::errc() && end == digits.data() + digits.size();
-  return whole && slot_name(group, index) == lease_name ? std::optional(index) : std::nullopt;
+  const auto index = parse_number<std::size_t>(lease_name.substr(prefix.size()));
+  return index && slot_name(group, *index) == lease_name ? index : std::nullopt;
 }
 
 bool is_zone_slot(std::string_view lease_name) {

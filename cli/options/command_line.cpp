@@ -6,7 +6,6 @@
 
 #include "agent/process/process.hpp"
 #include "base/duration.hpp"
-#include "base/suggest.hpp"
 #include "base/text.hpp"
 #include "cli/options/completion.hpp"
 #include "cli/options/flags.hpp"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "drain/controllers.hpp"
-#include "drain/local_volumes.hpp"
+#include "drain/controller_book.hpp"
+#include "drain/pod_claims.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/status.hpp"
 #include "placement/fit.hpp"

@@ -10,7 +10,7 @@
 
 #include "cli/people/views.hpp"
 #include "drain/controller_book.hpp"
-#include "drain/diagnosis_fact.hpp"
+#include "drain/report.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::cli {

@@ -1,4 +1,4 @@
-#include "k8s/line_splitter.hpp"
+#include "k8s/reflector.hpp"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "http/proxy.hpp"
+#include "http/endpoint.hpp"
 
 #include <gmock/gmock.h>
 

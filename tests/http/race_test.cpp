@@ -1,4 +1,4 @@
-#include "http/race.hpp"
+#include "http/dial.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // Tests connections through HTTP proxies and SOCKS5 proxies, and the error messages if a proxy refuses.
-#include "http/tunnel.hpp"
 #include "certificates.hpp"
+#include "http/dial.hpp"
 #include "io_fixture.hpp"
 
 namespace haulout::testing {

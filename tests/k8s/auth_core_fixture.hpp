@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "k8s/auth_core.hpp"
+#include "k8s/auth_transport.hpp"
 #include "k8s/credential_file.hpp"
 #include "retry/task_group.hpp"
 #include "tests/k8s/temp_dir.hpp"

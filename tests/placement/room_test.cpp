@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "placement/amounts.hpp"
 #include "placement/selector.hpp"
 
 namespace haulout::placement {

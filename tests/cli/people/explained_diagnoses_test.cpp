@@ -6,7 +6,7 @@
 
 #include "agent/report/reasons.hpp"
 #include "cli/people/explanation.hpp"
-#include "drain/controllers.hpp"
+#include "drain/controller_book.hpp"
 
 namespace haulout::cli {
 namespace {

@@ -1,11 +1,15 @@
-// Which claims the pods of a node use, and to which claim a volume belongs. Pure.
+// The claims of the pods of a node: which claims they use, to which claim a volume belongs, and whether a volume binds
+// a pod to its node. Pure, except for local_volume_of(), which reads claims and volumes.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "drain/pipeline.hpp"
+#include "k8s/client.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::drain {
@@ -31,5 +35,16 @@ bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume);
 // it names. If it is not bound, no running pod uses it, and the UIDs decide. If a UID is missing, returns true, so that
 // the drain waits for the volume.
 bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolumeClaim& claim);
+
+// Returns the name by which PersistentVolumes refer to the node: its label kubernetes.io/hostname, or else its name.
+std::string hostname_of(const k8s::Node& node);
+
+// Finds the volume that binds a pod to its node because it exists on that node only. Reads the pod's claims and their
+// volumes, because a local volume has no VolumeAttachment. A claim or volume that does not exist is ignored. Fails with
+// any other error of a request.
+// Returns a clause that names the volume and the remedy, or nullopt if no volume binds the pod to the node. `deadline`
+// returns the deadline of a request that is sent now. Borrows `client`. Cancellable.
+Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod pod, std::string hostname,
+                                                 std::function<TimePoint()> deadline);
 
 }  // namespace haulout::drain

@@ -1,6 +1,9 @@
-#include "drain/claim_use.hpp"
+#include "drain/pod_claims.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
+
+#include "k8s/status.hpp"
 
 namespace haulout::drain {
 
@@ -15,6 +18,8 @@ void add_what_comes_back(const TrackedPod& tracked, std::set<std::string>& claim
     if (std::find(pod.own_claims.begin(), pod.own_claims.end(), claim) == pod.own_claims.end())
       claims.insert(pod.ns + "/" + claim);
 }
+
+constexpr const char* hostname_label = "kubernetes.io/hostname";
 
 }  // namespace
 
@@ -44,6 +49,31 @@ bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods) {
   return std::any_of(pods.begin(), pods.end(), [](const auto& entry) {
     return entry.second.state != PodState::left && !entry.second.pod.claims.empty();
   });
+}
+
+std::string hostname_of(const k8s::Node& node) {
+  const auto label = node.labels.find(hostname_label);
+  return label == node.labels.end() ? node.name : label->second;
+}
+
+Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod pod, std::string hostname,
+                                                 std::function<TimePoint()> deadline) {
+  for (const std::string& name : pod.claims) {
+    const auto claim = co_await client.get<k8s::PersistentVolumeClaim>(pod.ns, name, deadline());
+    if (!claim && !k8s::is_gone(claim.error())) co_return claim.error();
+    if (!claim || claim->volume_name.empty()) continue;
+    const auto volume = co_await client.get<k8s::PersistentVolume>(claim->volume_name, deadline());
+    if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
+    if (!volume || volume->hostnames.empty()) continue;
+    if (std::any_of(volume->hostnames.begin(), volume->hostnames.end(),
+                    [&](const std::string& one) { return one != hostname; }))
+      continue;
+    co_return std::optional(fmt::format(
+        "its volume {} (claim {}/{}) exists only on this node: after the eviction, its replacement stays Pending until "
+        "the node is uncordoned. Let its owner move the data first, or accept the outage during the maintenance",
+        volume->name, pod.ns, name));
+  }
+  co_return std::optional<std::string>();
 }
 
 }  // namespace haulout::drain
