@@ -132,8 +132,10 @@ struct ControlledPod {
   bool here_at_first = false;
   bool ready_at_first = false;
   bool broken_at_first = false;
-  bool left_before = false;    // `leaving` at the first count: its replacement may be among the pods that existed
-  bool takes_nothing = false;  // its eviction leaves no pod missing: not Ready at first, `left_before`, a replacement
+  bool left_before = false;  // it was `leaving` at the first count, which may have counted its replacement, too
+  // Its eviction does not raise the number of missing pods: it was not Ready at the first count, or it is
+  // `left_before`, or it is itself a replacement.
+  bool takes_nothing = false;
 };
 
 // Values computed from the pods of a controller, valid until a pod changes.
@@ -151,8 +153,10 @@ struct ControllerGroup {
   Controller controller;
   std::set<std::string> owners;  // UIDs of the direct owners of its pods: the controller itself, or its ReplicaSets
   std::optional<TimePoint> left_first;
-  bool counted = false;              // the next two fields are valid
-  std::size_t missing_at_first = 0;  // pods without a Ready replacement at the first count
+  bool counted = false;  // the next two fields are valid
+  // The number of replicas that had neither a Ready nor a broken pod at the first count. If the number of replicas is
+  // unknown: the number of pods that were starting.
+  std::size_t missing_at_first = 0;
   std::optional<std::int32_t> wanted_at_first;
   bool holds = false;  // since its last read, pods were parked because of it, or it had more pods than replicas
   TimePoint read_again_at{};
@@ -183,9 +187,10 @@ class ControllerBook {
   // look-up that failed is repeated later.
   void learned(const std::string& owner_uid, Controller controller, TimePoint now);
   void not_answered(const std::string& owner_uid, TimePoint now);
-  // Returns false if the result of a look-up must be ignored: it has less information than the book, or it stands in
-  // for a controller that the book knows, or it has no information about a ReplicaSet that merely may belong to a known
-  // Deployment.
+  // Returns false if the result of a look-up must be ignored. There are three cases: `controller` is a ReplicaSet that
+  // was returned in place of the controller above it (Controller::in_place_of), and the book has a group for that one;
+  // the look-up found out nothing (Controller::unknown), and the book already knows the controller completely; or the
+  // look-up found out nothing about a ReplicaSet of found(), which may belong to a known Deployment.
   bool is_answer(const std::string& owner_uid, const Controller& controller) const;
   // Returns the controller to look up now: of a pod that must leave, a new ReplicaSet of a Deployment, or a controller
   // because of which pods are parked. Nullopt if no look-up is due.

@@ -74,8 +74,9 @@ void diagnose_unknown(const Controller& controller, const Guards& guards, Pods p
       "the number of its replicas could not be read, so the drain assumes more than one: {}", controller.unknown);
   if (controller.cannot_scale && guards.max_unavailable)
     message += fmt::format(
-        "; --max-unavailable-per-controller does not count its pods, because it may not replace them, except those "
-        "with an annotation {} of their own",
+        "; --max-unavailable-per-controller ignores its pods, because it is unknown whether they are replaced; to "
+        "count "
+        "a pod, annotate it with {}",
         max_unavailable_annotation);
   facts.push_back({reason::replicas_unknown, controller.text(), std::move(message), {}, advice(pods)});
 }

@@ -371,10 +371,10 @@ std::string ways_out(const BudgetCase& about) {
   std::string first;
   if (number && !about.held.empty() && about.held.front()->controller)
     first = fmt::format(
-        "if its controller should have more pods, find out why it creates none (kubectl describe {} {} -n {}); "
+        "if {0} {1} wants more pods than exist, find out why it creates none (kubectl describe {0} {1} -n {2}); "
         "otherwise ",
         about.held.front()->controller->kind, about.held.front()->controller->name, budget.ns);
-  return fmt::format("{}scale its controller to {} during the drain, or {}", first, *replicas, change);
+  return fmt::format("{}scale their controller to {} during the drain, or {}", first, *replicas, change);
 }
 
 DiagnosisFact needs_all(const BudgetCase& about) {

@@ -66,8 +66,8 @@ asio::awaitable<void> EndProof::prove_emptiness() {
   if (!pipeline_.clear()) co_return answered();
   if (!co_await volumes_confirmed()) co_return answered();
   if (!co_await node_confirmed()) co_return;
-  // The views may have changed meanwhile. For example, pods may have come after the list and before a new cordon that
-  // was seen only now.
+  // The views may have changed during the requests. For example, the node may have been uncordoned and cordoned again,
+  // and pods may have been scheduled to it between the list and the new cordon.
   if (session_.ending().has_come() || cordon_.in_force_since() != cordoned || !pipeline_.clear() ||
       session_.now() >= session_.deadline())
     co_return;
@@ -83,7 +83,8 @@ asio::awaitable<bool> EndProof::volumes_confirmed() {
   if (!feeds_.volumes.waits()) co_return true;
   const auto listed = co_await feeds_.volumes.list_again();
   if (!listed) postpone(listed.error().retry_after);
-  // list_again() has judged the volumes of the list, so the drain waits for new ones, too.
+  // list_again() has added the listed volumes to the book. So all_detached() is also false if a volume is attached
+  // that the watch has not shown.
   const bool confirmed = listed && feeds_.volumes.book().all_detached();
   co_return confirmed;
 }

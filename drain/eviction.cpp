@@ -22,8 +22,8 @@ constexpr Duration overdue_margin = std::chrono::seconds(1);
 
 constexpr unsigned most_tries = 5;
 
-// Sends one eviction, or a deletion if `delete_instead_of_evict` is set. Does not retry. Fails with the error of the
-// request. Cancellable.
+// Sends one eviction, or a deletion if `delete_instead_of_evict` is set. A server dry run calls this, too. Does not
+// retry. Limited to 34 s. Fails with the error of the request. Cancellable.
 Task<> request_removal(Session& session, std::string uid, std::string ns, std::string name) {
   k8s::DeleteOptions options;
   options.uid = std::move(uid);

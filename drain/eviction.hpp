@@ -23,7 +23,8 @@ class Eviction {
         findings_(findings),
         proof_(session, pipeline, cordon, feeds) {}
 
-  // Returns when the drain has ended. Cancellable.
+  // Returns when the drain has ended, with the outcome in session.ending(). Cancels eviction requests that are still in
+  // flight. Cancellable.
   boost::asio::awaitable<void> run();
 
  private:

@@ -53,7 +53,8 @@ constexpr bool must_leave(PodState state) {
 
 struct PipelineOptions {
   std::size_t max_places = 5;  // 0 means unlimited
-  // Number of eviction requests in flight at a time, whatever the places, while answers are quick (RequestWindow).
+  // Limit of eviction requests in flight at the same time. Independent of max_places. While answers are slow,
+  // RequestWindow raises it.
   std::size_t max_requests = 10;
   bool respect_budgets = true;  // false when pods are deleted instead of evicted
   std::optional<std::int64_t> grace_seconds{};
@@ -85,17 +86,20 @@ struct TrackedPod {
   bool stuck = false;        // the pod still exists 60 s after its grace period
   bool answer_lost = false;  // the answer to the last eviction was lost: it may have taken effect
   bool request_out = false;  // an eviction was sent and not answered yet
-  bool inferred = false;     // evicted_at is from the watch; the answer may still show that another client evicted it
-  bool signal = false;       // the request in flight is only a signal (Signals)
-  bool asked = false;        // an answer has shown that admission saw a request for this pod
-  bool has_news = false;     // a watch event has changed the pod since the last request
-  bool denied = false;       // admission denied the last signal, and the pod waits for its exhausted budget
-  TimePoint wake_at{};       // while parked: not tried again before this time, unless an event wakes the pod
+  // report.evicted_at was set from a watch event before the answer arrived. The answer may correct it, or show that
+  // another client evicted the pod.
+  bool inferred = false;
+  bool signal = false;    // the request in flight is only a signal (Signals)
+  bool asked = false;     // an answer has shown that admission saw a request for this pod
+  bool has_news = false;  // a watch event has changed the pod since the last request
+  bool denied = false;    // admission denied the last signal, and the pod waits for its exhausted budget
+  TimePoint wake_at{};    // while parked: not tried again before this time, unless an event wakes the pod
   TimePoint terminating_until = TimePoint::max();  // when the pod's place becomes free at the latest
   TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
   TimePoint terminating_since{};
   TimePoint vanished_since{};
-  // A list that was requested before `known_since` or before `listed_at` and does not contain the pod proves nothing.
+  // When the drain first saw the pod. A list that was requested before `known_since` or before `listed_at`, and does
+  // not contain the pod, does not prove that the pod was deleted.
   TimePoint known_since{};
   TimePoint told_at{};    // time of the last watch event about the pod, or of the list that first showed it
   TimePoint listed_at{};  // when the last list that contained the pod was requested
@@ -145,7 +149,7 @@ class Pipeline {
 
   Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now);
 
-  // The following functions report facts to the pipeline. `wall` is the time that the report shows.
+  // The following functions report facts to the pipeline. It decides with `now`, and stores `wall` in the PodReport.
   void start(TimePoint now);  // the cordon is in force; pods that appear from now on are late
   // A watch event. It may be a repetition, or older than a list that arrived before it. So it never makes a deleted pod
   // exist again, and never undoes a deletionTimestamp.
@@ -154,9 +158,10 @@ class Pipeline {
   // deletionTimestamp (etcd was restored from a backup), unless the drain saw the pod deleted or terminating after
   // `asked`, or the watch has shown a later state of the pod since.
   void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
-  // The most-recent list that was requested at `asked` does not contain the pod, so the pod was deleted. Ignored if an
-  // event or answer after `asked` showed that the pod exists. Exception: this same list contained the pod first, and
-  // then another pod of the same name.
+  // Reports that the most-recent list requested at `asked` does not contain the pod, so the pod was deleted. Does
+  // nothing if the pod was first seen after `asked`, or if a list requested after `asked` contained it. Exception: if
+  // this same list first contained the pod, and later another pod of the same name, the first one was deleted while
+  // the list was read.
   void pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall);
   // `listed` is a complete most-recent list of the node's pods, each of which was reported by pod_listed() before.
   // Calls pod_missing() for all other known pods.
@@ -287,13 +292,14 @@ class Pipeline {
     std::vector<TrackedPod*> in_turn{};  // pods of which one at a time may be tried, after all others
   };
   bool has_place(const Taking& taking) const { return options_.max_places == 0 || taking.places < options_.max_places; }
-  // Returns true if pods of the other pass wait.
+  // Adds to `taking` the evictions of this pass that may be sent now, and the pods of which only one at a time may be
+  // tried. Returns true if a pod that is due belongs to the other pass.
   bool take(Pass pass, Taking& taking);
   void take_in_turn(Taking& taking);
   bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
   // These shorten grace periods: another client, or an earlier drain, has deleted a pod with a longer grace period than
-  // that of the options. The server accepts a shorter one without checking any budget, and ignores any other. Such a
-  // request takes no place and no lane.
+  // that of the options. The server accepts a shorter one without checking any budget, and ignores any other. A request
+  // that shortens a grace period takes no place and no lane.
   bool to_be_shortened(const TrackedPod& tracked) const;
   void take_shortenings(Taking& taking);
   void not_shortened(TrackedPod& tracked, const Error& error, TimePoint now);

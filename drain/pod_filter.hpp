@@ -1,5 +1,5 @@
-// Decides which pods must leave. Pure. Every filter examines every pod, and the decision contains the results of all
-// filters. The first filter, in order, whose action is not "evict" decides.
+// Decides which pods must leave. Pure. Decision::findings has the result of each filter that applies to the pod. The
+// first of them, in the order below, whose action is not "evict" decides.
 //
 // Order: mirror, pod selector, leave, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. A
 // finished pod that passes the filters before `finished` is decided by Policy::finished alone, as in kubectl. A mirror
@@ -29,8 +29,8 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// The reason of a skipped pod for which the drain may have to wait again: after etcd was restored from a backup, the
-// pod may have a later deletionTimestamp.
+// The reason of a pod that is skipped because it has been terminating for too long. The drain may have to wait for such
+// a pod again: after etcd was restored from a backup, the pod may have a later deletionTimestamp.
 inline constexpr std::string_view terminating_too_long = reason::terminating_too_long;
 // The reason of a pod that is skipped while its labels match --leave-pods.
 inline constexpr std::string_view left_by_labels = reason::left_by_labels;

@@ -6,7 +6,7 @@
 // waiting for that.
 //
 // The guard only slows the drain down; the outcome does not depend on it. So a pod does not wait for
-//   - a pod that is only parked (P9), or that still exists a minute after its grace period;
+//   - a pod that is only parked (P9 in docs/reliability.md), or that still exists a minute after its grace period;
 //   - a volume that is past its limit, leaked, or kept by a pod that stays;
 //   - a request about a volume that has had no answer for `patience`.
 // A pod without claims never waits. A pod whose claims need no attached volume waits only while it is unknown to which
@@ -31,7 +31,7 @@ class VolumeTurns final : public EvictionGuard {
   // Borrows `volumes`. Call look() after each `VolumeBook::look`: until then, other pods still wait for a deleted pod.
   explicit VolumeTurns(const VolumeBook& volumes) : volumes_(volumes) {}
   void look(const std::map<std::string, TrackedPod>& pods, TimePoint now);
-  // Lets no pod wait any more, because the drain may not read volumes.
+  // Until the next look(), no pod waits, because the drain may not read volumes.
   void stop();
 
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;

@@ -115,8 +115,8 @@ class ClientStream final : public BodyStream {
   }
 
  private:
-  // Closes the connection of the stream when it is destroyed, unless keep() was called: the operation failed or was
-  // cancelled.
+  // Scope guard. If keep() was not called, the operation has failed or was cancelled, and the destructor closes the
+  // connection of the stream.
   class SpentUnless {
    public:
     explicit SpentUnless(std::unique_ptr<Conversation>& conversation) : conversation_(&conversation) {}
@@ -173,8 +173,8 @@ Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& reques
     auto conversation = std::make_unique<Conversation>(std::move(wire), pool.generation(), peer_name(endpoint), limits);
     const auto started = co_await conversation->start(bytes, &progress->phase);
     if (started) co_return conversation;
-    // The server may have closed the idle connection before it received the request. The request is then sent again on
-    // a new connection.
+    // The server may have closed the idle connection before it received the request. A repeatable request is then sent
+    // again on a new connection; for any other, the error is returned.
     const bool was_stale = started.error().code() == Errc::reset && !conversation->parser().got_some();
     if (!was_stale || !request.repeatable) co_return started.error();
     auto again = co_await fresh(bytes, limits, progress);

@@ -1,8 +1,9 @@
 // Typed calls of the Kubernetes API: request builder, transport, status check and codec. Each call makes one attempt
 // without retries, with two exceptions for lists: a list restarts if its continue token has expired (twice, then
 // unpaged), as the API requires, and a page that is too long is requested again in smaller pages. Fails with the errors
-// of Transport, with Errc::status, and with Errc::decode, also if the response is about other Nodes or objects than
-// requested. Cancellable; the client must outlive its calls. Borrows the transport and the clock; owns nothing.
+// of Transport, with Errc::status, and with Errc::decode, also if the response is about another Node, or if a list
+// contains objects that its selector excludes; the names of other objects are not checked. Cancellable; the client must
+// outlive its calls. Borrows the transport and the clock; owns nothing.
 #pragma once
 
 #include <algorithm>

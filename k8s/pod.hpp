@@ -1,4 +1,5 @@
-// Pods: the struct, its place in the API and its decoder. Pure.
+// Pods: the struct, its place in the API and its decoder. Pure. A field of a wrong type makes decode<Pod> fail with
+// Errc::decode, and so the whole list that contains the pod.
 #pragma once
 
 #include "k8s/kind.hpp"
@@ -36,7 +37,7 @@ struct Pod {
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
   // Why the pod does not run, according to its status: the scheduler's message, or the reason for which a container
-  // waits, such as ImagePullBackOff. Empty while the pod starts normally.
+  // waits, such as ImagePullBackOff. Empty while the pod starts normally, and when it is Ready.
   std::string trouble;
   bool ready = false;                  // condition Ready is True
   bool containers_terminated = false;  // every container has terminated, and no init or ephemeral container runs
@@ -77,7 +78,7 @@ inline bool tolerates_unschedulable(const Object& toleration) {
 }
 
 // Limits for the labels that are kept of a pod. A pod of 1.5 MB can have 100,000 labels, and a node can have many such
-// pods.
+// pods. Further labels are dropped, so a selector may then not match.
 inline constexpr Room labels_of_pod{256, 32 * 1024};
 
 inline void read_metadata(const Object& metadata, Pod& pod) {

@@ -1,5 +1,6 @@
-// Checks whether the pods that must leave a node would fit on other nodes, as far as this can be determined without the
-// scheduler.
+// Checks whether the pods that must leave a node would fit on other nodes, as far as this can be determined without
+// the scheduler. The preflight of a drain (--check-fit) and `haulout explain --fit` use it. The answer is: fits, does
+// not fit, or unknown (pod_fit.hpp).
 //
 // The check assumes that the replacement of a pod is equal to the pod. It ignores pods without a controller and pods of
 // DaemonSets, because they get no replacement on another node.
@@ -16,7 +17,7 @@
 
 namespace haulout::placement {
 
-// Limit for reading all nodes and pods of a large cluster page by page.
+// The time that callers of check_fit() allow for reading all nodes and pods of a large cluster page by page.
 inline constexpr Duration fit_limit = std::chrono::minutes(5);
 
 struct FitQuestion {

@@ -1,5 +1,6 @@
 // Functions by which a rehearsal sets up its simulated cluster from a snapshot, and reads its results from that
-// cluster. No I/O.
+// cluster. No I/O. They borrow the cluster and cannot fail. Stage calls those that set the cluster up; a rehearsal of a
+// drain or of a fleet calls the others.
 #pragma once
 
 #include <set>

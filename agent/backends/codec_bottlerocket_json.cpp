@@ -55,17 +55,19 @@ Result<BottlerocketStatus> decode_bottlerocket_status(std::string_view body) {
   BottlerocketStatus status{.state = *state};
   const Json* chosen = find(&json, "chosen_update");
   status.chosen = version_at(chosen);
-  if (chosen != nullptr && status.chosen.empty()) return unreadable("the chosen_update has no version");
+  if (chosen != nullptr && status.chosen.empty())
+    return unreadable("the chosen_update of the update status has no version");
   const Json* staging = find(&json, "staging_partition");
   status.staged = version_at(find(staging, "image"));
-  if (staging != nullptr && status.staged.empty()) return unreadable("the staging_partition has no image.version");
+  if (staging != nullptr && status.staged.empty())
+    return unreadable("the staging_partition of the update status has no image.version");
   const Json* boots_next = find(staging, "next_to_boot");
   status.staged_boots_next = boots_next != nullptr && boots_next->is_boolean() && boots_next->get<bool>();
   if (const Json* last = find(&json, "most_recent_command")) {
     status.last = {text_at(last, "cmd_type"), text_at(last, "cmd_status"), text_at(last, "timestamp"),
                    one_line(text_at(last, "stderr"))};
     if (status.last->type.empty() || status.last->status.empty() || status.last->timestamp.empty())
-      return unreadable("the most_recent_command lacks cmd_type, cmd_status or timestamp");
+      return unreadable("the most_recent_command of the update status lacks cmd_type, cmd_status or timestamp");
   }
   return status;
 }

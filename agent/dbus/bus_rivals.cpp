@@ -20,7 +20,8 @@ constexpr Rival rivals[] = {
     {"rebootmgr.service", "org.opensuse.RebootMgr", "reboots after each transactional update",
      "rebootmgrctl set-strategy off, or systemctl mask --now rebootmgr.service"},
     {"zincati.service", "org.coreos.zincati", "finalizes updates of Fedora CoreOS and reboots for them",
-     "systemctl mask --now zincati.service, and let rpm-ostreed-automatic.timer stage updates"},
+     "systemctl mask --now zincati.service; for updates set AutomaticUpdatePolicy=stage in rpm-ostreed.conf and enable "
+     "rpm-ostreed-automatic.timer"},
     {"bootc-fetch-apply-updates.timer", "", "applies updates of the image and reboots for them",
      "systemctl mask --now bootc-fetch-apply-updates.timer"},
 };

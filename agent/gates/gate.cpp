@@ -154,9 +154,9 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
   return {.name = "window",
           .verdict = Verdict::closed,
           .reason = reason::window_too_short,
-          .message = fmt::format("the window closes {}, and an update of this node takes about {}; {}",
+          .message = fmt::format("the window closes {}, too early for an update of this node, which takes about {}; {}",
                                  schedule.shown(closes), format_duration(needed),
-                                 next ? "it begins " + schedule.shown(*next)
+                                 next ? "the update begins " + schedule.shown(*next)
                                       : "no window of the next two years is long enough: configure a longer one"),
           .look_again = next};
 }

@@ -41,18 +41,19 @@ inline constexpr std::size_t default_reboots_per_day = 3;
 // Returns true if the operating system needs a reboot for the same update as `last`, and has needed one ever since.
 bool same_need(const PastReboot& last, const Pending& wanted);
 
-// Returns nothing if the reboot is allowed, and if `wanted.need` is not `yes`. `past` holds reboots that were requested
+// Returns nothing if the reboot is allowed, or if `wanted.need` is not `yes`. `past` holds reboots that were requested
 // and reboots whose boot was seen, the oldest first. A reboot up to a day later than `now` counts as one of the last
 // day, because the clock may have been set back.
-//   RebootLoop      the last reboot that was seen had the same target, and the need never went away after it. Without
-//                   targets, all reasons of `wanted` must be among those of that reboot; no reasons match any reboot
+//   RebootLoop      the last reboot that was seen had the same target, and the need never went away after it. If
+//                   neither has a target, every reason of `wanted` must be among the reasons of that reboot; if
+//                   `wanted` has no reasons, every reboot matches
 //   TooManyReboots  this reboot would be one more than `per_day` within 24 hours; 0 disables this limit
 std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pending& wanted, WallTime now,
                                   std::size_t per_day = default_reboots_per_day);
 
 // The gate "cordon": the agent does not update a node that a person has cordoned. Closed (CordonedByPerson) while the
-// node has a cordon that no agent has set. Closed during a drain, it makes the agent give the drain up if the drain has
-// not cordoned the node yet. Off if `policy` is `update`. Open if the cordon belongs to the agent's current drain.
+// node has a cordon that no agent has set. If it closes during a drain that has not cordoned the node yet, the agent
+// gives that drain up. Off if `policy` is `update`. Open if the cordon belongs to the agent's current drain.
 Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes policy);
 
 // The gate "window". Closed with OutsideWindow, or with WindowTooShort if the window closes before an update of this

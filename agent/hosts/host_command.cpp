@@ -83,7 +83,7 @@ class Splitter {
   }
 
   std::string_view rest_;
-  std::optional<std::string> word_;  // "" is a word, too
+  std::optional<std::string> word_;  // the word that is being read, possibly ""; unset: none has begun
   std::vector<std::string> words_;
 };
 
@@ -137,7 +137,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
   for (bool more = !program.empty(); more;) {
     const std::size_t end = search.find(':');
     const std::string_view directory = search.substr(0, end);
-    // An empty entry means the working directory.
+    // An empty entry in the search path means the working directory.
     std::string path = fmt::format("{}/{}", directory.empty() ? "." : directory, program);
     const int cause = check_executable(path);
     if (cause == 0) return path;

@@ -238,14 +238,15 @@ Result<std::string> read_boot_id(const HostRoot& root) {
 
 Result<std::uint64_t> read_first_process(const HostRoot& root) {
   constexpr std::string_view path = "/proc/1/stat";
-  constexpr int fields_after_name = 20;  // field 3 follows the name, and the start time is field 22
+  // In /proc/PID/stat, field 2 is the name and field 22 the start time: the 20th field after the name (proc(5)).
+  constexpr int fields_after_name = 20;
   auto content = root.read(path, 4096);
   if (!content) return std::move(content).error();
   Error unreadable(
       Errc::unavailable,
       fmt::format("{} does not contain the start time of process 1; mount the host's /proc", root.display(path)));
   if (!*content) return unreadable;
-  // The name of the program is in brackets, and can contain any character.
+  // The name of the program is in parentheses, and can contain any character.
   const std::size_t name_ends = (*content)->rfind(')');
   if (name_ends == std::string::npos) return unreadable;
   std::istringstream fields((*content)->substr(name_ends + 1));

@@ -2,7 +2,9 @@
 // about the current boot of the machine.
 //
 // Node objects may arrive in any order: the watch may be ahead of the answer to a request, and the answer to a patch
-// arrives before its watch event. The view never goes back to an older state. Borrows client and rng. One thread.
+// arrives before its watch event. The view goes back to an older state only if an answer or a list that was requested
+// later shows it, for example after etcd was restored from a backup. Life (agent.cpp) owns the view. Borrows client and
+// rng. One thread.
 #pragma once
 
 #include <functional>
@@ -31,7 +33,8 @@ class NodeView {
   const k8s::Node& node() const { return node_; }
   const std::string& name() const { return name_; }
 
-  // Takes over the answer to a request for the Node. `news_before` is the value of news() when the request was sent. If
+  // Takes over the answer to a request for the Node, also a Node with another UID. `news_before` is the value of news()
+  // when the request was sent. If
   // no other state was learned since, the answer counts as the newest state; otherwise it counts unless it is older.
   void learn(k8s::Node node, std::uint64_t news_before);
   std::uint64_t news() const { return news_; }

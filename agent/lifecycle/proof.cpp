@@ -32,14 +32,15 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
   if (pinned_stay && context_.record.pinned.contains(drain::controller_key(pod))) return false;
   const drain::Decision decision = drain::decide(pod, policy, {}, context_.wall());
   if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_stay;
-  // The pod stays skipped even if it is deleted later, when its earlier state cannot be read any more. A pod that is
-  // skipped because of its labels is not stored, because labels stay readable.
+  // Stores the UID, so that the pod stays skipped after it becomes terminating: then the state from which the filters
+  // decided cannot be read any more. A pod that is skipped because of its labels is not stored, because labels stay
+  // readable.
   if (!pod.terminating() && decision.reason != drain::left_by_labels) left_alone_.insert(pod.uid);
   return false;
 }
 
-// Within one drain the drain itself detects such pods. This function detects pods that appear when the node is already
-// empty.
+// Returns true if the pod's controller has created pods on this cordoned node again and again. While a drain runs, the
+// drain detects this. This function detects it when the node is already empty.
 bool RemainingPods::comes_back(const k8s::Pod& pod) {
   // A pod that was created while the node was schedulable has not come back.
   if (!pod.controller || !pod.created || *pod.created < context_.view.takes_no_pods_since()) return false;
@@ -89,7 +90,8 @@ Task<std::optional<Decision>> Proof::doubt_cordon() {
   context_.view.learn(*std::move(node), news);
   if (!context_.node().unschedulable) co_return cordon_lost();
   TimePoint later = TimePoint::max();
-  // With a foreign boot id the agent would not notice the reboot.
+  // If the kubelet reports another boot id than the agent reads, the agent could not recognize the reboot afterwards.
+  // So it does not reboot.
   if (const auto foreign = context_.view.foreign_boot(later))
     co_return Decision{Event::gate_closed, foreign->reason, foreign->message};
   co_return std::nullopt;

@@ -1,6 +1,7 @@
 // Proves that a node is ready for its reboot: it holds the slot, the cordon is in force, no gate requires that the
-// update is given up, and no pod that must leave is on the node. Uses most-recent reads. The agent repeats the proof
-// right before the reboot. Cancellable. Borrows its arguments.
+// update is given up, no pod that must leave is on the node, and the kubelet does not report another boot id than the
+// agent reads. Uses most-recent reads. In the state `ready`, the agent repeats the proof after each change of the node,
+// its pods or its slot; in `rebooting`, before each request. Cancellable. Borrows its arguments.
 #pragma once
 
 #include <map>
@@ -13,8 +14,9 @@
 
 namespace haulout::agent {
 
-// Decides which pods on the cordoned node must leave it. Stores for one attempt the decisions about pods whose grounds
-// cannot be read later.
+// Decides which pods on the cordoned node must leave it. A pod that was once skipped stays skipped in this drain,
+// because its earlier state cannot be read later. Also changes Record::pinned, and writes a Warning Event for a
+// controller whose pods return again and again.
 class RemainingPods {
  public:
   explicit RemainingPods(const Context& context) : context_(context) {}
@@ -24,7 +26,8 @@ class RemainingPods {
   void begin_drain() { left_alone_.clear(); }
   // Called when the node is schedulable again: earlier observations do not apply to later pods.
   void node_is_schedulable();
-  // Stores which pods a drain has skipped.
+  // Stores the pods that a drain has skipped (except those skipped by labels), and in the record the controllers whose
+  // pods return again and again.
   void learn(const drain::Report& report);
 
   bool must_leave(const k8s::Pod& pod);

@@ -1,6 +1,7 @@
 // The states in which the agent waits: unknown, idle, pending and waiting before the slot is taken, verifying, soaking
-// and degraded after the boot. Each coroutine runs one state and returns the decision that ends it. If the Node has to
-// be read again, the decision does not count. Cancellable.
+// and degraded after the boot. Each coroutine runs one state and returns the decision that ends it. It also returns
+// when the agent has to read the Node again (Activity::must_reload()); the caller then ignores the decision.
+// Cancellable.
 #pragma once
 
 #include <optional>

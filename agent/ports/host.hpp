@@ -1,4 +1,6 @@
-// Ports: the machine on which the agent runs, and the delay of its shutdowns. Tests and the demo have fakes.
+// Ports: the machine on which the agent runs, and the delay of its shutdowns. Implemented in agent/hosts and
+// agent/dbus; rehearse/, the demo and the tests have simulated machines. Errors name the cause and, if known, the
+// remedy.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -35,8 +37,8 @@ class Host {
   // Cancellable.
   virtual Task<> can_reboot(TimePoint deadline) = 0;
   // Returns a sentence that names what blocks a reboot for now, or an empty string if nothing does. The agent calls it
-  // again right before the reboot, which may be hours after can_reboot(). An error means that the answer is unknown.
-  // Cancellable.
+  // again right before the reboot, which may be hours after can_reboot(). An error means that the answer is unknown;
+  // then the agent tries the reboot nevertheless. Cancellable.
   virtual Task<std::string> blocked_by(TimePoint deadline) = 0;
   // Requests the reboot; `method` is an index into reboot_methods(). On success the machine has accepted the request.
   // It goes down at some later time, perhaps before this returns. Cancellable.

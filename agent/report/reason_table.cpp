@@ -73,9 +73,11 @@ constexpr std::array table{
            "Check rights and mounts: D-Bus policy, polkit, AppArmor or SELinux; `haulout agent --check` tests them. "
            "For an inhibitor, wait, or end the program that holds it (`systemd-inhibit --list`)."},
 
-    Reason{reason::waiting_for_slot, turns, waiting,
-           "Other nodes of the pool hold all slots, or are unavailable for another reason; the message names them.",
-           "Wait. If a node in the message is degraded, repair that node."},
+    Reason{
+        reason::waiting_for_slot, turns, waiting,
+        "Other nodes of the pool hold all slots, or are unavailable for another reason, or `--max-unavailable` allows "
+        "no node; the message says which.",
+        "Wait. If a node in the message is degraded, repair that node. If `--max-unavailable` is 0, raise it."},
     Reason{reason::slots_unavailable, turns, trouble,
            "The agent cannot find out whether a slot is free; the message says why.",
            "Restore access to the API server or FleetLock server, or the right to use Leases in the namespace."},
@@ -106,8 +108,8 @@ constexpr std::array table{
     Reason{reason::ready_file_failed, system, trouble, "The agent cannot write or remove the file /run/haulout/ready.",
            "Give the agent write access to the directory /run/haulout of the host."},
 
-    Reason{reason::evicting, drain, progress, "The drain evicts the pods; the message says how many are deleted.",
-           "Nothing."},
+    Reason{reason::evicting, drain, progress,
+           "The drain evicts the pods and waits until they are deleted; the message says how many are.", "Nothing."},
     Reason{reason::detaching_volumes, drain, waiting,
            "The pods are deleted, but volumes that they used are still attached; a reboot now could damage them.",
            "Wait; the message says what the volume waits for. A volume that stays attached becomes VolumeStuck."},
@@ -255,10 +257,11 @@ constexpr std::array table{
     Reason{reason::budget_awaits_replacement, finds, waiting,
            "A PodDisruptionBudget waits for pods that are not Ready, usually replacements on other nodes.",
            "Wait until they are Ready; the Event names them and says what they wait for."},
-    Reason{reason::budget_disruption_pending, finds, waiting,
-           "A PodDisruptionBudget still counts a pod as disrupted whose eviction was accepted but which is not being "
-           "deleted, or a new pod of the same name.",
-           "Wait. The entry expires within two minutes; the Event has the time."},
+    Reason{
+        reason::budget_disruption_pending, finds, waiting,
+        "A PodDisruptionBudget still counts a pod as disrupted: its eviction was accepted, but it is not terminating, "
+        "or a new pod has its name.",
+        "Wait. The entry expires within two minutes; the Event has the time."},
     Reason{reason::budget_map_too_big, finds, trouble,
            "Too many evictions under a PodDisruptionBudget wait for the disruption controller; no more are accepted.",
            "Check that kube-controller-manager runs and keeps up."},
@@ -282,16 +285,19 @@ constexpr std::array table{
     Reason{reason::only_own_pod_left, finds, trouble, "Only the pod in which Haulout itself runs is left.",
            "Run Haulout as a DaemonSet pod, or from another node."},
     Reason{reason::clock_skew, finds, trouble,
-           "The clock of this machine differs from the API server's by more than 30 s.",
+           "The clock of the machine on which the agent or the command runs differs from the API server's by more than "
+           "30 s: times in messages are wrong, and tokens and certificates may be rejected. The drain goes on.",
            "Set the clock: `timedatectl`, `chronyc tracking`."},
     Reason{reason::pod_finalizer, finds, trouble,
            "The containers of a pod have ended, but its finalizers keep it from being deleted.",
            "Have the controllers that set the finalizers remove them; the Event names the finalizers."},
     Reason{reason::volume_detach_error, finds, trouble, "A CSI driver cannot detach a volume from the node.",
            "See the driver's error in the Event, and the log of its controller. The driver tries again by itself."},
-    Reason{reason::volumes_unreadable, finds, trouble,
-           "The drain cannot read from the API server whether volumes are detached.",
-           "See the server's error in the Event. The drain tries again."},
+    Reason{
+        reason::volumes_unreadable, finds, trouble,
+        "Requests for volumes fail, but not for lack of a right (that is RightMissing). A drain that waits for volumes "
+        "tries again, and does not end before it knows that they are detached.",
+        "See the server's error in the Event."},
     Reason{
         reason::emptiness_unproved, finds, trouble,
         "The watch shows no pod left, but the API server does not confirm it: pods or Node cannot be read.",
@@ -325,9 +331,11 @@ constexpr std::array table{
     Reason{reason::shutting_down, boot, progress,
            "A person or program reboots or powers off the machine; the agent drains it while logind delays that.",
            "Nothing. `InhibitDelayMaxSec=` in logind.conf(5) sets the delay."},
-    Reason{reason::shutdown_drained, boot, progress,
-           "A person or program rebooted or powered off the machine after all pods that must leave were deleted.",
-           "Nothing; the agent removes its cordon when the machine is up again."},
+    Reason{
+        reason::shutdown_drained, boot, progress,
+        "A person or program reboots or powers off the machine. While logind delayed that, the agent drained the node: "
+        "all pods that must leave are deleted.",
+        "Nothing; the agent removes its cordon when the machine is up again."},
     Reason{reason::shutdown_undrained, boot, trouble,
            "A person or program rebooted or powered off the machine, and logind did not wait for the drain.",
            "Reboot with `haulout request-reboot NODE` instead, or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
@@ -350,7 +358,9 @@ constexpr std::array table{
            "the boot id of its host, or the machine was restarted without its kernel (`systemctl soft-reboot`). The "
            "agent cannot verify the node and requests no further reboot. The node stays cordoned and keeps its slot, "
            "so that no other node follows.",
-           "Check that the node is well, then remove the record: `kubectl annotate node NAME haulout.dev/record-`. "
+           "Check that the node is well, then remove the record: `kubectl annotate node NAME haulout.dev/record-`. The "
+           "agent "
+           "then uncordons the node, releases its slot and starts anew. "
            "Haulout cannot manage machines whose boot id never changes: stop the agents there."},
     Reason{reason::boot_id_foreign, boot, trouble,
            "The agent reads another boot id than the kubelet reports: it runs on another machine than its node, or "
@@ -421,7 +431,8 @@ instead: `Unknown`, `Idle`, `Pending`, `Waiting`, `Draining`, `Ready`, `Rebootin
 `Soaking`, `Degraded`. A reason marked ● may not end without a person: look at the node. Such reasons are Warnings among
 the Events and in the log.
 
-A diagnosis is a condition that keeps a drain from ending. Diagnoses use the reasons of this page, too. They appear in
+A diagnosis is a condition that keeps a drain from ending, or of which a person should know: the text says if the drain
+goes on. Diagnoses use the reasons of this page, too. They appear in
 the reports of `haulout drain` and `haulout explain`, as Events on the Node, and in the metric `haulout_diagnosis`.
 )";
 

@@ -173,10 +173,12 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       if (event.pod) return pod_entry(Severity::info, "was created on the node", *event.pod);
       return std::nullopt;
     case diagnosis_raised:
-      if (event.diagnosis) return diagnosis_entry(Severity::warning, "blocks the drain", *event.diagnosis);
+      if (event.diagnosis)
+        return diagnosis_entry(Severity::warning, event.diagnosis->scope.holds ? "blocks the drain" : "problem",
+                               *event.diagnosis);
       return std::nullopt;
     case diagnosis_withdrawn:
-      if (event.diagnosis) return diagnosis_entry(Severity::notice, "no longer blocks the drain", *event.diagnosis);
+      if (event.diagnosis) return diagnosis_entry(Severity::notice, "resolved", *event.diagnosis);
       return std::nullopt;
     case volume_waiting:
       if (!event.volume) return std::nullopt;

@@ -280,7 +280,6 @@ Summary summary(const Report& report, const Wording& wording) {
                          format_duration(report.finished_at - report.started_at));
       break;
     case Outcome::cancelled: what = "was not drained: interrupted"; break;
-    case Outcome::node_gone: what = "was not drained: the node was deleted"; break;
     default: break;
   }
   std::string message = report.outcome == Outcome::cancelled ? "" : printable(report.message);

@@ -76,7 +76,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
        "change that field (managed by Helm, release web), or", 0s},
       {"maxUnavailable 0%", zero("0%", ""), "BudgetNeverAllows", "maxUnavailable: 0%", 0s},
       {"minAvailable 100%", zero("", "100%"), "BudgetNeverAllows", "minAvailable: 100%", 0s},
-      {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale its controller to 2"},
+      {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale their controller to 2"},
       {"one replica, needs more", counting(2, 1, 1), "BudgetOfSinglePod", "needs 2 healthy of 1"},
       {"as many as there are", counting(3, 3, 3), "BudgetNeedsAllPods", "needs 3 healthy of 3 pods"},
       {"more than there are", counting(5, 3, 3), "BudgetNeedsAllPods", "needs 5 healthy of 3 pods"},
@@ -190,8 +190,8 @@ TEST(BudgetDiagnosis, TheWayOutIsOneThatHelps) {
 TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
   auto held = a_pod("web-0");
   const std::string see =
-      "if its controller should have more pods, find out why it creates none (kubectl describe ReplicaSet web-6d4b9 -n "
-      "shop); otherwise scale";
+      "if ReplicaSet web-6d4b9 wants more pods than exist, find out why it creates none (kubectl describe ReplicaSet "
+      "web-6d4b9 -n shop); otherwise scale";
   for (const std::int32_t count : {1, 3}) {
     const auto fact = diagnose_budget({counting(count, count, count), {&held}, early});
     ASSERT_TRUE(fact);

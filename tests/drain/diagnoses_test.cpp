@@ -86,7 +86,7 @@ TEST_F(DiagnosesTest, FinalizersAreNotBlamedWhileContainersRun) {
   pipeline.time_passed(now + 90s);
   ASSERT_THAT(codes(), ElementsAre("PodStuckTerminating"));
   EXPECT_THAT(diagnose(pipeline, node)[0].message, HasSubstr("a container or its preStop hook does not end"));
-  EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("is the kubelet of this node running?"));
+  EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("or the kubelet of the node does not run"));
   node.ready = false;
   EXPECT_THAT(codes(), ElementsAre("KubeletNotReady")) << "nobody knows whether its containers have ended";
   node.ready = true;
