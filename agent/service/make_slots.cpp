@@ -5,26 +5,10 @@
 #include "agent/node/pool.hpp"
 #include "agent/slots/fleetlock_slots.hpp"
 #include "agent/slots/lease_slots.hpp"
+#include "agent/slots/none_slots.hpp"
 
 namespace haulout::agent {
 namespace {
-
-// --slots=none: for a machine without other nodes. It always has a slot. Never fails.
-class NoneSlots final : public Slots {
- public:
-  // Borrows the clock.
-  explicit NoneSlots(Clock& clock) : clock_(clock) {}
-
-  std::string name() const override { return "none"; }
-  Task<Turn> take(TimePoint deadline) override { return confirm(deadline); }
-  Task<Turn> confirm(TimePoint) override { co_return Turn{.ours = true, .slot = "none"}; }
-  Task<> release(TimePoint) override { co_return Result<>(); }
-  // Never returns.
-  boost::asio::awaitable<void> changed() override { co_await clock_.sleep_until(TimePoint::max()); }
-
- private:
-  Clock& clock_;
-};
 
 SlotGrouping grouping_of(const AgentConfig& config) {
   return {config.pool, config.pool_label, config.zone_label};
