@@ -32,6 +32,8 @@ struct NameServer {
     may_answer.acquire();
     --busy;
     if (host == "nowhere") return {EAI_NONAME};
+    if (host == "empty") return {EAI_NODATA};
+    if (host == "broken") return {EAI_FAIL};
     return {0, {asio::ip::make_address("10.0.0.1")}};
   }
 };
@@ -126,6 +128,17 @@ TEST_F(LookUpsTest, AnUnknownNameIsAFailure) {
   start(ask("nowhere"));
   ASSERT_TRUE(runs_until([&] { return !failures.empty(); }));
   EXPECT_EQ(failures.front(), "host nowhere does not exist");
+}
+
+// Only EAI_NONAME says that the name does not exist.
+TEST_F(LookUpsTest, OtherFailuresDoNotSayThatTheNameIsUnknown) {
+  server->may_answer.release(2);
+  start(ask("empty"));
+  ASSERT_TRUE(runs_until([&] { return failures.size() == 1; }));
+  EXPECT_EQ(failures[0], "host empty has no IP address; check its DNS record");
+  start(ask("broken"));
+  ASSERT_TRUE(runs_until([&] { return failures.size() == 2; }));
+  EXPECT_THAT(failures[1], ::testing::StartsWith("host broken could not be looked up ("));
 }
 
 }  // namespace

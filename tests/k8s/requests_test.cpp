@@ -46,6 +46,9 @@ TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
     ASSERT_FALSE(request);
     EXPECT_EQ(request.error().code(), Errc::decode);
   }
+  EXPECT_EQ(get_workload("deployments", "shop", "..").error().message(),
+            "an object of the server has the workload '..', which is not a valid name "
+            "(/apis/apps/v1/namespaces/shop/deployments/…)");
 }
 
 TEST(Requests, Watches) {
