@@ -19,7 +19,7 @@ out=${2:-$root/build/machines}
 packages=(
   systemd systemd-sysv dbus libpam-systemd polkitd apt
   runc containernetworking-plugins iptables conntrack kmod
-  iproute2 procps mount ca-certificates tzdata
+  iproute2 procps mount ca-certificates tzdata faketime
 )
 
 say() { printf 'machines: %s\n' "$*" >&2; }
