@@ -14,13 +14,17 @@ source_date() {
   export SOURCE_DATE_EPOCH
 }
 
+build_image() {
+  source_date
+  say "image: build/image"
+  python3 packaging/image/build_image.py --binary "$release_binary" --version "$(haulout_version)" --output build/image >&2
+}
+
 image() {
   (($# == 0)) || usage_error "image takes no arguments"
   setup
   build_release
-  source_date
-  say "image: build/image"
-  python3 packaging/image/build_image.py --binary "$release_binary" --version "$(haulout_version)" --output build/image >&2
+  build_image
   printf '%s\n' "$PWD/build/image/haulout-$(haulout_version).tar"
 }
 

@@ -253,7 +253,8 @@ machines_did_not_run() {
   warn ""
 }
 
-# machines_tests GO-TEST-ARGUMENTS…: runs the tests in tests/machines with the package of this tree.
+# machines_tests GO-TEST-ARGUMENTS…: runs the tests in tests/machines with the package and the image of this tree. With
+# -short only those that ./dev test --all runs.
 machines_tests() {
   local status=0 why=""
   if ((EUID != 0)); then
@@ -271,16 +272,20 @@ machines_tests() {
     echo "0 0" >"$counts"
     return 0
   fi
+  if [[ -z ${HAULOUT_DEB:-} || -z ${HAULOUT_IMAGE:-} ]]; then build_release; fi
   if [[ -z ${HAULOUT_DEB:-} ]]; then
-    build_release
     build_deb
     HAULOUT_DEB=$(echo "$PWD"/build/deb/*.deb)
   fi
-  export HAULOUT_DEB
+  if [[ -z ${HAULOUT_IMAGE:-} ]]; then
+    build_image
+    HAULOUT_IMAGE=$PWD/build/image/haulout-$(haulout_version).tar
+  fi
+  export HAULOUT_DEB HAULOUT_IMAGE
   say "test: machines: programs and base file system"
   tests/machines/build-machines.sh "$HAULOUT_DEB" >&2
   say "test: machines (time lines in build/machines/timelines)"
-  (cd tests/machines && go vet ./... && go test -json -count=1 -timeout 60m "$@" 2>&1) |
+  (cd tests/machines && go vet ./... && go test -json -count=1 -timeout 90m "$@" 2>&1) |
     python3 scripts/results.py go "$counts" >&2 || status=$?
   return "$status"
 }
@@ -314,7 +319,7 @@ run_tests() {
   done
   [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
-    setup "${packaging_packages[@]}" "${tidy_packages[@]}"
+    setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}"
   elif [[ -n $only_machines ]]; then
     setup "${machines_packages[@]}"
   else
@@ -340,7 +345,9 @@ run_tests() {
     step "build, ASan + UBSan" build_preset asan-ubsan all
     step "unit, scenario, seeds, io, ASan + UBSan" sanitizer_tests
     step "more seeds, ASan + UBSan" sanitizer_seeds
-    step "30 s of fuzzing each" fuzz_the_same
+    beside "30 s of fuzzing each" fuzz_the_same
+    step "machines, the core" machines_tests -short
+    join_beside
     step "fleets, crash points" plays
     step "hostile worlds" hostile_worlds
     step "GCC 12 is refused" check_gcc_refused

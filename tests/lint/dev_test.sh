@@ -111,6 +111,15 @@ check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fai
 check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
 check "steps run beside each other" 0 "10 passed, 0 failed" timeout 60 bash -euo pipefail -c "steps_beside waits_for_the_other lets_it_go"
 check "a step beside others may fail" 1 "10 passed, 2 failed" timeout 60 bash -euo pipefail -c "steps_beside fails_then lets_it_go"
+# A host that gives nobody a namespace, whoever runs this.
+printf '#!/bin/sh\nexit 1\n' >"$scratch/unshare"
+chmod +x "$scratch/unshare"
+no_machines() { PATH=$scratch:$PATH steps machines_tests counts_seven; }
+export -f no_machines
+check "machines that cannot run are said" 0 "THE TESTS ON REAL MACHINES DID NOT RUN" \
+  env -u CI bash -euo pipefail -c no_machines
+check "they count as not run" 0 "7 passed, 0 failed" env -u CI bash -euo pipefail -c no_machines
+check "in CI they count as failed" 1 "7 passed, 1 failed" env CI=true bash -euo pipefail -c no_machines
 check "a run without any test is none" 1 "no test ran" bash -euo pipefail -c "steps cannot_run"
 
 ((failures == 0)) && echo "all as expected"

@@ -10,6 +10,7 @@ import (
 // In a container the sandbox of the unit shows the boot id of the container's host. The agent says so and starts no update,
 // rather than reboot the machine again and again. Without the settings that make systemd mount another /proc it goes on.
 func TestForeignBootID(t *testing.T) {
+	notInCore(t)
 	const dropIn = "/etc/systemd/system/haulout.service.d/boot-id.conf"
 	f := NewFleet(t, needs, 1, func(m *Machine) error { return m.Write(dropIn, "") })
 	m, ctx := f.Machines[0], t.Context()

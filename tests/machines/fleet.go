@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 
@@ -30,6 +31,7 @@ type Fleet struct {
 	Machines []*Machine
 	Line     *Timeline
 	Witness  *Witness
+	Package  string // what Install installs
 
 	needs    *Needs
 	watching context.Context
@@ -60,12 +62,12 @@ func NewFleet(t *testing.T, needs *Needs, size int, prepare ...func(*Machine) er
 
 func newFleet(t *testing.T, needs *Needs, size int, prepare []func(*Machine) error) (*Fleet, error) {
 	ctx := t.Context()
-	f := &Fleet{needs: needs, reboots: map[string]int{}, left: map[string]int{}}
+	f := &Fleet{Package: needs.Package, needs: needs, reboots: map[string]int{}, left: map[string]int{}}
 	var err error
 	if f.Line, err = NewTimeline(t, needs); err != nil {
 		return f, err
 	}
-	reach := e2e.Reach{Addresses: []net.IP{controlPlaneAddress}, NodeGrace: nodeGrace}
+	reach := e2e.Reach{Addresses: []net.IP{controlPlaneAddress, serviceAddress}, NodeGrace: nodeGrace}
 	if f.ControlPlane, err = e2e.StartReachableControlPlane(ctx, needs.Programs, reach); err != nil {
 		return f, err
 	}
@@ -145,7 +147,10 @@ func (f *Fleet) judgeReboot(name string) {
 		return
 	}
 	for _, pod := range pods.Items {
-		f.Witness.Violate("%s reboots under pod %s", name, pod.Name)
+		// Pods of DaemonSets go down with the machine.
+		if owner := metav1.GetControllerOf(&pod); owner == nil || owner.Kind != "DaemonSet" {
+			f.Witness.Violate("%s reboots under pod %s", name, pod.Name)
+		}
 	}
 	node, err := f.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil || node.Labels[stateLabel] != "rebooting" || !node.Spec.Unschedulable {
@@ -340,7 +345,7 @@ func agentConfig(node string) string {
 
 // CopyPackage puts the package under test on the disk of a machine.
 func (f *Fleet) CopyPackage(m *Machine) error {
-	content, err := os.ReadFile(f.needs.Package)
+	content, err := os.ReadFile(f.Package)
 	if err != nil {
 		return err
 	}
@@ -415,6 +420,33 @@ func (f *Fleet) Deploy(ctx context.Context, work Work) error {
 	}
 	f.Witness.Promise(work.App, work.Promised)
 	f.Line.Note("workload", "%s: %d pods are Ready, the budget promises %d", work.App, work.Replicas, work.Promised)
+	return nil
+}
+
+// Relax lets one pod of a workload be disrupted at a time, whose budget allowed none.
+func (f *Fleet) Relax(ctx context.Context, work Work) error {
+	return f.promise(ctx, work, work.Replicas-1)
+}
+
+// promise changes the budget of a workload. The witness never expects more than the API server does.
+func (f *Fleet) promise(ctx context.Context, work Work, ready int) error {
+	f.Witness.Release(work.App)
+	patch := fmt.Sprintf(`{"spec":{"minAvailable":%d}}`, ready)
+	budgets := f.Client.PolicyV1().PodDisruptionBudgets("default")
+	budget, err := budgets.Patch(ctx, work.App, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	// Until the controller has seen the change, evictions follow the old number.
+	err = f.Until(ctx, time.Minute, "the budget of "+work.App+" is in force", func() (bool, error) {
+		now, err := budgets.Get(ctx, work.App, metav1.GetOptions{})
+		return err == nil && now.Status.ObservedGeneration >= budget.Generation, err
+	})
+	if err != nil {
+		return err
+	}
+	f.Witness.Promise(work.App, ready)
+	f.Line.Note("workload", "%s: the budget promises %d", work.App, ready)
 	return nil
 }
 

@@ -10,10 +10,10 @@ import (
 // The hooks of all four points run as units of systemd. One of them outlives its agent, and the next agent goes on when it
 // has ended (it may run it once more, if it ends in that moment). A unit of the machine that fails at each boot does not keep the node from coming back.
 func TestHooks(t *testing.T) {
+	notInCore(t)
 	const points, begun, goOn = "/var/lib/points", "/run/hook-begun", "/run/hook-go-on"
 	f := NewFleet(t, needs, 1, func(m *Machine) error {
-		const unit = "[Service]\nType=oneshot\nExecStart=false\n[Install]\nWantedBy=multi-user.target\n"
-		if err := m.Write("/etc/systemd/system/multi-user.target.wants/broken.service", unit); err != nil {
+		if err := m.AddUnit("broken", "[Service]\nType=oneshot\nExecStart=false\n"); err != nil {
 			return err
 		}
 		hook := "#!/bin/sh\necho \"$HAULOUT_POINT\" >>" + points + "\n"
@@ -56,4 +56,5 @@ func TestHooks(t *testing.T) {
 		t.Errorf("hooks have run at %s", got)
 	}
 	f.checkOneUpdate(t, m)
+	f.checkFailed(t, m, "broken.service")
 }

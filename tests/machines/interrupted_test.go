@@ -50,11 +50,12 @@ func TestAgentKilledInDrain(t *testing.T) {
 		return now != before && now != "0", nil
 	}))
 	f.Line.Note(m.Name, "the next agent runs")
-	f.finish(t, boot)
+	f.finish(t, slowWork, boot)
 }
 
 // The package is installed again in the middle of a drain. The new process goes on with it, and the machine reboots once.
 func TestPackageReinstalledInDrain(t *testing.T) {
+	notInCore(t)
 	f, boot := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
 	before := mainPID(t, m, "haulout")
@@ -64,19 +65,19 @@ func TestPackageReinstalledInDrain(t *testing.T) {
 	if now := mainPID(t, m, "haulout"); now == before || now == "0" {
 		t.Errorf("the agent was process %s and is %s", before, now)
 	}
-	f.finish(t, boot)
+	f.finish(t, slowWork, boot)
 }
 
 // finish: the first machine's update ends well, as if nothing had happened.
-func (f *Fleet) finish(t *testing.T, boot string) {
+func (f *Fleet) finish(t *testing.T, work Work, boot string) {
 	t.Helper()
 	m, ctx := f.Machines[0], t.Context()
 	boot, err := f.UntilBackInService(ctx, updateLimit, m, boot)
 	must(t, err)
 	f.Line.Note(m.Name, "back in service in boot %s", boot)
-	must(t, f.UntilWhole(ctx, slowWork))
+	must(t, f.UntilWhole(ctx, work))
 	f.checkOneUpdate(t, m)
-	f.checkPromises(t, slowWork)
+	f.checkPromises(t, work)
 	f.checkNoSlots(t)
 }
 
@@ -86,6 +87,7 @@ const outage = 15 * time.Second
 
 // The API server is away for a while in the middle of a drain.
 func TestAPIServerAwayInDrain(t *testing.T) {
+	notInCore(t)
 	f, boot := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
 	const server = "kube-apiserver"
@@ -99,11 +101,12 @@ func TestAPIServerAwayInDrain(t *testing.T) {
 	if now := mainPID(t, m, "haulout"); now != pid {
 		t.Errorf("the agent has ended meanwhile")
 	}
-	f.finish(t, boot)
+	f.finish(t, slowWork, boot)
 }
 
 // The power fails in the middle of a drain. The machine is back in service after its boot, and its slot is released.
 func TestPowerCutInDrain(t *testing.T) {
+	notInCore(t)
 	f, boot := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
 	f.Witness.Release(slowWork.App)
@@ -128,6 +131,7 @@ func TestPowerCutInDrain(t *testing.T) {
 
 // The system bus and logind are started again in the middle of a drain. The agent needs both for the reboot.
 func TestBusRestartedInDrain(t *testing.T) {
+	notInCore(t)
 	f, boot := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
 	for _, unit := range []string{"dbus", "systemd-logind", "systemd-journald"} {
@@ -135,11 +139,12 @@ func TestBusRestartedInDrain(t *testing.T) {
 		must(t, err)
 		f.Line.Note(m.Name, "systemctl restart %s", unit)
 	}
-	f.finish(t, boot)
+	f.finish(t, slowWork, boot)
 }
 
 // The agent hangs in the middle of a drain. The watchdog of systemd ends it, and the next process goes on.
 func TestAgentHangsInDrain(t *testing.T) {
+	notInCore(t)
 	f, boot := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
 	before := mainPID(t, m, "haulout")
@@ -152,11 +157,12 @@ func TestAgentHangsInDrain(t *testing.T) {
 		return now != before && now != "0", nil
 	}))
 	f.Line.Note(m.Name, "the next agent runs")
-	f.finish(t, boot)
+	f.finish(t, slowWork, boot)
 }
 
 // The package is purged in the middle of a drain: the node is uncordoned, its slot is released, and it does not reboot.
 func TestPackagePurgedInDrain(t *testing.T) {
+	notInCore(t)
 	f, _ := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
 	_, err := m.Run(ctx, "apt-get", "purge", "-q", "-y", "haulout")
@@ -173,6 +179,7 @@ func TestPackagePurgedInDrain(t *testing.T) {
 
 // The API server goes away with the machine, and is still away when that has booted.
 func TestAPIServerAwayAtBoot(t *testing.T) {
+	notInCore(t)
 	f, boot := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
 	const server = "kube-apiserver"
@@ -188,11 +195,12 @@ func TestAPIServerAwayAtBoot(t *testing.T) {
 	must(t, f.Restart(ctx, server))
 	f.Line.Note("control", "the API server is back")
 	must(t, f.Witness.WatchAnew(f.watching, f.Client))
-	f.finish(t, boot)
+	f.finish(t, slowWork, boot)
 }
 
 // The kubelet delays shutdowns, too, and would end the pods by itself. In a reboot of the agent there are none left for it.
 func TestKubeletWithGracefulShutdown(t *testing.T) {
+	notInCore(t)
 	f, boot := interruptedFleet(t, func(m *Machine) error {
 		const grace = "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n"
 		return os.WriteFile(filepath.Join(m.volume("kubelet"), "config.yaml"), []byte(kubeletConfig+grace), 0o644)
@@ -203,5 +211,5 @@ func TestKubeletWithGracefulShutdown(t *testing.T) {
 	if !strings.Contains(list, "kubelet") {
 		t.Errorf("the kubelet delays nothing:\n%s", list)
 	}
-	f.finish(t, boot)
+	f.finish(t, slowWork, boot)
 }

@@ -47,6 +47,13 @@ func NewMachine(needs *Needs, name string, number int, console string) (*Machine
 	close(m.off)
 	place := filepath.Join(roomDir, name)
 	m.Disk = filepath.Join(place, "disk")
+	layersDir := filepath.Join(place, "layers")
+	if err := os.MkdirAll(layersDir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := unix.Mount("tmpfs", layersDir, "tmpfs", 0, diskSize); err != nil {
+		return nil, fmt.Errorf("the disk of %s: %w", name, err)
+	}
 	for _, directory := range []string{m.Disk, m.layer("upper"), m.layer("work"), m.volume("containerd"), m.volume("kubelet")} {
 		if err := os.MkdirAll(directory, 0o755); err != nil {
 			return nil, err
@@ -60,6 +67,14 @@ func NewMachine(needs *Needs, name string, number int, console string) (*Machine
 	if err := os.Mkdir(m.cgroup(), 0o755); err != nil {
 		return nil, err
 	}
+	const settings = "own-settings"
+	unit := fmt.Sprintf(ownSettingsUnit, strings.Join(ownSettings, " "))
+	if err := m.Write("/etc/systemd/system/"+settings+".service", unit); err != nil {
+		return nil, err
+	}
+	if err := m.enable(settings, "sysinit"); err != nil {
+		return nil, err
+	}
 	return m, plugIn(name, number)
 }
 
@@ -68,10 +83,32 @@ func (m *Machine) Close() error {
 	m.PowerOff()
 	removeCgroup(m.cgroup())
 	return errors.Join(unplug(m.Name, m.Number), unix.Unmount(m.Disk, unix.MNT_DETACH),
-		os.RemoveAll(filepath.Dir(m.Disk)))
+		unix.Unmount(m.layer(""), unix.MNT_DETACH), os.RemoveAll(filepath.Dir(m.Disk)))
 }
 
-func (m *Machine) layer(name string) string { return filepath.Join(roomDir, m.Name, name) }
+// ownSettings are settings of the kernel that a kubelet writes when it starts. All machines and the host share one kernel,
+// so each machine has files of its own there.
+var ownSettings = []string{
+	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
+	"kernel/keys/root_maxbytes",
+}
+
+const ownSettingsUnit = `[Unit]
+Description=Settings of the kernel that this machine may change
+DefaultDependencies=no
+After=systemd-tmpfiles-setup.service
+Before=sysinit.target
+RequiresMountsFor=/run
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=sh -c 'set -e; for name in %s; do own=/run/settings/$name; mkdir -p "$(dirname "$own")"; cat /proc/sys/$name >"$own"; mount --bind "$own" /proc/sys/$name; done'
+`
+
+// diskSize is how much a machine can write, as an option of tmpfs.
+const diskSize = "size=512m"
+
+func (m *Machine) layer(name string) string { return filepath.Join(roomDir, m.Name, "layers", name) }
 
 // volume is a directory of the machine that is no overlay, because containers have overlays of their own.
 func (m *Machine) volume(name string) string { return filepath.Join(roomDir, m.Name, "volumes", name) }
@@ -102,6 +139,26 @@ func (m *Machine) writeAs(path string, content []byte, mode os.FileMode) error {
 		return err
 	}
 	return os.WriteFile(path, content, mode)
+}
+
+// Remove takes a file off the disk of a machine that is off.
+func (m *Machine) Remove(path string) error { return os.Remove(filepath.Join(m.Disk, path)) }
+
+// AddUnit puts a service on the disk of a machine that is off, which starts with the machine.
+func (m *Machine) AddUnit(name, content string) error {
+	if err := m.Write("/etc/systemd/system/"+name+".service", content); err != nil {
+		return err
+	}
+	return m.enable(name, "multi-user")
+}
+
+// enable makes a target want a unit. It has to be a link: systemd ignores files in these directories.
+func (m *Machine) enable(unit, target string) error {
+	wants := filepath.Join(m.Disk, "etc/systemd/system", target+".target.wants")
+	if err := os.MkdirAll(wants, 0o755); err != nil {
+		return err
+	}
+	return os.Symlink("../"+unit+".service", filepath.Join(wants, unit+".service"))
 }
 
 // PowerOn boots the machine, and again whenever it reboots by itself. It returns before the boot is done.
@@ -175,11 +232,14 @@ func (m *Machine) startNspawn() (*exec.Cmd, error) {
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe",
 		// What container runtimes and the kubelet need beyond nspawn's own set.
 		"--capability=CAP_NET_ADMIN,CAP_BPF,CAP_PERFMON,CAP_SYSLOG,CAP_IPC_LOCK,CAP_NET_RAW",
-		"--system-call-filter=@keyring bpf perf_event_open", "--bind=/dev/kmsg",
+		"--system-call-filter=@keyring bpf perf_event_open",
+		// The kubelet wants to read the log of the kernel. The host's is none of the machine's, and journald would write to it.
+		"--bind=/dev/null:/dev/kmsg",
 		"--bind-ro="+filepath.Join(m.needs.Build, "bin")+":"+programs,
 		"--bind="+m.volume("containerd")+":/var/lib/containerd", "--bind="+m.volume("kubelet")+":/var/lib/kubelet")
-	command.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1",
-		"SYSTEMD_NSPAWN_LOCK=0")
+	command.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_LOCK=0",
+		// Only what a network namespace has of its own. The rest of /proc/sys is the host's.
+		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=network")
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Setpgid: true, Pdeathsig: syscall.SIGKILL, UseCgroupFD: true, CgroupFD: int(directory.Fd()),

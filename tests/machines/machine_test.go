@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +44,7 @@ func TestMachine(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	checkHostUntouched(t, m)
 	_, err = m.Shell(ctx, "echo kept >/etc/kept && touch /run/lost && sync")
 	must(t, err)
 
@@ -70,5 +73,29 @@ func TestMachine(t *testing.T) {
 	up()
 	if text, err := m.Shell(ctx, "cat /etc/kept"); err != nil || text != "kept\n" {
 		t.Errorf("after the power cut: %q %v", text, err)
+	}
+}
+
+// checkHostUntouched: what a kubelet sets in the kernel does not reach the host's kernel, which the machines share.
+func checkHostUntouched(t *testing.T, m *Machine) {
+	t.Helper()
+	for _, setting := range ownSettings {
+		path := "/proc/sys/" + setting
+		before, err := os.ReadFile(path)
+		must(t, err)
+		number, err := strconv.Atoi(strings.TrimSpace(string(before)))
+		must(t, err)
+		other := strconv.Itoa(number ^ 1)
+		text, err := m.Shell(t.Context(), "echo "+other+" >"+path+" && cat "+path)
+		if err != nil || strings.TrimSpace(text) != other {
+			t.Errorf("the machine cannot set %s: %q (%v)", setting, text, err)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+			t.Errorf("the machine has set %s of the host (%v)", setting, err)
+			must(t, os.WriteFile(path, before, 0))
+		}
+	}
+	if text, err := m.Shell(t.Context(), "! cat /proc/sys/kernel/threads-max >/proc/sys/kernel/threads-max"); err != nil {
+		t.Errorf("the machine can write what it must not: %v %s", err, text)
 	}
 }

@@ -66,3 +66,11 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// notInCore skips a story if only the core is wanted (-short), as in ./dev test --all. The core takes four minutes.
+func notInCore(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not in the core")
+	}
+}

@@ -19,6 +19,7 @@ type Needs struct {
 	Root     string // of the source tree
 	Build    string // build/machines
 	Package  string // the Debian package under test
+	Image    string // the container image under test
 	Programs e2e.Programs
 }
 
@@ -48,24 +49,27 @@ func FindNeeds() (*Needs, error) {
 		return nil, fmt.Errorf("no %s in %s: run ./dev test --machines, which makes them", strings.Join(missing, ", "),
 			n.Build)
 	}
-	if n.Package, err = findPackage(root); err != nil {
+	if n.Package, err = findOne("HAULOUT_DEB", filepath.Join(root, "build", "deb", "haulout_*.deb"), "./dev deb"); err != nil {
+		return nil, err
+	}
+	if n.Image, err = findOne("HAULOUT_IMAGE", filepath.Join(root, "build", "image", "haulout-*.tar"), "./dev image"); err != nil {
 		return nil, err
 	}
 	n.Programs, err = e2e.FindPrograms()
 	return n, err
 }
 
-// findPackage looks at $HAULOUT_DEB, else where ./dev deb puts the package.
-func findPackage(root string) (string, error) {
-	if path := os.Getenv("HAULOUT_DEB"); path != "" {
+// findOne returns the file that an environment variable names, else the only one that matches, which this command makes.
+func findOne(variable, pattern, command string) (string, error) {
+	if path := os.Getenv(variable); path != "" {
 		return filepath.Abs(path)
 	}
-	found, err := filepath.Glob(filepath.Join(root, "build", "deb", "haulout_*.deb"))
+	found, err := filepath.Glob(pattern)
 	if err != nil {
 		return "", err
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("%d packages in build/deb: run ./dev deb, or set HAULOUT_DEB", len(found))
+		return "", fmt.Errorf("%d files match %s: run %s, or set %s", len(found), pattern, command, variable)
 	}
 	return found[0], nil
 }

@@ -1,8 +1,11 @@
 package machines
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,6 +22,10 @@ const (
 // controlPlaneAddress is where machines reach the API server.
 var controlPlaneAddress = net.IPv4(10, 10, 0, 1)
 
+// serviceAddress is where pods look for the API server: the first address of the range of the Services. There is no
+// kube-proxy, so the room has this address itself, see ServeService.
+var serviceAddress = net.IPv4(10, 0, 0, 1)
+
 // machineAddress is the address of the machine with this number, from 1.
 func machineAddress(number int) string { return fmt.Sprintf("%s%d", netPrefix, 10+number) }
 
@@ -31,6 +38,7 @@ func furnishNetwork() error {
 		"link add "+bridge+" type bridge",
 		"addr add "+controlPlaneAddress.String()+"/24 dev "+bridge,
 		"link set "+bridge+" up",
+		"addr add "+serviceAddress.String()+"/32 dev lo",
 	)
 }
 
@@ -79,4 +87,44 @@ func namespacePath(name string) string {
 		return "/var/run/netns/" + name
 	}
 	return path
+}
+
+// ServeService forwards the Service of the API server to that server, until the context ends.
+func (f *Fleet) ServeService(ctx context.Context) error {
+	server, err := url.Parse(f.URL)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(serviceAddress.String(), "443"))
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	go func() {
+		for {
+			connection, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go forward(connection, server.Host)
+		}
+	}()
+	return nil
+}
+
+func forward(from net.Conn, address string) {
+	defer from.Close()
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	ended := make(chan struct{}, 2)
+	pass := func(to io.Writer, from io.Reader) {
+		_, _ = io.Copy(to, from)
+		ended <- struct{}{}
+	}
+	go pass(to, from)
+	go pass(from, to)
+	<-ended
 }

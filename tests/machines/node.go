@@ -161,11 +161,7 @@ func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
 	for unit, target := range map[string]string{
 		"containerd": "multi-user", "workload-images": "multi-user", "kubelet": "multi-user", "boot-id": "sysinit",
 	} {
-		wants := filepath.Join(m.Disk, "etc/systemd/system", target+".target.wants")
-		if err := os.MkdirAll(wants, 0o755); err != nil {
-			return err
-		}
-		if err := os.Symlink("../"+unit+".service", filepath.Join(wants, unit+".service")); err != nil {
+		if err := m.enable(unit, target); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -48,11 +47,14 @@ func TestFleetReboots(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// checkOneUpdate: the machine went through one update, with one reboot.
+// checkOneUpdate: the machine went through one update, with one reboot, and was cordoned from its drain to its verification.
 func (f *Fleet) checkOneUpdate(t *testing.T, m *Machine) {
 	t.Helper()
 	if reboots := f.Reboots(m.Name); reboots != 1 {
 		t.Errorf("%s has rebooted %d times", m.Name, reboots)
+	}
+	if times := f.Witness.Uncordoned(m.Name); times != 1 {
+		t.Errorf("%s was uncordoned %d times", m.Name, times)
 	}
 	states := f.Witness.States(m.Name)
 	at := 0
@@ -72,8 +74,9 @@ func (f *Fleet) checkPromises(t *testing.T, work Work) {
 	for _, violation := range f.Witness.Violations() {
 		t.Error(violation)
 	}
-	f.Line.Note("workload", "%s: never fewer than %d of %d pods were Ready, the budget promises %d", work.App,
-		f.Witness.Least(work.App), work.Replicas, work.Promised)
+	promised, least := f.Witness.Promised(work.App)
+	f.Line.Note("workload", "%s: never fewer than %d of %d pods were Ready, the budget promises %d", work.App, least,
+		work.Replicas, promised)
 }
 
 // checkNoSlots: no machine has kept its slot.
@@ -101,5 +104,3 @@ func (f *Fleet) drainBegun(ctx context.Context, m *Machine) error {
 		return slices.ContainsFunc(f.Witness.PodsOn(m.Name), terminating), nil
 	})
 }
-
-func terminating(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil }

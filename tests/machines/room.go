@@ -179,7 +179,24 @@ func furnishRoom(sourceTree string) error {
 	if err := os.Setenv("TMPDIR", temporary); err != nil {
 		return err
 	}
+	if err := tryOverlay(filepath.Join(temporary, "overlay")); err != nil {
+		return fmt.Errorf("no overlay can be mounted, which the disks of machines are: %w", err)
+	}
 	return furnishNetwork()
+}
+
+func tryOverlay(directory string) error {
+	lower, upper, work := filepath.Join(directory, "lower"), filepath.Join(directory, "upper"), filepath.Join(directory, "work")
+	for _, path := range []string{lower, upper, work} {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+	}
+	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", lower, upper, work)
+	if err := unix.Mount("overlay", lower, "overlay", 0, layers); err != nil {
+		return err
+	}
+	return errors.Join(unix.Unmount(lower, 0), os.RemoveAll(directory))
 }
 
 // roomCgroup is the room's own directory among the cgroups.

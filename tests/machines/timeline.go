@@ -42,7 +42,7 @@ func NewTimeline(t *testing.T, needs *Needs) (*Timeline, error) {
 
 // storyFile is a file of this test, beside its time line.
 func storyFile(t *testing.T, needs *Needs, suffix string) string {
-	return filepath.Join(needs.Build, "timelines", strings.ReplaceAll(t.Name(), "/", "_")+"."+suffix)
+	return filepath.Join(needs.Build, "timelines", strings.NewReplacer("/", "_", " ", "_").Replace(t.Name())+"."+suffix)
 }
 
 // Note adds a line: when, who, what.

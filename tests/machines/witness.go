@@ -22,7 +22,7 @@ const (
 )
 
 // Witness watches nodes and pods through the API, writes the time line, and collects what must never be: fewer Ready pods
-// than a budget promises, and more nodes unschedulable than may be.
+// than a budget promises, pods with a budget that are deleted without an eviction, more nodes unschedulable than may be.
 type Witness struct {
 	line *Timeline
 
@@ -32,17 +32,22 @@ type Witness struct {
 	states     map[string][]string
 	promised   map[string]int // app: how many of its pods must be Ready; only watched apps are in it
 	least      map[string]int
+	uncordoned map[string]int
 	atOnce     int // nodes that may be unschedulable at a time; 0: not judged
 	violations []string
 	stop       context.CancelFunc
 }
 
+func newWitness(line *Timeline) *Witness {
+	return &Witness{
+		line: line, nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, states: map[string][]string{},
+		promised: map[string]int{}, least: map[string]int{}, uncordoned: map[string]int{},
+	}
+}
+
 // Watch begins to watch, until the context ends.
 func Watch(ctx context.Context, client kubernetes.Interface, line *Timeline) (*Witness, error) {
-	w := &Witness{
-		line: line, nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, states: map[string][]string{},
-		promised: map[string]int{}, least: map[string]int{},
-	}
+	w := newWitness(line)
 	return w, w.WatchAnew(ctx, client)
 }
 
@@ -129,11 +134,11 @@ func (w *Witness) Violations() []string {
 	return slices.Clone(w.violations)
 }
 
-// Least is the smallest number of Ready pods of an app since it was promised.
-func (w *Witness) Least(app string) int {
+// Promised is how many pods of an app must be Ready, and the smallest number that was seen since that was promised.
+func (w *Witness) Promised(app string) (promised, least int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.least[app]
+	return w.promised[app], w.least[app]
 }
 
 // States are those that a node has shown, in their order.
@@ -141,6 +146,13 @@ func (w *Witness) States(node string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.states[node])
+}
+
+// Uncordoned is how often a node was seen to become schedulable again.
+func (w *Witness) Uncordoned(node string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.uncordoned[node]
 }
 
 // Node is as it was seen last, or nil.
@@ -198,6 +210,9 @@ func (w *Witness) seeNode(node *corev1.Node, there bool) {
 	}
 	if node.Spec.Unschedulable != before.Spec.Unschedulable {
 		w.line.Note(node.Name, "%s", map[bool]string{true: "cordoned", false: "uncordoned"}[node.Spec.Unschedulable])
+		if !node.Spec.Unschedulable {
+			w.uncordoned[node.Name]++
+		}
 		w.judgeNodes()
 	}
 	if boot := node.Status.NodeInfo.BootID; boot != before.Status.NodeInfo.BootID {
@@ -237,6 +252,9 @@ func (w *Witness) seePod(pod *corev1.Pod, there bool) {
 		w.pods[pod.UID] = pod
 		if pod.DeletionTimestamp != nil && before.DeletionTimestamp == nil {
 			w.line.Note(where, "pod %s is %s", pod.Name, whyTerminating(pod))
+			if _, watched := w.promised[pod.Labels[appLabel]]; watched && !evicted(pod) {
+				w.violate("pod %s was deleted, and not by an eviction", pod.Name)
+			}
 		}
 		if podReady(pod) != podReady(before) && pod.DeletionTimestamp == nil {
 			w.line.Note(where, "pod %s is %s", pod.Name, map[bool]string{true: "Ready", false: "not Ready"}[podReady(pod)])
@@ -271,6 +289,14 @@ func whyTerminating(pod *corev1.Pod) string {
 		}
 	}
 	return "terminating"
+}
+
+// evicted: through the API, which asks the budgets.
+func evicted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue &&
+			condition.Reason == "EvictionByEvictionAPI"
+	})
 }
 
 func podReady(pod *corev1.Pod) bool {
