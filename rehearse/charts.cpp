@@ -220,6 +220,7 @@ namespace {
 std::string_view class_of(agent::State state) {
   switch (state) {
     case agent::State::draining: return "drains";
+    case agent::State::updating:
     case agent::State::ready:
     case agent::State::rebooting:
     case agent::State::verifying:

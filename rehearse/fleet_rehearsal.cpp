@@ -30,8 +30,8 @@ Duration time_in(const FleetNode& node, WallTime end, Predicate counts) {
 }  // namespace
 
 bool is_out(agent::State state) {
-  return state == agent::State::draining || state == agent::State::ready || state == agent::State::rebooting ||
-         state == agent::State::verifying || state == agent::State::uncordoning;
+  return state == agent::State::draining || state == agent::State::updating || state == agent::State::ready ||
+         state == agent::State::rebooting || state == agent::State::verifying || state == agent::State::uncordoning;
 }
 
 std::optional<WallTime> turn_of(const FleetNode& node) {

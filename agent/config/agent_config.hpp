@@ -21,6 +21,9 @@ namespace haulout::agent {
 enum class AuthorityChoice { automatic, impersonation, kubelet, policies, service_account };
 enum class SlotsChoice { lease, fleetlock, none };
 enum class BackendChoice { automatic, debian, file, command, bottlerocket, flatcar, rpm_ostree };
+// When the agent installs the updates of the operating system, and which ones.
+enum class UpdateChoice { off, after_drain };
+enum class UpdatePackages { all, security };
 enum class RebootMethod { logind, systemd, command, none };
 // What happens after a hook has failed or exceeded its limit: the update stops, or continues.
 enum class HookFailure { stop, go_on };
@@ -63,6 +66,10 @@ struct AgentConfig {
   Duration sentinel_interval = std::chrono::minutes(1);
   std::vector<RebootMethod> reboot_methods{RebootMethod::logind, RebootMethod::systemd};  // tried in this order
   std::vector<std::string> reboot_command;
+  UpdateChoice update = UpdateChoice::off;
+  UpdatePackages update_packages = UpdatePackages::all;
+  Duration update_limit = LifecycleTimes{}.update_limit;
+  std::uint32_t update_attempts = default_update_attempts;
   Duration reboot_limit = LifecycleTimes{}.reboot_limit;
   Duration verify_limit = LifecycleTimes{}.verify_limit;
 

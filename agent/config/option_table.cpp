@@ -112,6 +112,23 @@ OptionGroup operating_system() {
            "needed, and the node is not rebooted."},
           {"sentinel-interval", duration<C>(&C::sentinel_interval, Zero::refused),
            "How often the agent runs sentinel-command."},
+          {"update",
+           choice<C, UpdateChoice>(&C::update,
+                                   {{"off", UpdateChoice::off}, {"after-drain", UpdateChoice::after_drain}}),
+           "Whether the agent installs the updates of the operating system. off: another program installs them, and "
+           "the agent only notices that a reboot is needed. after-drain: when updates wait, the agent drains the node, "
+           "installs them, and reboots if that is needed. Only with backend debian (apt)."},
+          {"update-packages",
+           choice<C, UpdatePackages>(&C::update_packages,
+                                     {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),
+           "Which updates the agent installs. all: those that apt-get upgrade would install, by apt's pins and holds. "
+           "security: only those from a security archive."},
+          {"update-limit", duration<C>(&C::update_limit, Zero::refused),
+           "How long the installation of updates may take, including the time in which another program holds the lock "
+           "of dpkg. Then the attempt has failed."},
+          {"update-attempts", number<C>(&C::update_attempts, "attempts", 1, 100),
+           "After this number of failed installations in a row the node is degraded. Before that, the agent uncordons "
+           "it and tries again after backoff."},
           {"reboot-method",
            choices<C, M>(&C::reboot_methods,
                          {{"logind", M::logind}, {"systemd", M::systemd}, {"command", M::command}, {"none", M::none}}),
@@ -123,7 +140,8 @@ OptionGroup operating_system() {
           {"reboot-limit", duration<C>(&C::reboot_limit, Zero::refused),
            "How long a machine may take to go down after a reboot was accepted. Then the reboot has failed."},
           {"verify-limit", duration<C>(&C::verify_limit, Zero::refused),
-           "How long a booted node may take to become Ready with the expected version. Then it is degraded."},
+           "How long a booted or updated node may take to become Ready with the expected version. Then it is "
+           "degraded."},
       }};
 }
 

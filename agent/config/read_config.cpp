@@ -422,6 +422,7 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
   const bool by_command = among(c.reboot_methods, RebootMethod::command);
   const bool sentinel = !c.sentinel.empty();
   const bool sentinel_command = !c.sentinel_command.empty();
+  const bool updates = c.update != UpdateChoice::off;
   return {
       {sentinel && sentinel_command,
        "sentinel and sentinel-command both say whether a reboot is needed: remove one of them"},
@@ -436,6 +437,18 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
        "sentinel-exit-codes is set, but sentinel-command is not: set sentinel-command, or remove sentinel-exit-codes"},
       {!sentinel_command && c.sentinel_interval != fresh.sentinel_interval,
        "sentinel-interval is set, but sentinel-command is not: set sentinel-command, or remove sentinel-interval"},
+      {updates && c.backend != B::debian && (c.backend != B::automatic || sentinel || sentinel_command),
+       "update is after-drain, but only backend debian can install updates: set backend to debian, or set update to "
+       "off"},
+      {!updates && c.update_packages != fresh.update_packages,
+       "update-packages is set, but update is off, so the agent installs nothing: set update to after-drain, or remove "
+       "update-packages"},
+      {!updates && c.update_limit != fresh.update_limit,
+       "update-limit is set, but update is off, so the agent installs nothing: set update to after-drain, or remove "
+       "update-limit"},
+      {!updates && c.update_attempts != fresh.update_attempts,
+       "update-attempts is set, but update is off, so the agent installs nothing: set update to after-drain, or remove "
+       "update-attempts"},
       {by_command && c.reboot_command.empty(),
        "reboot-method contains command, but reboot-command is not set: set reboot-command, or remove command from "
        "reboot-method"},

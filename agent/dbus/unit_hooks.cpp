@@ -45,28 +45,41 @@ std::uint64_t microseconds(Duration duration) {
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(duration).count());
 }
 
-std::vector<Property> properties_of(const UnitCommand& command, Duration limit, const Descriptor& errors) {
+std::vector<Property> properties_of(const UnitCommand& command, Duration limit, const Descriptor& errors,
+                                    const Descriptor& output) {
   std::vector<std::string> argv{command.program};
   argv.insert(argv.end(), command.args.begin(), command.args.end());
   std::vector<std::string> environment;
   environment.reserve(command.env.size());
   for (const auto& [key, value] : command.env) environment.push_back(fmt::format("{}={}", key, value));
-  return {property("Description", command.description), property("Type", std::string("oneshot")),
-          property("ExecStart", std::vector<Exec>{Exec{command.program, argv, false}}),
-          property("Environment", environment), property("TimeoutStartUSec", microseconds(limit)),
-          property("TimeoutStopUSec", microseconds(stop_limit)),
-          property("StandardErrorFileDescriptor", sdbus::UnixFd(errors.get())),
-          // systemd keeps the ended unit while the agent holds a reference to it, and then removes it.
-          property("AddRef", true), property("CollectMode", std::string("inactive-or-failed"))};
+  std::vector<Property> properties{
+      property("Description", command.description), property("Type", std::string("oneshot")),
+      property("ExecStart", std::vector<Exec>{Exec{command.program, argv, false}}),
+      property("Environment", environment), property("TimeoutStartUSec", microseconds(limit)),
+      property("TimeoutStopUSec", microseconds(stop_limit)),
+      property("StandardErrorFileDescriptor", sdbus::UnixFd(errors.get())),
+      // systemd keeps the ended unit while the agent holds a reference to it, and then removes it.
+      property("AddRef", true), property("CollectMode", std::string("inactive-or-failed"))};
+  if (output.is_open()) properties.push_back(property("StandardOutputFileDescriptor", sdbus::UnixFd(output.get())));
+  return properties;
+}
+
+std::string read_part(const Descriptor& file, off_t from, off_t count) {
+  std::string text(static_cast<std::size_t>(std::max<off_t>(count, 0)), '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), from);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
 }
 
 std::string end_of(const Descriptor& file) {
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   const off_t kept = std::min<off_t>(size, kept_errors);
-  std::string text(static_cast<std::size_t>(std::max<off_t>(kept, 0)), '\0');
-  const ssize_t count = ::pread(file.get(), text.data(), text.size(), size - kept);
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-  return text;
+  return read_part(file, size - kept, kept);
+}
+
+std::string beginning_of(const Descriptor& file) {
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  return read_part(file, 0, std::min<off_t>(size, unit_output_limit + 1));
 }
 
 class Follower {
@@ -85,12 +98,15 @@ class Follower {
 
   Task<UnitEnd> run(TimePoint deadline) {
     const Descriptor errors(::memfd_create("haulout-unit", MFD_CLOEXEC));
-    if (!errors.is_open())
+    const Descriptor output(command_.keeps_output ? ::memfd_create("haulout-unit", MFD_CLOEXEC) : -1);
+    if (!errors.is_open() || (command_.keeps_output && !output.is_open()))
       co_return Error(Errc::unavailable, "memfd_create: " + std::generic_category().message(errno));
-    CO_TRY(const bool ours, co_await start(errors, deadline));
+    CO_TRY(const bool ours, co_await start(errors, output, deadline));
     const TimePoint patience = saturating_add(deadline, 2 * stop_limit);
     CO_TRY(UnitEnd end, co_await follow(patience));
+    end.ours = ours;
     if (ours) end.errors = end_of(errors);
+    if (ours && output.is_open()) end.output = beginning_of(output);
     // The unit has ended, so a failure of this call does not matter.
     static_cast<void>(co_await bus_call<>(bus_, systemd1("UnrefUnit"), patience, command_.unit));
     co_return std::move(end);
@@ -105,12 +121,13 @@ class Follower {
   }
 
   // Starts the unit. Returns true if it was started, false if a unit that a previous agent started is still running.
-  Task<bool> start(const Descriptor& errors, TimePoint deadline) {
+  Task<bool> start(const Descriptor& errors, const Descriptor& output, TimePoint deadline) {
     CO_CHECK(co_await subscribe(deadline));
     const Duration limit = deadline - bus_.clock().now();
     auto started = co_await bus_call<sdbus::ObjectPath>(
         bus_, systemd1("StartTransientUnit"), deadline, command_.unit, std::string("fail"),
-        properties_of(command_, std::max<Duration>(limit, std::chrono::seconds(1)), errors), std::vector<Auxiliary>());
+        properties_of(command_, std::max<Duration>(limit, std::chrono::seconds(1)), errors, output),
+        std::vector<Auxiliary>());
     if (started) co_return true;
     if (!is_bus_error(started.error(), unit_exists)) co_return explain_refusal("systemd", std::move(started).error());
     // RefUnit fails if the unit ends at this moment. Its result is then lost, and follow() reports that.

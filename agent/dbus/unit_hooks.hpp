@@ -21,6 +21,7 @@ struct UnitCommand {
   std::vector<std::string> args{};
   std::vector<std::pair<std::string, std::string>> env{};  // added to the variables that systemd sets for services
   std::string description{};
+  bool keeps_output = false;  // return its stdout, instead of leaving it in the journal
 };
 
 struct UnitEnd {
@@ -28,8 +29,12 @@ struct UnitEnd {
   int code = 0;        // CLD_EXITED, CLD_KILLED, …; 0 if the program never ran
   int status = 0;      // exit status or signal
   std::string errors;  // the last part of its stderr; empty if a previous agent started the unit
+  std::string output;  // its stdout if the command keeps it; at most `unit_output_limit` and one more byte
+  bool ours = true;    // false if a previous agent started the unit
   bool success() const;
 };
+
+inline constexpr std::size_t unit_output_limit = std::size_t{1} << 20;
 
 // Returns a clause like "exit status 3: no quorum", "ended by signal 9 (Killed)", "took too long and was ended". Pure.
 std::string describe_end(const UnitEnd& end);

@@ -58,6 +58,11 @@ void take_up(Record& record, const Moment& moment) {
   record.pinned.clear();
   record.requested = moment.requested;
   record.reasons = moment.pending.reasons;
+  // The updates that the agent installs are a reason for the reboot that may follow.
+  if (moment.updates.need == Need::yes)
+    record.reasons.insert(record.reasons.end(), moment.updates.first.begin(), moment.updates.first.end());
+  note_updates(record, moment.updates);
+  record.in_place = false;
   record.from = moment.booted;
   record.to = moment.pending.need == Need::yes ? moment.pending.target : std::string();
   record.began = moment.now;
@@ -83,6 +88,7 @@ void forget_the_attempt(Record& record) {
   record.judged = false;
   record.leaked.clear();
   record.pinned.clear();
+  record.in_place = false;
   record.cause.clear();
   record.cause_message.clear();
 }
@@ -106,24 +112,39 @@ bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
 }
 
+// Counts the installations that have failed in a row. A machine that goes down during an installation counts as such.
+void count_installations(Record& record, State from, Event event) {
+  const bool cut_short = event == Event::boot_changed && std::exchange(record.installing, false);
+  record.installing = false;
+  if (event == Event::update_failed || event == Event::update_given_up || (from == State::updating && cut_short))
+    ++record.failed_updates;
+  if (event == Event::installed || event == Event::reboot_not_needed || from == State::degraded)
+    record.failed_updates = 0;
+  if (event == Event::reboot_not_needed) record.in_place = true;
+  if (event == Event::boot_changed) record.in_place = false;
+}
+
 // Adds an attempt that has ended to `attempts`, where people can read it later, for example while the node waits for
 // its next maintenance window.
 void tell_how_it_ended(Record& record, State from, Event event, const Moment& moment) {
-  const bool was_under_way = from == State::draining || from == State::ready || from == State::rebooting ||
-                             (from == State::verifying && record.began && !record.judged);
+  const bool was_under_way = from == State::draining || from == State::updating || from == State::ready ||
+                             from == State::rebooting || (from == State::verifying && record.began && !record.judged);
   const bool over = record.state == State::pending || record.state == State::degraded ||
                     record.state == State::uncordoning ||
-                    (event == Event::boot_changed && nobody_had_asked(from, moment));
+                    (event == Event::boot_changed && (from == State::updating || nobody_had_asked(from, moment)));
   if (!was_under_way || !over) return;
   PastAttempt attempt{moment.now, moment.cause, shortened(moment.cause_message, longest_why)};
   if (event == Event::verified) {
-    attempt = {moment.now, "Updated", record.to.empty() ? "rebooted and verified" : "version " + record.to + " runs"};
+    attempt = {moment.now, "Updated", "version " + record.to + " runs"};
+    if (record.to.empty()) attempt.why = record.in_place ? "updated without a reboot" : "rebooted and verified";
   } else if (event == Event::not_needed) {
     attempt = {moment.now, "NotNeeded", "no reboot is needed any more"};
   } else if (event == Event::turn_lost) {
     attempt = {moment.now, "TurnLost", "its slot was taken away"};
   } else if (event == Event::boot_changed) {
-    attempt = {moment.now, reason::rebooted_meanwhile, rebooted_meanwhile};
+    attempt = {
+        moment.now, reason::rebooted_meanwhile,
+        from == State::updating ? "the machine went down during the installation of updates" : rebooted_meanwhile};
   }
   record.attempts.push_back(std::move(attempt));
   if (record.attempts.size() > remembered_attempts) record.attempts.erase(record.attempts.begin());
@@ -157,6 +178,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     record.uncordon = false;
   }
   hooks_come_again(record, from, event);
+  count_installations(record, from, event);
   tell_how_it_ended(record, from, event, moment);
   if (event == Event::boot_changed) {
     if (nobody_had_asked(from, moment)) forget_the_attempt(record);
@@ -173,13 +195,14 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
       // The next boot does not belong to the abandoned attempt.
       forget_the_attempt(record);
       // After these events the agent starts another attempt.
-      if (event == Event::drain_ended || event == Event::cordon_lost ||
+      if (event == Event::drain_ended || event == Event::update_failed || event == Event::cordon_lost ||
           (event == Event::gate_closed && from != State::waiting))
         back_off(record, moment, times);
       break;
     case State::draining:
       if (event == Event::turn_taken) take_up(record, moment);
       break;
+    case State::updating: record.deadline = after(moment.now, times.update_limit); break;
     case State::rebooting:
       record.method = event == Event::reboot_overdue ? record.method + 1 : 0;
       record.deadline = after(moment.now, times.reboot_limit);
@@ -210,6 +233,13 @@ void withdraw_request(Record& record) {
 
 void note_no_need(Record& record) {
   if (!record.reboots.empty()) record.reboots.back().cleared = true;
+}
+
+void note_updates(Record& record, const Updates& updates) {
+  if (updates.need == Need::unknown) return;
+  record.updates = updates.first;
+  if (updates.count > updates.first.size())
+    record.updates.push_back("and " + std::to_string(updates.count - updates.first.size()) + " more");
 }
 
 }  // namespace haulout::agent

@@ -5,16 +5,21 @@
 
 #include "agent/node/record.hpp"
 #include "agent/ports/backend.hpp"
+#include "agent/ports/updater.hpp"
 
 namespace haulout::agent {
+
+// Number of failed installations in a row after which a node is degraded.
+inline constexpr unsigned default_update_attempts = 3;
 
 // Durations of the life cycle. The defaults are those in the documentation of the options.
 struct LifecycleTimes {
   // Delay after the first failed attempt; doubled after each further failure.
   Duration backoff = std::chrono::minutes(5);
   Duration backoff_cap = std::chrono::hours(1);
+  Duration update_limit = std::chrono::hours(1);     // for the installation of updates
   Duration reboot_limit = std::chrono::minutes(10);  // from the request to a new boot id, for each method
-  Duration verify_limit = std::chrono::minutes(15);  // from the boot until the node is healthy
+  Duration verify_limit = std::chrono::minutes(15);  // from the boot or the installation until the node is healthy
   Duration soak{};
 };
 
@@ -23,6 +28,7 @@ struct Moment {
   WallTime now{};
   std::string boot_id{};
   Pending pending{};
+  Updates updates{};
   bool requested = false;
   std::string booted{};        // the running version
   std::string slot{};          // the slot that was taken
@@ -44,5 +50,8 @@ void withdraw_request(Record& record);
 
 // Records that the back end reports no need for a reboot: the need that led to the last reboot is satisfied.
 void note_no_need(Record& record);
+
+// Records the updates that wait, for people to read. Keeps what is recorded if it is unknown whether updates wait.
+void note_updates(Record& record, const Updates& updates);
 
 }  // namespace haulout::agent

@@ -3,6 +3,7 @@
 #include "agent/lifecycle/draining.hpp"
 #include "agent/lifecycle/node_record.hpp"
 #include "agent/lifecycle/rebooting.hpp"
+#include "agent/lifecycle/updating.hpp"
 #include "agent/lifecycle/waiting_states.hpp"
 #include "agent/node/node_cordon.hpp"
 #include "base/scope_exit.hpp"
@@ -106,7 +107,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       options_(options),
       activity_(executor, parts.client.clock(), [this] { writer_.show_ready(false); }),
       view_(executor, parts.client, parts.rng, options.node, watch_callbacks()),
-      need_(parts.backend, activity_, view_, record_, parts.client.clock(), parts.rng),
+      need_(parts.backend, parts.updater, activity_, view_, record_, parts.client.clock(), parts.rng),
       foreign_records_(parts.client.clock(), parts.rng, options.node,
                        [this](std::string message) { writer_.warn(reason::second_agent, std::move(message)); }),
       writer_(executor, parts, options, record_, activity_, view_, need_, foreign_records_),
@@ -118,14 +119,17 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       proof_(context_, gates_, pods_),
       drain_status_(parts.drain_observer, [this] { activity_.wake(); }),
       loading_(context_),
-      shutdowns_(executor, context_, loading_,
-                 [this] { return drain_status_.message(draining_ ? draining_->findings() : Findings()); }) {}
+      shutdowns_(executor, context_, loading_, [this] {
+        if (record_.state == State::updating) return std::string("package updates are being installed");
+        return drain_status_.message(draining_ ? draining_->findings() : Findings());
+      }) {}
 
 asio::awaitable<void> Life::run() {
   co_await loading_.run();
   co_await with_task_group([this](TaskGroup& group) {
     group.spawn(view_.follow());
     group.spawn(need_.follow());
+    if (parts_.updater) group.spawn(need_.follow_updates());
     group.spawn(writer_.retry_condition());
     group.spawn(writer_.keep_heartbeat());
     group.spawn(writer_.keep_shown());
@@ -173,6 +177,10 @@ asio::awaitable<Decision> Life::work() {
       co_return co_await queue.run();
     }
     case State::draining: co_return co_await drain();
+    case State::updating: {
+      Updating updating(context_, need_, proof_);
+      co_return co_await updating.run();
+    }
     case State::ready: {
       Ready ready(context_, need_, gates_, slot_, pods_, proof_);
       co_return co_await ready.run();
@@ -202,6 +210,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.now = context_.wall();
   moment.boot_id = view_.boot_id();
   moment.pending = need_.pending();
+  moment.updates = need_.updates();
   moment.requested = need_.requested();
   moment.booted = need_.version();
   moment.slot = slot_.taken();
@@ -212,6 +221,10 @@ asio::awaitable<void> Life::commit(Decision decision) {
   if (decision.event == Event::turn_taken) pods_.begin_attempt();
   record_ = advance(std::move(record_), decision.event, moment, options_.times);
   Status status{record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
+  if (decision.event == Event::reboot_not_needed)
+    status.message = "the package updates are installed and need no reboot; verifying that the node is Ready";
+  if (decision.event == Event::needed && need_.updates().need == Need::yes)
+    status.message = words_of(need_.updates()) + (need_.reboot_wanted() ? "; a reboot is needed, too" : "");
   if (const auto cordon = persons_cordon(view_.node()); cordon && record_.state == State::uncordoning)
     status.message = "verification passed; the node stays " + words_of(*cordon);
   // Remove the ready file before the write, not only after the API server has accepted it.

@@ -18,6 +18,7 @@
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
 #include "agent/ports/slots.hpp"
+#include "agent/ports/updater.hpp"
 #include "drain/drain.hpp"
 #include "k8s/client.hpp"
 #include "k8s/reflector.hpp"
@@ -32,6 +33,7 @@ struct AgentOptions {
   std::string node;
   drain::Options drain;  // the agent sets run_id, cordoned_by and restore_cordon_on_failure itself
   LifecycleTimes times;
+  unsigned update_attempts = default_update_attempts;
   HookRules hooks;
   // Time between the cordon and the first eviction in which load balancers can stop sending traffic. With 0 the agent
   // does not change the node's membership in load balancers.
@@ -61,6 +63,8 @@ struct AgentParts {
   std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
   // If null, the agent cannot delay a shutdown that another program requests.
   ShutdownDelay* shutdown = nullptr;
+  // If null, the agent installs no updates (--update=off).
+  Updater* updater = nullptr;
 };
 
 class Agent {

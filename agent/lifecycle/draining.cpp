@@ -119,7 +119,8 @@ asio::awaitable<Decision> Draining::run() {
   learn_leaked();
   drain_.reset();
   if (const auto& decision = context_.activity.decision()) co_return *decision;
-  co_return Decision{step_ == Step::drained ? Event::drained : Event::drain_ended};
+  if (step_ != Step::drained) co_return Decision{Event::drain_ended};
+  co_return Decision{context_.parts.updater ? Event::update_due : Event::drained};
 }
 
 asio::awaitable<void> Draining::watched(TaskGroup& group) {
@@ -135,6 +136,7 @@ asio::awaitable<void> Draining::watched(TaskGroup& group) {
     group.spawn(install_update());
   co_await until_installed();
   if (interrupted()) co_return;
+  if (context_.parts.updater) group.spawn(download_updates());
   const HookResult before = co_await pass_hooks(HookPoint::before_drain);
   if (before.outcome != HookResult::Outcome::passed) co_return;
   const TaskGroup::ChildId child = group.spawn(drain());
@@ -167,6 +169,12 @@ asio::awaitable<void> Draining::install_update() {
     context_.activity.decide({Event::drain_ended, reason::apply_failed,
                               "version " + to + " could not be installed: " + installed.error().message()});
   context_.activity.wake();
+}
+
+// The installation downloads what is missing, so a failure only costs time.
+asio::awaitable<void> Draining::download_updates() {
+  const auto done = co_await context_.parts.updater->download(context_.within(apply_limit));
+  if (!done) context_.writer.warn(reason::updating, "the updates cannot be downloaded yet: " + done.error().message());
 }
 
 // Most systems have installed the update before they report the need for a reboot. Therefore this shows a message only

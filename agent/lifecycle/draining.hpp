@@ -58,7 +58,8 @@ class Draining {
   Draining(const Context& context, GateWatch& gates, OwnSlot& slot, Hooks& hooks, RemainingPods& pods,
            DrainStatus& status);
 
-  // Returns Event::drained only if the drain has succeeded and the hooks of both points have passed.
+  // Returns Event::drained, or Event::update_due, only if the drain has succeeded and the hooks of both points have
+  // passed.
   boost::asio::awaitable<Decision> run();
   // The diagnoses of the running drain; empty if none runs.
   Findings findings() const { return drain_ ? drain_->diagnoses() : Findings(); }
@@ -70,6 +71,8 @@ class Draining {
   boost::asio::awaitable<void> begin_with_slot();
   boost::asio::awaitable<void> until_slot_confirmed();
   boost::asio::awaitable<void> install_update();
+  // Downloads the updates that are installed after the drain, while the pods terminate.
+  boost::asio::awaitable<void> download_updates();
   boost::asio::awaitable<void> until_installed();
   boost::asio::awaitable<void> drain();
   boost::asio::awaitable<HookResult> pass_hooks(HookPoint point);

@@ -26,7 +26,7 @@ GateWatch::GateWatch(asio::any_io_executor executor, const Context& context, con
 
 asio::awaitable<GateAnswer> GateWatch::ask(When when) {
   const bool requested = need_.requested();
-  const Pending& pending = need_.pending();
+  const Pending pending = need_.all();
   if (when != When::under_way && pending.need == Need::unknown && !requested)
     co_return GateAnswer{{{.name = "backend",
                            .verdict = Gate::Verdict::closed,
@@ -46,7 +46,7 @@ Task<std::optional<Decision>> GateWatch::given_up() {
 
 GateWatch::Asked GateWatch::asked_now() const {
   const k8s::Node& node = context_.node();
-  Asked asked{.pending = need_.pending()};
+  Asked asked{.pending = need_.all()};
   for (const auto& [key, value] : node.labels)
     if (key != state_label && key != reason_label && key != reboot_required_label) asked.words.emplace(key, value);
   for (const std::string_view key : {pause_annotation, request_annotation})

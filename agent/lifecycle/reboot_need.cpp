@@ -1,20 +1,52 @@
 #include "agent/lifecycle/reboot_need.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "retry/backoff.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
 
-RebootNeed::RebootNeed(Backend& backend, Activity& activity, const NodeView& view, const Record& record, Clock& clock,
-                       Rng& rng)
-    : backend_(backend), activity_(activity), view_(view), record_(record), clock_(clock), rng_(rng) {}
+namespace {
+
+// Time limit of one question to the back end or the updater.
+constexpr Duration answer_limit = std::chrono::minutes(1);
+// Backoff after an answer that says `unknown`.
+constexpr BackoffOptions until_known{std::chrono::seconds(1), 2.0, std::chrono::minutes(5),
+                                     BackoffOptions::Jitter::equal};
+// Delay after a change, so that a burst of changes counts as one.
+constexpr Duration breath = std::chrono::milliseconds(200);
+
+}  // namespace
+
+std::string words_of(const Updates& updates) {
+  if (updates.need == Need::unknown) return updates.problem;
+  if (updates.count == 0) return "no package update waits";
+  std::string words = fmt::format("{} {}: {}", count_of(updates.count, "package update"),
+                                  updates.count == 1 ? "waits" : "wait", joined(updates.first, ", "));
+  if (updates.count > updates.first.size()) words += fmt::format(" and {} more", updates.count - updates.first.size());
+  return words;
+}
+
+RebootNeed::RebootNeed(Backend& backend, Updater* updater, Activity& activity, const NodeView& view,
+                       const Record& record, Clock& clock, Rng& rng)
+    : backend_(backend),
+      updater_(updater),
+      activity_(activity),
+      view_(view),
+      record_(record),
+      clock_(clock),
+      rng_(rng),
+      updates_{.need = updater ? Need::unknown : Need::no},
+      looked_(!updater) {}
 
 asio::awaitable<void> RebootNeed::follow() {
-  Backoff backoff({std::chrono::seconds(1), 2.0, std::chrono::minutes(5), BackoffOptions::Jitter::equal});
+  Backoff backoff(until_known);
   for (;;) {
-    pending_ = co_await backend_.pending(clock_.now() + std::chrono::minutes(1));
+    pending_ = co_await backend_.pending(clock_.now() + answer_limit);
     answered_ = true;
     activity_.wake();
     if (pending_.need == Need::unknown) {
@@ -23,19 +55,51 @@ asio::awaitable<void> RebootNeed::follow() {
     }
     backoff.reset();
     co_await backend_.changed();
-    co_await clock_.sleep_until(clock_.now() + std::chrono::milliseconds(200));  // counts a burst of changes as one
+    co_await clock_.sleep_until(clock_.now() + breath);
   }
 }
 
-asio::awaitable<void> RebootNeed::first_answer() {
-  while (!activity_.must_reload() && !answered_) co_await activity_.wait(TimePoint::max());
+asio::awaitable<void> RebootNeed::follow_updates() {
+  Backoff backoff(until_known);
+  for (;;) {
+    updates_ = co_await updater_->look(clock_.now() + answer_limit);
+    looked_ = true;
+    activity_.wake();
+    if (updates_.need == Need::unknown) {
+      co_await clock_.sleep_until(clock_.now() + backoff.next(rng_));
+      continue;
+    }
+    backoff.reset();
+    co_await updater_->changed();
+    co_await clock_.sleep_until(clock_.now() + breath);
+  }
 }
 
-bool RebootNeed::wanted() const {
+asio::awaitable<void> RebootNeed::ask_now() {
+  pending_ = co_await backend_.pending(clock_.now() + answer_limit);
+  answered_ = true;
+  if (updater_) updates_ = co_await updater_->look(clock_.now() + answer_limit);
+}
+
+asio::awaitable<void> RebootNeed::first_answer() {
+  while (!activity_.must_reload() && !(answered_ && looked_)) co_await activity_.wait(TimePoint::max());
+}
+
+bool RebootNeed::reboot_wanted() const {
   if (requested()) return true;
   if (pending_.need != Need::yes) return false;
   return std::find(record_.bad_targets.begin(), record_.bad_targets.end(), pending_.target) ==
          record_.bad_targets.end();
+}
+
+Pending RebootNeed::all() const {
+  Pending all = pending_;
+  if (all.need == Need::no && updates_.need == Need::unknown)
+    return {.need = Need::unknown, .problem = updates_.problem};
+  if (updates_.need != Need::yes || all.need == Need::unknown) return all;
+  all.need = Need::yes;
+  all.reasons.insert(all.reasons.end(), updates_.first.begin(), updates_.first.end());
+  return all;
 }
 
 Task<> RebootNeed::learn_version(TimePoint deadline) {

@@ -1,5 +1,5 @@
-// Stores whether this node needs a reboot and which version runs, from the back end, and reads a person's reboot
-// request from the Node. Borrows its parts. One thread.
+// Stores whether this node needs a reboot and which version runs, from the back end, which updates wait, from the
+// updater, and reads a person's reboot request from the Node. Borrows its parts. One thread.
 #pragma once
 
 #include <functional>
@@ -9,26 +9,45 @@
 #include "agent/lifecycle/node_view.hpp"
 #include "agent/node/record.hpp"
 #include "agent/ports/backend.hpp"
+#include "agent/ports/updater.hpp"
 
 namespace haulout::agent {
 
+// Returns a clause for messages: "2 package updates wait: openssl 3.0.15-1 to 3.0.16-1, vim 1 to 2". Pure.
+std::string words_of(const Updates& updates);
+
 class RebootNeed {
  public:
-  RebootNeed(Backend& backend, Activity& activity, const NodeView& view, const Record& record, Clock& clock, Rng& rng);
+  // `updater` is null if the agent installs no updates.
+  RebootNeed(Backend& backend, Updater* updater, Activity& activity, const NodeView& view, const Record& record,
+             Clock& clock, Rng& rng);
 
   // Asks the back end, and again each time that its answer may have changed. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
-  // Returns when the back end has answered, or when the activity has to end. Cancellable.
+  // Looks for updates, and again each time that the result may have changed. Ends only by cancellation. Requires an
+  // updater.
+  boost::asio::awaitable<void> follow_updates();
+  // Asks the back end and the updater now, because their last answers are from before an installation. Cancellable.
+  boost::asio::awaitable<void> ask_now();
+  // Returns when the back end and the updater have answered, or when the activity has to end. Cancellable.
   boost::asio::awaitable<void> first_answer();
 
   // The last answer of the back end.
   const Pending& pending() const { return pending_; }
+  // The updates that waited at the last look; `no` if the agent installs no updates.
+  const Updates& updates() const { return updates_; }
   // Returns true if the back end has answered since the process started, even if the answer is `unknown`.
   bool answered() const { return answered_; }
   // Returns true if a person requests a reboot of this node.
   bool requested() const { return reboot_requested(view_.node()); }
   // Returns true if there is a reason to reboot: a request, or a need whose target was not rolled back before.
-  bool wanted() const;
+  bool reboot_wanted() const;
+  // Returns true if there is a reason to begin: to reboot, or to install updates.
+  bool wanted() const { return reboot_wanted() || updates_.need == Need::yes; }
+  // Returns true if it is known that there is no such reason.
+  bool gone() const { return !wanted() && pending_.need != Need::unknown && updates_.need != Need::unknown; }
+  // Returns the need for gates, which treat updates that wait like a reboot, because one may follow.
+  Pending all() const;
 
   // Reads the running version from the back end and stores it. An update must not begin without it, because later the
   // agent could not check whether the version has changed. Cancellable.
@@ -38,6 +57,7 @@ class RebootNeed {
 
  private:
   Backend& backend_;
+  Updater* const updater_;
   Activity& activity_;
   const NodeView& view_;
   const Record& record_;
@@ -45,6 +65,8 @@ class RebootNeed {
   Rng& rng_;
   Pending pending_;
   bool answered_ = false;
+  Updates updates_;
+  bool looked_;  // the updater has answered since the process started, or there is none
   std::string version_;
 };
 

@@ -58,7 +58,7 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
   Backoff backoff(eager_patience);
   TimePoint not_before{};
   while (!activity.ended()) {
-    if (!need_.wanted() && need_.pending().need == Need::no) co_return activity.decide({Event::not_needed});
+    if (!need_.reboot_wanted() && need_.pending().need == Need::no) co_return activity.decide({Event::not_needed});
     if (context_.now() < not_before) {
       co_await activity.wait(not_before);
       continue;

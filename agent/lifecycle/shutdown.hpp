@@ -15,7 +15,7 @@ namespace haulout::agent {
 // What the agent has to do before a shutdown that another program requests.
 enum class Leaving {
   drains,    // the node has to be drained: the agent has not evicted its pods yet
-  draining,  // a drain is already running
+  draining,  // a drain or an installation of updates is already running
   has_left,  // nothing: the node is drained already, or the agent must not change it in its condition
 };
 // Returns what to do in the state of the record. The drain needs no slot, because the machine goes down in any case.

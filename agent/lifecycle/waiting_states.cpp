@@ -42,6 +42,7 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
   NodeWriter& writer = context.writer;
   co_await need.first_answer();
   while (!context.activity.must_reload() && !need.wanted()) {
+    note_updates(context.record, need.updates());
     TimePoint until = TimePoint::max();
     const auto foreign = context.view.foreign_boot(until);
     const Pending& pending = need.pending();
@@ -55,7 +56,8 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
           "version " + pending.target + " was rolled back on this node, so the agent does not try it again");
     } else {
       note_no_need(context.record);
-      co_await writer.show({}, {});
+      const bool known = need.updates().need != Need::unknown;
+      co_await writer.show(known ? "" : reason::backend_unknown, need.updates().problem);
     }
     co_await context.activity.wait(until);
   }
@@ -69,7 +71,8 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
   Host& host = context.parts.host;
   co_await need.first_answer();
   while (!context.activity.must_reload()) {
-    if (!need.wanted() && need.pending().need != Need::unknown) co_return Decision{Event::not_needed};
+    if (need.gone()) co_return Decision{Event::not_needed};
+    note_updates(record, need.updates());
     TimePoint until = TimePoint::max();
     // A clock that was ahead may have set `not_before`. Limit the wait to the longest backoff.
     const WallTime latest = context.wall() + std::chrono::duration_cast<WallTime::duration>(times.backoff_cap);
@@ -211,6 +214,11 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
                       .message = fmt::format("version {} runs, expected {}", version, record.to)};
 }
 
+// Returns true if a node that is degraded for this reason is not tried again without a person.
+bool needs_person(std::string_view cause) {
+  return cause == reason::reboot_failed || cause == reason::update_failed || cause == reason::update_blocked;
+}
+
 std::function<bool()> when_ended(const Context& context) {
   return [&activity = context.activity] { return activity.ended(); };
 }
@@ -282,8 +290,8 @@ asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need
       until = context.within(std::chrono::minutes(1));
     } else if (record.cause != reason::record_unreadable) {
       if (need.requested()) co_return Decision{Event::needed};
-      if (need.pending().need == Need::no && !record.requested) co_return Decision{Event::not_needed};
-      if (record.cause != reason::reboot_failed && need.pending().need == Need::yes) {
+      if (need.all().need == Need::no && !record.requested) co_return Decision{Event::not_needed};
+      if (!needs_person(record.cause) && need.all().need == Need::yes) {
         const GateAnswer answer = co_await gates.ask(GateQuestion::When::before_turn);
         if (!answer.closed_with(Gate::Effect::degrades)) co_return Decision{Event::needed};
       }

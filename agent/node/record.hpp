@@ -82,15 +82,22 @@ struct Record {
   bool cordoned = false;
   bool requested = false;  // a person requested this reboot
   std::vector<std::string> reasons{};
-  std::string from{};      // the version that ran when the slot was taken
-  std::string to{};        // the version that the reboot is to lead to
-  std::size_t method = 0;  // index into Host::reboot_methods()
+  std::string from{};  // the version that ran when the slot was taken
+  std::string to{};    // the version that the reboot is to lead to
+  // The updates that waited when the agent looked last; in an update, those that it installs. Only the first of them,
+  // and then "and N more".
+  std::vector<std::string> updates{};
+  // The installation of updates is about to begin, or has begun, and is not known to have ended. Written before it.
+  bool installing = false;
+  unsigned failed_updates = 0;  // number of installations in a row that have failed
+  bool in_place = false;        // the updates of this attempt were installed and need no reboot
+  std::size_t method = 0;       // index into Host::reboot_methods()
   // The reboot is about to be requested by this method, or was requested. Written before the request.
   bool asked = false;
   // The request was repeated once, because the previous process may have been killed before it sent it.
   bool asked_again = false;
   std::optional<BootMarks> marks{};      // marks of the machine before the reboot
-  std::optional<WallTime> deadline{};    // end of the reboot, the verification or the soak time
+  std::optional<WallTime> deadline{};    // end of the installation, the reboot, the verification or the soak time
   unsigned failures = 0;                 // number of failed attempts in a row
   std::optional<WallTime> not_before{};  // earliest time of the next attempt
   // When the slot was taken; nothing if the current boot belongs to no update.

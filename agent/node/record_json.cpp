@@ -146,6 +146,10 @@ Record decoded(const Json& json) {
   read(json, "reasons", record.reasons);
   read(json, "from", record.from);
   read(json, "to", record.to);
+  read(json, "updates", record.updates);
+  read(json, "installing", record.installing);
+  read_count(json, "failedUpdates", record.failed_updates);
+  read(json, "inPlace", record.in_place);
   read_count(json, "method", record.method);
   read(json, "asked", record.asked);
   read(json, "askedAgain", record.asked_again);
@@ -195,6 +199,10 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "reasons", record.reasons);
   put_unless_default(json, "from", record.from);
   put_unless_default(json, "to", record.to);
+  put_unless_default(json, "updates", record.updates);
+  put_unless_default(json, "installing", record.installing);
+  put_unless_default(json, "failedUpdates", record.failed_updates);
+  put_unless_default(json, "inPlace", record.in_place);
   put_unless_default(json, "method", record.method);
   put_unless_default(json, "asked", record.asked);
   put_unless_default(json, "askedAgain", record.asked_again);

@@ -18,6 +18,7 @@ constexpr std::array states{
     StateRow{State::pending, "pending", {Duty::no, Duty::no}},
     StateRow{State::waiting, "waiting", {Duty::keep, Duty::no}},
     StateRow{State::draining, "draining", {Duty::yes, Duty::yes}},
+    StateRow{State::updating, "updating", {Duty::yes, Duty::yes}},
     StateRow{State::ready, "ready", {Duty::yes, Duty::yes, true}},
     StateRow{State::rebooting, "rebooting", {Duty::yes, Duty::yes}},
     StateRow{State::verifying, "verifying", {Duty::yes, Duty::yes}},
@@ -42,11 +43,25 @@ constexpr std::array rows{
     Row{State::waiting, Event::turn_taken, State::draining},
 
     Row{State::draining, Event::drained, State::ready},
+    Row{State::draining, Event::update_due, State::updating},
     Row{State::draining, Event::drain_ended, State::pending},
     Row{State::draining, Event::cordon_lost, State::pending},
     Row{State::draining, Event::gate_closed, State::pending},
     Row{State::draining, Event::turn_lost, State::pending},
     Row{State::draining, Event::boot_changed, State::verifying},
+
+    Row{State::updating, Event::installed, State::ready},
+    Row{State::updating, Event::reboot_not_needed, State::verifying},
+    Row{State::updating, Event::update_failed, State::pending},
+    Row{State::updating, Event::update_given_up, State::degraded},
+    // The machine went down during the installation. Pods must not run beside packages that are installed in part, so
+    // the agent finishes the installation first.
+    Row{State::updating, Event::boot_changed, State::updating},
+    // These four events occur only before the installation begins, when the agent proves that the node is drained.
+    Row{State::updating, Event::emptiness_lost, State::draining},
+    Row{State::updating, Event::cordon_lost, State::pending},
+    Row{State::updating, Event::turn_lost, State::pending},
+    Row{State::updating, Event::gate_closed, State::pending},
 
     Row{State::ready, Event::reboot_due, State::rebooting},
     Row{State::ready, Event::emptiness_lost, State::draining},
@@ -99,7 +114,12 @@ constexpr std::array event_names{
     std::pair{Event::turn_taken, std::string_view("turn-taken")},
     std::pair{Event::turn_lost, std::string_view("turn-lost")},
     std::pair{Event::drained, std::string_view("drained")},
+    std::pair{Event::update_due, std::string_view("update-due")},
     std::pair{Event::drain_ended, std::string_view("drain-ended")},
+    std::pair{Event::installed, std::string_view("installed")},
+    std::pair{Event::reboot_not_needed, std::string_view("reboot-not-needed")},
+    std::pair{Event::update_failed, std::string_view("update-failed")},
+    std::pair{Event::update_given_up, std::string_view("update-given-up")},
     std::pair{Event::cordon_lost, std::string_view("cordon-lost")},
     std::pair{Event::emptiness_lost, std::string_view("emptiness-lost")},
     std::pair{Event::reboot_due, std::string_view("reboot-due")},

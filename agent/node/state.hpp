@@ -13,21 +13,24 @@
 namespace haulout::agent {
 
 enum class State {
-  unknown,      // the back end has not answered yet
-  idle,         // no reboot is needed
-  pending,      // a reboot is needed; the agent waits for the gates, or for its backoff
-  waiting,      // all gates are open; the agent waits for a slot
-  draining,     // the node holds a slot; its pods are evicted
-  ready,        // the node is drained and may be rebooted
-  rebooting,    // the reboot is due: about to be requested, or requested
-  verifying,    // the machine has booted; the agent checks that the node is Ready and runs the expected version
+  unknown,    // the back end has not answered yet
+  idle,       // no reboot is needed
+  pending,    // a reboot is needed; the agent waits for the gates, or for its backoff
+  waiting,    // all gates are open; the agent waits for a slot
+  draining,   // the node holds a slot; its pods are evicted
+  updating,   // the node is drained; the agent installs the updates of its operating system (--update)
+  ready,      // the node is drained and may be rebooted
+  rebooting,  // the reboot is due: about to be requested, or requested
+  // The machine has booted, or was updated without a reboot; the agent checks that the node is Ready and runs the
+  // expected version.
+  verifying,
   uncordoning,  // the node is healthy; the agent uncordons it
   soaking,      // the agent observes the node for a while before it releases the slot
   degraded,     // the update failed; a person ends the state, or the cause is resolved
 };
-inline constexpr std::array all_states{State::unknown,     State::idle,    State::pending,   State::waiting,
-                                       State::draining,    State::ready,   State::rebooting, State::verifying,
-                                       State::uncordoning, State::soaking, State::degraded};
+inline constexpr std::array all_states{State::unknown,   State::idle,        State::pending, State::waiting,
+                                       State::draining,  State::updating,    State::ready,   State::rebooting,
+                                       State::verifying, State::uncordoning, State::soaking, State::degraded};
 
 inline constexpr std::string_view state_label = "haulout.dev/state";
 std::string_view to_string(State state);  // as in the label
@@ -35,20 +38,25 @@ std::optional<State> state_of(std::string_view name);
 
 enum class Event {
   answered,     // the back end has answered yes or no
-  needed,       // a reboot is needed, or a person requested one
-  not_needed,   // a reboot is not needed any more
+  needed,       // a reboot or an update is needed, or a person requested a reboot
+  not_needed,   // neither is needed any more
   gates_open,   // all gates are open
   gate_closed,  // at least one gate is closed
   brake,        // another reboot now would be a reboot loop
   turn_taken,   // the slot is taken and confirmed
   turn_lost,    // the node does not hold its slot any more
   drained,      // every pod that must leave is deleted
+  update_due,   // likewise, and the agent installs updates before it asks for a reboot
   // The drain ended as blocked, refused or failed, or a hook or the installation of the update failed.
   drain_ended,
-  cordon_lost,     // another client made the node schedulable
-  emptiness_lost,  // a pod that must leave has appeared
-  reboot_due,      // the last proof found nothing against the reboot
-  boot_changed,    // the machine has booted since the last transition
+  installed,          // the updates are installed, and the machine has to be rebooted
+  reboot_not_needed,  // the updates are installed, and no reboot is needed
+  update_failed,      // the updates were not installed; the agent tries again later
+  update_given_up,    // likewise, and so often that a person has to look
+  cordon_lost,        // another client made the node schedulable
+  emptiness_lost,     // a pod that must leave has appeared
+  reboot_due,         // the last proof found nothing against the reboot
+  boot_changed,       // the machine has booted since the last transition
   // The reboot is blocked for now, or the configuration leaves it to another program.
   reboot_blocked,
   reboot_overdue,  // the machine did not go down before the deadline; the next method follows

@@ -129,6 +129,19 @@ constexpr std::array table{
            "Nothing."},
     Reason{reason::apply_failed, drain, trouble, "The new version could not be installed, so no pod was evicted.",
            "See the update tool's error in the message. The agent tries again later."},
+    Reason{reason::updating, drain, progress,
+           "The node is drained, and its package updates are being installed (`--update`).",
+           "Nothing. On Debian and Ubuntu the log is in `journalctl -u haulout-update` and in /var/log/apt."},
+    Reason{reason::update_blocked, drain, waiting,
+           "The node is drained, but another program installs packages, so its package updates cannot be installed "
+           "now. The message names the program.",
+           "Wait until that program has ended. Switch off unattended-upgrades if `--update` is on. After "
+           "`--update-limit` the agent gives the attempt up."},
+    Reason{reason::update_failed, drain, trouble,
+           "The package updates were not installed. The agent has uncordoned the node, and tries again "
+           "later; after `--update-attempts` failures in a row the node is degraded.",
+           "See the package manager's error in the message, and on the node `journalctl -u haulout-update` and "
+           "/var/log/apt/term.log. After a repair by hand, or with `haulout request-reboot NODE`, the agent goes on."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
            "Resolve what the message names."},

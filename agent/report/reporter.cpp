@@ -67,7 +67,7 @@ namespace {
 
 // Returns true if the metrics still show the last drain in this state. In all other states they are reset.
 bool shows_drain(State state) {
-  return state == State::draining || state == State::ready || state == State::rebooting;
+  return state == State::draining || state == State::updating || state == State::ready || state == State::rebooting;
 }
 
 // Returns true if the API server itself answered. A gateway error (502, 503, 504) comes from a gateway in front of it.
@@ -117,11 +117,11 @@ void Reporter::warn(const Status& status) {
 void Reporter::count_what_ended(const Status& before, const Status& now) {
   if (before.state == now.state) return;
   if (before.state == State::draining && before.since != WallTime() && now.since > before.since)
-    metrics_.drain_ended(now.state == State::ready, now.since - before.since);
+    metrics_.drain_ended(now.state == State::ready || now.state == State::updating, now.since - before.since);
   if (before.state == State::verifying && now.state == State::uncordoning && !before.judged)
     metrics_.update_ended(now.reason == reason::rebooted_meanwhile ? "given_up" : "succeeded");
-  if ((before.state == State::verifying || before.state == State::rebooting) && now.state == State::degraded &&
-      !before.judged)
+  if ((before.state == State::verifying || before.state == State::rebooting || before.state == State::updating) &&
+      now.state == State::degraded && !before.judged)
     metrics_.update_ended("failed");
   if (shows_drain(before.state) && now.state == State::pending) metrics_.update_ended("given_up");
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/lifecycle/reboot_need.hpp"
 #include "agent/node/record.hpp"
 #include "agent/service/warnings.hpp"
 #include "base/text.hpp"
@@ -46,6 +47,7 @@ void AgentCheck::start_failed(const Error& error) {
 awaitable<void> AgentCheck::run(AgentWhole& whole, const AgentConfig& config) {
   check_authority(whole);
   const Pending pending = co_await check_backend(whole);
+  co_await check_updates(whole);
   const Result<std::string> boot_id = whole.host().boot_id();
   say(boot_id ? Mark::ok : Mark::failed, "host", boot_id ? "boot id " + *boot_id : boot_id.error().message());
   co_await check_reboot(whole);
@@ -75,6 +77,15 @@ awaitable<Pending> AgentCheck::check_backend(AgentWhole& whole) {
   const auto version = co_await whole.backend().booted(soon());
   if (!version) say(Mark::failed, "version", "the running version is unknown: " + version.error().message());
   co_return pending;
+}
+
+awaitable<void> AgentCheck::check_updates(AgentWhole& whole) {
+  if (!whole.updater()) co_return;
+  const Updates updates = co_await whole.updater()->look(soon());
+  say(updates.need == Need::unknown ? Mark::failed : Mark::ok, "update", agent::words_of(updates));
+  const auto blocked = co_await whole.updater()->blocked_by(soon());
+  if (!blocked) say(Mark::failed, "update", blocked.error().message());
+  if (blocked && !blocked->empty()) say(Mark::note, "update", *blocked);
 }
 
 awaitable<void> AgentCheck::check_reboot(AgentWhole& whole) {

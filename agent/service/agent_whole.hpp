@@ -40,6 +40,8 @@ class AgentWhole {
   k8s::Client& client() { return client_; }
   Host& host() { return *host_; }
   Backend& backend() { return *backend_.backend; }
+  // Returns null if the agent installs no updates.
+  Updater* updater() { return updater_.updater.get(); }
   Slots& slots() { return *slots_.slots; }
   GateKeeper& gates() { return *gates_; }
   HookPrograms& hooks() { return *hooks_; }
@@ -65,6 +67,7 @@ class AgentWhole {
   QuietMemory memory_;
   HostRoot root_;
   MadeBackend backend_;
+  MadeUpdater updater_;
   std::unique_ptr<Host> host_;
   std::unique_ptr<HookPrograms> hooks_;
   std::unique_ptr<ShutdownInhibitor> shutdown_;

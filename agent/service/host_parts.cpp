@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/backends/apt_updater.hpp"
 #include "agent/backends/bottlerocket_backend.hpp"
 #include "agent/backends/command_backend.hpp"
 #include "agent/backends/debian_backend.hpp"
@@ -12,6 +13,7 @@
 #include "agent/dbus/logind.hpp"
 #include "agent/dbus/rpm_ostree_backend.hpp"
 #include "agent/dbus/unit_hooks.hpp"
+#include "agent/dbus/unit_programs.hpp"
 #include "agent/hooks/hooks.hpp"
 #include "agent/hosts/hosts.hpp"
 #include "base/plain_text.hpp"
@@ -158,6 +160,24 @@ Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& 
   if (found.backend == "flatcar") return alone(std::make_unique<FlatcarBackend>(host.bus, host.rng, host.root));
   if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus, host.rng));
   return Error(Errc::invalid, "there is no back end for " + found.backend);
+}
+
+Result<MadeUpdater> make_updater(const AgentConfig& config, const FoundBackend& found, const HostAccess& host) {
+  if (config.update == UpdateChoice::off) return MadeUpdater{};
+  if (found.backend != "debian")
+    return Error(Errc::invalid, fmt::format("update is after-drain, but the agent cannot install updates with backend "
+                                            "{} ({}), only with debian: set update to off",
+                                            found.backend, found.why));
+  auto units = systemd_booted(host.root);
+  if (!units) return std::move(units).error();
+  MadeUpdater made;
+  if (*units)
+    made.programs = std::make_unique<UnitPrograms>(host.bus);
+  else
+    made.programs = std::make_unique<ChildPrograms>(host.clock, host.root.directory());
+  AptUpdater::Options options{.security_only = config.update_packages == UpdatePackages::security};
+  made.updater = std::make_unique<AptUpdater>(host.root, *made.programs, host.clock, host.rng, std::move(options));
+  return made;
 }
 
 }  // namespace haulout::agent

@@ -1,5 +1,5 @@
 // Makes the parts of the agent that access the host: the Host that --reboot-method describes, the runner of the hooks,
-// and the back end that the configuration names, or the one that fits this host.
+// the back end that the configuration names, or the one that fits this host, and the updater of --update.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -9,9 +9,11 @@
 #include "agent/config/agent_config.hpp"
 #include "agent/dbus/bus.hpp"
 #include "agent/hooks/hooks.hpp"
+#include "agent/hosts/host_programs.hpp"
 #include "agent/hosts/host_root.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
+#include "agent/ports/updater.hpp"
 #include "http/client.hpp"
 #include "retry/clock.hpp"
 #include "retry/rng.hpp"
@@ -52,5 +54,15 @@ struct MadeBackend {
 // Errc::unavailable, with the file and the remedy, if the host's files cannot be read. The back end borrows from
 // `host`.
 Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& found, const HostAccess& host);
+
+struct MadeUpdater {
+  std::unique_ptr<HostPrograms> programs;  // runs the programs of the updater
+  std::unique_ptr<Updater> updater;        // null if --update is off
+};
+
+// Makes the updater for this back end: its programs run as transient units if the host runs systemd, otherwise as child
+// processes of the agent. Fails with Errc::invalid if no updater exists for the back end, otherwise as HostRoot does.
+// The updater borrows from `host`.
+Result<MadeUpdater> make_updater(const AgentConfig& config, const FoundBackend& found, const HostAccess& host);
 
 }  // namespace haulout::agent

@@ -16,6 +16,7 @@ LifecycleTimes times_of(const AgentConfig& config) {
   LifecycleTimes times;
   times.backoff = config.backoff;
   times.backoff_cap = std::max(times.backoff_cap, config.backoff);
+  times.update_limit = config.update_limit;
   times.reboot_limit = config.reboot_limit;
   times.verify_limit = config.verify_limit;
   times.soak = config.soak;
@@ -26,6 +27,7 @@ AgentOptions agent_options_of(const AgentConfig& config) {
   AgentOptions options;
   options.drain = config.drain;
   options.times = times_of(config);
+  options.update_attempts = config.update_attempts;
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
   options.pool = [&config](const k8s::Node& node) {

@@ -14,6 +14,11 @@
 namespace haulout::agent {
 namespace {
 
+// The settings of apt's daily job (/usr/lib/apt/apt.systemd.daily): whether it runs, and how often it installs
+// packages.
+constexpr std::string_view periodic_jobs = "APT::Periodic::Enable";
+constexpr std::string_view periodic_upgrade = "APT::Periodic::Unattended-Upgrade";
+
 bool waits_for_ever(const AgentConfig& config) {
   return config.slots == SlotsChoice::lease && !config.drain.timeout;
 }
@@ -44,6 +49,21 @@ std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::op
       config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
 }
 
+Result<std::optional<std::string>> second_updater(const AgentConfig& config, const HostRoot& root) {
+  if (config.update == UpdateChoice::off) return std::optional<std::string>();
+  auto enabled = read_apt_option(root, periodic_jobs);
+  if (!enabled) return std::move(enabled).error();
+  auto interval = read_apt_option(root, periodic_upgrade);
+  if (!interval) return std::move(interval).error();
+  if (!*interval || (*interval)->empty() || **interval == "0" || (*enabled && **enabled == "0"))
+    return std::optional<std::string>();
+  return std::optional(
+      fmt::format("unattended-upgrades installs packages while pods run: {} is \"{}\" below {}, although update is "
+                  "after-drain; set "
+                  "it to \"0\", or set update to off",
+                  periodic_upgrade, **interval, root.display("/etc/apt")));
+}
+
 boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
                                                k8s::Node node, TimePoint deadline) {
   Cautions cautions;
@@ -61,6 +81,7 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
   }
   auto caution = is_control_plane(pool) ? std::nullopt : whole_pool_caution(config, nodes);
   if (caution) cautions.config.push_back(*std::move(caution));
+  if (auto second = second_updater(config, root); second && *second) cautions.config.push_back(**std::move(second));
   cautions.hooks = misnamed_hooks(node);
   if (auto unseen = unseen_hooks(root, config.hooks_dir)) cautions.hooks.push_back(*std::move(unseen));
   if (auto stray = stray_hooks(root, config.hooks_dir))

@@ -17,6 +17,10 @@ namespace haulout::agent {
 // the pool; nothing if it is unknown. Pure.
 std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes);
 
+// Returns one sentence if unattended-upgrades installs packages on this host although the agent does (--update),
+// otherwise nothing. Fails as HostRoot does.
+Result<std::optional<std::string>> second_updater(const AgentConfig& config, const HostRoot& root);
+
 struct Cautions {
   std::vector<std::string> config{}, hooks{};  // one sentence each
 };

@@ -63,6 +63,7 @@ Json node_json(const NodeView& node) {
           {"slot", text_or_null(node.turn)},
           {"fromVersion", text_or_null(node.from)},
           {"toVersion", text_or_null(node.to)},
+          {"packageUpdates", node.package_updates},
           {"osImage", text_or_null(node.os_image)},
           {"lastUpdate", time_json(node.last_update)},
           {"lastAttempt", attempt_json(node.last_attempt)},

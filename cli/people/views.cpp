@@ -70,6 +70,7 @@ void read_record(NodeView& view, const agent::Record& record, WallTime now) {
   if (record.since != WallTime()) view.since = record.since;
   view.from = record.from;
   view.to = record.to;
+  for (const std::string& update : record.updates) view.package_updates.push_back(printable(update));
   view.last_update = record.verified_at;
   if (!record.attempts.empty()) view.last_attempt = record.attempts.back();
   if (const auto time = due(record, view); time && now > *time + overdue_after) view.overdue = time;

@@ -52,6 +52,8 @@ struct NodeView {
   std::string pool;                   // the pool, from a label of the Node or of its Lease; empty: not known
   std::string turn;                   // name of the Lease of its slot; empty: the node holds no slot
   std::string from, to;               // versions before and after the update, while it is under way
+  // The package updates that wait, or that the agent installs: the first of them, and then "and N more".
+  std::vector<std::string> package_updates;
   std::string os_image;
   std::optional<WallTime> last_update;
   std::optional<agent::PastAttempt> last_attempt;  // how the last attempt to update the node ended

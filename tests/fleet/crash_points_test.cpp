@@ -64,6 +64,15 @@ struct Crash {
   }
 };
 
+// A machine on which two updates wait, which its agent installs after the drain.
+MachinePlan with_updates(UpdatesPlan updates) {
+  updates.on = true;
+  updates.waiting = {"libssl3 3.0.15-1 to 3.0.16-1", "vim 1 to 2"};
+  MachinePlan plan{.target = ""};
+  plan.updates = std::move(updates);
+  return plan;
+}
+
 // The test kills the agent of n1.
 struct Row {
   const char* name;
@@ -178,6 +187,34 @@ const std::vector<Row>& rows() {
          fleet.after(4s, [&fleet] { fleet.cluster.restart(20min); });
          return fleet.machine("n1");
        }},
+      {.name = "updates, then a reboot",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1", with_updates({}));
+         fleet.machine("n2", {.target = ""});
+         fleet.web(3);
+         return n1;
+       }},
+      {.name = "updates that need no reboot",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1", with_updates({.need_reboot = false}));
+         fleet.machine("n2", {.target = ""});
+         fleet.web(3);
+         return n1;
+       },
+       .version = "1.0",
+       .boots = 0},
+      {.name = "updates that the end of the agent interrupts",
+       .stage = [](Open& fleet) -> Machine& {
+         return fleet.machine("n1", with_updates({.takes = 30s, .outlives_agent = false}));
+       }},
+      {.name = "an installation that fails once",
+       .stage = [](Open& fleet) -> Machine& { return fleet.machine("n1", with_updates({.failing = 1})); }},
+      {.name = "an installation that always fails",
+       .stage = [](Open& fleet) -> Machine& { return fleet.machine("n1", with_updates({.failing = 99})); },
+       .state = "degraded",
+       .version = "1.0",
+       .slots = 1,
+       .boots = 0},
       {.name = "a Node that registers anew",
        .stage = [](Open& fleet) -> Machine& {
          fleet.after(3s, [&fleet] { fleet.checks.by_a_person([&fleet] { fleet.cluster.replace_node("n1"); }); });

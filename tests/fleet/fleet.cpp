@@ -72,7 +72,7 @@ void Fleet::after(Duration delay, std::function<void()> action) {
 bool Fleet::at_rest() const {
   return std::all_of(machines.begin(), machines.end(), [this](const auto& each) {
     const std::string now = state(each->node());
-    const bool wanted = !each->plan().target.empty() && each->version() != each->plan().target;
+    const bool wanted = each->wants_update();
     return (each->powered() || each->plan().stays_down) &&
            ((now == "idle" && !wanted) || now == "degraded" || each->plan().stays_down ||
             (each->plan().unknown && now == "unknown"));

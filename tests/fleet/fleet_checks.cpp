@@ -14,7 +14,8 @@ using namespace std::chrono_literals;
 using sim::Json;
 
 // In these states a node must have a slot.
-const std::set<std::string> out_states{"draining", "ready", "rebooting", "verifying", "uncordoning", "soaking"};
+const std::set<std::string> out_states{"draining",  "updating",    "ready",  "rebooting",
+                                       "verifying", "uncordoning", "soaking"};
 
 // If a node becomes unavailable, the other agents know it after this time at the latest.
 constexpr Duration others_notice = 2min;
@@ -151,6 +152,7 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
   if (before == "draining" || state == "draining") node.drained_last = clock_.now();
   if (!state.empty() && state != "ready" && node.machine && node.machine->shows_ready())
     violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
+  check_installation(name, node, before, state);
   if (!out_states.contains(state)) node.workplace = false;
   if (state != "draining") return;
   if (!out_states.contains(before)) {
@@ -362,6 +364,28 @@ void FleetChecks::ready_shown(Machine& machine) {
   check_proof(machine, "shows ready");
 }
 
+// An installation may begin only on a node that is drained, as for a reboot.
+void FleetChecks::installation_began(Machine& machine) {
+  const std::string& name = machine.node();
+  if (nodes_[name].state != "updating") violated("P7: " + name + " installs updates before it has written so");
+  const Json node = cluster_.get("nodes", "", name);
+  if (!agent::decode_record(sim::annotation(node, "haulout.dev/record")).installing)
+    violated("P7: " + name + " installs updates, and its record does not say so");
+  check_workplace(name, "an installation");
+  check_proof(machine, "installs updates");
+}
+
+// P4: only an installation that has succeeded leads to a reboot, or back to service without one.
+void FleetChecks::check_installation(const std::string& name, const NodeTruth& node, const std::string& before,
+                                     const std::string& state) {
+  if (before != "updating" || state.empty() || !node.machine) return;
+  const FakeUpdates& updates = node.machine->updates();
+  if ((state == "ready" || state == "verifying") && (updates.half_installed() || updates.running()))
+    violated(fmt::format("P4: {} goes on to {}, and its updates are not installed", name, state));
+  if (state != "degraded" && state != "draining" && updates.running())
+    violated(fmt::format("P7: {} is {} during an installation", name, state));
+}
+
 void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
   // Checks that a second request by the same method comes only after the limit of the first one. Requests under another
   // boot id count as requests after a reboot.
@@ -374,6 +398,7 @@ void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
   if (!requested && recorded && last->method == method && last->boot_id == *machine.boot_id() && ago < reboot_time)
     violated(fmt::format("P7: {} asks {} for its reboot again after {:.0f} s", machine.node(), method,
                          std::chrono::duration<double>(ago).count()));
+  if (machine.updates().running()) violated("P3: " + machine.node() + " reboots during an installation");
   const NodeTruth& node = nodes_[machine.node()];
   if (node.state != "rebooting") violated("P7: " + machine.node() + " reboots before it has written so");
   if (const auto& read = proofs_[machine.node()].node; !read || clock_.now() - *read > proof_takes)

@@ -41,6 +41,7 @@ class FleetChecks final : public MachineObserver {
   void reboot_asked(Machine& machine, const std::string& method) override;
   void going_down(Machine& machine, bool by_agent) override;
   void ready_shown(Machine& machine) override;
+  void installation_began(Machine& machine) override;
 
   bool cordoned_by_a_person(const std::string& node) const { return nodes_.at(node).by_a_person; }
 
@@ -76,6 +77,8 @@ class FleetChecks final : public MachineObserver {
   void see(const sim::Change& change);
   void see_node(const sim::Change& change);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);
+  void check_installation(const std::string& name, const NodeTruth& node, const std::string& before,
+                          const std::string& state);
   void see_lease(const sim::Change& change);
   void see_pod(const sim::Change& change);
   void see_answer(const sim::AuditEntry& entry);

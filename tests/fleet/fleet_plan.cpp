@@ -254,6 +254,25 @@ void add_containers(FleetPlan& plan) {
   }
 }
 
+// Uses a random source of its own, so that everything else is the same as in the fourth generation. Leaves out machines
+// that another tool reboots: that tool does so whenever they are ready.
+void add_package_updates(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 23);
+  for (PlannedMachine& machine : plan.machines) {
+    if (!rng.chance(60) || machine.plan.methods.empty()) continue;
+    UpdatesPlan& its = machine.plan.updates;
+    its.on = true;
+    for (std::uint64_t i = rng.between(std::uint64_t{0}, std::uint64_t{7}); i > 0; --i)
+      its.waiting.push_back(fmt::format("package-{} 1.0 to 1.1", i));
+    its.need_reboot = rng.chance(70);
+    its.takes = rng.between(5s, 10min);
+    its.outlives_agent = rng.chance(70);
+    its.fails_download = rng.chance(10);
+    if (rng.chance(15)) its.failing = static_cast<unsigned>(rng.between(std::uint64_t{1}, std::uint64_t{3}));
+    if (rng.chance(40)) machine.plan.target.clear();
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -301,7 +320,7 @@ std::string FleetPlan::setting() const {
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
-        ", {}{}{}{}{}{}{}{}{}{}{}{}{}{}", machine.name, pools == Pools::one ? "" : " " + machine.pool,
+        ", {}{}{}{}{}{}{}{}{}{}{}{}{}{}{}", machine.name, pools == Pools::one ? "" : " " + machine.pool,
         plan.target.empty() ? " content" : "", plan.rolls_back ? " rolls-back" : "",
         plan.stays_down ? " stays-down" : "", plan.still_wanted ? " still-wanted" : "",
         plan.methods.empty() ? " by-others" : "",
@@ -315,7 +334,8 @@ std::string FleetPlan::setting() const {
         : plan.kubelet_knows ? " foreign-boot-id"
         : plan.start_hidden  ? " same-boot-id-unseen"
                              : " same-boot-id",
-        plan.kubelet_late > 0s ? " kubelet-late" : "");
+        plan.kubelet_late > 0s ? " kubelet-late" : "",
+        plan.updates.on ? fmt::format(" updates-{}", plan.updates.waiting.size()) : "");
   }
   for (const Incident& what : incidents) {
     std::string deed(to_string(what.deed));
@@ -330,6 +350,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 2) add_containers(plan);
   if (generation >= 3) plan = Planner::with_pools(std::move(plan));
   if (generation >= 4) plan = Planner::with_pinned_pods(std::move(plan));
+  if (generation >= 5) add_package_updates(plan);
   return plan;
 }
 

@@ -70,7 +70,8 @@ struct PlannedMachine {
 //   2  machines whose boot id stays the same, kubelets that report a boot late, and a limit of reboots per day
 //   3  several pools, and people who work on nodes that they have cordoned
 //   4  pods that come back to their node after every eviction, and either stay or are waited for
-inline constexpr unsigned newest_fleet_generation = 4;
+//   5  machines whose agents install package updates after the drain
+inline constexpr unsigned newest_fleet_generation = 5;
 
 struct FleetPlan {
   std::uint64_t seed = 0;

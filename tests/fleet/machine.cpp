@@ -55,7 +55,13 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
       world_(std::move(surroundings)),
       power_(world_.executor),
       news_(world_.executor),
-      delay_(world_.executor, world_.clock) {
+      delay_(world_.executor, world_.clock),
+      updates_(plan_.updates, {world_.clock, world_.executor,
+                               [this](Duration delay, std::function<void()> action) {
+                                 world_.cluster.after(delay, std::move(action));
+                               },
+                               [this](const std::string& what) { world_.trace(node_ + ": " + what); },
+                               [this] { world_.observer.installation_began(*this); }, [this] { want("1.1"); }}) {
   delay_.longest = plan_.delays_shutdown;
   delay_.deny(plan_.no_delay);
   delay_.let_go = [this] {
@@ -105,8 +111,8 @@ asio::awaitable<void> Machine::one_life(std::size_t number) {
        },
        this,
        [this](const agent::Status& status) { world_.trace(node_ + " warns: " + status.reason + " " + status.message); },
-       [this](const std::string& uid) { own_.uid = uid; },
-       plan_.delays_shutdown > Duration::zero() ? &delay_ : nullptr},
+       [this](const std::string& uid) { own_.uid = uid; }, plan_.delays_shutdown > Duration::zero() ? &delay_ : nullptr,
+       plan_.updates.on ? &updates_ : nullptr},
       options);
   co_await agent.run();
 }
@@ -144,6 +150,9 @@ void Machine::repair() {
   plan_.late_by = {};
   plan_.rolls_back = plan_.still_wanted = plan_.unknown = plan_.version_unknown = plan_.claims_a_boot = false;
   plan_.kubelet_late = {};
+  plan_.updates.failing = 0;
+  plan_.updates.blocked_by.clear();
+  plan_.updates.unknown = false;
   if (std::exchange(plan_.same_boot_id, false) && powered_) {
     tell_kubelet();
     kill_agent();  // the next agent can read its boot id
@@ -294,6 +303,7 @@ void Machine::go_down(bool by_agent) {
   world_.observer.going_down(*this, by_agent);
   world_.trace(node_ + (by_agent ? " goes down" : " is rebooted by hand"));
   powered_ = false;
+  updates_.cut_short();
   kill_agent();
   delay_.announce(false);
   world_.cluster.node_down(node_);

@@ -14,6 +14,7 @@
 #include "agent/slots/lease_slots.hpp"
 #include "sim/call.hpp"
 #include "tests/fleet/delay_lock.hpp"
+#include "tests/fleet/fake_updates.hpp"
 #include "tests/support/test_cluster.hpp"
 
 namespace haulout::fleet {
@@ -60,6 +61,7 @@ struct MachinePlan {
   std::vector<std::string> hooks{};  // executables, for example "before-drain/10-a"
   std::set<std::string> failing_hooks{};
   Duration hook_takes = std::chrono::seconds(3);
+  UpdatesPlan updates{};
 };
 
 // Kills the agent at one of its requests: before the server receives it, or after the server has carried it out.
@@ -81,6 +83,7 @@ class MachineObserver {
   virtual void reboot_asked(Machine&, const std::string& /*method*/) {}
   virtual void going_down(Machine&, bool /*by_agent*/) {}
   virtual void ready_shown(Machine&) {}
+  virtual void installation_began(Machine&) {}
 };
 
 class Machine final : public agent::Host, public agent::Backend, public agent::HookPrograms {
@@ -151,7 +154,9 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   };
   const std::optional<Accepted>& accepted() const { return accepted_; }
   const agent::Status& status() const { return status_; }
-  bool wants_update() const { return !plan_.target.empty() && plan_.version != plan_.target; }
+  bool wants_update() const { return (!plan_.target.empty() && plan_.version != plan_.target) || updates_.wanted(); }
+  FakeUpdates& updates() { return updates_; }
+  const FakeUpdates& updates() const { return updates_; }
 
   std::string name() const override { return "fake"; }
   boost::asio::awaitable<agent::Pending> pending(TimePoint deadline) override;
@@ -196,6 +201,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   Notifier power_;
   Notifier news_;
   DelayLock delay_;
+  FakeUpdates updates_;
   bool powered_ = true;
   bool killed_ = false;
   bool shows_ready_ = false;

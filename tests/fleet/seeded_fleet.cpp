@@ -46,6 +46,8 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.times.soak = plan_.soak;
+  // Power cuts during installations count as failures. Nobody repairs a node that is degraded for that reason.
+  options.update_attempts = 1000;
   options.drain.policy.pinned = plan_.pinned;
   checks.leaves_pinned_pods = plan_.pinned == drain::Treatment::skip;
   way = [this] { return &wire(); };

@@ -41,6 +41,22 @@ TEST(ContradictionsTest, Turns) {
   });
 }
 
+TEST(ContradictionsTest, PackageUpdates) {
+  check({
+      {{{"update", "after-drain"}}, ok},
+      {{{"update", "after-drain"}, {"backend", "debian"}}, ok},
+      {{{"update", "after-drain"}, {"backend", "flatcar"}}, "only backend debian can install updates"},
+      {{{"update", "after-drain"}, {"sentinel", "/s"}}, "only backend debian can install updates"},
+      {{{"update", "off"}, {"backend", "flatcar"}}, ok},
+      {{{"update-packages", "security"}}, "set update to after-drain, or remove update-packages"},
+      {{{"update", "after-drain"}, {"update-packages", "security"}}, ok},
+      {{{"update-limit", "2h"}}, "set update to after-drain, or remove update-limit"},
+      {{{"update", "after-drain"}, {"update-limit", "2h"}}, ok},
+      {{{"update-attempts", "5"}}, "set update to after-drain, or remove update-attempts"},
+      {{{"update", "after-drain"}, {"update-attempts", "5"}}, ok},
+  });
+}
+
 TEST(ContradictionsTest, OperatingSystem) {
   check({
       {{{"backend", "file"}}, "set sentinel"},

@@ -78,12 +78,16 @@ void FakeUnits::add_running(const std::string& name) {
 }
 
 void FakeUnits::end_unit(const std::string& name, const std::string& result, std::int32_t code, std::int32_t status,
-                         const std::string& errors) {
+                         const std::string& errors, const std::string& output) {
   Unit& unit = units.at(name);
-  if (const auto found = unit.properties.find("StandardErrorFileDescriptor"); found != unit.properties.end()) {
+  const auto write_to = [&unit](const char* property, const std::string& text) {
+    const auto found = unit.properties.find(property);
+    if (found == unit.properties.end()) return;
     const auto file = found->second.get<sdbus::UnixFd>();
-    if (::write(file.get(), errors.data(), errors.size()) < 0) throw std::runtime_error("write");
-  }
+    if (::write(file.get(), text.data(), text.size()) < 0) throw std::runtime_error("write");
+  };
+  write_to("StandardErrorFileDescriptor", errors);
+  write_to("StandardOutputFileDescriptor", output);
   unit.active_state = result == "success" ? "inactive" : "failed";
   unit.result = result;
   unit.code = code;

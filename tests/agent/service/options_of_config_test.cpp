@@ -75,6 +75,16 @@ TEST(OptionsOfConfig, EachOptionArrivesAlone) {
   }
 }
 
+TEST(OptionsOfConfig, PackageUpdates) {
+  const AgentOptions fresh = agent_options_of(AgentConfig());
+  EXPECT_EQ(fresh.times.update_limit, LifecycleTimes().update_limit);
+  EXPECT_EQ(fresh.update_attempts, default_update_attempts);
+  const AgentConfig config = config_of({{"update", "after-drain"}, {"update-limit", "53m"}, {"update-attempts", "7"}});
+  const AgentOptions options = agent_options_of(config);
+  EXPECT_EQ(options.times.update_limit, 53min);
+  EXPECT_EQ(options.update_attempts, 7u);
+}
+
 // A new option of the drain or of the hooks needs a row above. `hooks-dir` is excluded, because the host uses it.
 TEST(OptionsOfConfig, EachOptionOfTheDrainAndOfTheHooksIsLookedFor) {
   std::vector<std::string> missing;

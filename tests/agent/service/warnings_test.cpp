@@ -144,6 +144,30 @@ TEST_F(FileRivals, UnattendedUpgradesThatReboots) {
   EXPECT_THAT(file_rivals(root).value(), ElementsAre(HasSubstr("unattended-upgrades")));
 }
 
+using SecondUpdater = haulout::testing::HostTest;
+
+TEST_F(SecondUpdater, UnattendedUpgradesThatInstallsIsNamed) {
+  const auto found = [&] { return second_updater(config, root).value(); };
+  config.update = UpdateChoice::after_drain;
+  EXPECT_EQ(found(), std::nullopt);
+  dir.write("etc/apt/apt.conf.d/20auto-upgrades", "APT::Periodic::Unattended-Upgrade \"1\";");
+  ASSERT_TRUE(found());
+  EXPECT_THAT(*found(), AllOf(HasSubstr("unattended-upgrades"), HasSubstr("set it to \"0\"")));
+  config.update = UpdateChoice::off;
+  EXPECT_EQ(found(), std::nullopt) << "then it is the one that installs";
+  config.update = UpdateChoice::after_drain;
+  dir.write("etc/apt/apt.conf.d/99off", "APT::Periodic::Enable \"0\";");
+  EXPECT_EQ(found(), std::nullopt) << "apt's daily job does not run";
+  dir.write("etc/apt/apt.conf.d/99off", "APT::Periodic::Unattended-Upgrade \"0\";");
+  EXPECT_EQ(found(), std::nullopt);
+}
+
+TEST_F(FindCautions, ASecondUpdaterIsOne) {
+  config.update = UpdateChoice::after_drain;
+  dir.write("etc/apt/apt.conf.d/20auto-upgrades", "APT::Periodic::Unattended-Upgrade \"7d\";");
+  EXPECT_THAT(find(config).config, ElementsAre(HasSubstr("unattended-upgrades")));
+}
+
 // No service answers on this bus, and the look-up of services fails only at its deadline. The request for the pods must
 // not wait for that.
 TEST_F(FileRivals, ABusThatIsAwayHidesNoPods) {

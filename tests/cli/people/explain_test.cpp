@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/people/explanation.hpp"
+#include "cli/people/fleet_summary.hpp"
 #include "drain/cordon.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 #include "tests/cli/people/samples.hpp"
@@ -203,6 +204,19 @@ TEST(ExplanationTest, ARequestIsShownWithItsReason) {
     EXPECT_THAT(explanation_text(about), Contains("Reboot:      false, " + shown));
     EXPECT_THAT(about.why, ElementsAre(HasSubstr("a reboot was requested")));
   }
+}
+
+TEST(ExplanationTest, PackageUpdatesAreNamed) {
+  k8s::Node node = node_in("n1", agent::State::pending);
+  EXPECT_THAT(explanation_text(explain({.node = node}, now)), Not(Contains(StartsWith("Packages:"))));
+  agent::Record record;
+  record.state = agent::State::pending;
+  record.updates = {"openssl 3.0.15-1 to 3.0.16-1", "and 3 more"};
+  node.annotations["haulout.dev/record"] = encode_record(record);
+  const Explanation about = explain({.node = node}, now);
+  EXPECT_THAT(explanation_text(about), Contains("Packages:    openssl 3.0.15-1 to 3.0.16-1, and 3 more"));
+  EXPECT_THAT(node_status_json(about.node),
+              HasSubstr(R"("packageUpdates":["openssl 3.0.15-1 to 3.0.16-1","and 3 more"])"));
 }
 
 TEST(ExplanationTest, WithoutAnAgent) {

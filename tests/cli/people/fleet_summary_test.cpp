@@ -167,7 +167,8 @@ TEST(NodeStateTest, UnderWayFromTheTurnToItsEnd) {
   std::vector<std::string> under_way;
   for (const agent::State state : agent::all_states)
     if (is_under_way(to_string(state))) under_way.emplace_back(to_string(state));
-  EXPECT_THAT(under_way, ElementsAre("draining", "ready", "rebooting", "verifying", "uncordoning", "soaking"));
+  EXPECT_THAT(under_way,
+              ElementsAre("draining", "updating", "ready", "rebooting", "verifying", "uncordoning", "soaking"));
   EXPECT_FALSE(is_under_way("something newer"));
 }
 
@@ -183,7 +184,7 @@ TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
   for (const Count& count : counts(fleet(nodes).nodes)) all += count.nodes;
   EXPECT_EQ(all, nodes.size());
   EXPECT_EQ(count_line(fleet(nodes).nodes),
-            "14 nodes: 1 up to date, 1 blocked, 2 waiting, 1 draining, 1 ready, 1 rebooting, 1 verifying, "
+            "15 nodes: 1 up to date, 1 blocked, 2 waiting, 1 draining, 1 updating, 1 ready, 1 rebooting, 1 verifying, "
             "1 uncordoning, 1 soaking, 1 degraded, 2 unknown, 1 without an agent");
 }
 

@@ -1,0 +1,238 @@
+#include "agent/backends/apt_updater.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include "base/descriptor.hpp"
+#include "base/plain_text.hpp"
+#include "base/scope_exit.hpp"
+#include "base/text.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// apt and its front ends hold the first one for a whole run, dpkg the second one while it works.
+constexpr const char* locks[] = {"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"};
+
+// Time limit of a simulation, which reads only files. On a slow machine it takes some seconds.
+constexpr Duration look_limit = std::chrono::minutes(2);
+// Time limit of a fetch of the lists.
+constexpr Duration lists_limit = std::chrono::minutes(10);
+// How long apt-get waits for a lock that another program has taken since blocked_by().
+constexpr int lock_seconds = 60;
+// Pause before a program is tried again that could not run because another one of the agent ran.
+constexpr Duration busy_pause = std::chrono::seconds(1);
+
+// The unit of all programs that change the machine. One name for all of them, so that systemd runs one at a time.
+constexpr const char* change_unit = "haulout-update.service";
+
+std::string holder(const HostRoot& root, pid_t pid) {
+  // The holder is not visible here, for example because it runs in another container.
+  if (pid <= 0) return "another program";
+  const auto name = root.read(fmt::format("/proc/{}/comm", pid), line_limit);
+  const std::string word = name && *name ? first_line(**name) : std::string();
+  return word.empty() ? fmt::format("process {}", pid) : fmt::format("{} (process {})", word, pid);
+}
+
+Error unread(const HostRoot& root, const char* lock) {
+  return Error(Errc::unavailable, fmt::format("{}: {}", root.display(lock), std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+Result<std::string> dpkg_locked_by(const HostRoot& root) {
+  for (const char* lock : locks) {
+    auto path = root.locate(lock);
+    if (!path) return std::move(path).error();
+    const Descriptor file(::open(path->c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) continue;
+    if (!file.is_open()) return unread(root, lock);
+    struct flock asked{};
+    asked.l_type = F_WRLCK;
+    asked.l_whence = SEEK_SET;
+    if (::fcntl(file.get(), F_GETLK, &asked) != 0) return unread(root, lock);
+    if (asked.l_type != F_UNLCK)
+      return fmt::format("{} holds {}, so no package can be installed now", holder(root, asked.l_pid),
+                         root.display(lock));
+  }
+  return std::string();
+}
+
+AptUpdater::AptUpdater(HostRoot root, HostPrograms& programs, Clock& clock, Rng& rng, Options options)
+    : root_(std::move(root)), programs_(programs), clock_(clock), rng_(rng), options_(std::move(options)) {}
+
+HostProgram AptUpdater::apt_get(std::vector<std::string> args, const std::string& description) const {
+  HostProgram program{.program = options_.apt_get, .unit = change_unit, .description = description};
+  // These override the files in /etc/apt: what the agent must never do does not depend on them.
+  for (const char* option :
+       {"APT::Get::AllowUnauthenticated=false", "APT::Get::allow-downgrades=false",
+        "APT::Get::allow-remove-essential=false", "APT::Get::allow-change-held-packages=false",
+        "APT::Get::force-yes=false", "APT::Get::AutomaticRemove=false", "APT::Get::Remove=false", "Dpkg::Use-Pty=false",
+        "Dpkg::Options::=--force-confdef", "Dpkg::Options::=--force-confold"})
+    program.args.insert(program.args.end(), {"-o", option});
+  program.args.insert(program.args.end(), {"-o", fmt::format("DPkg::Lock::Timeout={}", lock_seconds), "-q", "-y"});
+  program.args.insert(program.args.end(), args.begin(), args.end());
+  // The last two are for programs that package scripts call: ucf keeps the administrator's files, and needrestart
+  // restarts the services that use an old library without a question. No workload runs at that time.
+  program.env = {{"DEBIAN_FRONTEND", "noninteractive"},
+                 {"APT_LISTCHANGES_FRONTEND", "none"},
+                 {"LC_ALL", "C"},
+                 {"UCF_FORCE_CONFFOLD", "1"},
+                 {"NEEDRESTART_MODE", "a"}};
+  program.env.insert(program.env.end(), options_.env.begin(), options_.env.end());
+  return program;
+}
+
+std::vector<std::string> AptUpdater::upgrade(const AptPlan& plan) const {
+  if (!options_.security_only) return {"upgrade", "--with-new-pkgs"};
+  std::vector<std::string> args{"install", "--only-upgrade"};
+  for (const AptUpdate& update : plan.updates) args.push_back(update.package + "=" + update.to);
+  return args;
+}
+
+HostProgram AptUpdater::look_only(HostProgram program) {
+  // Each look has a unit of its own, because the output of a unit that an earlier agent has started is lost.
+  program.unit =
+      fmt::format("haulout-update-look-{:x}-{}.service", clock_.wall_now().time_since_epoch().count(), ++looks_);
+  program.keeps_output = true;
+  return program;
+}
+
+Task<std::string> AptUpdater::output_of(HostProgram program, TimePoint deadline) {
+  CO_TRY(ProgramEnd end,
+         co_await programs_.run(look_only(program), std::min(deadline, saturating_add(clock_.now(), look_limit))));
+  if (end.success && end.ours) co_return std::move(end.output);
+  co_return Error(Errc::unavailable, fmt::format("{}: {}", program.description, end.how));
+}
+
+Task<AptPlan> AptUpdater::plan(TimePoint deadline) {
+  CO_TRY(const std::string output,
+         co_await output_of(apt_get({"--simulate", "-o", "Debug::NoLocking=true", "upgrade", "--with-new-pkgs"},
+                                    "apt-get --simulate upgrade"),
+                            deadline));
+  CO_TRY(AptPlan found, parse_simulation(output));
+  co_return options_.security_only ? only_security(std::move(found)) : std::move(found);
+}
+
+HostProgram AptUpdater::apt_mark(std::vector<std::string> args, const std::string& description) const {
+  HostProgram program = apt_get({}, description);
+  program.program = options_.apt_mark;
+  program.args = std::move(args);
+  return program;
+}
+
+asio::awaitable<Updates> AptUpdater::look(TimePoint deadline) {
+  const auto found = co_await plan(deadline);
+  if (!found)
+    co_return Updates{.need = Need::unknown,
+                      .problem = "it is unknown whether updates wait: " + found.error().message()};
+  co_return updates_of(*found);
+}
+
+Task<> AptUpdater::refresh(TimePoint deadline) {
+  return change(apt_get({"update"}, "Haulout fetches the lists of available packages"), deadline);
+}
+
+// The lists are fetched here and not by look(), which changes nothing. If that fails, apt's own job may do it; the
+// agent tries again with the next look.
+asio::awaitable<void> AptUpdater::changed() {
+  if (clock_.now() >= next_lists_) {
+    const auto done = co_await refresh(saturating_add(clock_.now(), lists_limit));
+    if (done) {
+      next_lists_ = next_recheck(clock_, rng_, options_.list_interval);
+      co_return;
+    }
+  }
+  co_await clock_.sleep_until(next_recheck(clock_, rng_, options_.look_interval));
+}
+
+Task<> AptUpdater::download(TimePoint deadline) {
+  CO_TRY(const AptPlan found, co_await plan(deadline));
+  if (found.updates.empty()) co_return Result<>();
+  std::vector<std::string> args = upgrade(found);
+  args.insert(args.begin(), "--download-only");
+  co_return co_await change(apt_get(std::move(args), "Haulout downloads updates"), deadline);
+}
+
+Task<std::string> AptUpdater::blocked_by(TimePoint) {
+  // If a program of this updater runs, it holds the locks itself, and change() waits for it.
+  if (changing_) co_return std::string();
+  co_return dpkg_locked_by(root_);
+}
+
+Task<> AptUpdater::repair(TimePoint deadline) {
+  HostProgram program = apt_get({}, "Haulout finishes an interrupted installation");
+  program.program = options_.dpkg;
+  program.args = {"--force-confdef", "--force-confold"};
+  program.args.insert(program.args.end(), options_.dpkg_options.begin(), options_.dpkg_options.end());
+  program.args.insert(program.args.end(), {"--configure", "-a"});
+  return change(std::move(program), deadline);
+}
+
+Task<> AptUpdater::install(TimePoint deadline) {
+  CO_CHECK(co_await repair(deadline));
+  CO_TRY(const AptPlan wanted, co_await plan(deadline));
+  if (!wanted.removed.empty())
+    co_return Error(Errc::unavailable, fmt::format("apt-get would remove {}, so the agent does not run it: run apt-get "
+                                                   "upgrade by hand",
+                                                   some_of(wanted.removed)));
+  if (!wanted.updates.empty()) {
+    auto done = co_await install(wanted, deadline);
+    if (!done) {
+      // Leave as few packages as possible that are not configured, because pods may run again soon.
+      static_cast<void>(co_await repair(deadline));
+      co_return std::move(done).error();
+    }
+  }
+  CO_TRY(const AptPlan after, co_await plan(deadline));
+  const std::string waiting = still_waiting(wanted, after);
+  if (waiting.empty()) co_return Result<>();
+  co_return Error(Errc::unavailable, "apt-get reported success, but these updates still wait: " + waiting);
+}
+
+Task<> AptUpdater::install(const AptPlan& wanted, TimePoint deadline) {
+  HostProgram program = apt_get(upgrade(wanted), "Haulout installs updates");
+  if (!options_.security_only) co_return co_await change(std::move(program), deadline);
+  // apt-get install marks each package that it is given as one that a person has installed.
+  CO_TRY(const std::string marked, co_await output_of(apt_mark({"showauto"}, "apt-mark showauto"), deadline));
+  std::vector<std::string> args = automatic(wanted, marked);
+  auto done = co_await change(std::move(program), deadline);
+  if (args.empty()) co_return done;
+  args.insert(args.begin(), "auto");
+  const auto restored = co_await change(apt_mark(std::move(args), "Haulout restores marks of apt"), deadline);
+  co_return done ? restored : done;
+}
+
+Task<> AptUpdater::change(HostProgram program, TimePoint deadline) {
+  while (changing_) {
+    if (clock_.now() >= deadline)
+      co_return Error(Errc::timeout, program.program + " did not run: another program of the agent took too long");
+    co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
+  }
+  changing_ = true;
+  const ScopeExit done([this] { changing_ = false; });
+  co_return co_await run_alone(std::move(program), deadline);
+}
+
+Task<> AptUpdater::run_alone(HostProgram program, TimePoint deadline) {
+  for (;;) {
+    const auto end = co_await programs_.run(program, deadline);
+    // If the end of the program is lost, run it again: every program here may run twice.
+    const bool lost = !end && end.error().code() == Errc::reset;
+    if (!end && !lost) co_return end.error();
+    if (end && end->ours && end->success) co_return Result<>();
+    if (end && end->ours) co_return Error(Errc::unavailable, fmt::format("{}: {}", program.description, end->how));
+    if (clock_.now() >= deadline)
+      co_return Error(Errc::timeout, program.program + " did not run: an earlier program of the agent took too long");
+    co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
+  }
+}
+
+}  // namespace haulout::agent

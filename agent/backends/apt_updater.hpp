@@ -1,0 +1,78 @@
+// Installs the updates of Debian, Ubuntu and similar systems with apt-get, by apt's own policy, pins and holds.
+//
+// The agent never lets apt-get downgrade or remove a package, install one that is not authenticated, or change one on
+// hold. The files of an administrator in /etc stay as they are. Which packages: all (`apt-get upgrade
+// --with-new-pkgs`), or those from a security archive.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/backends/apt_updates.hpp"
+#include "agent/hosts/host_programs.hpp"
+#include "agent/hosts/host_root.hpp"
+#include "agent/ports/updater.hpp"
+#include "retry/rng.hpp"
+
+namespace haulout::agent {
+
+// Returns a sentence that names the program that holds the lock of apt's front ends or of dpkg, so that no package can
+// be installed now. Returns an empty string if no program does, or if the files of the locks are not visible here.
+// Fails as HostRoot does, or if a lock cannot be read.
+Result<std::string> dpkg_locked_by(const HostRoot& root);
+
+class AptUpdater final : public Updater {
+ public:
+  struct Options {
+    bool security_only = false;
+    std::string apt_get = "/usr/bin/apt-get";
+    std::string apt_mark = "/usr/bin/apt-mark";
+    std::string dpkg = "/usr/bin/dpkg";
+    // Time between two looks. No event reports that an update is available: it appears in the lists that apt-get
+    // update fetches.
+    Duration look_interval = std::chrono::minutes(30);
+    // Time between two fetches of the lists of available packages, as apt's own daily job.
+    Duration list_interval = std::chrono::hours(24);
+    // Added to the environment and to the options of dpkg; for tests.
+    std::vector<std::pair<std::string, std::string>> env{};
+    std::vector<std::string> dpkg_options{};
+  };
+  // Borrows `programs`, `clock` and `rng`.
+  AptUpdater(HostRoot root, HostPrograms& programs, Clock& clock, Rng& rng, Options options);
+
+  boost::asio::awaitable<Updates> look(TimePoint deadline) override;
+  boost::asio::awaitable<void> changed() override;
+  Task<> download(TimePoint deadline) override;
+  Task<std::string> blocked_by(TimePoint deadline) override;
+  Task<> install(TimePoint deadline) override;
+
+ private:
+  HostProgram apt_get(std::vector<std::string> args, const std::string& description) const;
+  HostProgram apt_mark(std::vector<std::string> args, const std::string& description) const;
+  // Makes the program one whose output is kept, and that may run beside others.
+  HostProgram look_only(HostProgram program);
+  // Returns the output of a program that changes nothing. Fails unless it succeeds.
+  Task<std::string> output_of(HostProgram program, TimePoint deadline);
+  // The arguments of apt-get that install the updates of the plan.
+  std::vector<std::string> upgrade(const AptPlan& plan) const;
+  Task<AptPlan> plan(TimePoint deadline);
+  Task<> refresh(TimePoint deadline);
+  Task<> repair(TimePoint deadline);
+  Task<> install(const AptPlan& wanted, TimePoint deadline);
+  // Runs a program that changes the machine. Only one of them runs at a time, also if an earlier agent has started the
+  // other one.
+  Task<> change(HostProgram program, TimePoint deadline);
+  Task<> run_alone(HostProgram program, TimePoint deadline);
+
+  HostRoot root_;
+  HostPrograms& programs_;
+  Clock& clock_;
+  Rng& rng_;
+  Options options_;
+  TimePoint next_lists_ = TimePoint::min();  // when the lists are fetched next
+  std::size_t looks_ = 0;
+  bool changing_ = false;
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,38 @@
+#include "agent/dbus/unit_programs.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/dbus/unit_hooks.hpp"
+#include "base/plain_text.hpp"
+
+namespace haulout::agent {
+
+namespace {
+
+// Part of the errors that a message shows. A package manager prints the cause some lines before its last one.
+constexpr std::size_t shown_errors = 300;
+
+std::string end_of(const std::string& errors) {
+  return errors.size() <= shown_errors ? errors : errors.substr(errors.size() - shown_errors);
+}
+
+}  // namespace
+
+Task<ProgramEnd> UnitPrograms::run(HostProgram program, TimePoint deadline) {
+  UnitCommand command{.unit = program.unit, .program = program.program, .description = program.description};
+  command.args = std::move(program.args);
+  command.env = std::move(program.env);
+  command.keeps_output = program.keeps_output;
+  auto end = co_await run_unit(bus_, std::move(command), deadline);
+  if (!end) co_return std::move(end).error().with_context(program.program);
+  if (end->output.size() > unit_output_limit)
+    co_return Error(Errc::unavailable, program.program + ": printed more than 1 MiB");
+  ProgramEnd out{.ours = end->ours, .success = end->success(), .output = std::move(end->output)};
+  if (out.success) co_return out;
+  const std::string errors = one_line(end_of(std::exchange(end->errors, {})), shown_errors);
+  out.how = describe_end(*end) + (errors.empty() ? std::string() : ": " + errors);
+  if (end->result == "timeout") co_return Error(Errc::timeout, fmt::format("{}: {}", program.program, out.how));
+  co_return out;
+}
+
+}  // namespace haulout::agent

@@ -1,0 +1,54 @@
+// Programs of the host that the agent runs itself, such as apt-get: the interface, and the implementation for hosts
+// without systemd. agent/dbus/unit_programs.hpp runs them as units of systemd. Tests have fakes.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "retry/clock.hpp"
+#include "retry/task.hpp"
+
+namespace haulout::agent {
+
+struct HostProgram {
+  std::string program;  // absolute path on the host
+  std::vector<std::string> args{};
+  std::vector<std::pair<std::string, std::string>> env{};
+  std::string unit{};         // the name of its unit if systemd runs it: "haulout-update.service"
+  std::string description{};  // likewise
+  bool keeps_output = false;  // return its stdout; a unit otherwise writes it to the journal
+};
+
+struct ProgramEnd {
+  // False: a unit of that name was already running, which an earlier agent had started, and this is how that one ended.
+  // Then the program of this call was not run.
+  bool ours = true;
+  bool success = false;
+  std::string how{};     // a clause if not `success`: "exit status 100: E: …"
+  std::string output{};  // its stdout, if the caller asked for it
+};
+
+class HostPrograms {
+ public:
+  virtual ~HostPrograms() = default;
+  // Runs the program until it ends; returns also if it fails. Fails with Errc::timeout at the deadline; the program is
+  // then ended. Fails with Errc::reset if it is unknown how the program ended, and with Errc::unavailable if it cannot
+  // be started, or prints more than 1 MiB. Errors name the program. Cancellable; see the implementations.
+  virtual Task<ProgramEnd> run(HostProgram program, TimePoint deadline) = 0;
+};
+
+// Runs the programs as child processes of the agent; beneath another root than "/" by chroot(8). Cancelling run() ends
+// the program.
+class ChildPrograms final : public HostPrograms {
+ public:
+  // Borrows the clock. `root` is the directory at which the host's file system is mounted.
+  ChildPrograms(Clock& clock, std::string root) : clock_(clock), root_(std::move(root)) {}
+  Task<ProgramEnd> run(HostProgram program, TimePoint deadline) override;
+
+ private:
+  Clock& clock_;
+  std::string root_;
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,132 @@
+#include "agent/lifecycle/updating.hpp"
+
+#include <fmt/format.h>
+
+#include "agent/lifecycle/node_record.hpp"
+#include "base/text.hpp"
+#include "drain/reasons.hpp"
+
+namespace haulout::agent {
+namespace asio = boost::asio;
+
+namespace {
+
+// A proof is valid for this time. If writing the record between the proof and the installation takes longer, the agent
+// proves everything again.
+constexpr Duration proof_keeps = std::chrono::seconds(5);
+// An installation that an earlier process has begun gets at least this long, even if its limit is over: it may be about
+// to end.
+constexpr Duration resume_time = std::chrono::minutes(5);
+
+}  // namespace
+
+Decision failed_update(const Record& record, unsigned limit, std::string reason, const std::string& why) {
+  const unsigned failures = record.failed_updates + 1;
+  Decision decision{Event::update_failed, std::move(reason),
+                    fmt::format("the package updates were not installed (attempt {} of {}): {}", failures, limit, why)};
+  if (failures < limit) return decision;
+  decision.event = Event::update_given_up;
+  decision.message +=
+      fmt::format("; install them by hand, or annotate the Node with {}=reboot to try again", request_annotation);
+  return decision;
+}
+
+Decision Updating::failed(std::string reason, const std::string& why) const {
+  return failed_update(context_.record, context_.options.update_attempts, std::move(reason), why);
+}
+
+asio::awaitable<Decision> Updating::run() {
+  Record& record = context_.record;
+  if (context_.rebooted()) {
+    // Only a machine that goes down again and again in the middle of an installation stops the attempts.
+    if (!record.installing) co_return Decision{Event::boot_changed};
+    Decision decision = failed(reason::update_failed, "the machine went down during the installation");
+    if (decision.event == Event::update_failed) decision = {Event::boot_changed};
+    co_return decision;
+  }
+  if (!context_.parts.updater)
+    co_return failed(reason::update_failed,
+                     "--update is off now, and an earlier process had begun; install the updates by hand");
+  const Duration limit = context_.options.times.update_limit;
+  deadline_ = context_.at(record.deadline.value_or(context_.wall()), limit);
+  if (record.installing) deadline_ = std::max(deadline_, context_.within(resume_time));
+  if (auto decision = co_await until_permitted()) co_return *std::move(decision);
+  if (auto decision = co_await install()) co_return *std::move(decision);
+  co_return co_await reboot_or_not();
+}
+
+TimePoint Updating::start_limit() {
+  const Duration limit = context_.options.times.update_limit;
+  context_.record.deadline = context_.wall() + std::chrono::duration_cast<WallTime::duration>(limit);
+  return context_.within(limit);
+}
+
+asio::awaitable<bool> Updating::blocked() {
+  auto who = co_await context_.parts.updater->blocked_by(context_.within(request_timeout));
+  if (who && who->empty()) co_return false;
+  problem_ =
+      who ? *std::move(who) : "it is unknown whether another program installs packages: " + who.error().message();
+  // An installation that an earlier process has begun is not another program.
+  co_await context_.writer.show(context_.record.installing ? reason::updating : reason::update_blocked, problem_);
+  co_return true;
+}
+
+asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
+  Record& record = context_.record;
+  Activity& activity = context_.activity;
+  Backoff backoff(eager_patience);
+  while (!activity.must_reload()) {
+    // First of all, let an installation end that is running, whoever has begun it.
+    if (co_await blocked()) {
+      if (context_.now() >= deadline_) co_return failed(reason::update_blocked, problem_);
+      co_await activity.wait(std::min(deadline_, context_.within(look_interval)));
+      continue;
+    }
+    auto trouble = co_await proof_.prove();
+    if (trouble && *trouble) co_return *std::move(trouble);
+    if (activity.must_reload()) break;
+    if (!trouble) {
+      // Without a proof the agent must not install anything. The limit counts from the installation.
+      co_await context_.writer.show(reason::api_unavailable,
+                                    "the agent cannot prove that the node is drained: " + trouble.error().message());
+      co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
+      deadline_ = start_limit();
+      continue;
+    }
+    const TimePoint proved = context_.now();
+    record.installing = true;
+    co_await context_.writer.show(reason::updating, "installing package updates: " + words_of(need_.updates()));
+    if (!activity.must_reload() && context_.now() - proved <= proof_keeps) {
+      // Changes since the proof are known from the watch, and from the answer to the write of the record.
+      if (!context_.node().unschedulable) co_return cordon_lost();
+      co_return std::nullopt;
+    }
+  }
+  co_return Decision{Event::turn_lost};  // does not count, because the Node has to be read again
+}
+
+// No event stops a running installation, because that would leave packages that are not configured. The proofs before
+// the reboot, or the verification, handle the event afterwards.
+asio::awaitable<std::optional<Decision>> Updating::install() {
+  const auto done = co_await context_.parts.updater->install(deadline_);
+  if (context_.activity.must_reload()) co_return Decision{Event::turn_lost};
+  if (!done) co_return failed(reason::update_failed, done.error().message());
+  co_return std::nullopt;
+}
+
+asio::awaitable<Decision> Updating::reboot_or_not() {
+  Activity& activity = context_.activity;
+  while (!activity.must_reload()) {
+    co_await need_.ask_now();
+    if (need_.reboot_wanted()) co_return Decision{Event::installed};
+    if (need_.pending().need != Need::unknown) co_return Decision{Event::reboot_not_needed};
+    co_await context_.writer.show(reason::backend_unknown,
+                                  "the package updates are installed, but it is unknown whether they "
+                                  "need a reboot: " +
+                                      need_.pending().problem);
+    co_await activity.wait(context_.within(look_interval));
+  }
+  co_return Decision{Event::turn_lost};
+}
+
+}  // namespace haulout::agent

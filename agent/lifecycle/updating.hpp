@@ -1,0 +1,42 @@
+// The state `updating`: the agent installs the updates of the operating system on the drained node (--update), and then
+// finds out whether they need a reboot. One object for each time that the node enters the state. Cancellable; an
+// installation that is running continues where the updater can do that. Borrows its arguments.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/lifecycle/proof.hpp"
+
+namespace haulout::agent {
+
+// Returns the decision after an installation that failed: another attempt later, or the state degraded if `limit`
+// installations in a row have failed. Pure.
+Decision failed_update(const Record& record, unsigned limit, std::string reason, const std::string& why);
+
+class Updating {
+ public:
+  Updating(const Context& context, RebootNeed& need, Proof& proof) : context_(context), need_(need), proof_(proof) {}
+
+  // Returns Event::installed or Event::reboot_not_needed only if no update waits any more. Never installs while a pod
+  // that must leave is on the node: the proof comes right before the installation.
+  boost::asio::awaitable<Decision> run();
+
+ private:
+  // Returns when the installation may begin, or the decision that prevents it.
+  boost::asio::awaitable<std::optional<Decision>> until_permitted();
+  // Returns true if something blocks the installation for now, and shows what.
+  boost::asio::awaitable<bool> blocked();
+  boost::asio::awaitable<std::optional<Decision>> install();
+  boost::asio::awaitable<Decision> reboot_or_not();
+  Decision failed(std::string reason, const std::string& why) const;
+  TimePoint start_limit();
+
+  const Context& context_;
+  RebootNeed& need_;
+  Proof& proof_;
+  TimePoint deadline_{};
+  std::string problem_;  // what blocks the installation
+};
+
+}  // namespace haulout::agent

@@ -1,0 +1,49 @@
+// Port: finds the updates of the operating system that wait on this machine, and installs them (--update). The agent
+// uses it only between the drain and the reboot. One implementation per update tool; tests have fakes. A machine whose
+// updates another program installs has none.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "agent/ports/backend.hpp"
+#include "retry/clock.hpp"
+#include "retry/task.hpp"
+
+namespace haulout::agent {
+
+// The updates that wait to be installed.
+struct Updates {
+  Need need = Need::unknown;         // yes: at least one update waits, or an interrupted installation must be finished
+  std::size_t count = 0;             // number of updates
+  std::vector<std::string> first{};  // the first of them, for messages: "openssl 3.0.15-1 to 3.0.16-1"
+  std::string problem{};             // why `need` is unknown: subject, cause, remedy
+  bool operator==(const Updates&) const = default;
+};
+// Maximum number of updates that are named in messages and in the record.
+inline constexpr std::size_t named_updates = 5;
+
+class Updater {
+ public:
+  virtual ~Updater() = default;
+  // Finds out which updates wait, without a change to the machine. Never fails: an error becomes `unknown`, with the
+  // error as `problem`. Cancellable.
+  virtual boost::asio::awaitable<Updates> look(TimePoint deadline) = 0;
+  // Returns when look() may have a different answer; may also return without cause. May fetch the lists of available
+  // updates first. Cancellable.
+  virtual boost::asio::awaitable<void> changed() = 0;
+  // Downloads the updates that wait, so that install() takes less time. install() works without it. Cancellable.
+  virtual Task<> download(TimePoint deadline) = 0;
+  // Returns a sentence that names what blocks an installation for now, or an empty string if nothing does. An error
+  // means that the answer is unknown. Cancellable.
+  virtual Task<std::string> blocked_by(TimePoint deadline) = 0;
+  // Finishes an interrupted installation, then installs the updates that wait. Succeeds only if none of them waits
+  // afterwards. Idempotent: a second call continues where an earlier one, or an earlier agent, was interrupted. After
+  // an error the updates may be installed in part. Cancellable; the installation may continue, and the next call then
+  // waits until it has ended.
+  virtual Task<> install(TimePoint deadline) = 0;
+};
+
+}  // namespace haulout::agent

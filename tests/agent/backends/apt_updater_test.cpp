@@ -1,0 +1,263 @@
+#include "agent/backends/apt_updater.hpp"
+
+#include <gmock/gmock.h>
+
+#include <deque>
+
+#include "retry/task_group.hpp"
+#include "tests/k8s/temp_dir.hpp"
+#include "tests/support/virtual_time.hpp"
+
+namespace haulout::agent {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const std::string openssl = "Inst openssl [3.0.15-1] (3.0.16-1 Debian-Security:12/stable-security [amd64])\n";
+const std::string vim = "Inst vim [1] (2 Debian:12/stable [amd64])\n";
+
+// A machine whose apt-get and dpkg do what the test says.
+class FakeApt final : public HostPrograms {
+ public:
+  explicit FakeApt(Clock& clock) : clock_(clock) {}
+
+  Task<ProgramEnd> run(HostProgram program, TimePoint deadline) override {
+    std::string what = "configure";
+    for (const char* verb : {"--simulate", "--download-only", "update", "install", "upgrade", "showauto", "auto"})
+      if (std::ranges::find(program.args, verb) != program.args.end()) {
+        what = verb;
+        break;
+      }
+    ran.push_back(what);
+    programs.push_back(program);
+    const int one = what == "--simulate" || what == "showauto" ? 0 : 1;
+    running += one;
+    EXPECT_LE(running, 1) << what << " runs beside another program that changes the machine";
+    co_await clock_.sleep_until(std::min(deadline, clock_.now() + takes));
+    running -= one;
+    if (clock_.now() >= deadline) co_return Error(Errc::timeout, "took too long");
+    if (!strange.empty()) {
+      strange.pop_front();
+      co_return ProgramEnd{.ours = false, .success = true};
+    }
+    if (lost > 0) {
+      --lost;
+      co_return Error(Errc::reset, "its result is unknown");
+    }
+    if (failing.contains(what)) co_return ProgramEnd{.how = "exit status 100: E: broken " + what};
+    if (what == "--simulate") co_return ProgramEnd{.success = true, .output = waiting};
+    if (what == "showauto") co_return ProgramEnd{.success = true, .output = "adduser\nopenssl\n"};
+    if ((what == "install" || what == "upgrade") && installs) waiting.clear();
+    co_return ProgramEnd{.success = true};
+  }
+
+  std::string waiting;
+  bool installs = true;
+  std::set<std::string> failing;
+  std::deque<int> strange;  // so many calls find a program of an earlier agent
+  int lost = 0;             // so many calls lose the result
+  Duration takes = 1s;
+  std::vector<std::string> ran;
+  std::vector<HostProgram> programs;
+  int running = 0;
+
+ private:
+  Clock& clock_;
+};
+
+class AptUpdaterTest : public haulout::testing::VirtualTimeTest {
+ protected:
+  TimePoint soon() const { return clock.now() + 1h; }
+  AptUpdater updater(AptUpdater::Options options = {}) {
+    return AptUpdater(HostRoot(root.path()), apt, clock, rng, std::move(options));
+  }
+  haulout::testing::TempDir root;
+  SeededRng rng{1};
+  FakeApt apt{clock};
+};
+
+TEST_F(AptUpdaterTest, LooksWithoutAChange) {
+  apt.waiting = openssl + vim;
+  AptUpdater all = updater();
+  const Updates updates = run(all.look(soon()));
+  EXPECT_EQ(updates.need, Need::yes);
+  EXPECT_EQ(updates.count, 2u);
+  EXPECT_THAT(updates.first, ElementsAre("openssl 3.0.15-1 to 3.0.16-1", "vim 1 to 2"));
+  AptUpdater security = updater({.security_only = true});
+  EXPECT_EQ(run(security.look(soon())).count, 1u);
+  EXPECT_THAT(apt.ran, ElementsAre("--simulate", "--simulate"));
+  // Two looks never share a unit, because the output of a unit that runs already is lost.
+  EXPECT_NE(apt.programs[0].unit, "");
+  run(all.look(soon()));
+  EXPECT_NE(apt.programs[0].unit, apt.programs[2].unit);
+}
+
+// P4: what cannot be read is not "no update".
+TEST_F(AptUpdaterTest, WhatCannotBeReadIsUnknown) {
+  AptUpdater it = updater();
+  apt.waiting = "Inst ;;;\n";
+  EXPECT_EQ(run(it.look(soon())).need, Need::unknown);
+  apt.waiting = openssl;
+  apt.failing = {"--simulate"};
+  const Updates failed = run(it.look(soon()));
+  EXPECT_EQ(failed.need, Need::unknown);
+  EXPECT_THAT(failed.problem, HasSubstr("broken --simulate"));
+  EXPECT_EQ(run(it.look(clock.now() + 1ms)).need, Need::unknown);
+  EXPECT_FALSE(run(it.install(soon())));
+}
+
+TEST_F(AptUpdaterTest, RepairsThenInstallsThenLooks) {
+  apt.waiting = openssl + vim;
+  AptUpdater it = updater();
+  const auto done = run(it.install(soon()));
+  EXPECT_TRUE(done) << done.error().message();
+  EXPECT_THAT(apt.ran, ElementsAre("configure", "--simulate", "upgrade", "--simulate"));
+}
+
+TEST_F(AptUpdaterTest, SecurityInstallsTheseVersionsOnly) {
+  apt.waiting = openssl + vim;
+  AptUpdater it = updater({.security_only = true});
+  ASSERT_TRUE(run(it.install(soon())));
+  EXPECT_THAT(apt.ran, ElementsAre("configure", "--simulate", "showauto", "install", "auto", "--simulate"));
+  EXPECT_THAT(apt.programs[4].args, ElementsAre("auto", "openssl")) << "the mark that install has taken away";
+  EXPECT_THAT(apt.programs[3].args,
+              AllOf(Contains("--only-upgrade"), Contains("openssl=3.0.16-1"), Not(Contains(StartsWith("vim")))));
+}
+
+TEST_F(AptUpdaterTest, NeverAsksAndNeverForces) {
+  apt.waiting = openssl;
+  AptUpdater it = updater();
+  ASSERT_TRUE(run(it.download(soon())));
+  ASSERT_TRUE(run(it.install(soon())));
+  for (const HostProgram& program : apt.programs) {
+    EXPECT_THAT(program.env, Contains(std::pair<std::string, std::string>("DEBIAN_FRONTEND", "noninteractive")));
+    EXPECT_THAT(program.args, Each(Not(StartsWith("--allow"))));
+    EXPECT_THAT(program.args, Not(Contains("--force-yes")));
+    if (program.program != "/usr/bin/apt-get") continue;
+    EXPECT_THAT(program.args,
+                AllOf(Contains("APT::Get::AllowUnauthenticated=false"), Contains("APT::Get::allow-downgrades=false"),
+                      Contains("APT::Get::AutomaticRemove=false"), Contains("APT::Get::Remove=false"),
+                      Contains("Dpkg::Options::=--force-confold")));
+  }
+}
+
+TEST_F(AptUpdaterTest, ASecondInstallationHasNothingToDo) {
+  AptUpdater it = updater();
+  EXPECT_TRUE(run(it.install(soon())));
+  EXPECT_THAT(apt.ran, ElementsAre("configure", "--simulate", "--simulate"));
+}
+
+// P4
+TEST_F(AptUpdaterTest, AnInstallationThatChangesNothingHasFailed) {
+  apt.waiting = openssl;
+  apt.installs = false;
+  AptUpdater it = updater();
+  const auto done = run(it.install(soon()));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message(), HasSubstr("openssl"));
+}
+
+TEST_F(AptUpdaterTest, AFailureHasItsCauseAndLeavesAsLittleAsItCan) {
+  apt.waiting = openssl;
+  apt.failing = {"upgrade"};
+  AptUpdater it = updater();
+  const auto done = run(it.install(soon()));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message(), HasSubstr("broken upgrade"));
+  EXPECT_THAT(apt.ran, ElementsAre("configure", "--simulate", "upgrade", "configure"));
+}
+
+TEST_F(AptUpdaterTest, WithoutTheRepairNothingIsInstalled) {
+  apt.waiting = openssl;
+  apt.failing = {"configure"};
+  AptUpdater it = updater();
+  EXPECT_FALSE(run(it.install(soon())));
+  EXPECT_THAT(apt.ran, ElementsAre("configure"));
+}
+
+TEST_F(AptUpdaterTest, NeverRemovesAPackage) {
+  apt.waiting = openssl + "Remv kubelet [1.36]\n";
+  AptUpdater it = updater();
+  const auto done = run(it.install(soon()));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message(), HasSubstr("kubelet"));
+  EXPECT_THAT(apt.ran, Not(Contains("upgrade")));
+}
+
+// P7: an earlier agent has started a program and was killed. Its end says nothing about the program of this call.
+TEST_F(AptUpdaterTest, WaitsForTheProgramOfAnEarlierAgentAndThenRunsItsOwn) {
+  apt.waiting = openssl;
+  apt.strange = {1, 2};
+  AptUpdater it = updater();
+  ASSERT_TRUE(run(it.install(soon())));
+  EXPECT_THAT(apt.ran, ElementsAre("configure", "configure", "configure", "--simulate", "upgrade", "--simulate"));
+}
+
+TEST_F(AptUpdaterTest, AResultThatIsLostIsNoSuccess) {
+  apt.waiting = openssl;
+  apt.lost = 1;
+  AptUpdater it = updater();
+  ASSERT_TRUE(run(it.install(soon())));
+  EXPECT_THAT(apt.ran, ElementsAre("configure", "configure", "--simulate", "upgrade", "--simulate"));
+}
+
+boost::asio::awaitable<void> install_while_lists_are_fetched(AptUpdater& updater, TimePoint deadline) {
+  co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(updater.changed());
+    EXPECT_TRUE(co_await updater.install(deadline));
+  });
+}
+
+TEST_F(AptUpdaterTest, ProgramsThatChangeTheMachineRunOneAfterTheOther) {
+  apt.waiting = openssl;
+  apt.takes = 20s;
+  AptUpdater it = updater();
+  run(install_while_lists_are_fetched(it, soon()));
+  EXPECT_THAT(apt.ran, AllOf(Contains("update"), Contains("upgrade")));
+}
+
+TEST_F(AptUpdaterTest, TheDeadlineEndsTheInstallation) {
+  apt.waiting = openssl;
+  apt.takes = 2h;
+  AptUpdater it = updater();
+  const auto done = run(it.install(soon()));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Errc::timeout);
+}
+
+TEST_F(AptUpdaterTest, FetchesTheListsOnceADayAndLooksEachHalfHour) {
+  AptUpdater it = updater();
+  run(it.changed());
+  EXPECT_LT(elapsed(), 1min);  // an answer from new lists is wanted at once
+  while (elapsed() < 60h) run(it.changed());
+  EXPECT_GE(apt.ran.size(), 3u);
+  EXPECT_LE(apt.ran.size(), 4u);
+  EXPECT_THAT(apt.ran, Each("update"));
+}
+
+TEST_F(AptUpdaterTest, ListsThatCannotBeFetchedAreTriedAgainLater) {
+  apt.failing = {"update"};
+  AptUpdater it = updater();
+  run(it.changed());
+  EXPECT_GE(elapsed(), 20min);
+}
+
+TEST_F(AptUpdaterTest, WithoutLockFilesNothingIsKnownToBlock) {
+  AptUpdater it = updater();
+  const auto blocked = run(it.blocked_by(soon()));
+  ASSERT_TRUE(blocked);
+  EXPECT_EQ(*blocked, "");
+  root.write("var/lib/dpkg/lock-frontend", "");
+  EXPECT_EQ(*run(it.blocked_by(soon())), "");
+}
+
+}  // namespace
+}  // namespace haulout::agent

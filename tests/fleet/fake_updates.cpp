@@ -1,0 +1,96 @@
+#include "tests/fleet/fake_updates.hpp"
+
+#include <utility>
+
+#include "base/scope_exit.hpp"
+
+namespace haulout::fleet {
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+
+void FakeUpdates::add(std::vector<std::string> more) {
+  plan_.waiting.insert(plan_.waiting.end(), more.begin(), more.end());
+  news_.notify();
+}
+
+void FakeUpdates::repaired_by_hand() {
+  half_installed_ = false;
+  plan_.waiting.clear();
+  news_.notify();
+}
+
+void FakeUpdates::cut_short() {
+  if (running_) interrupt();
+}
+
+void FakeUpdates::interrupt() {
+  world_.trace("the installation is interrupted");
+  running_ = false;
+  half_installed_ = failed_ = true;
+  news_.notify();
+}
+
+void FakeUpdates::end() {
+  running_ = false;
+  failed_ = plan_.failing > 0;
+  half_installed_ = failed_;
+  if (failed_) {
+    --plan_.failing;
+    return world_.trace("the installation fails");
+  }
+  const bool anything = !std::exchange(plan_.waiting, {}).empty();
+  world_.trace("the updates are installed");
+  if (anything && plan_.need_reboot) world_.needs_reboot();
+}
+
+asio::awaitable<agent::Updates> FakeUpdates::look(TimePoint) {
+  if (plan_.unknown) co_return agent::Updates{.problem = "the lists of packages cannot be read"};
+  agent::Updates updates{.need = agent::Need::no, .count = plan_.waiting.size(), .first = plan_.waiting};
+  if (half_installed_ || updates.count > 0) updates.need = agent::Need::yes;
+  if (updates.first.size() > agent::named_updates) updates.first.resize(agent::named_updates);
+  co_return updates;
+}
+
+asio::awaitable<void> FakeUpdates::changed() {
+  co_await news_.wait_until(world_.clock, TimePoint::max());
+}
+
+Task<> FakeUpdates::download(TimePoint deadline) {
+  co_await world_.clock.sleep_until(std::min(deadline, world_.clock.now() + 5s));
+  if (plan_.fails_download) co_return Error(Errc::unavailable, "the archive does not answer");
+  ++downloads_;
+  co_return Result<>();
+}
+
+Task<std::string> FakeUpdates::blocked_by(TimePoint) {
+  co_return plan_.blocked_by;
+}
+
+Task<> FakeUpdates::install(TimePoint deadline) {
+  if (!running_) {
+    world_.began();
+    world_.trace("an installation begins");
+    running_ = true;
+    ++installations_;
+    world_.after(plan_.takes, [this, number = installations_] {
+      if (running_ && installations_ == number) end();
+    });
+  }
+  {
+    bool left = true;
+    const ScopeExit leave([this, &left] {
+      if (left && running_ && !plan_.outlives_agent) interrupt();
+    });
+    while (running_ && world_.clock.now() < deadline)
+      co_await world_.clock.sleep_until(std::min(deadline, world_.clock.now() + 1s));
+    left = false;
+  }
+  if (running_) {
+    interrupt();
+    co_return Error(Errc::timeout, "apt-get took too long");
+  }
+  if (failed_) co_return Error(Errc::unavailable, "dpkg: no space left on device");
+  co_return Result<>();
+}
+
+}  // namespace haulout::fleet

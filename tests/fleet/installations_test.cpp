@@ -1,0 +1,364 @@
+// A fleet whose agents install the updates of the operating system after the drain (--update=after-drain).
+#include "k8s/objects.hpp"
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Installations : Fleet {
+  // A machine with two updates, of which the agent knows.
+  static MachinePlan waiting(UpdatesPlan updates = {}) {
+    updates.on = true;
+    if (updates.waiting.empty()) updates.waiting = {"libssl3 3.0.15-1 to 3.0.16-1", "vim 1 to 2"};
+    MachinePlan plan{.target = ""};
+    plan.updates = std::move(updates);
+    return plan;
+  }
+  void web() { add(a_workload("Deployment", "web", 4, {{"terminationGracePeriodSeconds", 5}})); }
+  agent::Record record(const std::string& name) const {
+    return agent::decode_record(sim::annotation(node(name), "haulout.dev/record"));
+  }
+  std::string reason(const std::string& name) const { return label(name, "haulout.dev/reason"); }
+  std::string message(const std::string& name) const { return sim::annotation(node(name), "haulout.dev/message"); }
+  // Collects "state reason" of a node.
+  std::vector<std::string>& told(Machine& machine) {
+    machine.on_told = [this](const agent::Status& status) {
+      std::string at = std::string(to_string(status.state)) + " " + status.reason;
+      if (told_.empty() || told_.back() != at) told_.push_back(std::move(at));
+    };
+    return told_;
+  }
+  void expect_at_rest(const Machine& machine) const {
+    EXPECT_EQ(state(machine.node()), "idle") << story();
+    EXPECT_FALSE(unschedulable(machine.node())) << story();
+    EXPECT_FALSE(machine.updates().wanted()) << story();
+    EXPECT_EQ(slots_held(), 0u) << story();
+  }
+
+ private:
+  std::vector<std::string> told_;
+};
+
+TEST_F(Installations, DrainsThenInstallsThenReboots) {
+  Machine& n1 = machine("n1", waiting());
+  machine("n2", waiting());
+  web();
+  std::string shown;
+  after(10s, [&] { shown = message("n1") + message("n2"); });
+  run_fleet();
+  for (const auto& each : machines) {
+    expect_at_rest(*each);
+    EXPECT_EQ(each->version(), "1.1");
+    EXPECT_EQ(each->boots(), 1u) << story();
+    EXPECT_EQ(each->updates().installations(), 1u);
+    EXPECT_THAT(states_of(each->node()), ElementsAre("idle", "pending", "waiting", "draining", "updating", "ready",
+                                                     "rebooting", "verifying", "uncordoning", "soaking", "idle"))
+        << story();
+  }
+  EXPECT_EQ(n1.updates().downloads(), 1u) << "during the drain";
+  EXPECT_THAT(record("n1").attempts.back().why, HasSubstr("rebooted"));
+  EXPECT_THAT(record("n1").updates, IsEmpty());
+}
+
+TEST_F(Installations, WithoutANeedForARebootTheMachineStaysUp) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false}));
+  machine("n2", {.target = ""});
+  web();
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 0u);
+  EXPECT_THAT(states_of("n1"), ElementsAre("idle", "pending", "waiting", "draining", "updating", "verifying",
+                                           "uncordoning", "soaking", "idle"))
+      << story();
+  EXPECT_EQ(record("n1").attempts.back().why, "updated without a reboot");
+  EXPECT_TRUE(record("n1").verified_at.has_value());
+}
+
+// The Node says what waits, before anything is done and while it is.
+TEST_F(Installations, TheNodeNamesTheUpdates) {
+  MachinePlan plan = waiting({.waiting = {"a 1 to 2", "b 1 to 2", "c 1 to 2", "d 1 to 2", "e 1 to 2", "f 1 to 2"}});
+  Machine& n1 = machine("n1", plan);
+  machine("n2", waiting());
+  std::set<std::string> messages;
+  n1.on_told = [&](const agent::Status& status) { messages.insert(status.message); };
+  std::vector<std::string> noted;
+  after(10s, [&] { noted = record("n1").updates; });
+  run_fleet();
+  EXPECT_THAT(noted, ElementsAre("a 1 to 2", "b 1 to 2", "c 1 to 2", "d 1 to 2", "e 1 to 2", "and 1 more")) << story();
+  EXPECT_THAT(messages,
+              Contains(AllOf(HasSubstr("6 package updates wait"), HasSubstr("a 1 to 2"), HasSubstr("and 1 more"))));
+  EXPECT_THAT(messages, Contains(HasSubstr("installing package updates")));
+}
+
+TEST_F(Installations, OffByDefaultNothingIsInstalled) {
+  MachinePlan plan = waiting();
+  plan.updates.on = false;
+  plan.target = "1.1";
+  Machine& n1 = machine("n1", plan);
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.1");
+  EXPECT_EQ(n1.updates().installations(), 0u);
+  EXPECT_THAT(states_of("n1"), Not(Contains("updating")));
+}
+
+// The label says whether a reboot is required, not whether updates wait.
+TEST_F(Installations, AnUpdateThatWaitsIsNoRebootThatIsRequired) {
+  machine("n1", waiting());
+  limit = 0;
+  after(2min, [&] {
+    EXPECT_EQ(state("n1"), "waiting") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reboot-required"), "false");
+  });
+  run_for(3min);
+}
+
+// P4: a failure gives the node back, and a later attempt does all that is left.
+TEST_F(Installations, AFailureGivesTheNodeBackAndIsTriedAgain) {
+  Machine& n1 = machine("n1", waiting({.failing = 2}));
+  machine("n2", {.target = ""});
+  web();
+  bool looked = false;
+  const auto& all = told(n1);
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource != "nodes" || change.key.name != "n1" || looked) return;
+    if (state("n1") != "pending" || reason("n1") != "BackingOff") return;
+    looked = true;
+    EXPECT_FALSE(unschedulable("n1"));
+    EXPECT_EQ(slots_held(), 0u);
+    EXPECT_EQ(record("n1").failed_updates, 1u);
+    EXPECT_THAT(message("n1"), AllOf(HasSubstr("no space left"), HasSubstr("attempt 1 of 3")));
+  });
+  run_fleet();
+  EXPECT_TRUE(looked) << story();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "1.1");
+  EXPECT_EQ(n1.updates().installations(), 3u);
+  EXPECT_THAT(all, Contains("pending UpdateFailed"));
+  EXPECT_EQ(record("n1").failed_updates, 0u);
+}
+
+TEST_F(Installations, AfterThreeFailuresAPersonHasToLook) {
+  Machine& n1 = machine("n1", waiting({.failing = 99}));
+  machine("n2", {.target = ""});
+  web();
+  run_fleet();
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  EXPECT_EQ(reason("n1"), "UpdateFailed");
+  EXPECT_THAT(message("n1"), AllOf(HasSubstr("no space left"), HasSubstr("attempt 3 of 3")));
+  EXPECT_EQ(n1.updates().installations(), 3u);
+  EXPECT_EQ(n1.boots(), 0u);
+  EXPECT_FALSE(unschedulable("n1")) << "the machine runs as before";
+  EXPECT_EQ(slots_held(), 1u) << "the others must not follow";
+}
+
+TEST_F(Installations, ADegradedNodeIsTriedAgainOnRequest) {
+  Machine& n1 = machine("n1", waiting({.failing = 3}));
+  after(3h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  });
+  run_fleet(8h);
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 4u);
+  EXPECT_EQ(n1.version(), "1.1");
+}
+
+TEST_F(Installations, AnUpdateThatAPersonInstallsHealsTheNode) {
+  Machine& n1 = machine("n1", waiting({.failing = 3}));
+  after(3h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    n1.updates().repaired_by_hand();
+  });
+  run_fleet(8h);
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 0u);
+}
+
+TEST_F(Installations, AnotherProgramThatInstallsIsWaitedFor) {
+  Machine& n1 = machine("n1", waiting({.blocked_by = "unattended-upgr (process 77) holds the lock"}));
+  web();
+  const auto& all = told(n1);
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "updating") << story();
+    EXPECT_EQ(reason("n1"), "UpdateBlocked");
+    EXPECT_THAT(message("n1"), HasSubstr("unattended-upgr"));
+    EXPECT_EQ(n1.updates().installations(), 0u);
+    n1.plan().updates.blocked_by.clear();
+  });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+  EXPECT_THAT(all, Not(Contains("pending UpdateBlocked")));
+}
+
+TEST_F(Installations, ALockThatIsHeldTooLongIsAFailure) {
+  Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg (process 77) holds the lock"}));
+  const auto& all = told(n1);
+  after(90min, [&] { n1.plan().updates.blocked_by.clear(); });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_THAT(all, Contains("pending UpdateBlocked"));
+}
+
+TEST_F(Installations, AnInstallationThatTakesTooLongIsAFailure) {
+  options.times.update_limit = 10min;
+  Machine& n1 = machine("n1", waiting({.takes = 30min}));
+  const auto& all = told(n1);
+  after(12min, [&] { n1.plan().updates.takes = 1min; });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_THAT(all, Contains("pending UpdateFailed"));
+}
+
+// P7: the unit of the installation goes on, and the next agent waits for it.
+TEST_F(Installations, AnAgentThatIsKilledDuringAnInstallationIsFollowedByOneThatWaits) {
+  Machine& n1 = machine("n1", waiting({.takes = 10min}));
+  web();
+  after(4min, [&] {
+    EXPECT_EQ(state("n1"), "updating") << story();
+    EXPECT_TRUE(n1.updates().running());
+    n1.kill_agent();
+  });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+  EXPECT_EQ(n1.boots(), 1u);
+}
+
+TEST_F(Installations, WithoutSystemdTheNextAgentFinishesTheInstallation) {
+  Machine& n1 = machine("n1", waiting({.takes = 10min, .outlives_agent = false}));
+  after(4min, [&] {
+    EXPECT_TRUE(n1.updates().running());
+    n1.kill_agent();
+  });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 2u);
+  EXPECT_EQ(record("n1").failed_updates, 0u) << "a restart of the agent is no failure";
+}
+
+// P4, P7: no pod runs beside packages that are installed in part.
+TEST_F(Installations, APowerCutDuringAnInstallationIsFinishedBeforePodsReturn) {
+  Machine& n1 = machine("n1", waiting({.takes = 10min}));
+  web();
+  bool schedulable = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.resource == "nodes" && change.key.name == "n1" && n1.updates().half_installed())
+      schedulable = schedulable || !unschedulable("n1");
+  });
+  after(4min, [&] {
+    EXPECT_TRUE(n1.updates().running());
+    n1.power_cycle();
+  });
+  run_fleet();
+  EXPECT_FALSE(schedulable) << story();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 2u);
+  EXPECT_EQ(n1.boots(), 2u);
+  EXPECT_EQ(record("n1").failed_updates, 0u);
+  EXPECT_THAT(record("n1").attempts, Contains(::testing::Field(&agent::PastAttempt::reason, "RebootedMeanwhile")));
+}
+
+TEST_F(Installations, AMachineThatGoesDownInEachInstallationIsDegraded) {
+  Machine& n1 = machine("n1", waiting({.takes = 10min}));
+  for (const Duration at : {4min, 9min, 14min, 19min, 24min})
+    after(at, [&n1] {
+      if (n1.updates().running()) n1.power_cycle();
+    });
+  run_fleet();
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  EXPECT_EQ(reason("n1"), "UpdateFailed");
+  EXPECT_EQ(n1.updates().installations(), 3u);
+}
+
+TEST_F(Installations, APodThatComesBeforeTheInstallationIsEvictedFirst) {
+  Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg holds the lock"}));
+  PodSpec late;
+  late.spec = {{"tolerations", {{{"operator", "Exists"}}}}};
+  after(5min, [&] {
+    add(a_pod("late-0", late));
+    n1.plan().updates.blocked_by.clear();
+  });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_THAT(states_of("n1"), Contains("draining").Times(2)) << story();
+}
+
+TEST_F(Installations, APersonWhoUncordonsKeepsTheNode) {
+  Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg holds the lock"}));
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "updating") << story();
+    uncordon("n1");
+    n1.plan().updates.blocked_by.clear();
+  });
+  after(6min, [&] {
+    EXPECT_EQ(state("n1"), "pending") << story();
+    EXPECT_EQ(n1.updates().installations(), 0u);
+  });
+  run_fleet();
+  expect_at_rest(n1);
+}
+
+TEST_F(Installations, ARebootThatIsNeededAlreadyInstallsWhatWaits) {
+  MachinePlan plan = waiting();
+  plan.target = "1.1";
+  Machine& n1 = machine("n1", plan);
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+}
+
+TEST_F(Installations, UpdatesThatCannotBeReadAreNotCalledDone) {
+  Machine& n1 = machine("n1", waiting({.unknown = true}));
+  std::string shown;
+  after(5min, [&] {
+    shown = state("n1") + " " + reason("n1") + " " + message("n1");
+    n1.plan().updates.unknown = false;
+  });
+  run_fleet();
+  EXPECT_THAT(shown, AllOf(HasSubstr("BackendUnknown"), HasSubstr("the lists of packages cannot be read"))) << story();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "1.1");
+}
+
+TEST_F(Installations, ADownloadThatFailsOnlyCostsTime) {
+  Machine& n1 = machine("n1", waiting({.fails_download = true}));
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "1.1");
+}
+
+// The configuration was changed during an installation.
+TEST_F(Installations, SwitchedOffInTheMiddleTheNodeIsGivenBack) {
+  Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg holds the lock"}));
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "updating") << story();
+    n1.plan().updates.on = false;
+    n1.kill_agent();
+  });
+  run_fleet();
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_FALSE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 0u);
+}
+
+// The updates of later days are other updates: they are no reboot loop.
+TEST_F(Installations, TheNextUpdatesAreInstalledToo) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false}));
+  after(1h, [&] { n1.updates().add({"bash 5 to 6"}); });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 2u);
+}
+
+}  // namespace
+}  // namespace haulout::fleet
