@@ -66,23 +66,28 @@ step() {
 }
 
 # beside NAME COMMAND…: begins a step with the lowest priority and returns. The steps that follow run beside it, until
-# join_beside. For work that fills the time in which other steps mostly wait.
+# join_beside. For work that fills the time in which other steps mostly wait. The step has a process group of its own, and
+# ends with this shell, however that ends.
 beside() {
   beside_number=$begun
   beside_name=$1
   begun=$((begun + 1))
   shift
   rm -f "build/results/step-$beside_number.end"
+  set -m
   (
     renice -n 19 "$BASHPID" >/dev/null
     run_step "$beside_number" "$@"
-  ) >"build/results/step-$beside_number.log" 2>&1 &
+  ) >"build/results/step-$beside_number.log" 2>&1 </dev/null &
   beside_pid=$!
+  set +m
+  trap 'kill -- "-$beside_pid" 2>/dev/null' EXIT
 }
 
 # Waits for the step that `beside` began, prints its output and notes its result.
 join_beside() {
   wait "$beside_pid" || true
+  trap - EXIT
   cat "build/results/step-$beside_number.log" >&2
   note_step "$beside_number" "$beside_name"
 }
@@ -119,6 +124,11 @@ dev_tests() {
   build_preset dev all
   say "test: unit, scenario, seeds, io, lint"
   run_ctest dev "$@"
+}
+
+build_all() {
+  build_preset dev all
+  build_release
 }
 
 # Runs the tests that need no program of this tree.
@@ -334,8 +344,10 @@ run_tests() {
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"
   elif [[ -z $all ]]; then
-    step "unit, scenario, seeds, io, lint" dev_tests
+    step "build" build_all
+    beside "unit, scenario, seeds, io, lint" dev_tests
     step "end to end" e2e_tests
+    join_beside
   else
     step "lint" lint_tests
     step "build, release" build_release

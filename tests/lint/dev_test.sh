@@ -111,6 +111,18 @@ check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fai
 check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
 check "steps run beside each other" 0 "10 passed, 0 failed" timeout 60 bash -euo pipefail -c "steps_beside waits_for_the_other lets_it_go"
 check "a step beside others may fail" 1 "10 passed, 2 failed" timeout 60 bash -euo pipefail -c "steps_beside fails_then lets_it_go"
+# The step beside the others holds the write end of a pipe, and `read` returns when that has been closed.
+interrupted() {
+  mkfifo "$scratch/held"
+  bash -euo pipefail -c "steps_beside holds_the_pipe is_interrupted" >/dev/null 2>&1 &
+  local end
+  read -r end <"$scratch/held" || end=closed
+  echo "the pipe is ${end:-closed}"
+}
+holds_the_pipe() { exec 3>"$scratch/held"; touch build/holds; timeout 60 tail -f /dev/null; }  # tail has the pipe, too
+is_interrupted() { until [[ -e build/holds ]]; do sleep 0.01; done; kill -TERM "$$"; }
+export -f interrupted holds_the_pipe is_interrupted
+check "a step beside others ends with the run" 0 "the pipe is closed" timeout 60 bash -euo pipefail -c interrupted
 # A host that gives nobody a namespace, whoever runs this.
 printf '#!/bin/sh\nexit 1\n' >"$scratch/unshare"
 chmod +x "$scratch/unshare"
