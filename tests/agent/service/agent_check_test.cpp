@@ -100,5 +100,11 @@ TEST_F(AgentCheckTest, OfAnAgentThatCannotStartIsOneLine) {
   EXPECT_NE(service.exit_code(), 0);
 }
 
+TEST_F(AgentCheckTest, PackageUpdatesThatTheAgentCannotInstallAreAnError) {
+  config.update = UpdateChoice::after_drain;
+  EXPECT_THAT(lines_of_a_check(), AllOf(StartsWith("FAILED  start        "), HasSubstr("set update to off")));
+  EXPECT_NE(service.exit_code(), 0);
+}
+
 }  // namespace
 }  // namespace haulout::agent
