@@ -6,10 +6,10 @@ namespace haulout::agent {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-struct Advance : testing::Test {
+struct Advance : ::testing::Test {
   Record go(Record record, Event event) { return advance(std::move(record), event, moment, times); }
   Record in(State state) {
     Record record;

@@ -5,7 +5,7 @@
 namespace haulout::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(BootMarks, WhatShowsARestart) {
   const MachineStart first{"systemd", 5}, second{"systemd", 9}, from_proc{"/proc/1/stat", 9}, unknown{};

@@ -5,7 +5,7 @@
 namespace haulout::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 WallTime seconds(int s) {
   return WallTime(std::chrono::seconds(s));
@@ -63,9 +63,9 @@ TEST(Records, OfAnEarlierVersionKnowNothingOfClearedReboots) {
   const std::string before =
       R"({"v":1,"state":"idle","since":0,"reboots":[{"at":10000000,"reasons":["a"],"target":"0.9"}],"durations":[600]})";
   const Record record = decode_record(before);
-  EXPECT_THAT(record.reboots, testing::ElementsAre(PastReboot{seconds(10), {"a"}, "0.9", false}));
-  EXPECT_THAT(record.durations, testing::ElementsAre(std::chrono::seconds(600)));
-  EXPECT_THAT(encode_record(record), testing::Not(HasSubstr("cleared")));
+  EXPECT_THAT(record.reboots, ::testing::ElementsAre(PastReboot{seconds(10), {"a"}, "0.9", false}));
+  EXPECT_THAT(record.durations, ::testing::ElementsAre(std::chrono::seconds(600)));
+  EXPECT_THAT(encode_record(record), ::testing::Not(HasSubstr("cleared")));
 }
 
 // P4: a record that cannot be read does not count as that of an idle node.

@@ -7,7 +7,7 @@
 namespace haulout::agent {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const OwnNode me{"n1", "u1"};
 
@@ -62,7 +62,7 @@ TEST(SlotNames, AreSubdomainsAndNeverTheSameForTwoGroups) {
   for (const SlotGroup& group : groups) {
     const std::string name = slot_name(group, 7);
     EXPECT_TRUE(names.insert(name).second) << name;
-    EXPECT_THAT(name, testing::MatchesRegex("[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)?"));
+    EXPECT_THAT(name, ::testing::MatchesRegex("[a-z0-9]([a-z0-9-]*[a-z0-9])?(\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)?"));
     EXPECT_EQ(is_zone_slot(name), !group.zone.empty()) << name;
     for (const SlotGroup& other_group : groups)
       EXPECT_EQ(slot_index(other_group, name).has_value(), group == other_group) << name;
@@ -74,11 +74,11 @@ TEST(SlotNames, AreSubdomainsAndNeverTheSameForTwoGroups) {
 TEST(Groups, AreTheZoneAndThePool) {
   const std::map<std::string, std::string> labels{{"role", "Worker"}, {"zone", "a"}, {"empty", ""}};
   const auto groups = [&](const SlotGrouping& grouping) { return groups_of(grouping, "n1", labels); };
-  EXPECT_THAT(*groups({}), testing::ElementsAre(SlotGroup{"default"}));
+  EXPECT_THAT(*groups({}), ::testing::ElementsAre(SlotGroup{"default"}));
   EXPECT_THAT(*groups({.pool = "blue", .zone_label = "zone"}),
-              testing::ElementsAre(SlotGroup{"blue", "a"}, SlotGroup{"blue"}));
+              ::testing::ElementsAre(SlotGroup{"blue", "a"}, SlotGroup{"blue"}));
   EXPECT_THAT(*groups({.pool_label = "role", .zone_label = "zone"}),
-              testing::ElementsAre(SlotGroup{"Worker", "a"}, SlotGroup{"Worker"}));
+              ::testing::ElementsAre(SlotGroup{"Worker", "a"}, SlotGroup{"Worker"}));
 }
 
 // A node without a pool or zone must not be updated beside the nodes of a pool, because no limit would count it.
@@ -89,9 +89,9 @@ TEST(Groups, NeedTheirLabels) {
     return groups ? std::string() : groups.error().message();
   };
   EXPECT_THAT(problem({.pool_label = "role"}),
-              testing::AllOf(HasSubstr("n1"), HasSubstr("role"), HasSubstr("pool-label")));
+              ::testing::AllOf(HasSubstr("n1"), HasSubstr("role"), HasSubstr("pool-label")));
   EXPECT_THAT(problem({.zone_label = "zone"}),
-              testing::AllOf(HasSubstr("zone-label"), HasSubstr("kubectl label node")));
+              ::testing::AllOf(HasSubstr("zone-label"), HasSubstr("kubectl label node")));
   EXPECT_THAT(problem({.zone_label = "empty"}), HasSubstr("empty"));
   EXPECT_THAT(problem({.pool_label = "long", .zone_label = "long"}), HasSubstr("253"));
   EXPECT_EQ(problem({.zone_label = "long"}), "");
