@@ -171,7 +171,11 @@ func (c *ControlPlane) running() []*process {
 	return slices.Clone(c.processes)
 }
 
-// waitFor asks until the answer is no error, a minute has passed or one of the processes has ended.
+// startLimit is how long a server may take until it works. Beside compilers of a higher priority an API server was seen to
+// need more than a minute; on a quiet machine it needs three seconds.
+const startLimit = 4 * time.Minute
+
+// waitFor asks until the answer is no error, startLimit has passed or one of the processes has ended.
 func (c *ControlPlane) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
 	return c.waitForDespite(ctx, what, nil, ask)
 }
@@ -180,7 +184,7 @@ func (c *ControlPlane) waitFor(ctx context.Context, what string, ask func(contex
 func (c *ControlPlane) waitForDespite(
 	ctx context.Context, what string, mayEnd map[string]bool, ask func(context.Context) error,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for {
 		err := ask(ctx)

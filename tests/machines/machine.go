@@ -259,6 +259,19 @@ func (m *Machine) Running() bool {
 	return err == nil
 }
 
+// Off: the machine does not run, and does not boot again by itself.
+func (m *Machine) Off() bool {
+	m.mu.Lock()
+	off := m.off
+	m.mu.Unlock()
+	select {
+	case <-off:
+		return true
+	default:
+		return false
+	}
+}
+
 // pid1 is the process of the machine's systemd, as the room counts.
 func (m *Machine) pid1() (int, error) {
 	m.mu.Lock()

@@ -81,6 +81,24 @@ func TestPackage(t *testing.T) {
 	}
 }
 
+// An update with the credentials that the package uses by itself: the kubelet's. They may not write Leases, so the machine
+// updates alone.
+func TestUpdateWithKubeletCredentials(t *testing.T) {
+	notInCore(t)
+	f := NewFleet(t, needs, 2)
+	m, ctx := f.Machines[0], t.Context()
+	must(t, m.Write("/etc/haulout/config.yaml", "slots: none\n"))
+	must(t, f.CopyPackage(m))
+	_, err := m.Run(ctx, "apt-get", "install", "-q", "-y", "-o", "Dpkg::Options::=--force-confold", packagePath)
+	must(t, err)
+	f.Line.Note(m.Name, "package installed")
+	must(t, f.UntilState(ctx, 2*time.Minute, m.Name, "idle"))
+	boot := f.hold(t)
+	f.checkHeld(t, m)
+	must(t, f.Relax(ctx, heldWork))
+	f.finish(t, heldWork, boot)
+}
+
 func sameLines(text string, want []string) bool {
 	lines := strings.Fields(text)
 	if len(lines) != len(want) {

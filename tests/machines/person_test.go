@@ -63,3 +63,35 @@ func personReboots(t *testing.T, delay int) {
 	}
 	f.checkNoSlots(t)
 }
+
+// A person turns a machine off. The agent drains it first, and it is back in service when it is turned on again.
+func TestPersonPowersOff(t *testing.T) {
+	notInCore(t)
+	f := NewFleet(t, needs, 2, func(m *Machine) error {
+		return m.Write("/etc/systemd/logind.conf.d/delay.conf", "[Login]\nInhibitDelayMaxSec=300\n")
+	})
+	m, ctx := f.Machines[0], t.Context()
+	must(t, f.InstallAll(ctx, ""))
+	work := Work{App: "web", Replicas: 4, Promised: 3, Lingers: 2 * time.Second, Grace: 30}
+	must(t, f.Deploy(ctx, work))
+	boot, err := m.BootID(ctx)
+	must(t, err)
+	_, err = m.Run(ctx, "systemctl", "poweroff")
+	must(t, err)
+	f.Line.Note(m.Name, "a person says systemctl poweroff")
+	must(t, f.Until(ctx, 4*time.Minute, "the machine is off", func() (bool, error) { return m.Off(), nil }))
+	node, pods := f.Witness.Node(m.Name), f.Witness.PodsOn(m.Name)
+	if !node.Spec.Unschedulable || len(pods) > 0 {
+		t.Errorf("%s is off, unschedulable %v, with %d pods", m.Name, node.Spec.Unschedulable, len(pods))
+	}
+	must(t, f.UntilWhole(ctx, work))
+	must(t, m.PowerOn())
+	f.Line.Note(m.Name, "power on")
+	_, err = f.UntilBackInService(ctx, updateLimit, m, boot)
+	must(t, err)
+	if reboots, times := f.Reboots(m.Name), f.Witness.Uncordoned(m.Name); reboots != 0 || times != 1 {
+		t.Errorf("%s has rebooted %d times and was uncordoned %d times", m.Name, reboots, times)
+	}
+	f.checkPromises(t, work)
+	f.checkNoSlots(t)
+}
