@@ -38,12 +38,13 @@ std::string count_of(std::size_t n, std::string_view thing);
 template <class T>
 std::optional<T> parse_number(std::string_view text, int base = 10) {
   T number{};
-  const char* const end = text.data() + text.size();
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
   std::from_chars_result read{};
   if constexpr (std::is_floating_point_v<T>)
-    read = std::from_chars(text.data(), end, number);
+    read = std::from_chars(begin, end, number);
   else
-    read = std::from_chars(text.data(), end, number, base);
+    read = std::from_chars(begin, end, number, base);
   return read.ec == std::errc() && read.ptr == end ? std::optional(number) : std::nullopt;
 }
 // Parses the words that Go's strconv.ParseBool accepts; returns nullopt for any other.

@@ -231,7 +231,7 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
                                    [](const auto& entry) { return entry.diagnosis == "ReplicasUnknown"; });
   ASSERT_NE(raised, told.entries.end());
   EXPECT_THAT(raised->message, AllOf(HasSubstr("v1 Service cannot be scaled"),
-                                     HasSubstr("--max-unavailable-per-controller does not count its pods"),
+                                     HasSubstr("--max-unavailable-per-controller ignores its pods"),
                                      HasSubstr("haulout.dev/max-unavailable")));
 }
 
@@ -244,7 +244,7 @@ TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
   EXPECT_LT(took(), 2min);
   EXPECT_THAT(told.message_of("ReplicasUnknown"),
               AllOf(HasSubstr("core.strimzi.io/v1beta2 is not served"),
-                    HasSubstr("--max-unavailable-per-controller does not count its pods")));
+                    HasSubstr("--max-unavailable-per-controller ignores its pods")));
 }
 
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {

@@ -100,7 +100,7 @@ std::map<std::string, Row> rows() {
         "AlwaysAllow"}},
       {"BudgetAwaitsReplacement", {of_budget([](auto&) {}), "kubectl get pods -n shop"}},
       {"BudgetDisruptionPending",
-       {of_budget([](auto& budget) { budget.disrupted_pods = {{"web-1", now}}; }), "ends by itself"}},
+       {of_budget([](auto& budget) { budget.disrupted_pods = {{"web-1", now}}; }), "the entries expire"}},
       {"BudgetMapTooBig",
        {of_budget([](auto& budget) {
           for (int i = 0; i < 2001; ++i) budget.disrupted_pods["old-" + std::to_string(i)] = now;
