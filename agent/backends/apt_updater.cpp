@@ -161,9 +161,12 @@ Task<> AptUpdater::download(TimePoint deadline) {
   co_return co_await change(apt_get(std::move(args), "Haulout downloads updates"), deadline);
 }
 
-Task<std::string> AptUpdater::blocked_by(TimePoint) {
+Task<std::string> AptUpdater::blocked_by(TimePoint deadline) {
   // If a program of this updater runs, it holds the locks itself, and change() waits for it.
   if (changing_) co_return std::string();
+  // In a container, the lock of dpkg may not be visible.
+  CO_TRY(const bool runs, co_await programs_.runs(change_unit, deadline));
+  if (runs) co_return fmt::format("{}, which an earlier agent has started, still installs packages", change_unit);
   co_return dpkg_locked_by(root_);
 }
 

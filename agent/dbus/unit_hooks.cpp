@@ -213,6 +213,16 @@ Task<UnitEnd> run_unit(Bus& bus, UnitCommand command, TimePoint deadline) {
   co_return co_await follower.run(deadline);
 }
 
+Task<bool> unit_runs(Bus& bus, std::string unit, TimePoint deadline) {
+  auto path = co_await bus_call<sdbus::ObjectPath>(bus, systemd1("GetUnit"), deadline, unit);
+  if (!path && is_bus_error(path.error(), no_such_unit)) co_return false;
+  if (!path) co_return explain_refusal("systemd", std::move(path).error());
+  const BusMethod active{"org.freedesktop.systemd1", std::get<0>(*path), "org.freedesktop.systemd1.Unit",
+                         "ActiveState"};
+  CO_TRY(const std::string state, co_await bus_property<std::string>(bus, active, deadline));
+  co_return state != "inactive" && state != "failed";
+}
+
 Task<> UnitHooks::run(HookPoint point, std::string name, HookEnvironment environment, TimePoint deadline) {
   const std::string path = hook_path(hooks_dir_, point, name);
   const UnitCommand command{.unit = fmt::format("haulout-hook-{}-{}.service", to_string(point), name),

@@ -43,6 +43,8 @@ std::string describe_end(const UnitEnd& end);
 // if the unit is still running 20 s after the deadline; systemd is then asked to stop it. Fails with Errc::reset if the
 // unit's result is lost, otherwise as Bus::exchange() does. Cancellable: the unit continues.
 Task<UnitEnd> run_unit(Bus& bus, UnitCommand command, TimePoint deadline);
+// Returns true if systemd has a unit of this name that has not ended. Fails as Bus::exchange() does. Cancellable.
+Task<bool> unit_runs(Bus& bus, std::string unit, TimePoint deadline);
 
 // Runs hook executables as transient units of the host's systemd. The agent's sandbox or container does not restrict
 // them. A hook continues if the agent ends, and the next agent waits until it ends. Its stdout is in the journal of its

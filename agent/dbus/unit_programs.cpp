@@ -35,4 +35,8 @@ Task<ProgramEnd> UnitPrograms::run(HostProgram program, TimePoint deadline) {
   co_return out;
 }
 
+Task<bool> UnitPrograms::runs(std::string unit, TimePoint deadline) {
+  return unit_runs(bus_, std::move(unit), deadline);
+}
+
 }  // namespace haulout::agent

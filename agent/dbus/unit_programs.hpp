@@ -13,6 +13,7 @@ class UnitPrograms final : public HostPrograms {
   // Borrows `bus`.
   explicit UnitPrograms(Bus& bus) : bus_(bus) {}
   Task<ProgramEnd> run(HostProgram program, TimePoint deadline) override;
+  Task<bool> runs(std::string unit, TimePoint deadline) override;
 
  private:
   Bus& bus_;

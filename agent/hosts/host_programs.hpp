@@ -36,6 +36,9 @@ class HostPrograms {
   // then ended. Fails with Errc::reset if it is unknown how the program ended, and with Errc::unavailable if it cannot
   // be started, or prints more than 1 MiB. Errors name the program. Cancellable; see the implementations.
   virtual Task<ProgramEnd> run(HostProgram program, TimePoint deadline) = 0;
+  // Returns true if a unit of this name runs, also if an earlier agent has started it. Always false without systemd.
+  // Cancellable.
+  virtual Task<bool> runs(std::string unit, TimePoint deadline) = 0;
 };
 
 // Runs the programs as child processes of the agent; beneath another root than "/" by chroot(8). Cancelling run() ends
@@ -45,6 +48,7 @@ class ChildPrograms final : public HostPrograms {
   // Borrows the clock. `root` is the directory at which the host's file system is mounted.
   ChildPrograms(Clock& clock, std::string root) : clock_(clock), root_(std::move(root)) {}
   Task<ProgramEnd> run(HostProgram program, TimePoint deadline) override;
+  Task<bool> runs(std::string, TimePoint) override { co_return false; }
 
  private:
   Clock& clock_;

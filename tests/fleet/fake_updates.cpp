@@ -63,6 +63,7 @@ Task<> FakeUpdates::download(TimePoint deadline) {
 }
 
 Task<std::string> FakeUpdates::blocked_by(TimePoint) {
+  if (running_) co_return std::string("an earlier agent has begun an installation, and it runs");
   co_return plan_.blocked_by;
 }
 

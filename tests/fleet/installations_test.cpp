@@ -233,6 +233,22 @@ TEST_F(Installations, AnAgentThatIsKilledDuringAnInstallationIsFollowedByOneThat
   EXPECT_EQ(n1.boots(), 1u);
 }
 
+// P7: the next agent does not leave the state beside an installation that runs, whatever has happened meanwhile.
+TEST_F(Installations, ACordonThatIsLostIsHandledAfterTheInstallationOfAnEarlierAgent) {
+  Machine& n1 = machine("n1", waiting({.takes = 10min}));
+  after(4min, [&] {
+    EXPECT_TRUE(n1.updates().running());
+    n1.kill_agent();
+    uncordon("n1");
+  });
+  after(6min, [&] {
+    EXPECT_TRUE(n1.updates().running());
+    EXPECT_EQ(state("n1"), "updating") << story();
+  });
+  run_fleet();
+  expect_at_rest(n1);
+}
+
 TEST_F(Installations, WithoutSystemdTheNextAgentFinishesTheInstallation) {
   Machine& n1 = machine("n1", waiting({.takes = 10min, .outlives_agent = false}));
   after(4min, [&] {

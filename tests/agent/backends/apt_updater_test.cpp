@@ -59,7 +59,10 @@ class FakeApt final : public HostPrograms {
     co_return ProgramEnd{.success = true};
   }
 
+  Task<bool> runs(std::string unit, TimePoint) override { co_return unit == running_unit; }
+
   std::string waiting;
+  std::string running_unit;  // which an earlier agent has started
   bool installs = true;
   std::set<std::string> failing;
   std::deque<int> strange;  // so many calls find a program of an earlier agent
@@ -248,6 +251,15 @@ TEST_F(AptUpdaterTest, ListsThatCannotBeFetchedAreTriedAgainLater) {
   AptUpdater it = updater();
   run(it.changed());
   EXPECT_GE(elapsed(), 20min);
+}
+
+// P7: an agent that was restarted waits for the installation of the earlier one, also if it cannot see the lock.
+TEST_F(AptUpdaterTest, TheUnitOfAnEarlierAgentBlocks) {
+  AptUpdater it = updater();
+  apt.running_unit = "haulout-update.service";
+  const auto blocked = run(it.blocked_by(soon()));
+  ASSERT_TRUE(blocked);
+  EXPECT_THAT(*blocked, HasSubstr("haulout-update.service"));
 }
 
 TEST_F(AptUpdaterTest, WithoutLockFilesNothingIsKnownToBlock) {

@@ -81,6 +81,21 @@ TEST_F(UnitProgramsTest, AnEarlierAgentsUnitIsNotItsOwn) {
   EXPECT_EQ(end->output, "");
 }
 
+TEST_F(UnitProgramsTest, AUnitRunsUntilItHasEnded) {
+  std::vector<bool> answers;
+  run({&units}, [&](TaskGroup&) -> awaitable<void> {
+    for (const bool ends : {false, true}) {
+      units.add_running(unit);
+      if (ends) units.end_unit(unit, "success", CLD_EXITED, 0);
+      const auto runs = co_await programs.runs(unit, soon());
+      answers.push_back(runs && *runs);
+    }
+    const auto unknown = co_await programs.runs("other.service", soon());
+    EXPECT_TRUE(unknown && !*unknown);
+  });
+  EXPECT_THAT(answers, ::testing::ElementsAre(true, false));
+}
+
 TEST_F(UnitProgramsTest, TooMuchOutputIsAnError) {
   const auto wordy = run_program(started, [&] {
     units.end_unit(unit, "success", CLD_EXITED, 0, "", std::string(agent::unit_output_limit + 1, 'x'));
