@@ -68,6 +68,8 @@ Task<std::string> FakeUpdates::blocked_by(TimePoint) {
 }
 
 Task<> FakeUpdates::install(TimePoint deadline) {
+  // As with apt-get, nothing is installed if no update waits, for example because an earlier agent has installed them.
+  if (!running_ && !half_installed_ && plan_.waiting.empty()) co_return Result<>();
   if (!running_) {
     world_.began();
     world_.trace("an installation begins");
