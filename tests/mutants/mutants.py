@@ -115,7 +115,7 @@ def prepare():
 
 
 def build(programs, jobs):
-    cmake("does not build", "--build", "--preset", "dev", "-j", jobs, "--target", *sorted({path.split("/")[1] for path in programs}))
+    cmake("does not build", "--build", "--preset", "dev", "-j", jobs, "--target", *sorted({path.split("/")[-1] for path in programs}))
 
 
 def run(program, limit, arguments=(), **environment):
