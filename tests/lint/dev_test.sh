@@ -119,7 +119,7 @@ interrupted() {
   read -r end <"$scratch/held" || end=closed
   echo "the pipe is ${end:-closed}"
 }
-holds_the_pipe() { exec 3>"$scratch/held"; touch build/holds; timeout 60 tail -f /dev/null; }  # tail has the pipe, too
+holds_the_pipe() { exec 3>"$scratch/held"; touch build/holds; timeout --foreground 60 tail -f /dev/null; }  # tail has the pipe, too
 is_interrupted() { until [[ -e build/holds ]]; do sleep 0.01; done; kill -TERM "$$"; }
 export -f interrupted holds_the_pipe is_interrupted
 check "a step beside others ends with the run" 0 "the pipe is closed" timeout 60 bash -euo pipefail -c interrupted
