@@ -82,6 +82,29 @@ std::string beginning_of(const Descriptor& file) {
   return read_part(file, 0, std::min<off_t>(size, unit_output_limit + 1));
 }
 
+BusMethod unit_property(const sdbus::ObjectPath& path, const char* interface, const char* name) {
+  return {"org.freedesktop.systemd1", path, std::string("org.freedesktop.systemd1.") + interface, name};
+}
+
+// A unit that systemd has loaded. It has ended if it is not active and has no job that will start it.
+struct LoadedUnit {
+  sdbus::ObjectPath path;
+  bool ended = false;
+};
+
+// Returns nothing if systemd has no unit of this name.
+Task<std::optional<LoadedUnit>> find_unit(Bus& bus, std::string name, TimePoint deadline) {
+  auto path = co_await bus_call<sdbus::ObjectPath>(bus, systemd1("GetUnit"), deadline, name);
+  if (!path && is_bus_error(path.error(), no_such_unit)) co_return std::optional<LoadedUnit>();
+  if (!path) co_return std::move(path).error();
+  LoadedUnit unit{std::get<0>(*path)};
+  CO_TRY(const std::string state,
+         co_await bus_property<std::string>(bus, unit_property(unit.path, "Unit", "ActiveState"), deadline));
+  CO_TRY(const Job job, co_await bus_property<Job>(bus, unit_property(unit.path, "Unit", "Job"), deadline));
+  unit.ended = (state == "inactive" || state == "failed") && std::get<0>(job) == 0;
+  co_return std::optional<LoadedUnit>(std::move(unit));
+}
+
 class Follower {
  public:
   Follower(Bus& bus, UnitCommand command)
@@ -162,22 +185,15 @@ class Follower {
 
   // Returns how the unit ended, or nothing while it is running.
   Task<std::optional<UnitEnd>> look(TimePoint deadline) {
-    auto path = co_await bus_call<sdbus::ObjectPath>(bus_, systemd1("GetUnit"), deadline, command_.unit);
-    if (!path && is_bus_error(path.error(), no_such_unit))
+    CO_TRY(const auto unit, co_await find_unit(bus_, command_.unit, deadline));
+    if (!unit)
       co_return Error(Errc::reset, fmt::format("unit {} was removed, so its result is unknown", command_.unit));
-    if (!path) co_return std::move(path).error();
-    const auto unit = [&](const char* interface, const char* name) {
-      return BusMethod{"org.freedesktop.systemd1", std::get<0>(*path),
-                       std::string("org.freedesktop.systemd1.") + interface, name};
-    };
-    CO_TRY(const std::string state, co_await bus_property<std::string>(bus_, unit("Unit", "ActiveState"), deadline));
-    CO_TRY(const Job job, co_await bus_property<Job>(bus_, unit("Unit", "Job"), deadline));
-    const bool ended = (state == "inactive" || state == "failed") && std::get<0>(job) == 0;
-    if (!ended) co_return std::optional<UnitEnd>();
+    if (!unit->ended) co_return std::optional<UnitEnd>();
+    const auto property = [&](const char* name) { return unit_property(unit->path, "Service", name); };
     UnitEnd end;
-    CO_TRY(end.result, co_await bus_property<std::string>(bus_, unit("Service", "Result"), deadline));
-    CO_TRY(end.code, co_await bus_property<std::int32_t>(bus_, unit("Service", "ExecMainCode"), deadline));
-    CO_TRY(end.status, co_await bus_property<std::int32_t>(bus_, unit("Service", "ExecMainStatus"), deadline));
+    CO_TRY(end.result, co_await bus_property<std::string>(bus_, property("Result"), deadline));
+    CO_TRY(end.code, co_await bus_property<std::int32_t>(bus_, property("ExecMainCode"), deadline));
+    CO_TRY(end.status, co_await bus_property<std::int32_t>(bus_, property("ExecMainStatus"), deadline));
     co_return std::optional<UnitEnd>(std::move(end));
   }
 
@@ -214,13 +230,9 @@ Task<UnitEnd> run_unit(Bus& bus, UnitCommand command, TimePoint deadline) {
 }
 
 Task<bool> unit_runs(Bus& bus, std::string unit, TimePoint deadline) {
-  auto path = co_await bus_call<sdbus::ObjectPath>(bus, systemd1("GetUnit"), deadline, unit);
-  if (!path && is_bus_error(path.error(), no_such_unit)) co_return false;
-  if (!path) co_return explain_refusal("systemd", std::move(path).error());
-  const BusMethod active{"org.freedesktop.systemd1", std::get<0>(*path), "org.freedesktop.systemd1.Unit",
-                         "ActiveState"};
-  CO_TRY(const std::string state, co_await bus_property<std::string>(bus, active, deadline));
-  co_return state != "inactive" && state != "failed";
+  const auto found = co_await find_unit(bus, std::move(unit), deadline);
+  if (!found) co_return explain_refusal("systemd", found.error());
+  co_return *found && !(*found)->ended;
 }
 
 Task<> UnitHooks::run(HookPoint point, std::string name, HookEnvironment environment, TimePoint deadline) {

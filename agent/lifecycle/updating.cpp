@@ -76,7 +76,7 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
   Activity& activity = context_.activity;
   Backoff backoff(eager_patience);
   while (!activity.must_reload()) {
-    // First of all, let an installation end that is running, whoever has begun it.
+    // Wait first until no installation runs: one of an earlier agent, or of another program.
     if (co_await blocked()) {
       if (context_.now() >= deadline_) co_return failed(reason::update_blocked, problem_);
       co_await activity.wait(std::min(deadline_, context_.within(look_interval)));

@@ -123,7 +123,7 @@ holds_the_pipe() { exec 3>"$scratch/held"; touch build/holds; timeout --foregrou
 is_interrupted() { until [[ -e build/holds ]]; do sleep 0.01; done; kill -TERM "$$"; }
 export -f interrupted holds_the_pipe is_interrupted
 check "a step beside others ends with the run" 0 "the pipe is closed" timeout 60 bash -euo pipefail -c interrupted
-# A host that gives nobody a namespace, whoever runs this.
+# A host on which no process, not even one of root, can create a namespace.
 printf '#!/bin/sh\nexit 1\n' >"$scratch/unshare"
 chmod +x "$scratch/unshare"
 no_machines() { PATH=$scratch:$PATH steps machines_tests counts_seven; }

@@ -96,6 +96,16 @@ TEST_F(UnitProgramsTest, AUnitRunsUntilItHasEnded) {
   EXPECT_THAT(answers, ::testing::ElementsAre(true, false));
 }
 
+// systemd has loaded the unit, and its job has not started it yet.
+TEST_F(UnitProgramsTest, AUnitWithAJobRuns) {
+  run({&units}, [&](TaskGroup&) -> awaitable<void> {
+    units.add_running(unit);
+    units.units[unit].active_state = "inactive";
+    const auto runs = co_await programs.runs(unit, soon());
+    EXPECT_TRUE(runs && *runs);
+  });
+}
+
 TEST_F(UnitProgramsTest, TooMuchOutputIsAnError) {
   const auto wordy = run_program(started, [&] {
     units.end_unit(unit, "success", CLD_EXITED, 0, "", std::string(agent::unit_output_limit + 1, 'x'));
