@@ -128,6 +128,15 @@ std::string some_of(const std::vector<std::string>& names) {
   return fmt::format("{} and {} more", joined(first, ", "), names.size() - most);
 }
 
+std::string markdown_cell(std::string_view text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '|') cell += '\\';
+    cell += c;
+  }
+  return cell;
+}
+
 std::string count_of(std::size_t n, std::string_view thing) {
   return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }

@@ -29,6 +29,8 @@ std::string padded(std::string_view text, std::size_t width);
 std::string joined(const std::vector<std::string>& parts, std::string_view separator);
 // Returns the first five names and the number of the others: "a, b, c, d, e and 7 more".
 std::string some_of(const std::vector<std::string>& names);
+// Escapes the text for a cell of a table in Markdown: each "|" gets a backslash.
+std::string markdown_cell(std::string_view text);
 // Returns the number and the noun, which gets an "s" unless the number is 1: "1 pod", "2 pods".
 std::string count_of(std::size_t n, std::string_view thing);
 

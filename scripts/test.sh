@@ -11,9 +11,13 @@ begun=0
 counts=build/results/counts
 beside_pid=""
 
-# run_step NUMBER COMMAND…: runs the command of a step. Writes its exit code and its duration to step-NUMBER.end, and to
-# $counts what the step counts. Do not call it where its status is tested (if, &&, ||): bash would then ignore `set -e`
-# inside the step.
+# processor_seconds: reads what `times` printed, and prints the processor time of the shell's children in seconds.
+processor_seconds() { awk 'NR == 2 {split($1 "m" $2, t, /[ms]+/); printf "%.0f\n", 60 * (t[1] + t[3]) + t[2] + t[4]}'; }
+
+# run_step NUMBER COMMAND…: runs the command of a step. Writes its exit code, its duration and its processor time, both in
+# seconds, to step-NUMBER.end, and to $counts what the step counts. Call it in a subshell of its own, because the processor
+# time is that of all children of the shell. Do not call it where its status is tested (if, &&, ||): bash would then ignore
+# `set -e` inside the step.
 run_step() {
   local number=$1 start=$SECONDS status
   shift
@@ -26,13 +30,15 @@ run_step() {
   )
   status=$?
   set -e
-  echo "$status $((SECONDS - start))" >"build/results/step-$number.end"
+  times >"build/results/step-$number.times"  # not through a pipe, because a subshell has no children yet
+  echo "$status $((SECONDS - start)) $(processor_seconds <"build/results/step-$number.times")" \
+    >"build/results/step-$number.end"
 }
 
 # note_step NUMBER NAME: adds the result of a step that has ended to the summary.
 note_step() {
-  local number=$1 name=$2 status=1 took=0 ok=0 bad=0 verdict=ok
-  read -r status took <"build/results/step-$number.end" || true
+  local number=$1 name=$2 status=1 took=0 busy=0 ok=0 bad=0 verdict=ok
+  read -r status took busy <"build/results/step-$number.end" || true
   if [[ -s build/results/step-$number.counts ]]; then
     read -r ok bad <"build/results/step-$number.counts"
   else
@@ -47,7 +53,7 @@ note_step() {
   elif ((ok == 0)); then
     verdict="NOT RUN"
   fi
-  steps+=("$(printf '%-7s %5d s  %s (%d passed, %d failed)' "$verdict" "$took" "$name" "$ok" "$bad")")
+  steps+=("$(printf '%-7s %5d s %5d s  %s (%d passed, %d failed)' "$verdict" "$took" "$busy" "$name" "$ok" "$bad")")
 }
 
 # step NAME COMMAND…: runs a step and notes its result.
@@ -99,7 +105,7 @@ summary() {
     say "what failed: ${failures[i]} (the end of ${failures[i + 1]})"
     tail -n 40 "${failures[i + 1]}" >&2
   done
-  say "summary"
+  say "summary: duration, processor time, step"
   for line in "${steps[@]}"; do note "$line"; done
   note "$(printf '%-7s %5d s' "in all" "$SECONDS")"
   ((passed + failed > 0)) || warn "no test ran"
@@ -124,11 +130,6 @@ dev_tests() {
   build_preset dev all
   say "test: unit, scenario, seeds, io, lint"
   run_ctest dev "$@"
-}
-
-build_all() {
-  build_preset dev all
-  build_release
 }
 
 # Runs the tests that need no program of this tree.
@@ -230,15 +231,24 @@ e2e_environment() {
     fi
   done
   HAULOUT_E2E_BIN=$(cd -- "$HAULOUT_E2E_BIN" && pwd)
-  HAULOUT_BIN=$PWD/$release_binary
-  HAULOUT_DEMO_BIN=$PWD/$demo_binary
+  HAULOUT_BIN=${HAULOUT_BIN:-$PWD/$release_binary}
+  HAULOUT_DEMO_BIN=${HAULOUT_DEMO_BIN:-$PWD/$demo_binary}
   export HAULOUT_E2E_BIN HAULOUT_BIN HAULOUT_DEMO_BIN PATH
 }
 
-# e2e_tests GO-TEST-ARGUMENTS…: runs the tests in tests/e2e.
+# debug_e2e_tests GO-TEST-ARGUMENTS…: runs the tests in tests/e2e with the programs of the debug build. ./dev test uses them
+# because it needs that build anyway, and the release build would take minutes.
+debug_e2e_tests() {
+  HAULOUT_BIN=$PWD/build/dev/cli/haulout
+  HAULOUT_DEMO_BIN=$PWD/build/dev/demo/haulout-demo
+  e2e_tests "$@"
+}
+
+# e2e_tests GO-TEST-ARGUMENTS…: runs the tests in tests/e2e, with the release build unless HAULOUT_BIN and HAULOUT_DEMO_BIN
+# name other programs.
 e2e_tests() {
   local status=0
-  build_release
+  [[ -n ${HAULOUT_BIN:-} && -n ${HAULOUT_DEMO_BIN:-} ]] || build_release
   if ! e2e_environment; then
     if on_ci; then return 1; fi
     echo "0 0" >"$counts"
@@ -344,9 +354,9 @@ run_tests() {
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"
   elif [[ -z $all ]]; then
-    step "build" build_all
+    step "build" build_preset dev all
     beside "unit, scenario, seeds, io, lint" dev_tests
-    step "end to end" e2e_tests
+    step "end to end" debug_e2e_tests
     join_beside
   else
     step "lint" lint_tests

@@ -4,6 +4,7 @@
 
 #include "agent/config/value_checks.hpp"
 #include "agent/node/record.hpp"
+#include "base/text.hpp"
 #include "drain/option_table.hpp"
 
 namespace haulout::agent {
@@ -323,21 +324,12 @@ anything. `haulout agent --check` checks this and more without changing anything
   have no effect. The agent warns about a variable that looks like a misspelt option, and ignores it.
 )";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '|') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 std::string code(std::string_view text) {
-  return text.empty() ? "" : fmt::format("`{}`", escaped(text));
+  return text.empty() ? "" : fmt::format("`{}`", markdown_cell(text));
 }
 
 std::string form_of(const Option& option) {
-  std::string form = escaped(option.values.form);
+  std::string form = markdown_cell(option.values.form);
   if (!option.values.unit.empty()) form += fmt::format(" ({})", option.values.unit);
   if (option.repeatable()) form += "; list";
   return form;
@@ -359,7 +351,7 @@ std::string_view places_of(const Option& option) {
 
 std::string row_of(const Option& option) {
   return fmt::format("| {} | {} | {} | {}{} |\n", spelling_of(option), form_of(option), code(option.shown_default()),
-                     escaped(option.meaning), places_of(option));
+                     markdown_cell(option.meaning), places_of(option));
 }
 
 }  // namespace

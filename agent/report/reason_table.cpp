@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::agent {
@@ -449,15 +450,6 @@ goes on. Diagnoses use the reasons of this page, too. They appear in
 the reports of `haulout drain` and `haulout explain`, as Events on the Node, and in the metric `haulout_diagnosis`.
 )";
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '|') result += '\\';
-    result += c;
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string reasons_page() {
@@ -469,7 +461,7 @@ std::string reasons_page() {
       page += fmt::format("\n## {}\n\n| reason | | what it means | what to do |\n|---|---|---|---|\n", group);
     }
     page += fmt::format("| `{}` | {} | {} | {} |\n", reason.name, reason.concern == Concern::trouble ? "●" : "",
-                        escaped(reason.meaning), escaped(reason.remedy));
+                        markdown_cell(reason.meaning), markdown_cell(reason.remedy));
   }
   return page;
 }

@@ -20,6 +20,12 @@ TEST(SuggestTest, NearestWord) {
   EXPECT_EQ(nearest("x", {"ab"}), std::nullopt) << "nothing of it is left";
 }
 
+TEST(TextTest, ACellOfATableEscapesItsBorders) {
+  EXPECT_EQ(markdown_cell(""), "");
+  EXPECT_EQ(markdown_cell("off|after-drain"), "off\\|after-drain");
+  EXPECT_EQ(markdown_cell("|a|"), "\\|a\\|");
+}
+
 TEST(ParseNumberTest, TheWholeTextMustBeTheNumber) {
   EXPECT_EQ(parse_number<std::int64_t>("-42"), -42);
   EXPECT_EQ(parse_number<std::uint16_t>("0"), 0);
