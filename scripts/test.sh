@@ -2,11 +2,8 @@
 # shellcheck shell=bash
 
 # Each step runs in a shell of its own. So a failure ends only its step, and the next step still runs. A step that counts
-# its tests writes "PASSED FAILED" to $counts; any other step counts as one test.
-steps=()
-failures=()
-passed=0
-failed=0
+# its tests writes "PASSED FAILED" to $counts; any other step counts as one test. Everything about step N is in the files
+# build/results/step-N.*, from which the summary is made.
 begun=0
 counts=build/results/counts
 beside_pid=""
@@ -22,7 +19,6 @@ run_step() {
   local number=$1 start=$SECONDS status
   shift
   counts=build/results/step-$number.counts
-  rm -f "$counts"
   set +e
   (
     set -e
@@ -35,78 +31,67 @@ run_step() {
     >"build/results/step-$number.end"
 }
 
-# note_step NUMBER NAME: adds the result of a step that has ended to the summary.
-note_step() {
-  local number=$1 name=$2 status=1 took=0 busy=0 ok=0 bad=0 verdict=ok
-  read -r status took busy <"build/results/step-$number.end" || true
-  if [[ -s build/results/step-$number.counts ]]; then
-    read -r ok bad <"build/results/step-$number.counts"
-  else
-    ok=$((status == 0))
-  fi
-  if ((status != 0 && bad == 0)); then bad=1; fi
-  passed=$((passed + ok))
-  failed=$((failed + bad))
-  if ((bad)); then
-    verdict=FAILED
-    failures+=("$name" "build/results/step-$number.log")
-  elif ((ok == 0)); then
-    verdict="NOT RUN"
-  fi
-  steps+=("$(printf '%-7s %5d s %5d s  %s (%d passed, %d failed)' "$verdict" "$took" "$busy" "$name" "$ok" "$bad")")
-}
-
-# step NAME COMMAND…: runs a step and notes its result.
+# step NAME COMMAND…: runs a step.
 step() {
   local number=$begun name=$1 log=build/results/step-$begun.log errors keeps
   begun=$((begun + 1))
   shift
-  rm -f "build/results/step-$number.end"
+  rm -f "build/results/step-$number".*
+  printf '%s\n' "$name" >"build/results/step-$number.name"
   exec {errors}> >(tee "$log" >&2)
   keeps=$!
   (run_step "$number" "$@") 2>&"$errors" {errors}>&-
   exec {errors}>&-
   # Waits until tee has written all output. At most 10 s, since a process that the step left behind may hold the pipe open.
   timeout 10 tail -s 0.05 --pid="$keeps" -f /dev/null || true
-  note_step "$number" "$name"
 }
 
-# beside NAME COMMAND…: begins a step with the lowest priority and returns. The steps that follow run beside it, until
-# join_beside. For work that fills the time in which other steps mostly wait. The step has a process group of its own, and
-# ends with this shell, however that ends.
+# beside FUNCTION: begins the steps of the function with the lowest priority and returns. The steps that follow run beside
+# them, until join_beside. For work that fills the time in which other steps mostly wait. The steps beside others have a
+# process group of their own, and end with this shell, however that ends.
 beside() {
-  beside_number=$begun
-  beside_name=$1
-  begun=$((begun + 1))
-  shift
-  rm -f "build/results/step-$beside_number.end"
   set -m
   (
+    set +m
     renice -n 19 "$BASHPID" >/dev/null
-    run_step "$beside_number" "$@"
-  ) >"build/results/step-$beside_number.log" 2>&1 </dev/null &
+    begun=100
+    "$1"
+  ) >build/results/beside.log 2>&1 </dev/null &
   beside_pid=$!
   set +m
   trap 'kill -- "-$beside_pid" 2>/dev/null' EXIT
 }
 
-# Waits for the step that `beside` began, prints its output and notes its result.
+# Waits for the steps that `beside` began, and prints their output.
 join_beside() {
   wait "$beside_pid" || true
   trap - EXIT
-  cat "build/results/step-$beside_number.log" >&2
-  note_step "$beside_number" "$beside_name"
+  cat build/results/beside.log >&2
 }
 
-# Prints the end of the output of each failed step, because that output may be far above, and then the summary.
+# Prints the end of the output of each failed step, because that output may be far above, and then the summary. Returns 0 if
+# at least one test passed and none failed. A step that began and did not end has failed.
 summary() {
-  local line i
-  for ((i = 0; i < ${#failures[@]}; i += 2)); do
-    say "what failed: ${failures[i]} (the end of ${failures[i + 1]})"
-    tail -n 40 "${failures[i + 1]}" >&2
+  local number file name status took busy ok bad verdict passed=0 failed=0 lines=()
+  for number in $(find build/results -name 'step-*.name' | tr -dc '0-9\n' | sort -n); do
+    file=build/results/step-$number
+    name=$(<"$file.name") status=1 took=0 busy=0 ok=0 bad=0 verdict=ok
+    if [[ -s $file.end ]]; then read -r status took busy <"$file.end"; fi
+    if [[ -s $file.counts ]]; then read -r ok bad <"$file.counts"; else ok=$((status == 0)); fi
+    if ((status != 0 && bad == 0)); then bad=1; fi
+    passed=$((passed + ok))
+    failed=$((failed + bad))
+    if ((bad)); then
+      verdict=FAILED
+      say "what failed: $name (the end of $file.log)"
+      tail -n 40 "$file.log" >&2 || true
+    elif ((ok == 0)); then
+      verdict="NOT RUN"
+    fi
+    lines+=("$(printf '%-7s %5d s %5d s  %s (%d passed, %d failed)' "$verdict" "$took" "$busy" "$name" "$ok" "$bad")")
   done
   say "summary: duration, processor time, step"
-  for line in "${steps[@]}"; do note "$line"; done
+  for line in "${lines[@]}"; do note "$line"; done
   note "$(printf '%-7s %5d s' "in all" "$SECONDS")"
   ((passed + failed > 0)) || warn "no test ran"
   printf '%d passed, %d failed\n' "$passed" "$failed"
@@ -326,6 +311,18 @@ lint() {
   python3 tests/lint/house_rules.py "$@" >&2
 }
 
+debug_steps() { step "unit, scenario, seeds, io, lint" dev_tests; }
+
+# The steps of ./dev test --all that need no more than the processor. None of them may use the directory of the release build,
+# which the steps beside them use.
+long_steps() {
+  step "clang-tidy, headers compile alone" read_the_code
+  step "build, ASan + UBSan" build_preset asan-ubsan all
+  step "unit, scenario, seeds, io, ASan + UBSan" sanitizer_tests
+  step "more seeds, ASan + UBSan" sanitizer_seeds
+  step "30 s of fuzzing each" fuzz_the_same
+}
+
 run_tests() {
   local all="" only_e2e="" only_machines=""
   while (($#)); do
@@ -346,6 +343,7 @@ run_tests() {
     setup
   fi
   mkdir -p build/results
+  rm -f build/results/step-*
   if [[ -n $only_e2e ]]; then
     step "end to end" e2e_tests "$@"
   elif [[ -n $only_machines ]]; then
@@ -355,22 +353,15 @@ run_tests() {
     step "dev" dev_tests "$@"
   elif [[ -z $all ]]; then
     step "build" build_preset dev all
-    beside "unit, scenario, seeds, io, lint" dev_tests
+    beside debug_steps
     step "end to end" debug_e2e_tests
     join_beside
   else
     step "lint" lint_tests
     step "build, release" build_release
-    beside "clang-tidy, headers compile alone" read_the_code
+    beside long_steps
     step "end to end" e2e_tests
-    join_beside
-    step "build, ASan + UBSan" build_preset asan-ubsan all
-    step "unit, scenario, seeds, io, ASan + UBSan" sanitizer_tests
-    step "more seeds, ASan + UBSan" sanitizer_seeds
-    beside "30 s of fuzzing each" fuzz_the_same
     step "machines, the core" machines_tests -short
-    join_beside
-    step "fleets, crash points" plays
     step "hostile worlds" hostile_worlds
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image
@@ -379,6 +370,8 @@ run_tests() {
     step "Debian package" check_deb
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
+    join_beside
+    step "fleets, crash points" plays  # not beside the others, because all use the directory of the release build
   fi
   summary
 }

@@ -76,6 +76,7 @@ steps() {
   cannot_run() { echo "0 0" >"$counts"; }
   crashes_late() { echo "5 0" >"$counts"; return 1; }
   local name
+  rm -f build/results/step-*
   for name in "$@"; do step "$name" "$name"; done
   summary
 }
@@ -89,8 +90,9 @@ steps_beside() {
   fails_then() { waits_for_the_other 2; }
   lets_it_go() { touch build/other; echo "7 0" >"$counts"; }
   local first=$1 name
-  rm -f build/other
-  beside "$first" "$first"
+  lane() { step "$first" "$first"; }
+  rm -f build/other build/results/step-*
+  beside lane
   shift
   for name in "$@"; do step "$name" "$name"; done
   join_beside
