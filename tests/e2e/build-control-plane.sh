@@ -44,22 +44,31 @@ find_go() {
   echo "$venv/bin/go"
 }
 
-# Arguments: program, package.
-build() {
-  if [[ -x $bin/$1 && ! $here/go.mod -nt $bin/$1 ]]; then
-    return
-  fi
-  say "building $1"
-  (cd "$here" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$bin/$1" "$2")
-  touch "$bin/$1"
+# Arguments: programs. Prints those that are missing or older than go.mod.
+stale() {
+  local program
+  for program in "$@"; do
+    [[ -x $bin/$program && ! $here/go.mod -nt $bin/$program ]] || printf '%s\n' "$program"
+  done
 }
+
+# Arguments: what to write (a file, or a directory with a slash at its end), packages.
+build() { (cd "$here" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$@"); }
 
 go=$(find_go)
 mkdir -p "$bin"
-build etcd go.etcd.io/etcd/server/v3
-for program in kube-apiserver kube-controller-manager kube-scheduler kubectl; do
-  build "$program" "k8s.io/kubernetes/cmd/$program"
-done
+if [[ -n $(stale etcd) ]]; then
+  say "building etcd"
+  build "$bin/etcd" go.etcd.io/etcd/server/v3
+  touch "$bin/etcd"
+fi
+mapfile -t programs < <(stale kube-apiserver kube-controller-manager kube-scheduler kubectl)
+if ((${#programs[@]})); then
+  say "building ${programs[*]}"
+  # In one go: two programs are then linked at a time, which needs one core each.
+  build "$bin/" "${programs[@]/#/k8s.io/kubernetes/cmd/}"
+  touch "${programs[@]/#/$bin/}"
+fi
 say "the control plane's programs are in $bin"
 echo "go: $go"
 echo "$bin"
