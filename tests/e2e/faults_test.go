@@ -56,6 +56,22 @@ func goneAtLeast(t *testing.T, w *World, wanted int) {
 	}))
 }
 
+// terminatingAtLeast waits until so many of the node's pods have been terminating for longer than an answer takes to arrive.
+// A drain knows that these are evicted, and a drain that forgot it would evict them again.
+func terminatingAtLeast(t *testing.T, w *World, wanted int) {
+	t.Helper()
+	must(t, UntilWithin(t.Context(), time.Minute, fmt.Sprintf("%d pods are terminating", wanted), func() (bool, error) {
+		terminating := 0
+		for _, pod := range w.Kubelets.Pods(w.Name) {
+			if pod.Node == w.Node("old") && !pod.Deleted.IsZero() && pod.Stopped.IsZero() &&
+				time.Since(pod.Deleted) > answerTakes {
+				terminating++
+			}
+		}
+		return terminating >= wanted, nil
+	}))
+}
+
 // expectFifty holds a drain of fiftyPods that went through faults to what one without them does.
 func expectFifty(t *testing.T, w *World, drain *Run, faults ...fault) {
 	t.Helper()
@@ -245,7 +261,7 @@ func TestConnectionsAreForgotten(t *testing.T) {
 	w := fiftyPods(t, cluster)
 	proxy, kubeconfig := throughProxy(t, w)
 	drain := startThrough(t, w, kubeconfig)
-	goneAtLeast(t, w, 5)
+	terminatingAtLeast(t, w, 10)
 	burial := during(proxy.Bury)
 	expectFifty(t, w, drain, burial)
 	t.Logf("drained %.1f s after the connections had died", time.Since(burial.to).Seconds())
