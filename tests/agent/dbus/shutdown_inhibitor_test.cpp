@@ -138,7 +138,7 @@ TEST_F(ShutdownInhibitorTest, WhatTheMachineIsAtIsKnownOnceItWasAsked) {
   login1.preparing = true;
   EXPECT_FALSE(inhibitor.known());
   run_held([&](TaskGroup&) -> awaitable<void> {
-    // The state becomes known even if hold() was not called.
+    // The inhibitor asks logind whether a shutdown is in progress even if hold() was not called.
     co_await until([&] { return inhibitor.known(); });
     EXPECT_TRUE(inhibitor.shutdown_at());
     EXPECT_EQ(inhibitor.problem(), "");
