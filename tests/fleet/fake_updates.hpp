@@ -64,7 +64,7 @@ class FakeUpdates final : public agent::Updater {
   Surroundings world_;
   Notifier news_;
   bool running_ = false;
-  bool failed_ = false;  // the last installation
+  bool failed_ = false;  // the last installation has failed
   bool half_installed_ = false;
   std::size_t installations_ = 0, downloads_ = 0;
 };
