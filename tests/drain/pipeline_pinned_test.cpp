@@ -239,7 +239,7 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   EXPECT_THAT(take(), ElementsAre("typha"));
 }
 
-// The pod came back only after the previous drain had ended.
+// Earlier drains recorded that the pods of this controller came back each time that the node was empty.
 TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   for (const bool leaves : {false, true}) {
     PipelineOptions options;
@@ -268,7 +268,7 @@ TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   }
 }
 
-// Only a pod that comes back more than once is left.
+// The first return of a pod does not count as pinned: only a pod that comes back more than once is left.
 TEST_F(PinnedPods, AFirstReturnIsEvictedAlsoWherePinnedPodsAreLeft) {
   PipelineOptions options;
   options.leaves_pinned = true;
