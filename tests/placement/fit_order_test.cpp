@@ -29,7 +29,8 @@ struct Together {
   const char* message;  // a part of the message of the pod that does not fit or is unknown
 };
 
-// The order in which the test places the pods is only one of many.
+// judge() places the pods in one order; the scheduler may place them in any other. So a pod without capacity left is
+// `unknown`, unless the sum of all requests proves that the pods do not fit together.
 TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
   constexpr const char* on_ssd = R"({"nodeSelector":{"disk":"ssd"}})";
   constexpr const char* ssd = R"({"metadata":{"labels":{"disk":"ssd"}}})";

@@ -198,7 +198,7 @@ TEST(FitRules, ClosedNodesGetNothing) {
   EXPECT_EQ(judge(view, {{"web"}, {"n1", "n2", "n3"}})[0].fit, Fit::does_not_fit);
 }
 
-// The essence keeps everything that the judgement reads.
+// The objects keep, of all their fields, those that the judgement reads.
 TEST(FitRules, ObjectsReducedToTheirRelevantFieldsGetTheSameAnswers) {
   const std::string apart = anti_affinity_to("db", "kubernetes.io/hostname");
   Json claims = pod_json("claims", "100m", R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})");
