@@ -92,7 +92,8 @@ TEST_F(PinnedPods, PodsOnTheirWayDuringTheCordonAreNoReturns) {
   EXPECT_THAT(take(), SizeIs(4));
 }
 
-// These pods ignore the cordon. Without this rule, a pod that is deleted at once was evicted five times a second.
+// Pods that tolerate the cordon count as returns from the first moment. Without this rule, a pod that was deleted at
+// once was evicted five times a second.
 TEST_F(PinnedPods, PodsThatTolerateTheCordonAreReturnsFromTheFirstMoment) {
   make();
   auto replica = [](int n) {
@@ -214,7 +215,7 @@ TEST_F(PinnedPods, AnnotationsProtectPodsThatAreNotPinnedAnyMore) {
   EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
-// The person who runs the node cannot change the tolerations of a vendor's operator.
+// The person who runs the node cannot change the tolerations of a vendor's operator. So policy may leave such pods.
 TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   PipelineOptions options;
   options.leaves_pinned = true;

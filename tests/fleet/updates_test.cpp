@@ -320,7 +320,7 @@ TEST_F(PinnedUpdates, PodsThatCameWhileSomebodyHadTheNodeOpenDoNotStay) {
   EXPECT_EQ(evictions(), 2u) << "it came once, and came back twice\n" << story();
 }
 
-// By default the drain waits for such a pod. More evictions would only restart it.
+// By default the drain waits for a pod that comes back after each eviction. More evictions would only restart it.
 TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeIsWaitedForAfterTwoReturns) {
   options.drain.policy.pinned = drain::Treatment::park;
   checks.leaves_pinned_pods = false;

@@ -116,7 +116,8 @@ TEST(FitRules, PodsThatAreTerminatingElsewhereMakeItUnknown) {
       << "its next pod comes to the same node";
 }
 
-// A pod that has room only after terminating pods are deleted may take room on a node where another pod fits now.
+// A pod for which there is capacity only after terminating pods are deleted may take the capacity of a node where
+// another pod fits now.
 TEST(FitRules, WhoeverWaitsForTerminatingPodsMayTakeTheRoomOfOthers) {
   const std::vector<Json> nodes{node_json("n1", "8"), node_json("n2"), node_json("n3")};
   Json leaving = pod_json("leaving", "1", R"({"nodeName":"n2"})");

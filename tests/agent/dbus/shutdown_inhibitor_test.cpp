@@ -106,7 +106,8 @@ TEST_F(ShutdownInhibitorTest, ASettingThatChangedSinceTheLockWasTakenIsReadAgain
   });
 }
 
-// The agent plans by the limit as soon as it learns of a shutdown. So the limit must be current by then.
+// As soon as it learns of a shutdown, the agent decides by logind's delay limit what it can still do. So the limit must
+// be current by then.
 TEST_F(ShutdownInhibitorTest, AShutdownIsToldWithTheLimitThatHoldsNow) {
   run_held([&](TaskGroup&) -> awaitable<void> {
     inhibitor.hold("x");

@@ -82,7 +82,6 @@ TEST_F(AgentStart, ThatFailsForWantOfARightIsNone) {
 
 // The API server may run on this node and start only at the end of the boot, and the boot waits for the agent. So the
 // start of the agent must not wait for the API server.
-// agent does not wait for it.
 TEST_F(AgentStart, DoesNotWaitForAnApiServerThatIsAway) {
   cluster.refuse_connections(1h);
   const auto words = words_of_a_start(10s);
