@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The API server's name has two addresses, and at first nothing listens at the first one. When something listens there
-// again, new connections still go to the address that has answered: the client does not try both again for each
-// connection.
+// The API server's name has two addresses, and at first nothing listens at the first one. After the drain has begun,
+// something listens there again. But new connections still go to the address that has answered: the client does not try
+// both addresses again for each connection.
 func TestTheAddressThatAnsweredIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -36,7 +36,7 @@ func TestTheAddressThatAnsweredIsTriedFirst(t *testing.T) {
 	kubeconfig, err := access.Write(w.Home)
 	must(t, err)
 	hosts := fmt.Sprintf("%s %s\n%s %s\n", first, name, second, name)
-	// With this delay, the requests are sent one after the other: when the second one arrives, the first has been
+	// The delay makes the client send its requests one after the other: when the second one arrives, the first has been
 	// answered.
 	answers.Slow(50 * time.Millisecond)
 	drain, err := w.StartWith(t.Context(), kubeconfig, withHosts(t, w, haulout, hosts), "drain", w.Node("old"), "--settle=0")

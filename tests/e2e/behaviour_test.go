@@ -89,7 +89,8 @@ func TestBudgetOpensIsNoticedAtOnce(t *testing.T) {
 	delay, err := w.BudgetReaction("web", changed)
 	must(t, err)
 	t.Logf("the eviction arrived %v after the budget had opened", delay)
-	// TestBenchReaction checks the promised 50 ms, on a machine without other work. The limit here only distinguishes a
+	// TestBenchReaction checks the promised reaction time of 50 ms, on a machine without other work. The limit here
+	// only distinguishes a watch event from polling.
 	// watch event from polling.
 	if delay > 500*time.Millisecond {
 		t.Errorf("the eviction arrived %v after the budget had opened", delay)

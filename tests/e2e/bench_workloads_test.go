@@ -33,9 +33,9 @@ func workloads() []workload {
 			name: "mixed", title: "50 pods that take 0.5 to 10 s, and say so",
 			pods: 50, deployments: 10, wall: 0.60,
 			build: func(s *setup) {
-				// Five pods each, with times in even steps. No drain can be faster than the slowest pod. The grace
-				// period of each pod is its time in whole seconds, so a tool that reads grace periods can begin with
-				// the slowest.
+				// Ten Deployments of five pods each. Their pods take 0.5 to 10 s to terminate, in even steps. No drain
+				// can be faster than the slowest pod. The grace period of each pod is that time, rounded up to whole
+				// seconds, so a tool that reads grace periods can begin with the slowest pod.
 				for i := range 10 {
 					took := 500*time.Millisecond + time.Duration(i)*9500*time.Millisecond/9
 					grace := int64((took + time.Second - 1) / time.Second)

@@ -69,7 +69,8 @@ func (c *ControlPlane) writeFiles() error {
 	if err != nil {
 		return err
 	}
-	// For this name, the server has another certificate. A test may replace it while all other tests continue.
+	// For rotatingName, the server has a certificate of its own. A test may replace that while all other tests
+	// continue.
 	rotating, err := ca.Serving(rotatingName)
 	if err != nil {
 		return err

@@ -109,7 +109,7 @@ func budgetRows() []row {
 			want: outcome{done: true, evicted: "dead=1 web=2", cordoned: "old"},
 		},
 		{
-			// An earlier drain of this pod is still waiting, or was stopped.
+			// An earlier drain has evicted the pod and still waits for its end, or was stopped.
 			name: "pod already terminating, for an hour", flags: []string{"--force", "--grace-period=10"},
 			build: func(s *setup) {
 				web(s)

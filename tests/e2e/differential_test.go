@@ -16,10 +16,10 @@ import (
 // outcome is what a drain did to a world. It does not depend on generated names: pods are counted by application, for
 // example "db=1 web=3".
 type outcome struct {
-	done       bool   // pods that are still on the drained nodes
-	left       string // pods of the drained nodes whose eviction the server accepted
-	evicted    string // pods of other nodes whose eviction the server accepted
-	namesakes  string // accepted by the server, of other nodes
+	done       bool   // exit status 0
+	left       string // pods that are still on the drained nodes
+	evicted    string // pods of the drained nodes whose eviction the server accepted
+	namesakes  string // pods of other nodes whose eviction the server accepted
 	deleted    string
 	cordoned   string // short names of the nodes
 	unexpected string // anything else that must make the test fail

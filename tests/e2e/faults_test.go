@@ -240,8 +240,8 @@ func TestConnectionStalls(t *testing.T) {
 	expectFifty(t, w, drain, stall)
 }
 
-// The connections of this moment never deliver another byte, as behind a firewall that has forgotten them. New
-// connections work.
+// At one moment of the drain, all its open connections stop delivering bytes, as behind a firewall that has forgotten
+// them. New connections work.
 func TestConnectionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -9,7 +9,6 @@
 #
 # Runs the `kubectl` that is found in PATH. A check that fails does not end the run. The last line of CHECKS shows that
 # the run came to its end.
-# the run came to its end.
 set -o nounset
 module=$1 url=$2 checks=$3
 

@@ -69,7 +69,7 @@ func TestMachineOfAUserWhoMayWriteLeases(t *testing.T) {
 		return machine.Version() == "1.1" && node.Labels["haulout.dev/state"] == "idle",
 			fmt.Errorf("version %s\n%s", machine.Version(), machine.Log())
 	}))
-	// The watch delivers the Lease although it is already deleted.
+	// The slot's Lease is already deleted, but the watch still delivers the event of its creation.
 	for {
 		select {
 		case event := <-turns.ResultChan():

@@ -125,7 +125,7 @@ func randomWorld(seed uint64) staged {
 	}
 	s.with = peculiarities(s, all)
 	s.build = partsOf(before)
-	// These pods come first: while the node "new" is empty, nothing keeps them away from it.
+	// The pods of `strangers` are added first: while the node "new" is empty, nothing keeps them away from it.
 	s.after = partsOf(append(strangers, after...))
 	return s
 }

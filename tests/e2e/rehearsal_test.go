@@ -173,8 +173,8 @@ func (s staged) prepare(t *testing.T) *World {
 	addNode("old")
 	s.build(stage)
 	stage.settled()
-	// These nodes have the role "closed" from the start. If pods could go there for a moment, a DaemonSet would create
-	// a pod there, which would stay.
+	// The nodes that are not Ready or tainted have the role "closed" from the start. If pods could go there for a
+	// moment, a DaemonSet would create a pod there, which would stay.
 	if s.ill {
 		must(t, stage.AddNode(t.Context(), "ill", "closed", NotReady))
 	}

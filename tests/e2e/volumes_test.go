@@ -130,7 +130,7 @@ func volumesWaitedFor(t *testing.T) {
 	t.Logf("drained after %.1f s, the last of it %d ms", result.Wall.Seconds(),
 		report.FinishedAt.Sub(lastReleased(attachments)).Milliseconds())
 	compare(t, outcome{done: true, left: "net=1", evicted: "db=2 web=2", cordoned: "old"}, observe(t, w, result))
-	// One list, one watch and one list at the end of VolumeAttachments, and one read of each PersistentVolume.
+	// VolumeAttachments: one list, one watch, and one list at the end. PersistentVolumes: one read of each.
 	if looks := expectOnlyLooks(t, w); looks > 3+len(attachments) {
 		t.Errorf("%d requests about %d volumes", looks, len(attachments))
 	}

@@ -85,7 +85,8 @@ func (f *Fleet) finish(t *testing.T, work Work, boot string) {
 // pause between two requests, and much shorter than nodeGrace.
 const outage = 15 * time.Second
 
-// During a drain, the API server does not run for a while.
+// During a drain, the API server does not run for a while. The agent does not end, and continues the drain when the API
+// server is back.
 func TestAPIServerAwayInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -130,7 +131,8 @@ func TestPowerCutInDrain(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// During a drain, the system bus and logind are restarted. The agent needs both for the reboot.
+// During a drain, the system bus and logind, which the agent needs for the reboot, are restarted. The update succeeds
+// all the same.
 func TestBusRestartedInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -152,7 +154,8 @@ func TestAgentHangsInDrain(t *testing.T) {
 	_, err := m.Run(ctx, "kill", "-STOP", before)
 	must(t, err)
 	f.Line.Note(m.Name, "SIGSTOP to the agent")
-	// The unit has WatchdogSec=2min. After that, the process must end, and RestartSec= must pass.
+	// systemd kills the agent after WatchdogSec=2min of the unit. Then the process has to end, and RestartSec= has to
+	// pass.
 	must(t, f.Until(ctx, 4*time.Minute, "systemd has started the agent again", func() (bool, error) {
 		now := mainPID(t, m, "haulout")
 		return now != before && now != "0", nil

@@ -62,7 +62,7 @@ ExecStart=mount -o remount,bind,ro /etc
 WantedBy=sysinit.target
 `
 
-// /etc is read-only before and after the reboot.
+// /etc of a machine is read-only before and after the reboot. The agent updates the machine all the same.
 func TestReadOnlyEtc(t *testing.T) {
 	notInCore(t)
 	f, boot := heldFleet(t)
