@@ -62,7 +62,7 @@ cat >"$root/usr/sbin/policy-rc.d" <<'END'
 echo "$@" >>/var/log/policy-rc.d
 [ -e /opt/may-start ] || exit 101
 END
-rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # apt gives the scripts no other PATH
+rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # replaced in place: apt sets the PATH of its scripts
 cat >"$root/usr/bin/journalctl" <<'END'
 #!/bin/sh
 echo "no kubelet.conf yet"
