@@ -53,7 +53,8 @@ TEST_F(BudgetBookTest, AnEvictionThatTheControllerHasNotCountedYet) {
             "blocked by PodDisruptionBudget shop/web: evictions in progress use all that it allows (1)");
 }
 
-// The disruption controller sets this status for maxUnavailable over pods without a controller.
+// For a budget with maxUnavailable whose pods have no controller, the disruption controller sets expectedPods and
+// desiredHealthy to 0.
 TEST_F(BudgetBookTest, ABudgetThatCountsNoPod) {
   auto budget = a_budget("web", 0);
   budget.expected_pods = budget.desired_healthy = 0;

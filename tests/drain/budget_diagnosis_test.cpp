@@ -118,7 +118,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
   }
 }
 
-// The disruption controller, if it runs, removes such an entry two minutes after it was made.
+// The disruption controller, if it runs, removes an entry of disruptedPods two minutes after the entry was made.
 TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {
   const auto entry = k8s::parse_time("2026-11-21T12:00:00Z");
   const struct {
@@ -240,7 +240,8 @@ TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
   EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, early, &alone})->message, HasSubstr("do not exist yet"));
 }
 
-// If a person deletes such a pod, the pod's workload ends, although its controller would have moved it.
+// If a person deletes a pod that only its own controller can move (of a virtual machine, for example), the pod's
+// workload ends. So the advice must not be to delete it.
 TEST(BudgetDiagnosis, NobodyIsAdvisedToDeleteWhatAnotherControllerMoves) {
   using testing::owned_by;
   auto machine = owned_by(a_pod("virt-launcher-vm"), "kubevirt.io/v1", "VirtualMachineInstance", "vm", "vm-uid");

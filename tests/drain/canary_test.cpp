@@ -1,4 +1,5 @@
-// ControllerGuard: canaries and single replicas.
+// ControllerGuard: canaries and single replicas. A canary is the first pod of a controller to leave: the others wait
+// until its replacement has found a node.
 #include "tests/drain/controller_book_fixture.hpp"
 
 namespace haulout::drain::testing {
@@ -78,8 +79,8 @@ TEST_F(BookTest, APodThatWasUnschedulableBeforeTheDrainIsNoReplacement) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// The replacement of that pod may be older than the drain's first list, so it says nothing about replacements of other
-// pods.
+// A pod was terminating before the drain began. Its replacement may be older than the drain's first list, so it says
+// nothing about replacements of other pods.
 TEST_F(BookTest, APodThatWasTerminatingBeforeTheDrainIsNoCanary) {
   begin(canary(30s));
   learn("rs-uid", 3);
@@ -96,7 +97,8 @@ TEST_F(BookTest, APodThatWasTerminatingBeforeTheDrainIsNoCanary) {
   EXPECT_EQ(held(pod(1)), "") << "refused: there was no canary";
 }
 
-// The pod may be the canary of an earlier run, which a restart of the agent has forgotten.
+// A pod that was terminating before the drain may be the canary of an earlier run. An agent that has restarted does not
+// know that.
 TEST_F(BookTest, NoPodFollowsWhileTheReplacementOfAnEarlierCanaryIsUnschedulable) {
   begin(canary(30s));
   learn("rs-uid", 3);

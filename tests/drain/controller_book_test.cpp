@@ -69,7 +69,8 @@ TEST_F(BookTest, APodThatHasVanishedStillLacksAReplacement) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
 }
 
-// Another client deleted the pod between the plan and this node's drain. Its replacement has been Ready for long.
+// Another client deleted the pod after this node's preflight and before its drain. The replacement has been Ready for
+// long.
 TEST_F(BookTest, APodThatWentBeforeWeCountedTakesNothing) {
   for (const std::optional<std::int32_t> replicas : {std::optional(3), std::optional<std::int32_t>()}) {
     begin(at_most(1));

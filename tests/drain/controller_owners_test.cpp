@@ -43,7 +43,8 @@ TEST_F(BookTest, AnOwnerThatChangesHandsTakesItsCountsAlong) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// The book has not counted whether the former owner replaced that pod.
+// A pod leaves, and then its owner is adopted by another controller. The book has not counted whether the pod was
+// replaced, so the pod takes nothing from the new controller's limit.
 TEST_F(BookTest, WhatLeftAnotherOwnerBeforeItWasAdoptedTakesNothing) {
   for (const bool known : {true, false}) {
     make(at_most(1));
@@ -151,7 +152,8 @@ TEST_F(BookTest, MissingReplacementsDoNotCountAfterAScaleDown) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
   see(replacement(0, true));
   EXPECT_EQ(held(pod(1)), "");
-  // One of the old pods fails, so the number of Ready pods does not show this any more. The result must stay the same.
+  // One of the old pods fails. Then the number of Ready pods alone does not show any more that enough pods are left,
+  // but the result must stay the same.
   k8s::Pod failing = pod(4);
   failing.ready = false;
   see(failing);

@@ -244,7 +244,7 @@ TEST(DiagnosisBoard, RaisedOnceAfterItsHoldAndWithdrawnWhenItHeals) {
   const auto healed = board.update({}, now + 17s, wall);
   EXPECT_THAT(healed.withdrawn, ::testing::SizeIs(1));
   EXPECT_THAT(board.active(), IsEmpty());
-  // The condition starts again, and its hold time counts from that moment.
+  // The condition begins anew. It must hold for 15 s from now before the diagnosis is raised again.
   EXPECT_THAT(board.update(facts, now + 20s, wall).raised, IsEmpty());
   EXPECT_EQ(board.next_due(now + 20s), now + 35s);
 }

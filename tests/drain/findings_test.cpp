@@ -52,7 +52,7 @@ TEST_F(InquiriesTest, TheOtherPodsOfABudgetOnceItHasHeldOneForAWhile) {
   inquiries.known().members[members.id] = {pod};
   inquiries.answered(members, false, false, now);
   EXPECT_FALSE(inquiries.due(now));
-  // The pauses become longer, up to 120 s.
+  // While the budget still holds the pod, the questions are repeated after pauses that become longer, up to 120 s.
   for (const Duration pause : {30s, 60s, 120s, 120s}) {
     EXPECT_EQ(inquiries.next_wake(now), now + pause);
     pass(pause);

@@ -54,7 +54,8 @@ TEST_F(PipelineTest, P10_WhatWasJustAskedForIsNotShortenedInTheSameMoment) {
   EXPECT_THAT(take(), ElementsAre("deleted"));
 }
 
-// Another pod uses the lane of the first request by now.
+// Only one eviction request at a time is in flight for each budget. When the answer about pod a arrives, the request
+// for pod b is in flight. So that answer must not let the request for pod c be sent.
 TEST_F(PipelineTest, AnAnswerAboutAShorterGracePeriodFreesNoLane) {
   make({.grace_seconds = 10});
   const auto budget = testing::a_budget("web", 3);

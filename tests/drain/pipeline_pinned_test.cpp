@@ -92,7 +92,8 @@ TEST_F(PinnedPods, PodsOnTheirWayDuringTheCordonAreNoReturns) {
   EXPECT_THAT(take(), SizeIs(4));
 }
 
-// These pods ignore the cordon. Without this rule, a pod that is deleted at once was evicted five times a second.
+// Pods that tolerate the cordon count as returns from the first moment. Without this rule, a pod that was deleted at
+// once was evicted five times a second.
 TEST_F(PinnedPods, PodsThatTolerateTheCordonAreReturnsFromTheFirstMoment) {
   make();
   auto replica = [](int n) {
@@ -214,7 +215,7 @@ TEST_F(PinnedPods, AnnotationsProtectPodsThatAreNotPinnedAnyMore) {
   EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
-// The person who runs the node cannot change the tolerations of a vendor's operator.
+// The person who runs the node cannot change the tolerations of a vendor's operator. So policy may leave such pods.
 TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   PipelineOptions options;
   options.leaves_pinned = true;
@@ -239,7 +240,7 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   EXPECT_THAT(take(), ElementsAre("typha"));
 }
 
-// The pod came back only after the previous drain had ended.
+// Earlier drains recorded that the pods of this controller came back each time that the node was empty.
 TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   for (const bool leaves : {false, true}) {
     PipelineOptions options;
@@ -268,7 +269,7 @@ TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   }
 }
 
-// Only a pod that comes back more than once is left.
+// The first return of a pod does not count as pinned: only a pod that comes back more than once is left.
 TEST_F(PinnedPods, AFirstReturnIsEvictedAlsoWherePinnedPodsAreLeft) {
   PipelineOptions options;
   options.leaves_pinned = true;

@@ -208,7 +208,8 @@ TEST_F(SignalsTest, AChangedPodOrBudgetIsAskedForAgainButNotWithoutEnd) {
   EXPECT_LE(sent, 20u) << "two a minute";
 }
 
-// The counts of an exhausted budget change often, and a webhook does not see them.
+// The counts of an exhausted budget change often, and a webhook does not see them. So a change of the counts is no
+// reason to request an eviction again.
 TEST_F(SignalsTest, OtherCountsOfAClosedBudgetAreNoReason) {
   begin({a_pod("a")});
   take();
@@ -257,7 +258,8 @@ TEST_F(SignalsTest, WhatAWebhookSaidToItIsTold) {
   EXPECT_THAT(take(), ElementsAre("a")) << "it has opened";
 }
 
-// The webhook may admit the pods one at a time.
+// After a webhook has admitted one pod, the drain requests one more, because the webhook may admit the pods one at a
+// time.
 TEST_F(SignalsTest, P10_AWebhookThatLetsOnePodPastIsAskedAboutOneMore) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b", "c", "d"});

@@ -331,7 +331,7 @@ TEST_F(PipelineTest, NothingIsSentWhilePaused) {
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
-// Any other answer proves that the server has capacity again.
+// Any answer other than a throttle proves that the server has capacity again.
 TEST_F(PipelineTest, AThrottleAfterAnotherAnswerIsAsShortAsTheFirst) {
   make();
   const auto pods = pods_named({"a"});

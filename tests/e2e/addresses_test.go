@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// The API server's name has two addresses, and nothing listens at the first. When that one is back, new connections still
-// go to the one that has answered: which of two ways works is not found out again for each of them.
+// The API server's name has two addresses, and at first nothing listens at the first one. After the drain has begun,
+// something listens there again. But new connections still go to the address that has answered: the client does not try
+// both addresses again for each connection.
 func TestTheAddressThatAnsweredIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -35,7 +36,8 @@ func TestTheAddressThatAnsweredIsTriedFirst(t *testing.T) {
 	kubeconfig, err := access.Write(w.Home)
 	must(t, err)
 	hosts := fmt.Sprintf("%s %s\n%s %s\n", first, name, second, name)
-	// The first requests come one after the other: with the second, the first has been answered.
+	// The delay makes the client send its requests one after the other: when the second one arrives, the first has been
+	// answered.
 	answers.Slow(50 * time.Millisecond)
 	drain, err := w.StartWith(t.Context(), kubeconfig, withHosts(t, w, haulout, hosts), "drain", w.Node("old"), "--settle=0")
 	must(t, err)
@@ -59,7 +61,7 @@ func TestTheAddressThatAnsweredIsTriedFirst(t *testing.T) {
 	}
 }
 
-// withHosts is a tool that sees these lines as its /etc/hosts, in a mount namespace of its own.
+// withHosts returns the tool with these lines as its /etc/hosts, in a mount namespace of its own.
 func withHosts(t *testing.T, w *World, tool Tool, hosts string) Tool {
 	t.Helper()
 	unshare := "unshare --mount"

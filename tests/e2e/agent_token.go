@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	agentName      = "haulout" // of namespace, ServiceAccount and DaemonSet, as the manifests have them
+	agentName      = "haulout" // name of the namespace, the ServiceAccount and the DaemonSet in the manifests
 	mergePatch     = "application/merge-patch+json"
 	strategicPatch = "application/strategic-merge-patch+json"
 	applyPatch     = "application/apply-patch+yaml"
 )
 
-// AgentToken sends raw requests with the token of an agent: what the API server says to it is what a stolen token is good for.
+// AgentToken sends raw requests with the token of an agent. The answers of the API server show what a thief could do
+// with that token.
 type AgentToken struct {
 	Node, NodeUID string
 
@@ -34,7 +35,7 @@ type AgentToken struct {
 	client  *http.Client
 }
 
-// AgentToken issues a token bound to the agent's pod, or, without a pod, one that is bound to nothing.
+// AgentToken issues a token that is bound to the agent's pod, or, if pod is nil, one that is not bound to any object.
 func (c *Cluster) AgentToken(ctx context.Context, pod *corev1.Pod) (*AgentToken, error) {
 	request := &authenticationv1.TokenRequest{}
 	agent := &AgentToken{cluster: c}
@@ -57,15 +58,15 @@ func (c *Cluster) AgentToken(ctx context.Context, pod *corev1.Pod) (*AgentToken,
 	return agent, nil
 }
 
-// clientOf trusts an authority and shows no certificate.
+// clientOf returns an HTTP client that trusts this authority and has no client certificate.
 func clientOf(ca *Authority) *http.Client {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(ca.PEM)
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// WriteTo puts the token into a file, as a pod finds it, and a new one bound to the same pod in its place now and then,
-// until the context ends.
+// WriteTo writes the token to a file, as a pod finds it. Until the context ends, it replaces it now and then by a new
+// token that is bound to the same pod.
 func (a *AgentToken) WriteTo(ctx context.Context, pod *corev1.Pod, path string) error {
 	write := func(token string) error {
 		next := path + ".next"
@@ -92,7 +93,7 @@ func (a *AgentToken) WriteTo(ctx context.Context, pod *corev1.Pod, path string) 
 	return nil
 }
 
-// KubeletOf is a node's kubelet, with a certificate of its own.
+// KubeletOf returns the identity of a node's kubelet, with a certificate of its own.
 func (c *Cluster) KubeletOf(node string) (*AgentToken, error) {
 	identity, err := c.CA.Client("system:node:"+node, "system:nodes")
 	if err != nil {
@@ -107,17 +108,17 @@ func (c *Cluster) KubeletOf(node string) (*AgentToken, error) {
 	return &AgentToken{Node: node, cluster: c, client: client}, nil
 }
 
-// As is the same token acting as a node.
+// As returns the same token, with requests that impersonate this node.
 func (a *AgentToken) As(node string) *AgentToken {
 	other := *a
 	other.as = "system:node:" + node
 	return &other
 }
 
-// Holder is what the Lease of a turn says when this agent's node has it.
+// Holder returns what a Lease has as its holder when this agent's node has the slot.
 func (a *AgentToken) Holder() string { return a.Node + "/" + a.NodeUID }
 
-// Request is one request, its body JSON.
+// Request is one request. Its body is JSON.
 type Request struct {
 	Method, Path, Type, Body string
 }
@@ -132,7 +133,8 @@ func patch(path, body string) Request {
 	return Request{Method: http.MethodPatch, Path: path, Type: mergePatch, Body: body}
 }
 
-// apply is a server-side apply: it makes what does not exist. Of the kind in the body, which is JSON without it.
+// apply returns a server-side apply, which creates the object if it does not exist. The body is JSON without apiVersion
+// and kind.
 func apply(path, apiVersion, kind, name, body string) Request {
 	object := map[string]any{}
 	if err := json.Unmarshal([]byte(body), &object); err != nil {
@@ -155,7 +157,8 @@ func remove(path, body string) Request {
 	return Request{Method: http.MethodDelete, Path: path, Type: "application/json", Body: body}
 }
 
-// Send returns the status code and, unless all went well, what the server says about it. Unknown fields are errors.
+// Send returns the status code and, if the request failed, the server's Status. Unknown fields in the answer are
+// errors.
 func (a *AgentToken) Send(ctx context.Context, r Request) (int, *metav1.Status, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, a.cluster.URL+r.Path, bytes.NewBufferString(r.Body))
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// change is one of a Node; it may be made of the own Node by who acts as it.
+// change is a change of a Node. If mayBe is true, an agent that impersonates the Node may make it on its own Node.
 type change struct {
 	name, path, body string
-	types            []string // of patches that mean this
+	types            []string // content types of patches that can express this change
 	mayBe            bool
 }
 
 var patchTypes = []string{mergePatch, strategicPatch, applyPatch}
 
-// One of each kind that a Node can suffer. Lists of a status are replaced as a whole by a merge patch.
+// nodeChanges returns a change for each kind of field of a Node. A merge patch replaces lists of a status as a whole.
 func nodeChanges() []change {
 	spec := func(name, body string) change { return change{name, "", body, patchTypes, false} }
 	status := func(name, body string) change {
@@ -86,7 +86,7 @@ func (c change) of(node, kind string) Request {
 	}
 }
 
-// nodeAttacks are all changes of the own Node that are not an agent's, and all of another.
+// nodeAttacks returns all changes of the agent's own Node that an agent never makes, and all changes of another Node.
 func nodeAttacks(by *AgentToken, isOwn bool) (attempts []attempt) {
 	for _, c := range nodeChanges() {
 		for _, kind := range c.types {
@@ -117,7 +117,7 @@ func connections(by *AgentToken, pod *corev1.Pod) (attempts []attempt) {
 	return attempts
 }
 
-// podAttacks are what may be done to a pod, but for its eviction from the own node.
+// podAttacks returns everything that may be done to a pod, except its eviction from the agent's own node.
 func podAttacks(by *AgentToken, pod *corev1.Pod) []attempt {
 	path := podPath(pod)
 	attempts := []attempt{
@@ -141,7 +141,8 @@ func podAttacks(by *AgentToken, pod *corev1.Pod) []attempt {
 	return append(attempts, connections(by, pod)...)
 }
 
-// longFields are managedFields that are longer than the object that they are about, or of another.
+// longFields returns managedFields that are longer than the object they describe, or that describe other fields than it
+// has.
 func longFields(version, field string) (all []string) {
 	entry := func(manager int, fields string) string {
 		return fmt.Sprintf(`{"manager":"m%d","operation":"Update","apiVersion":%q,"time":"2026-01-01T00:00:00Z",`+
@@ -162,7 +163,7 @@ func longFields(version, field string) (all []string) {
 	return append(all, "["+strings.Join(many, ",")+"]")
 }
 
-// turnAttacks are what a turn may not be.
+// turnAttacks returns Leases that must not be accepted as slots.
 func turnAttacks(by *AgentToken) (attempts []attempt) {
 	owner := func(more string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","name":%q,"uid":%q%s}`, by.Node, by.NodeUID, more)
@@ -202,7 +203,7 @@ func turnAttacks(by *AgentToken) (attempts []attempt) {
 		denied("elsewhere", by, post("/apis/coordination.k8s.io/v1/namespaces/default/leases", by.slot("haulout-default-0"))))
 }
 
-// turnsOfOthers are the changes of a Lease that another node holds, and those of the own that no agent makes.
+// turnsOfOthers returns changes of a Lease that another node holds, and changes of the own Lease that no agent makes.
 func turnsOfOthers(by *AgentToken, other string) (attempts []attempt) {
 	for _, body := range []string{
 		`{"spec":{"holderIdentity":null}}`, `{"spec":{"holderIdentity":"` + by.Holder() + `"}}`,
@@ -222,7 +223,8 @@ func eventBody(name, more string) string {
 		`"reason":"Draining","type":"Normal"` + more + `}`
 }
 
-// eventAttacks: `others` is about another Node, `own` about the own.
+// eventAttacks returns requests about Events that must be refused. The Event `others` is about another Node, `own`
+// about the agent's own Node.
 func eventAttacks(by *AgentToken, own, others string) (attempts []attempt) {
 	from := `,"reportingController":"haulout.dev/agent","reportingInstance":"` + by.Node + `"`
 	about := `,"regarding":{"apiVersion":"v1","kind":"Node","name":"` + by.Node + `"}`
@@ -265,7 +267,7 @@ func eventAttacks(by *AgentToken, own, others string) (attempts []attempt) {
 		denied("delete all", by, remove(eventsPath, "")))
 }
 
-// Kinds that an agent has no business with, or only reads; what it reads is left out.
+// Kinds that an agent does not use, or only reads. `reads` is the verb that it may use.
 var kinds = []struct{ path, name, reads string }{
 	{"/api/v1/namespaces/haulout/secrets", "x", ""},
 	{"/api/v1/namespaces/haulout/configmaps", "haulout", "get"},
@@ -298,7 +300,8 @@ var kinds = []struct{ path, name, reads string }{
 	{"/apis/networking.k8s.io/v1/namespaces/haulout/networkpolicies", "x", ""},
 }
 
-// otherKinds tries every verb.
+// otherKinds tries every verb on each of these kinds. If `acting` is true, the agent impersonates its node and may not
+// even read.
 func otherKinds(by *AgentToken, acting bool) (attempts []attempt) {
 	for _, kind := range kinds {
 		one := kind.path + "/" + kind.name
@@ -320,7 +323,7 @@ func otherKinds(by *AgentToken, acting bool) (attempts []attempt) {
 		denied("through a kubelet", by, get(nodePath(ownNode)+"/proxy/pods")))
 }
 
-// impersonations of whatever is not the own node.
+// impersonations returns requests that impersonate other users than the agent's own node.
 func impersonations(by *AgentToken) (attempts []attempt) {
 	for _, user := range []string{
 		"system:node:" + otherNode, "system:node:ghost", "system:admin", "system:kube-controller-manager",
@@ -334,8 +337,9 @@ func impersonations(by *AgentToken) (attempts []attempt) {
 	return attempts
 }
 
-// A thief with the token of an agent, as shipped: a table of every verb, of all that a Node, a pod, a turn and an Event
-// can suffer, as the agent's node, as its ServiceAccount and without a pod. All of it is refused.
+// A thief has the token of an agent that runs with the shipped manifests. The thief tries every verb, and every change
+// of a Node, a pod, a slot and an Event: as the agent's node, as its ServiceAccount, and with a token without a pod.
+// The server refuses all of it.
 func expectAttacksFail(t *testing.T, in *Installed) {
 	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
 	acting, plain := in.Own.As(ownNode), in.Own
@@ -364,7 +368,7 @@ func expectAttacksFail(t *testing.T, in *Installed) {
 	in.expectNodeUntouched(t)
 }
 
-// What stands in the way of a ServiceAccount that has all rights: policies alone.
+// The ServiceAccount has all rights of the cluster, so that only the policies can refuse its requests.
 func expectPolicyAttacksFail(t *testing.T, in *Installed) {
 	mine, theirs := in.event(t), in.eventAbout(t, otherNode)
 	in.tryAll(t, []attempt{allowed("a turn of another", in.Other, post(leasesPath, in.Other.slot("haulout-default-7")), 201)})

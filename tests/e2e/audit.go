@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// AuditEvent is one request as the API server saw it.
+// AuditEvent is one request in the audit log of the API server.
 type AuditEvent struct {
 	AuditID    string `json:"auditID"`
 	Stage      string `json:"stage"`
@@ -21,7 +21,7 @@ type AuditEvent struct {
 		Username string              `json:"username"`
 		Extra    map[string][]string `json:"extra"`
 	} `json:"user"`
-	// On whose behalf the user asked; empty: on its own.
+	// The user that the request impersonates; empty: none.
 	ImpersonatedUser struct {
 		Username string `json:"username"`
 	} `json:"impersonatedUser"`
@@ -52,7 +52,7 @@ type deleteOptions struct {
 	} `json:"preconditions"`
 }
 
-// Resource is, for instance, "pods/eviction" or "nodes".
+// Resource returns the resource and the subresource, for example "pods/eviction" or "nodes".
 func (e AuditEvent) Resource() string {
 	if e.ObjectRef.Subresource != "" {
 		return e.ObjectRef.Resource + "/" + e.ObjectRef.Subresource
@@ -60,16 +60,17 @@ func (e AuditEvent) Resource() string {
 	return e.ObjectRef.Resource
 }
 
-// Is tells the resource, as in Is("pods/eviction") or Is("nodes").
+// Is returns true if the request is about this resource, as in Is("pods/eviction") or Is("nodes").
 func (e AuditEvent) Is(resource string) bool { return e.Resource() == resource }
 
-// IsEviction tells an eviction that means it, whatever came of it.
+// IsEviction returns true if the request is an eviction and no dry run, whatever the answer.
 func (e AuditEvent) IsEviction() bool {
 	return e.Verb == "create" && e.Is("pods/eviction") && len(e.RequestObject.DeleteOptions.DryRun) == 0 &&
 		!strings.Contains(e.RequestURI, "dryRun")
 }
 
-// Node is the node of the agent that asked: the one that its pod's token is bound to, or that its certificate is for.
+// Node returns the node of the agent that sent the request: the node that its pod's token is bound to, or that its
+// certificate is for.
 func (e AuditEvent) Node() string {
 	if bound := e.User.Extra["authentication.kubernetes.io/node-name"]; len(bound) > 0 {
 		return bound[0]
@@ -78,20 +79,21 @@ func (e AuditEvent) Node() string {
 	return node
 }
 
-// Kind is verb and resource in short, as in "watch nodes".
+// Kind returns verb and resource, for example "watch nodes".
 func (e AuditEvent) Kind() string { return e.Verb + " " + e.Resource() }
 
-// Accepted tells that the server did what was asked.
+// Accepted returns true if the server carried out the request.
 func (e AuditEvent) Accepted() bool {
 	return e.ResponseStatus.Code >= 200 && e.ResponseStatus.Code < 300
 }
 
-// RefusedEviction tells an eviction that the server answered with 429: a budget is closed.
+// RefusedEviction returns true if the request is an eviction that the server answered with 429, because a budget is
+// exhausted.
 func (e AuditEvent) RefusedEviction() bool {
 	return e.IsEviction() && e.ResponseStatus.Code == http.StatusTooManyRequests
 }
 
-// AuditLog reads the growing log of one API server. The server writes an event before it sends the answer.
+// AuditLog reads the growing log of one API server. The server writes an entry before it sends the answer.
 type AuditLog struct {
 	path string
 
@@ -101,15 +103,16 @@ type AuditLog struct {
 	events []AuditEvent
 }
 
-// NewAuditLog does not need the file to exist yet.
+// NewAuditLog returns the log in this file, which need not exist yet.
 func NewAuditLog(path string) *AuditLog { return &AuditLog{path: path, byID: map[string]int{}} }
 
-// Of returns the requests of a user, each once (a watch is written at its start and at its end), in order of arrival.
+// Of returns the requests of a user in order of arrival, each once, although a watch has an entry at its start and one
+// at its end.
 func (a *AuditLog) Of(user string) ([]AuditEvent, error) {
 	return a.Select(func(e AuditEvent) bool { return e.User.Username == user })
 }
 
-// Select returns the requests that satisfy a predicate.
+// Select returns the requests for which the predicate returns true.
 func (a *AuditLog) Select(wanted func(AuditEvent) bool) ([]AuditEvent, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +128,7 @@ func (a *AuditLog) Select(wanted func(AuditEvent) bool) ([]AuditEvent, error) {
 	return found, nil
 }
 
-// read takes in whole lines only: the last one may be half written.
+// read reads only complete lines, because the server may be writing the last one.
 func (a *AuditLog) read() error {
 	file, err := os.Open(a.path)
 	if err != nil {

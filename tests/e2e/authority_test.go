@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// attempt is a request of an agent and what the API server must say.
+// attempt is a request of an agent and the status code that the API server must answer.
 type attempt struct {
 	name string
 	by   *AgentToken
@@ -23,7 +23,7 @@ func allowed(name string, by *AgentToken, what Request, code int) attempt {
 	return attempt{name, by, what, code}
 }
 
-// In order: later ones build on what earlier ones left.
+// tryAll sends the requests in their order: later ones depend on what earlier ones have changed.
 func (in *Installed) tryAll(t *testing.T, attempts []attempt) {
 	t.Helper()
 	for _, a := range attempts {
@@ -53,7 +53,7 @@ func conditionPatch(node, body string) Request {
 	return Request{Method: http.MethodPatch, Path: nodeStatusPath(node), Type: strategicPatch, Body: body}
 }
 
-// What an agent does with its Node and the pods on it, in this authority.
+// ownNodeWork returns what an agent does with its Node and the pods on it, under the authority of `as`.
 func ownNodeWork(as *AgentToken, pod *corev1.Pod) []attempt {
 	return []attempt{
 		allowed("see the own Node", as, get(nodePath(ownNode)), 200),
@@ -72,7 +72,7 @@ func ownNodeWork(as *AgentToken, pod *corev1.Pod) []attempt {
 	}
 }
 
-// What an agent must never do, whatever it acts as. `by` is tried with each.
+// neverToOthers returns what no agent may do, under whatever authority. `by` sends each of these requests.
 func neverToOthers(by *AgentToken, own, other *corev1.Pod) []attempt {
 	return []attempt{
 		denied("cordon another Node", by, patch(nodePath(otherNode), cordon)),
@@ -96,7 +96,8 @@ func neverToOthers(by *AgentToken, own, other *corev1.Pod) []attempt {
 	}
 }
 
-// What keeps a ServiceAccount from more of its own Node than it needs; a kubelet may do some of it.
+// neverToOwnNode returns changes of its own Node that an agent does not need and must not make. A kubelet may make some
+// of them.
 func neverToOwnNode(by *AgentToken, own *corev1.Pod) []attempt {
 	return []attempt{
 		denied("foreign label", by, patch(nodePath(ownNode), `{"metadata":{"labels":{"tier":"gold"}}}`)),
@@ -117,7 +118,7 @@ func neverToOwnNode(by *AgentToken, own *corev1.Pod) []attempt {
 	}
 }
 
-// Turns are always taken as the ServiceAccount.
+// turns returns requests for slots. Agents always take slots as the ServiceAccount.
 func turns(in *Installed) []attempt {
 	first, second := leasesPath+"/haulout-default-0", leasesPath+"/haulout-default.eu-1a-1"
 	own, other := in.Own, in.Other
@@ -156,7 +157,7 @@ func turns(in *Installed) []attempt {
 	}
 }
 
-// What an agent sees and says beyond its Node, always as the ServiceAccount.
+// fleet returns what an agent reads and writes besides its Node, always as the ServiceAccount.
 func fleet(by *AgentToken) []attempt {
 	events := "/apis/events.k8s.io/v1/namespaces/default/events"
 	return []attempt{
@@ -182,7 +183,8 @@ func fleet(by *AgentToken) []attempt {
 	}
 }
 
-// P11: as shipped, an agent does all of its work as its node, and nothing to what is not its own, whatever it acts as.
+// P11: with the shipped manifests, an agent does all of its work as its node, and can change nothing that is not its
+// own, as whatever user.
 func expectOwnNodeOnly(t *testing.T, in *Installed) {
 	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
 	acting := in.Own.As(ownNode)
@@ -221,7 +223,7 @@ func expectOwnNodeOnly(t *testing.T, in *Installed) {
 	in.expectAlive(t, own, other)
 }
 
-// With the component policies-only, an agent works as its ServiceAccount, and policies hold it.
+// With the component policies-only, an agent works as its ServiceAccount, and policies restrict it to its own Node.
 func expectPoliciesHold(t *testing.T, in *Installed) {
 	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
 	none := Pod("none")
@@ -242,7 +244,7 @@ func expectPoliciesHold(t *testing.T, in *Installed) {
 	in.expectAlive(t, own, other)
 }
 
-// The policies hold by themselves: with all rights of the cluster, an agent does no more.
+// The policies restrict an agent by themselves: even with all rights of the cluster it can do no more.
 func expectPoliciesHoldAnAdministrator(t *testing.T, in *Installed) {
 	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
 	in.tryAll(t, ownNodeWork(in.Own, in.pod(t, ownNode)))
@@ -254,7 +256,7 @@ func expectPoliciesHoldAnAdministrator(t *testing.T, in *Installed) {
 	in.expectAlive(t, own, other)
 }
 
-// expectAlive holds the server to what it refused.
+// expectAlive fails if a pod was deleted or replaced although the server refused the request.
 func (in *Installed) expectAlive(t *testing.T, pods ...*corev1.Pod) {
 	t.Helper()
 	for _, pod := range pods {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// An interrupted drain stops within a second, says 130, and leaves the cordon with its mark, so that the next drain
-// goes on from there.
+// A drain that gets SIGINT stops within a second with exit status 130. It leaves the cordon and its mark, so that the
+// next drain continues from there.
 func TestSIGINT(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -31,8 +31,8 @@ func TestSIGINT(t *testing.T) {
 	expectCordon(t, drainReport(t, w), true, "haulout")
 }
 
-// P10: an unblocked drain of n pods costs at most n + 15 requests, none of them a look at a single pod; P2: each
-// eviction names its instance.
+// P10: a drain of n pods that nothing holds up sends at most n + 15 requests, and never reads a single pod. P2: each
+// eviction names the UID of its pod.
 func TestRequestsBudget(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -70,7 +70,8 @@ func TestRequestsBudget(t *testing.T) {
 	compare(t, outcome{done: true, evicted: "db=50", cordoned: "old"}, observe(t, w, Result{}))
 }
 
-// A budget that opens is noticed by its event: the eviction is on the wire at once, not at the next look.
+// When a budget allows a disruption, the drain learns it from the watch event and sends the eviction at once, without
+// waiting for its next attempt.
 func TestBudgetOpensIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -88,7 +89,9 @@ func TestBudgetOpensIsNoticedAtOnce(t *testing.T) {
 	delay, err := w.BudgetReaction("web", changed)
 	must(t, err)
 	t.Logf("the eviction arrived %v after the budget had opened", delay)
-	// The number to reach, 50 ms, is held by TestBenchReaction on a quiet machine; this tells events from polling.
+	// TestBenchReaction checks the promised reaction time of 50 ms, on a machine without other work. The limit here
+	// only distinguishes a watch event from polling.
+	// watch event from polling.
 	if delay > 500*time.Millisecond {
 		t.Errorf("the eviction arrived %v after the budget had opened", delay)
 	}

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// benchTime is a duration that the environment may set, to try a measurement out.
+// benchTime returns the duration in an environment variable, which makes a benchmark shorter or longer, or the default.
 func benchTime(t *testing.T, variable string, otherwise time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -29,8 +29,8 @@ func benchTime(t *testing.T, variable string, otherwise time.Duration) time.Dura
 	return value
 }
 
-// podAccess is a kubeconfig with the token of the DaemonSet's pod on a machine's node. Unlike a test's, the token is not
-// renewed all the time: it is good for an hour.
+// podAccess returns a kubeconfig with the token of the DaemonSet's pod on this node. In other tests such a token is
+// renewed all the time; this one is valid for an hour and is not renewed.
 func (in *Installed) podAccess(t *testing.T, w *World, node string) string {
 	t.Helper()
 	token := filepath.Join(w.Home, node+".token")
@@ -40,7 +40,7 @@ func (in *Installed) podAccess(t *testing.T, w *World, node string) string {
 	return kubeconfig
 }
 
-// kubeletAccess is a kubeconfig with the certificate of a node's kubelet.
+// kubeletAccess returns a kubeconfig with the certificate of a node's kubelet.
 func (w *World) kubeletAccess(t *testing.T, node string) string {
 	t.Helper()
 	identity, err := w.CA.Client("system:node:"+node, "system:nodes")
@@ -50,7 +50,7 @@ func (w *World) kubeletAccess(t *testing.T, node string) string {
 	return kubeconfig
 }
 
-// newMachine is a node with a machine below, and with a kubelet that reports every five minutes, as they do when nothing
+// newMachine returns a machine with its Node. Its kubelet reports every five minutes, as real kubelets do when nothing
 // changes.
 func newMachine(t *testing.T, w *World, short string) *Machine {
 	t.Helper()
@@ -71,14 +71,14 @@ func newMachine(t *testing.T, w *World, short string) *Machine {
 	return machine
 }
 
-// Footprint of the agent that runs now.
+// Footprint returns what the running agent has used.
 func (m *Machine) Footprint() (Footprint, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return FootprintOf(m.agent.cmd.Process.Pid)
 }
 
-// serviceManager is the end of NOTIFY_SOCKET that counts the watchdog's food.
+// serviceManager listens at NOTIFY_SOCKET, as systemd does, and counts the watchdog messages.
 type serviceManager struct {
 	Env []string
 	fed atomic.Int64
@@ -110,7 +110,8 @@ func newServiceManager(t *testing.T, dir, watchdog string) *serviceManager {
 	return s
 }
 
-// agentRequests are the requests that agents sent within a time; one that lasts, as a watch does, counts where it began.
+// agentRequests returns the requests that agents sent between two times. A request that lasts, as a watch does, counts
+// at its beginning.
 func (c *ControlPlane) agentRequests(t *testing.T, from, to time.Time) []AuditEvent {
 	t.Helper()
 	events, err := c.Audit.Select(func(e AuditEvent) bool {
@@ -120,7 +121,7 @@ func (c *ControlPlane) agentRequests(t *testing.T, from, to time.Time) []AuditEv
 	return events
 }
 
-// byKind says how many of what, the most frequent first.
+// byKind returns the number of requests of each kind as text, the most frequent kind first.
 func byKind(events []AuditEvent) string {
 	counts := map[string]int{}
 	for _, e := range events {
@@ -139,7 +140,7 @@ func byKind(events []AuditEvent) string {
 	return strings.Join(words, ", ")
 }
 
-// peakPerSecond is the largest number of requests that arrived within one second of the clock.
+// peakPerSecond returns the largest number of requests that arrived within one second of the clock.
 func peakPerSecond(events []AuditEvent) int {
 	counts := map[int64]int{}
 	peak := 0

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// hundred is many agents against one API server, as processes of their own, each with its node, host and pod token.
+// hundred is many agents and one API server. Each agent is a process, with its own node, host and pod token.
 type hundred struct {
 	*Installed
 	world    *World
@@ -19,10 +19,10 @@ type hundred struct {
 	access   []string // kubeconfigs
 }
 
-// TestBenchHundred measures what agents and the API server cost each other: when all start at once, while nothing
-// happens, when one of them goes through an update, when the API server is killed and comes back, and when all of them
-// want a turn. HAULOUT_BENCH=1 runs it; HAULOUT_BENCH_AGENTS (100), HAULOUT_BENCH_SETTLE (1m) and HAULOUT_BENCH_FLEET
-// (5m) set its size.
+// TestBenchHundred measures how much the agents and the API server load each other: when all agents start at once,
+// while nothing happens, during one update, when the API server is killed and restarted, and when all agents want a
+// slot. HAULOUT_BENCH=1 runs it; HAULOUT_BENCH_AGENTS (100), HAULOUT_BENCH_SETTLE (1m) and HAULOUT_BENCH_FLEET (5m) set
+// its size.
 func TestBenchHundred(t *testing.T) {
 	if os.Getenv("HAULOUT_BENCH") != "1" {
 		t.Skip("HAULOUT_BENCH=1 runs the benchmark")
@@ -76,7 +76,7 @@ func (h *hundred) startAll(t *testing.T) {
 	}
 }
 
-// agents is what all of them have spent and hold.
+// agents returns what all agents together have used so far.
 func (h *hundred) agents(t *testing.T) (sum Footprint) {
 	t.Helper()
 	for _, machine := range h.machines {
@@ -100,7 +100,7 @@ func (h *hundred) server(t *testing.T) Footprint {
 	return now
 }
 
-// measure prints what a time costs, from the moment at which something was done.
+// measure runs `act` and prints what agents and server used from its beginning until `length` has passed.
 func (h *hundred) measure(t *testing.T, title string, length time.Duration, act func(*testing.T)) []AuditEvent {
 	t.Helper()
 	from, agents, server := time.Now(), h.agents(t), h.server(t)
@@ -108,7 +108,7 @@ func (h *hundred) measure(t *testing.T, title string, length time.Duration, act 
 		act(t)
 	}
 	after := h.server(t)
-	if after.CPU < server.CPU { // another process by now
+	if after.CPU < server.CPU { // the server was replaced by another process
 		server = Footprint{}
 	}
 	time.Sleep(time.Until(from.Add(length)))
@@ -125,7 +125,7 @@ func (h *hundred) measure(t *testing.T, title string, length time.Duration, act 
 	return requests
 }
 
-// states of the nodes by their number.
+// states returns the number of nodes in each state.
 func (h *hundred) states(t *testing.T) map[string]int {
 	t.Helper()
 	list, err := h.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{
@@ -152,7 +152,8 @@ func (h *hundred) untilAllIdle(t *testing.T) {
 	fmt.Printf("  all are idle %.0f s later\n", time.Since(from).Seconds())
 }
 
-// oneUpdate takes one node through an update: how soon it has its turn, and what the others do meanwhile.
+// oneUpdate updates one node, and prints how soon that node has its slot and how many requests the other agents send
+// meanwhile.
 func (h *hundred) oneUpdate(t *testing.T) {
 	t.Helper()
 	from, chosen := time.Now(), h.machines[len(h.machines)/2]
@@ -181,7 +182,8 @@ func (h *hundred) oneUpdate(t *testing.T) {
 		"%d requests of its own, %d of all others\n", turn.Seconds(), whole.Seconds(), len(requests)-others, others)
 }
 
-// allWant offers an update to all of them: what it costs that they get in line, and then what each turn costs.
+// allWant offers an update to all machines. It prints what it costs when all agents begin to wait for a slot, and then
+// what each update costs.
 func (h *hundred) allWant(t *testing.T, length time.Duration) {
 	t.Helper()
 	h.measure(t, fmt.Sprintf("all want a turn and get in line, %v", length), length, func(t *testing.T) {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// What an agent with nothing to do may cost.
+// Limits of an agent that has nothing to do.
 const (
 	idleRequestsPerMinute = 0.5
 	idleWakeupsPerSecond  = 0.2
-	// Private memory: what is free when the process ends. RSS also counts the pages of programs and libraries, which the
-	// agents of this test share, and which the kernel drops by itself when it needs the memory.
+	// Private memory in bytes: what becomes free when the process ends. RSS also counts the pages of programs and
+	// libraries, which the agents of this test share, and which the kernel drops by itself when it needs the memory.
 	idlePrivate = 4e6
 )
 
-// idleAgent is an agent in one of the ways in which it is installed.
+// idleAgent is an agent that was installed in one of the possible ways.
 type idleAgent struct {
 	title   string
 	machine *Machine
@@ -26,9 +26,10 @@ type idleAgent struct {
 	atStart Footprint
 }
 
-// TestBenchIdle measures agents that have nothing to do, on the shipped installation: no reboot is needed, nobody scrapes
-// metrics, the kubelet reports every five minutes. The first minute is told apart. It fails where a number of the
-// promise is missed; requests come from the API server's audit log, wake-ups and memory from the kernel.
+// TestBenchIdle measures agents that have nothing to do, installed with the shipped manifests: no reboot is needed,
+// nobody reads the metrics, and the kubelet reports every five minutes. The first minute is shown separately. The test
+// fails if a promised number is exceeded. Requests come from the API server's audit log, wake-ups and memory from the
+// kernel.
 //
 // HAULOUT_BENCH=1 runs it; HAULOUT_BENCH_SETTLE (1m) and HAULOUT_BENCH_IDLE (10m) set the times.
 func TestBenchIdle(t *testing.T) {

@@ -6,27 +6,29 @@ import (
 	"testing"
 )
 
-// benchRow is what a tool took for a workload: medians, times as a part of those in the first row.
+// benchRow is what a tool needed for a workload: medians. Times are divided by those of the first row of the table.
 type benchRow struct {
 	wall, cpu float64
 	requests  int
-	compared  bool // the first row is kubectl's
+	compared  bool // if the first row is kubectl's
 }
 
-// What a drain may ask for besides one eviction for each pod, and one more for each whose budget was closed. That volumes
-// are looked at is in it; each that is attached is read once. Guards and the look for room come on top: each Deployment with its ReplicaSet, the namespace listed and followed, Nodes and pods of the cluster.
+// The requests that a drain may send besides one eviction for each pod, one more for each pod whose budget was
+// exhausted, and one read of each attached volume. Guards and the check whether pods fit elsewhere send further ones:
+// two for each Deployment (it and its ReplicaSet), a list and a watch of the namespace, and the lists of all Nodes and
+// pods.
 const (
 	requestsBesides   = 15
 	requestsForGuards = 4
 	requestsPerGuard  = 2
 )
 
-// What guards may cost in processor time beside a drain without: they follow the pods of whole namespaces, so that each
-// pod that leaves is heard of twice and its replacement once.
+// How many times the processor time of a drain without guards a drain with guards may need. It follows the pods of
+// whole namespaces: it gets two watch events for each pod that leaves and one for its replacement.
 const guardsCost = 3
 
-// judgeRow says which limits of a workload a row exceeds. Only the rows with --settle 0 are compared by time; the others
-// stand beside them for people.
+// judgeRow returns the limits of a workload that a row exceeds. Only rows with --settle 0 have limits of time; the
+// others are in the table for people.
 func judgeRow(load workload, contender string, got benchRow) (missed []string) {
 	if contender == "kubectl" {
 		return nil
@@ -55,7 +57,7 @@ func judgeRow(load workload, contender string, got benchRow) (missed []string) {
 	return missed
 }
 
-// A benchmark that is content with any number would see no regression.
+// If the judge accepted any number, the benchmark would show no regression.
 func TestBenchJudge(t *testing.T) {
 	t.Parallel()
 	load := workload{pods: 50, deployments: 2, wall: 0.30, cpu: 0.25}

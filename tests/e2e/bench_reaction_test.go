@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// How soon a drain notices, on a machine that has nothing else to do.
+// The promised reaction times of a drain, on a machine without other work.
 const (
 	budgetToEviction = 50 * time.Millisecond
 	lastPodToDrained = 100 * time.Millisecond
 )
 
-// reaction is what one drain took where nothing but Haulout could have been faster.
+// reaction holds the two reaction times of one drain.
 type reaction struct {
 	budget time.Duration // from the status that opens a budget to the arrival of the eviction
-	end    time.Duration // from the end of the last pod's containers to "drained"; settle is over
+	end    time.Duration // from the end of the last pod's containers to "drained"; the settle time is over before
 }
 
-// TestBenchReaction measures how soon a drain goes on when a budget opens, and ends when the last pod has gone, and fails
-// where the median is more than promised. HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (5) times.
+// TestBenchReaction measures how soon a drain continues when a budget allows a disruption, and how soon it ends when
+// the last pod is deleted. It fails if a median is larger than promised. HAULOUT_BENCH=1 runs it, with
+// HAULOUT_BENCH_RUNS (5) drains.
 func TestBenchReaction(t *testing.T) {
 	if os.Getenv("HAULOUT_BENCH") != "1" {
 		t.Skip("HAULOUT_BENCH=1 runs the benchmark")

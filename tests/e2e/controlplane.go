@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ControlPlane is etcd, kube-apiserver, kube-controller-manager and kube-scheduler on free loopback ports, everything
-// they keep in one temporary directory. There are no nodes: Kubelets makes them.
+// ControlPlane is etcd, kube-apiserver, kube-controller-manager and kube-scheduler on free loopback ports. All of their
+// files are in one temporary directory. It has no nodes: Kubelets creates them.
 type ControlPlane struct {
 	Programs Programs
 	Dir      string
@@ -26,26 +26,28 @@ type ControlPlane struct {
 	Audit    *AuditLog
 
 	reach     Reach
-	mu        sync.Mutex // a control plane may have its servers replaced, see Supervise
+	mu        sync.Mutex // because Supervise may replace servers
 	processes []*process
-	retired   []*process // told to end, perhaps not there yet
+	retired   []*process // processes that were told to end and may still run
 	etcdPort  int
 	port      int // of the API server
 }
 
-// Reach is what a control plane needs for nodes that are real machines. The zero value is for simulated nodes on loopback.
+// Reach is what a control plane needs if its nodes are real machines. The zero value is for simulated nodes on
+// loopback.
 type Reach struct {
-	// Addresses at which machines reach the API server, beside loopback. This machine must have them.
+	// Addresses at which machines reach the API server, besides loopback. This computer must have these addresses.
 	Addresses []net.IP
-	// After so long without a heartbeat a node is not Ready any more. Zero: nodes send no heartbeats and stay Ready.
+	// A node without a heartbeat for this time is not Ready any more. Zero: nodes send no heartbeats and stay Ready.
 	NodeGrace time.Duration
 }
 
-// RunGroup marks the identities whose requests the audit log keeps apart by user.
+// RunGroup is a group of the identities with which the tested programs run. The audit log shows it with their requests.
 const RunGroup = "e2e:runs"
 
-// StartControlPlane returns when the API server is ready and the controllers work, after some 4 s. Stop must be called.
-// Ports are chosen free but taken a moment later, so a start that lost the race is repeated.
+// StartControlPlane returns when the API server is ready and the controllers work, after about 4 s. Stop must be
+// called. It chooses free ports, which the servers open a moment later. If another process has taken one by then, it
+// starts again with other ports.
 func StartControlPlane(ctx context.Context, programs Programs) (*ControlPlane, error) {
 	return StartReachableControlPlane(ctx, programs, Reach{})
 }
@@ -127,19 +129,20 @@ func (c *ControlPlane) Stop() {
 	_ = os.RemoveAll(c.Dir)
 }
 
-// AccessFrom is the way in for an identity from a machine that reaches the API server at this address.
+// AccessFrom returns the Access of an identity on a machine that reaches the API server at this address.
 func (c *ControlPlane) AccessFrom(address net.IP, identity Identity) Access {
 	access := c.Access(identity)
 	access.Server = fmt.Sprintf("https://%s", net.JoinHostPort(address.String(), strconv.Itoa(c.port)))
 	return access
 }
 
-// Access is the way in for an identity.
+// Access returns the server, the authority and this identity, as a kubeconfig has them.
 func (c *ControlPlane) Access(identity Identity) Access {
 	return Access{Server: c.URL, CA: c.CA.PEM, Identity: identity}
 }
 
-// AdminConfig is for the tests' own client, which must never be the bottleneck.
+// AdminConfig returns the configuration of the tests' own client, whose rate limit is so high that it never delays a
+// test.
 func (c *ControlPlane) AdminConfig() (*rest.Config, error) {
 	identity, err := c.CA.Client("e2e-admin", "system:masters")
 	if err != nil {
@@ -164,23 +167,24 @@ func (c *ControlPlane) start(name, path string, args ...string) error {
 	return nil
 }
 
-// running are the servers that are meant to run, in the order in which they were started.
+// running returns the servers that should run, in the order in which they were started.
 func (c *ControlPlane) running() []*process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.processes)
 }
 
-// startLimit is how long a server may take until it works. Beside compilers of a higher priority an API server was seen to
-// need more than a minute; on a quiet machine it needs three seconds.
+// startLimit is how long a server may take until it works. While compilers ran with a higher priority, an API server
+// needed more than a minute; without other work it needs three seconds.
 const startLimit = 4 * time.Minute
 
-// waitFor asks until the answer is no error, startLimit has passed or one of the processes has ended.
+// waitFor repeats `ask` until it returns no error. It fails when startLimit has passed or when one of the processes has
+// ended.
 func (c *ControlPlane) waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
 	return c.waitForDespite(ctx, what, nil, ask)
 }
 
-// waitForDespite is waitFor, but for the ends of some processes.
+// waitForDespite is waitFor, except that the processes in mayEnd may end.
 func (c *ControlPlane) waitForDespite(
 	ctx context.Context, what string, mayEnd map[string]bool, ask func(context.Context) error,
 ) error {
@@ -214,7 +218,7 @@ func (c *ControlPlane) apiServerReady(ctx context.Context) error {
 	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// The controller manager has made the default ServiceAccount once its controllers run.
+// When its controllers run, the controller manager has created the default ServiceAccount.
 func (c *ControlPlane) controllersReady(ctx context.Context) error {
 	client, err := c.adminClient()
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// The servers of a control plane that may be killed. Only in one that no other test uses.
+// The servers that a test may kill, but only in a control plane that no other test uses.
 const (
 	etcd      = "etcd"
 	apiServer = "kube-apiserver"
 )
 
-// What ends by itself when its API server goes, and is started again by whoever runs it in earnest.
+// These servers end by themselves when their API server ends. In a real cluster a supervisor starts them again.
 var supervised = map[string]bool{"kube-controller-manager": true, "kube-scheduler": true}
 
-// Supervise starts controllers again that have ended, until the context does.
+// Supervise starts controllers again that have ended, until the context ends.
 func (c *ControlPlane) Supervise(ctx context.Context) {
 	for {
 		select {
@@ -37,7 +37,7 @@ func (c *ControlPlane) Supervise(ctx context.Context) {
 	}
 }
 
-// replace puts what `next` makes of a server into its place.
+// replace replaces a server by what `next` returns for it.
 func (c *ControlPlane) replace(name string, next func(*process) (*process, error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *ControlPlane) replace(name string, next func(*process) (*process, error
 	return fmt.Errorf("no %s runs here", name)
 }
 
-// server is the process that runs under that name, or nil.
+// server returns the process of the server with this name, or nil if it does not run.
 func (c *ControlPlane) server(name string) *process {
 	for _, p := range c.running() {
 		if p.name == name {
@@ -64,7 +64,7 @@ func (c *ControlPlane) server(name string) *process {
 	return nil
 }
 
-// Kill is SIGKILL; it returns when the server has gone.
+// Kill sends SIGKILL and returns when the server has ended.
 func (c *ControlPlane) Kill(name string) error {
 	return c.replace(name, func(old *process) (*process, error) {
 		old.kill()
@@ -72,7 +72,7 @@ func (c *ControlPlane) Kill(name string) error {
 	})
 }
 
-// Restart starts a server that has been killed and returns when the API answers again.
+// Restart starts a server that was killed, and returns when the API answers again.
 func (c *ControlPlane) Restart(ctx context.Context, name string) error {
 	if err := c.replace(name, (*process).again); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (c *ControlPlane) Restart(ctx context.Context, name string) error {
 	return c.waitForDespite(ctx, "the API server is ready again", supervised, c.apiServerReady)
 }
 
-// Succeed sends SIGTERM to the API server and starts another one as soon as the first has closed its listener. The
-// first goes on serving the watches that are open, for up to a minute.
+// Succeed sends SIGTERM to the API server and starts another one as soon as the first has closed its listening socket.
+// The first one continues to serve its open watches for up to a minute.
 func (c *ControlPlane) Succeed(ctx context.Context) error {
 	address, err := url.Parse(c.URL)
 	if err != nil {

@@ -17,7 +17,7 @@ const tempPrefix = "haulout-e2e-"
 
 const rotatingName = "rotating.e2e.invalid"
 
-// removeStaleDirs clears what a killed run left behind; directories carry the process id of their owner.
+// removeStaleDirs removes the directories of test runs that were killed. Their names contain the process id of the run.
 func removeStaleDirs() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*"))
 	for _, dir := range dirs {
@@ -32,8 +32,8 @@ func removeStaleDirs() {
 	}
 }
 
-// The audit log keeps every request of a run, bodies of evictions and deletions, and the moments at which budgets
-// change; the control plane's own chatter is left out.
+// The audit log has every request of the tested programs, with the bodies of evictions and deletions, and the times at
+// which budgets change. It leaves out the requests that the servers of the control plane send to each other.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -69,7 +69,8 @@ func (c *ControlPlane) writeFiles() error {
 	if err != nil {
 		return err
 	}
-	// Under this name the server shows another certificate, which a test may change while all others go on.
+	// For rotatingName, the server has a certificate of its own. A test may replace that while all other tests
+	// continue.
 	rotating, err := ca.Serving(rotatingName)
 	if err != nil {
 		return err
@@ -129,8 +130,8 @@ func (c *ControlPlane) apiServerFlags() []string {
 	}
 }
 
-// The QPS of the controllers is fixed far above what any test needs, so that times say something about the drainer.
-// Simulated nodes are never heartbeaten, so that their health must not expire.
+// The rate limit of the controllers is far above what any test needs, so that measured times are those of the drain.
+// Simulated nodes send no heartbeats, so they must stay Ready without them.
 func (c *ControlPlane) managerFlags(kubeconfig string) []string {
 	grace := c.reach.NodeGrace
 	if grace == 0 {

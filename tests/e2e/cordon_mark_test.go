@@ -9,7 +9,8 @@ import (
 
 const markKey = "haulout.dev/cordon"
 
-// How far a mark and the taint of its cordon may lie apart for the cordon to count as Haulout's.
+// The largest difference between the times of the mark and of the cordon's taint with which the cordon counts as
+// Haulout's.
 const markTolerance = 10 * time.Second
 
 func node(t *testing.T, w *World, short string) *corev1.Node {
@@ -28,7 +29,7 @@ func cordonTaint(node *corev1.Node) *corev1.Taint {
 	return nil
 }
 
-// awaitTaint waits until the controllers have taken notice of a cordon, or of its end.
+// awaitTaint waits until the controllers have added the taint after a cordon, or removed it after an uncordon.
 func awaitTaint(t *testing.T, w *World, present bool) {
 	t.Helper()
 	must(t, Until(t.Context(), "the taint follows the cordon", func() (bool, error) {
@@ -36,7 +37,7 @@ func awaitTaint(t *testing.T, w *World, present bool) {
 	}))
 }
 
-// run holds a tool to an exit status.
+// run runs a tool and fails the test if the exit status is another one.
 func run(t *testing.T, w *World, exit int, tool Tool, args ...string) Result {
 	t.Helper()
 	result, err := w.Run(t.Context(), tool, args...)
@@ -70,7 +71,8 @@ func expectNode(t *testing.T, w *World, unschedulable, marked bool) {
 	}
 }
 
-// A cordon of ours, taken back with kubectl and set again by a human, is the human's, though our mark is still there.
+// If a person takes back the drain's cordon with kubectl and cordons again, the cordon is the person's, although the
+// drain's mark is still there.
 func TestCordonMarkCannotLie(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -84,7 +86,7 @@ func TestCordonMarkCannotLie(t *testing.T) {
 
 	expectCordon(t, drainReport(t, w), true, "haulout")
 
-	// At once, which the age of the taint cannot tell from ours.
+	// The person does both at once, so the age of the taint does not show whose cordon it is.
 	run(t, w, 0, cluster.Kubectl(), "uncordon", w.Node("old"))
 	run(t, w, 0, cluster.Kubectl(), "cordon", w.Node("old"))
 	expectCordon(t, drainReport(t, w), true, "other")

@@ -9,8 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A node that a person has cordoned with kubectl is left alone until it is uncordoned, whatever its system wants; with
-// cordoned-nodes=update it is updated, and the cordon stays the person's.
+// With cordoned-nodes=wait, the agent does nothing on a node that a person has cordoned with kubectl until it is
+// uncordoned, whatever its operating system needs. With cordoned-nodes=update it updates the node, and the cordon
+// remains the person's.
 func TestFleetLeavesPersonsCordonsAlone(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, cluster)

@@ -9,8 +9,9 @@ import (
 
 func guardedWeb(s *setup) { s.add(2, Deployment("web", 2), Budget("web", "0")) }
 
-// blocked waits until the drain stands before its budgets, so that what follows happens in the middle of it: kubectl
-// was refused an eviction; haulout, which sees the budgets, has cordoned and watches them, and may have asked or not.
+// blocked waits until budgets hold up the drain, so that the test can act in the middle of it. kubectl has then been
+// refused an eviction. haulout sees the budgets: it has cordoned and watches them, and may or may not have sent an
+// eviction.
 func blocked(ctx context.Context, w *World) error {
 	return Until(ctx, "the drain is blocked by a budget", func() (bool, error) {
 		requests, err := w.Requests()
@@ -26,9 +27,9 @@ func blocked(ctx context.Context, w *World) error {
 	})
 }
 
-// eachRefused waits until the server has refused each of so many pods at least once. A test that measures how fast a drain
-// reacts to an open budget needs it: an eviction that is under way when the budget opens may be accepted, although the
-// drain sent it before.
+// eachRefused waits until the server has refused each of so many pods at least once. A test that measures the reaction
+// of a drain needs this: if the budget allows a disruption while an eviction is in flight, the server may accept that
+// eviction, although the drain sent it before.
 func eachRefused(ctx context.Context, w *World, pods int) error {
 	return Until(ctx, fmt.Sprintf("the server has refused %d pods", pods), func() (bool, error) {
 		requests, err := w.Requests()
@@ -42,7 +43,7 @@ func eachRefused(ctx context.Context, w *World, pods int) error {
 	})
 }
 
-// budgetRows: drains that must wait, and pods that come back.
+// budgetRows returns drains that must wait for a budget, and pods that come back.
 func budgetRows() []row {
 	return []row{
 		{
@@ -98,7 +99,7 @@ func budgetRows() []row {
 			haulout: outcome{done: true, evicted: "web=2", cordoned: "old"},
 		},
 		{
-			// Its kubelet is dead, and taint eviction has marked its pods.
+			// The kubelet of the node is dead, and taint eviction has deleted its pods.
 			name: "dead node, forced", flags: []string{"--force", "--grace-period=0"},
 			build: func(s *setup) {
 				web(s)
@@ -108,7 +109,7 @@ func budgetRows() []row {
 			want: outcome{done: true, evicted: "dead=1 web=2", cordoned: "old"},
 		},
 		{
-			// An earlier drain hangs on it, or has been stopped.
+			// An earlier drain has evicted the pod and still waits for its end, or was stopped.
 			name: "pod already terminating, for an hour", flags: []string{"--force", "--grace-period=10"},
 			build: func(s *setup) {
 				web(s)
@@ -136,7 +137,8 @@ func budgetRows() []row {
 	}
 }
 
-// moveAndOpen deletes the pods past their budget, waits for their namesakes on the other node, and opens the budget.
+// moveAndOpen deletes the pods without asking their budget, waits until their replacements of the same names run on the
+// other node, and makes the budget allow disruptions.
 func moveAndOpen(ctx context.Context, w *World) error {
 	if err := blocked(ctx, w); err != nil {
 		return err

@@ -4,7 +4,7 @@ const refusedFirst = "haulout asks its filters before it touches anything, kubec
 
 func web(s *setup) { s.add(2, Deployment("web", 2)) }
 
-// refused is a row in which a filter forbids the drain.
+// refused returns a row in which a filter forbids the drain.
 func refused(name string, build func(*setup), left string, flags ...string) row {
 	return row{
 		name: name, build: build, flags: flags,
@@ -14,7 +14,7 @@ func refused(name string, build func(*setup), left string, flags ...string) row 
 	}
 }
 
-// filterRows: what each kind of pod gets.
+// filterRows returns what the filters decide about each kind of pod.
 func filterRows() []row {
 	withDaemon := func(s *setup) { web(s); s.add(1, DaemonSet("agent")) }
 	withScratch := func(s *setup) { s.add(2, Deployment("cache", 2, EmptyDir)) }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deleteSoon deletes a pod when all of the world runs. It counts no longer.
+// deleteSoon deletes a pod when the whole world runs. The pod is not counted among the pods of the world any more.
 func (s *setup) deleteSoon(name string) {
 	s.t.Helper()
 	s.settled()
@@ -16,8 +16,8 @@ func (s *setup) deleteSoon(name string) {
 	s.pods--
 }
 
-// waitSinceDeletion waits until the pod's deletionTimestamp lies more than a second back, by which
-// --skip-wait-for-delete-timeout=1 goes.
+// waitSinceDeletion waits until the pod's deletionTimestamp is more than 3 s ago, so that
+// --skip-wait-for-delete-timeout=1 applies.
 func (s *setup) waitSinceDeletion(name string) {
 	s.t.Helper()
 	must(s.t, Until(s.t.Context(), name+" was deleted a while ago", func() (bool, error) {
@@ -26,7 +26,7 @@ func (s *setup) waitSinceDeletion(name string) {
 	}))
 }
 
-// flagRows: what the command line asks for.
+// flagRows returns drains with the flags of the command line.
 func flagRows() []row {
 	twoApps := func(s *setup) { s.add(2, Deployment("a", 1), Deployment("b", 1)) }
 	return []row{
@@ -100,14 +100,14 @@ func flagRows() []row {
 	}
 }
 
-// pinned is a pod without controller on a given node.
+// pinned returns a pod without a controller on a given node.
 func pinned(name, node string) any {
 	pod := Pod(name)
 	pod.Spec.NodeName = node
 	return pod
 }
 
-// graceWas holds the server's word for how long evicted pods were given.
+// graceWas checks the grace period that the evicted pods got from the server.
 func graceWas(seconds int64) func(*testing.T, *World) {
 	return func(t *testing.T, w *World) {
 		t.Helper()

@@ -9,7 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// signalRows: pods behind budgets that never open, which go because a webhook sees that they are asked to leave.
+// signalRows returns pods behind budgets that never allow a disruption. They leave because a webhook sees the eviction
+// request.
 func signalRows() []row {
 	return []row{
 		{
@@ -24,7 +25,8 @@ func signalRows() []row {
 		{
 			name: "operator rolls its pods when they are asked to leave", flags: []string{"--timeout=60s"},
 			build: func(s *setup) {
-				// Of pods without a scale only a number can be kept: Strimzi makes one of its maxUnavailable: 0, too.
+				// For pods without a scale, a budget can only have a number in minAvailable. Strimzi, too, writes such
+				// a number if a user sets maxUnavailable: 0.
 				for _, name := range []string{"kafka", "zookeeper"} {
 					s.add(1, AtLeast(name, "1"), OwnedBy(Pod(name), "core.strimzi.io/v1beta2", "StrimziPodSet"))
 				}
@@ -36,7 +38,7 @@ func signalRows() []row {
 	}
 }
 
-// moveWhenAsked has a webhook that admits every eviction, and a controller that takes each pod away so long after the
+// moveWhenAsked adds a webhook that admits every eviction, and a controller that deletes each pod so long after the
 // first request for it.
 func moveWhenAsked(s *setup, takes time.Duration) {
 	s.t.Helper()
@@ -54,7 +56,7 @@ func moveWhenAsked(s *setup, takes time.Duration) {
 	h.admitted.Store(&move)
 }
 
-// refusedOnly: the pod was asked for, and the server has let no eviction pass.
+// refusedOnly checks that an eviction of the pod was requested, and that the server accepted none.
 func refusedOnly(t *testing.T, w *World) {
 	t.Helper()
 	requests, err := w.Requests()

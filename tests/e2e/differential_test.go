@@ -13,42 +13,42 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// outcome is what a drain did to a world, in terms that do not depend on generated names: pods are counted by
-// application, "db=1 web=3".
+// outcome is what a drain did to a world. It does not depend on generated names: pods are counted by application, for
+// example "db=1 web=3".
 type outcome struct {
 	done       bool   // exit status 0
-	left       string // pods still there on the drained nodes
-	evicted    string // accepted by the server, of the drained nodes
-	namesakes  string // accepted by the server, of other nodes
+	left       string // pods that are still on the drained nodes
+	evicted    string // pods of the drained nodes whose eviction the server accepted
+	namesakes  string // pods of other nodes whose eviction the server accepted
 	deleted    string
 	cordoned   string // short names of the nodes
-	unexpected string // anything else worth failing for
+	unexpected string // anything else that must make the test fail
 }
 
-// row is one set-up, drained once by each tool.
+// row is one world, which each tool drains once.
 type row struct {
 	name string
-	// set prepares the world; default: one node "old" that keeps what build makes, one node "new" as refuge.
+	// build prepares the node "old"; a node "new" is added after it.
 	build func(*setup)
-	// args replace the node's name.
+	// args replace the node's name in the command line.
 	args  []string
 	flags []string
-	// meanwhile runs beside the drain.
+	// meanwhile runs while the drain runs.
 	meanwhile func(context.Context, *World) error
-	// want is what kubectl does, and haulout unless differs says why not.
+	// want is what kubectl does, and also what haulout does, unless `differs` explains why haulout does something else.
 	want    outcome
 	differs string
 	haulout outcome
-	// check looks closer at one tool's world.
+	// check makes further checks in the world of one tool.
 	check func(*testing.T, *World)
 }
 
-// setup collects what goes onto the node "old" before "new" is there.
+// setup collects what runs on the node "old" before the node "new" exists.
 type setup struct {
 	*World
 	t     *testing.T
 	pods  int
-	disks *Disks // of the benchmark's workloads that have some
+	disks *Disks // only for workloads of the benchmark that have disks
 }
 
 func (s *setup) add(pods int, objects ...any) {
@@ -127,8 +127,8 @@ func drainOnce(t *testing.T, r row, tool Tool) outcome {
 	return observe(t, s.World, result)
 }
 
-// observe reads the API and the audit log. Which instance an eviction hit is told by the mark that the server put on
-// it, because kubectl does not name the instance.
+// observe reads the API and the audit log. The mark that the server puts on an evicted pod shows which pod instance an
+// eviction was for, because kubectl does not name the UID.
 func observe(t *testing.T, w *World, result Result) outcome {
 	t.Helper()
 	got := outcome{done: result.Exit == 0}
@@ -188,7 +188,7 @@ func onlyIf(condition bool, text string) string {
 	return ""
 }
 
-// count tells how many of the items have which non-empty key.
+// count returns how many items have each non-empty key, as text.
 func count[T any](items []T, key func(T) string) string {
 	counts := map[string]int{}
 	for _, item := range items {

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Disks is a storage system behind a CSI driver of a world: its CSIDriver and CSINodes, PersistentVolumes, and the
-// external-attacher, which attaches and detaches what kube-controller-manager asks for by VolumeAttachments.
+// Disks is a storage system behind the CSI driver of a world: its CSIDriver and CSINodes, its PersistentVolumes, and
+// the external-attacher, which attaches and detaches volumes as kube-controller-manager requests by VolumeAttachments.
 type Disks struct {
 	Driver string
 
@@ -25,35 +25,37 @@ type Disks struct {
 	ctx   context.Context
 
 	mu          sync.Mutex
-	disks       map[string]Disk // by PersistentVolume
+	disks       map[string]Disk // by name of the PersistentVolume
 	attachments map[types.UID]*Attachment
 }
 
-// Disk is a PersistentVolume bound to a claim, and how it is attached and detached.
+// Disk is a PersistentVolume that is bound to a claim, and how the driver attaches and detaches it.
 type Disk struct {
 	Claim string
 	Mode  corev1.PersistentVolumeAccessMode
-	// From the wish to the answer.
+	// Time from the request to attach until the driver answers.
 	AttachesAfter time.Duration
-	// From the wish, and from a failure, to the answer.
+	// Time from the request to detach, and from a failure, until the driver answers.
 	DetachesAfter time.Duration
-	// The driver's words about the first attempt, which then fails.
+	// If set, the first attempt to detach fails, and this is the driver's message.
 	FailsOnce string
-	// If set: it is not detached before this is closed.
+	// If set, the volume is not detached before this channel is closed.
 	Held <-chan struct{}
 }
 
-// Attachment is what became of a VolumeAttachment. The times of what the attacher does are those before it is sent.
+// Attachment is the history of a VolumeAttachment. Times of the attacher's actions are those before its request is
+// sent.
 type Attachment struct {
 	Name, Volume, Node      string
 	Attached                bool
 	Asked, Failed, Released time.Time
-	Gone                    time.Time // as the watch has it
+	Gone                    time.Time // when the watch showed that it was deleted
 
 	attaching bool
 }
 
-// StartDisks works until the cluster is stopped, so that a world can be taken down.
+// StartDisks starts the driver. It works until the cluster is stopped, so that the volumes of a removed world are
+// detached, too.
 func (w *World) StartDisks() (*Disks, error) {
 	d := &Disks{
 		Driver: w.Name + ".disk.e2e.invalid", world: w, ctx: w.Kubelets.ctx,
@@ -89,7 +91,7 @@ func (w *World) StartDisks() (*Disks, error) {
 	return d, nil
 }
 
-// AddNode registers a node of the world on which the driver runs.
+// AddNode registers a node of the world. The driver runs on it.
 func (d *Disks) AddNode(ctx context.Context, short string) error {
 	name := d.world.Node(short)
 	_, err := d.world.Client.StorageV1().CSINodes().Create(ctx, &storagev1.CSINode{
@@ -102,10 +104,10 @@ func (d *Disks) AddNode(ctx context.Context, short string) error {
 	return d.world.AddNode(ctx, short, short)
 }
 
-// Volume is the name of the PersistentVolume of a claim.
+// Volume returns the name of the PersistentVolume of a claim.
 func (d *Disks) Volume(claim string) string { return d.world.Name + "-" + claim }
 
-// Add returns when the claim is bound to its volume.
+// Add creates a volume and its claim, and returns when they are bound.
 func (d *Disks) Add(ctx context.Context, disk Disk) error {
 	name, space, client := d.Volume(disk.Claim), d.world.Name, d.world.Client.CoreV1()
 	d.mu.Lock()
@@ -137,7 +139,7 @@ func (d *Disks) Add(ctx context.Context, disk Disk) error {
 	})
 }
 
-// On asks the API server which volumes are attached to a node of the world, in their order.
+// On reads from the API server which volumes are attached to a node of the world, in the order of their names.
 func (d *Disks) On(ctx context.Context, short string) ([]string, error) {
 	list, err := d.world.Client.StorageV1().VolumeAttachments().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -153,7 +155,7 @@ func (d *Disks) On(ctx context.Context, short string) ([]string, error) {
 	return volumes, nil
 }
 
-// Attachments returns all that a node of the world has had, by volume.
+// Attachments returns all VolumeAttachments that a node of the world has had, in the order of their volumes.
 func (d *Disks) Attachments(short string) []Attachment {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -199,7 +201,8 @@ func (d *Disks) forget(found *storagev1.VolumeAttachment) {
 	}
 }
 
-// attach finds out by what name the driver knows the node, and makes sure that the wish to detach cannot be missed.
+// attach reads the name by which the driver knows the node, and attaches the volume. Its finalizer keeps the
+// VolumeAttachment until the driver has detached the volume.
 func (d *Disks) attach(found *storagev1.VolumeAttachment, disk Disk) {
 	var host string
 	persist(d.ctx, "attacher: cannot find node "+found.Spec.NodeName, func() error {
@@ -258,7 +261,7 @@ func (d *Disks) pause(long time.Duration) {
 	}
 }
 
-// patch is guarded by the UID that it sends, which is immutable.
+// patch sends the UID, too. UIDs are immutable, so the patch cannot change another object of the same name.
 func (d *Disks) patch(found *storagev1.VolumeAttachment, change any, subresources ...string) {
 	body, err := json.Marshal(change)
 	if err != nil {
@@ -271,7 +274,7 @@ func (d *Disks) patch(found *storagev1.VolumeAttachment, change any, subresource
 	})
 }
 
-// Close lets everything go that has no namespace, and does not wait for it.
+// Close deletes the objects that belong to no namespace, and does not wait until they are deleted.
 func (d *Disks) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

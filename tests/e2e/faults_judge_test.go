@@ -10,42 +10,45 @@ import (
 )
 
 const (
-	// An answer that left the server so long before a connection broke has been read, also on a loaded host.
+	// If an answer left the server this long before a connection broke, the client has read it, even on a host that
+	// does other work.
 	answerTakes = 2 * time.Second
-	// A request that was on its way when the connection broke has arrived within this time.
+	// If a request was in flight when the connection broke, it has arrived after this time.
 	requestTakes = time.Second
-	// So many evictions can be waiting for their answers when one breaks (PipelineOptions::max_requests).
+	// The maximum number of evictions that wait for their answers when a connection breaks
+	// (PipelineOptions::max_requests).
 	evictionsInFlight = 10
 )
 
-// fault is what was done to a drain, from its beginning until it had happened.
+// fault is a fault that a test causes during a drain, with the times of its beginning and its end.
 type fault struct {
 	from, to time.Time
-	// Whoever was asked still answers, and every answer arrives.
+	// The server still answers all requests that it has received, and every answer arrives.
 	answersArrive bool
 }
 
-// during is the fault that an act is.
+// during runs `act`, which causes a fault, and returns the fault.
 func during(act func()) fault {
 	from := time.Now()
 	act()
 	return fault{from: from, to: time.Now()}
 }
 
-// mayLose tells that nobody may have got the answer to this request.
+// mayLose returns true if the fault may have kept the answer to this request from the client.
 func (f fault) mayLose(answer AuditEvent) bool {
 	return !f.answersArrive && answer.Received.Before(f.to.Add(requestTakes)) && answer.StageAt.After(f.from.Add(-answerTakes))
 }
 
-// judgedEvictions is what an audit log says about evictions of pods that had been evicted before.
+// judgedEvictions is what an audit log shows about pods that were evicted more than once.
 type judgedEvictions struct {
 	wrong []string
-	// Pods that were still there at a fault, whose eviction had been answered before it: what a drain would evict again
-	// that had forgotten.
+	// The number of pods, over all faults, whose eviction had been answered before a fault and that still existed at
+	// the fault. A drain that forgets its evictions would evict these again.
 	atRisk int
 }
 
-// judgeEvictions holds evictions to "once, and a second time only where the answer may have been lost".
+// judgeEvictions checks that each pod was evicted once, or a second time only if a fault may have lost the first
+// answer.
 func judgeEvictions(requests []AuditEvent, pods []PodRecord, faults []fault) (judged judgedEvictions) {
 	complain := func(format string, args ...any) { judged.wrong = append(judged.wrong, fmt.Sprintf(format, args...)) }
 	evictions := slices.DeleteFunc(slices.Clone(requests), func(e AuditEvent) bool { return !e.IsEviction() })
@@ -82,7 +85,8 @@ func judgeEvictions(requests []AuditEvent, pods []PodRecord, faults []fault) (ju
 	return judged
 }
 
-// falselyGone tells which pods a report has gone while their containers ran, or without a word of when.
+// falselyGone returns the pods that the report shows as deleted although their containers still ran, or without the
+// time of their deletion.
 func falselyGone(report []PodReport, pods []PodRecord) (wrong []string) {
 	stopped := map[string]time.Time{}
 	for _, pod := range pods {
@@ -101,7 +105,7 @@ func falselyGone(report []PodReport, pods []PodRecord) (wrong []string) {
 	return wrong
 }
 
-// Judges that find nothing wrong with anything would make the tests of faults worthless.
+// If the judges accepted everything, the tests of faults would be worthless.
 func TestFaultsJudge(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

@@ -9,13 +9,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A drain with a fault in it. Where a machine is so slow that a StatefulSet's pod is back before the disruption controller
-// has seen it leave, the budget counts it as gone for two minutes (DeletionTimeout of that controller).
+// The time limit of a drain with a fault. On a slow machine, a pod of a StatefulSet may be back before the disruption
+// controller has seen that it was deleted. Then the budget counts it as disrupted for two minutes (DeletionTimeout of
+// that controller).
 const drainLimit = 5 * time.Minute
 
-// fiftyPods are on the node "old", in every way that matters here: behind a tight budget, behind a wide one, behind
-// none; two more stay there. Thirty of them take so long to end that they outlast a fault: one that was evicted before it
-// and is evicted once more after it would not have been there any more otherwise.
+// fiftyPods puts 50 pods on the node "old": behind a tight budget, behind a wide one, and without a budget. Two further
+// pods stay there. Thirty pods terminate so slowly that they still exist after a fault. So if the drain evicted such a
+// pod before the fault and again after it, the audit log shows both evictions.
 func fiftyPods(t *testing.T, c *Cluster) *World {
 	t.Helper()
 	w, err := c.NewWorld(t.Context())
@@ -42,7 +43,7 @@ func startFifty(t *testing.T, w *World) *Run {
 	return run
 }
 
-// goneAtLeast waits until so many of the node's pods have gone.
+// goneAtLeast waits until so many pods of the node "old" are deleted.
 func goneAtLeast(t *testing.T, w *World, wanted int) {
 	t.Helper()
 	must(t, UntilWithin(t.Context(), time.Minute, fmt.Sprintf("%d pods have gone", wanted), func() (bool, error) {
@@ -72,7 +73,7 @@ func terminatingAtLeast(t *testing.T, w *World, wanted int) {
 	}))
 }
 
-// expectFifty holds a drain of fiftyPods that went through faults to what one without them does.
+// expectFifty checks that a drain of fiftyPods with faults ends like one without faults.
 func expectFifty(t *testing.T, w *World, drain *Run, faults ...fault) {
 	t.Helper()
 	result, err := drain.Wait()
@@ -104,7 +105,7 @@ func expectFifty(t *testing.T, w *World, drain *Run, faults ...fault) {
 		t.Errorf("the report says %s, with %d pods that left", report.Outcome, left)
 	}
 	got := observe(t, w, result)
-	got.unexpected = "" // a server that is killed does not write what it has done into the audit log
+	got.unexpected = "" // a server that is killed does not write its last requests to the audit log
 	compare(t, outcome{
 		done: true, left: "net=1 static=1", evicted: "db=20 free=10 web=20", cordoned: "old",
 	}, got)
@@ -127,7 +128,7 @@ func expectFifty(t *testing.T, w *World, drain *Run, faults ...fault) {
 	}
 }
 
-// lasts holds a fault up for as long: nothing that can be seen tells that it was long enough.
+// lasts waits for the duration of a fault. There is nothing to observe that would show that it was long enough.
 func lasts(t *testing.T, fault time.Duration) {
 	t.Helper()
 	select {
@@ -136,7 +137,8 @@ func lasts(t *testing.T, fault time.Duration) {
 	}
 }
 
-// A control plane of their own: its servers are killed. Not in parallel, see TestInstall.
+// These tests need a control plane of their own because they kill its servers. They do not run in parallel with others,
+// for the reason in TestInstall.
 func TestFaultsOfTheControlPlane(t *testing.T) {
 	needHaulout(t)
 	own, err := StartCluster(t.Context(), cluster.Programs)
@@ -165,7 +167,7 @@ func TestFaultsOfTheControlPlane(t *testing.T) {
 		goneAtLeast(t, w, 10)
 		kill := during(func() { must(t, own.Kill(etcd)) })
 		kill.answersArrive = true
-		lasts(t, 2*time.Second) // requests find nobody there
+		lasts(t, 2*time.Second) // in this time, requests fail
 		must(t, own.Restart(t.Context(), etcd))
 		expectFifty(t, w, drain, kill)
 	})
@@ -174,12 +176,12 @@ func TestFaultsOfTheControlPlane(t *testing.T) {
 		drain := startFifty(t, w)
 		goneAtLeast(t, w, 10)
 		end := during(func() { must(t, own.Succeed(t.Context())) })
-		end.answersArrive = true // it finishes what it has begun
+		end.answersArrive = true // it answers the requests that it has received
 		expectFifty(t, w, drain, end)
 	})
 }
 
-// throughProxy is a world whose drain goes through a proxy.
+// throughProxy returns a proxy in front of the API server, and a kubeconfig by which a drain connects through it.
 func throughProxy(t *testing.T, w *World) (*Proxy, string) {
 	t.Helper()
 	proxy, err := StartProxy(w.URL)
@@ -203,7 +205,7 @@ func startThrough(t *testing.T, w *World, kubeconfig string) *Run {
 	return run
 }
 
-// expectEvicted holds a drain to its end and to what it evicted.
+// expectEvicted checks that a drain succeeds and which pods it evicted.
 func expectEvicted(t *testing.T, w *World, drain *Run, evicted string) {
 	t.Helper()
 	result, err := drain.Wait()
@@ -212,7 +214,7 @@ func expectEvicted(t *testing.T, w *World, drain *Run, evicted string) {
 	compare(t, outcome{done: true, evicted: evicted, cordoned: "old"}, observe(t, w, result))
 }
 
-// The measure of all others.
+// The drain without a fault, with which the drains with faults are compared.
 func TestFiftyPods(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -247,14 +249,15 @@ func TestConnectionStalls(t *testing.T) {
 	goneAtLeast(t, w, 10)
 	stall := during(func() {
 		proxy.Stall()
-		lasts(t, 12*time.Second) // longer than a handshake may take, shorter than an eviction may
+		lasts(t, 12*time.Second) // longer than the limit of a TLS handshake, shorter than the limit of an eviction
 		proxy.Resume()
 	})
 	stall.answersArrive = true
 	expectFifty(t, w, drain, stall)
 }
 
-// The connections of the moment never speak again, as behind a firewall that has forgotten them; new ones are well.
+// At one moment of the drain, all its open connections stop delivering bytes, as behind a firewall that has forgotten
+// them. New connections work.
 func TestConnectionsAreForgotten(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -276,7 +279,8 @@ func TestConnectionIsSlow(t *testing.T) {
 	expectFifty(t, w, startThrough(t, w, kubeconfig))
 }
 
-// refusals counts the answers of this code to evictions in the world, whoever the server took the sender for.
+// refusals returns how many evictions in the world were answered with this code, whatever user the server took the
+// client for.
 func refusals(w *World, code int) (int, error) {
 	found, err := w.Audit.Select(func(e AuditEvent) bool {
 		return e.IsEviction() && e.ResponseStatus.Code == code && e.ObjectRef.Namespace == w.Name

@@ -11,10 +11,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What the scheduler says of pods for which it found no node, without what depends on the nodes of other tests.
+// The reasons in the scheduler's message about a pod for which it found no node, without those that come from nodes of
+// other tests.
 var shortages = regexp.MustCompile(`\d+ (Insufficient \S+?|Too many pods|node\(s\) didn't (?:match pod|satisfy existing pods) anti-affinity rules)[,.]`)
 
-// fitWorld has a large and a small pod on "old", and a node "new" of which so many CPUs are taken.
+// fitWorld returns a world with a large and a small pod on the node "old", and a node "new" of which so many CPUs are
+// used.
 func fitWorld(t *testing.T, taken string) *World {
 	t.Helper()
 	w := newWorld(t)
@@ -31,7 +33,8 @@ func fitWorld(t *testing.T, taken string) *World {
 	return w
 }
 
-// fits is what was said before the drain, by workload: the node, or what is short.
+// fits returns what the report predicts for each workload: the node on which its pod fits, or the resources that are
+// missing.
 func fits(t *testing.T, w *World, report Report) map[string]string {
 	t.Helper()
 	said := map[string]string{}
@@ -52,7 +55,7 @@ func fits(t *testing.T, w *World, report Report) map[string]string {
 	return said
 }
 
-// verdicts is what the scheduler made of the replacements, in the same form.
+// verdicts returns what the scheduler decided about the replacements, in the form of fits().
 func verdicts(t *testing.T, w *World) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -80,13 +83,14 @@ func verdicts(t *testing.T, w *World) map[string]string {
 	return found
 }
 
-// The pre-check says of each pod what the real scheduler says of its replacement, and blocks before anything is touched.
+// The check before the drain predicts for each pod what the real scheduler then decides about its replacement. With
+// --check-fit=block, a pod that does not fit ends the drain before anything is changed.
 func TestFitAgreesWithTheScheduler(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
 	for _, c := range []struct {
 		name, taken string
-		large       string // what is short; empty: it fits
+		large       string // the resources that are missing; empty: it fits
 	}{
 		{"one does not fit", "700", "[1 Insufficient cpu,]"},
 		{"all fit", "400", ""},

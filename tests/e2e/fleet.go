@@ -12,26 +12,27 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Fleet is machines with agents, and a witness that sees through watches what must never be: a budget that is violated,
-// more nodes out at a time than allowed, a machine that goes down with pods on it, or before its node was ready.
+// Fleet is a set of machines with agents. It watches Nodes and pods and records violations of the promises: too few
+// Ready pods, more nodes unavailable at a time than allowed, a machine that goes down while pods run on it or before
+// its node is `rebooting` and cordoned.
 type Fleet struct {
 	*World
 	Machines []*Machine
 
-	app       string // the workload whose availability is watched
-	available int    // pods of it that must be Ready at any time
-	atOnce    int    // nodes that may be out
+	app       string // the workload whose Ready pods are counted
+	available int    // number of its pods that must be Ready at any time
+	atOnce    int    // number of nodes that may be unschedulable at a time
 
 	mu         sync.Mutex
 	violations []string
-	states     map[string][]string // of each node, in their order
+	states     map[string][]string // states of each node, in the order in which it showed them
 	pods       map[string]*corev1.Pod
 	out        map[string]bool
-	settled    bool // the workload runs: from now on it is watched
+	settled    bool // the workload runs: its Ready pods are counted from now on
 }
 
-// NewFleet has machines of these names with a Node each, all open to pods, which spread over them; the app's Deployment
-// and budget are the caller's.
+// NewFleet creates machines with these names and a Node for each, to which pods may go. The caller creates the
+// Deployment and the budget of the app.
 func (w *World) NewFleet(ctx context.Context, app string, available, atOnce int, names ...string) (*Fleet, error) {
 	f := &Fleet{
 		World: w, app: app, available: available, atOnce: atOnce,
@@ -148,7 +149,7 @@ func (f *Fleet) seeNode(node *corev1.Node, there bool) {
 	}
 }
 
-// goingDown asks the server itself: the watches may be late.
+// goingDown reads the pods and the Node from the API server, because the watches may be late.
 func (f *Fleet) goingDown(m *Machine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -175,21 +176,21 @@ func (f *Fleet) violate(format string, args ...any) {
 	f.violations = append(f.violations, fmt.Sprintf(format, args...))
 }
 
-// Violations are what was seen that must never be.
+// Violations returns the recorded violations of promises.
 func (f *Fleet) Violations() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string{}, f.violations...)
 }
 
-// States are those that a node has shown, in their order.
+// States returns the states that a node has shown, in their order.
 func (f *Fleet) States(node string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string{}, f.states[node]...)
 }
 
-// Story is everything that helps to understand a failure.
+// Story returns everything that helps to understand a failure.
 func (f *Fleet) Story() string {
 	var story strings.Builder
 	for _, machine := range f.Machines {

@@ -18,13 +18,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// newFleet is three machines with a workload of six pods under a budget of one spread over them.
+// newFleet returns three machines with a workload of six pods. Its budget allows one disruption at a time.
 func newFleet(t *testing.T, c *Cluster) *Fleet {
 	t.Helper()
 	return newFleetWith(t, c, Deployment("web", 6, Annotate(TerminatesAfter, "200ms")), Budget("web", "1"))
 }
 
-// newFleetWith is three machines with six pods `web`, of which five must be Ready at any time.
+// newFleetWith returns three machines with six pods `web`, of which five must be Ready at any time.
 func newFleetWith(t *testing.T, c *Cluster, objects ...any) *Fleet {
 	t.Helper()
 	needHaulout(t)
@@ -49,7 +49,7 @@ func newFleetWith(t *testing.T, c *Cluster, objects ...any) *Fleet {
 	return fleet
 }
 
-// flags are what all agents of these tests have.
+// flags returns the flags that all agents of these tests have.
 func (f *Fleet) flags(more ...string) []string {
 	return append([]string{"--pool-label", poolLabel, "--backend", "flatcar", "--settle", "500ms"}, more...)
 }
@@ -69,7 +69,8 @@ func (f *Fleet) offerAll(t *testing.T, version string) {
 	}
 }
 
-// expectUpdated waits for all nodes to have come through, each by one boot, and for the turns to be free again.
+// expectUpdated waits until all nodes are updated and all slots are free, and checks that each machine has rebooted so
+// many times.
 func (f *Fleet) expectUpdated(t *testing.T, version string, boots int, ns string) {
 	t.Helper()
 	must(t, f.UntilUpdated(t.Context(), version, 2*time.Minute))
@@ -90,8 +91,8 @@ func (f *Fleet) expectUpdated(t *testing.T, version string, boots int, ns string
 	}))
 }
 
-// Three agents on a real control plane take three nodes through an update, one after the other, and tell of it: on
-// their Nodes, by Events, by metrics.
+// Three agents on a real control plane update three nodes, one after the other, and report it: on their Nodes, by
+// Events and by metrics.
 func TestFleetUpdates(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, cluster)
@@ -157,8 +158,8 @@ func expectTold(t *testing.T, f *Fleet, machine *Machine, url string) {
 	}
 }
 
-// P7: an agent is killed whenever its node shows another state, by SIGKILL or by SIGTERM, and the fleet comes through
-// all the same.
+// P7: the test kills an agent whenever its node shows another state, alternately by SIGKILL and SIGTERM. All nodes are
+// updated all the same.
 func TestFleetSurvivesKills(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, cluster)
@@ -181,7 +182,7 @@ func TestFleetSurvivesKills(t *testing.T) {
 	f.expectUpdated(t, "1.1", 1, f.Name)
 }
 
-// fleetLock is a server of the FleetLock protocol with one place.
+// fleetLock is a server of the FleetLock protocol with one slot.
 type fleetLock struct {
 	mu     sync.Mutex
 	holder string
@@ -212,7 +213,7 @@ func (l *fleetLock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// With the kubelets' own certificates and nothing else, turns come from a FleetLock server.
+// The agents have only the certificates of their kubelets, and take slots from a FleetLock server.
 func TestFleetWithKubeletCredentials(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, cluster)
@@ -236,7 +237,8 @@ func TestFleetWithKubeletCredentials(t *testing.T) {
 	}))
 }
 
-// expectFleetUpdates has the pods of the shipped DaemonSet on three more nodes, each agent with the token of its pod.
+// expectFleetUpdates updates three further nodes. Their agents run as the pods of the shipped DaemonSet, each with the
+// token of its pod.
 func expectFleetUpdates(t *testing.T, in *Installed, authority string) {
 	t.Helper()
 	f := newFleet(t, in.Cluster)
@@ -246,7 +248,7 @@ func expectFleetUpdates(t *testing.T, in *Installed, authority string) {
 	f.expectAuthority(t, authority)
 }
 
-// startPods starts the agents as the pods of the shipped DaemonSet.
+// startPods starts the agents with the tokens of the shipped DaemonSet's pods.
 func (f *Fleet) startPods(t *testing.T, in *Installed, more ...string) {
 	t.Helper()
 	for _, machine := range f.Machines {

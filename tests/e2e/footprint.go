@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Footprint is what a process has cost so far, and what it holds now, all from proc(5). Memory in bytes.
+// Footprint is what a process has used so far and what memory it has now, as proc(5) shows it. Memory is in bytes.
 type Footprint struct {
 	CPU time.Duration // user and system
-	// Times at which a thread of the process gave up the processor to wait: of a program that is one event loop, each
-	// is a return from epoll_wait(2), and so a wake-up.
+	// How many times a thread of the process gave up the processor to wait. In a program that is one event loop, each
+	// time is a return from epoll_wait(2), and so a wake-up.
 	Wakeups int64
 	RSS     int64
-	PSS     int64 // pages that several processes share count by halves, thirds, …
-	Private int64 // pages that go when the process goes
+	PSS     int64 // a page that n processes share counts as 1/n
+	Private int64 // pages that become free when the process ends
 	Peak    int64 // the largest RSS so far
 }
 
-// FootprintOf reads /proc/PID.
+// FootprintOf reads the files of a process in /proc.
 func FootprintOf(pid int) (f Footprint, err error) {
 	dir := fmt.Sprintf("/proc/%d", pid)
 	rollup, err := procFields(filepath.Join(dir, "smaps_rollup"))
@@ -41,7 +41,7 @@ func FootprintOf(pid int) (f Footprint, err error) {
 		return f, err
 	}
 	for _, path := range threads {
-		if thread, err := procFields(path); err == nil { // it may have ended
+		if thread, err := procFields(path); err == nil { // the thread may have ended
 			f.Wakeups += thread["voluntary_ctxt_switches"]
 		}
 	}
@@ -49,7 +49,7 @@ func FootprintOf(pid int) (f Footprint, err error) {
 	return f, err
 }
 
-// procFields are the lines "name: number" of a file, the number in whatever unit stands behind it.
+// procFields reads the lines "name: number" of a file. A unit after the number is ignored.
 func procFields(path string) (map[string]int64, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -66,13 +66,14 @@ func procFields(path string) (map[string]int64, error) {
 	return fields, nil
 }
 
-// cpuTime is utime and stime of proc_pid_stat(5), counted in hundredths of a second on every Linux that Go runs on.
+// cpuTime returns utime plus stime of proc_pid_stat(5), which count hundredths of a second on every Linux that Go
+// supports.
 func cpuTime(path string) (time.Duration, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return 0, err
 	}
-	// The second field is a name in parentheses, and may hold anything.
+	// The second field is a name in parentheses, which may contain spaces and parentheses.
 	rest := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	const utime, stime = 14 - 3, 15 - 3
 	if len(rest) <= stime {
@@ -85,14 +86,14 @@ func cpuTime(path string) (time.Duration, error) {
 	return time.Duration(user+system) * 10 * time.Millisecond, nil
 }
 
-// Since is what was spent between two looks, with what is held now.
+// Since returns what was used since an earlier Footprint, with the memory of now.
 func (f Footprint) Since(before Footprint) Footprint {
 	f.CPU -= before.CPU
 	f.Wakeups -= before.Wakeups
 	return f
 }
 
-// Plus is the sum over several processes.
+// Plus returns the sum of two processes.
 func (f Footprint) Plus(other Footprint) Footprint {
 	f.CPU += other.CPU
 	f.Wakeups += other.Wakeups

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Without a budget, guards alone keep pods from going together; the fleet's witness sees whether they do. Pods of other
-// nodes and controllers are read by the ServiceAccount, to whom the component `guards` gives the right, and whatever is
-// about the own node goes out as that node.
+// Without a budget, only the guards keep pods from leaving at the same time; the fleet checks whether they do. The
+// agents read pods of other nodes and controllers as the ServiceAccount, to which the component `guards` gives the
+// right. All requests about their own node they send as that node.
 func expectGuarded(t *testing.T, in *Installed) {
 	t.Helper()
 	f := newFleetWith(t, in.Cluster,
@@ -20,13 +20,13 @@ func expectGuarded(t *testing.T, in *Installed) {
 
 	requests, err := in.Audit.Of("system:serviceaccount:" + agentName + ":" + agentName)
 	must(t, err)
-	seen := map[string]map[string]int{} // by node: what has been done, as whom
+	seen := map[string]map[string]int{} // for each node: the number of requests of each kind, and as whom they were sent
 	for _, machine := range f.Machines {
 		seen[machine.Node] = map[string]int{}
 	}
 	for _, request := range requests {
 		kinds, ns := seen[request.Node()], request.ObjectRef.Namespace
-		// What it may do at all an agent tries elsewhere.
+		// Leaves out requests in other namespaces: by these an agent tests its rights when it starts.
 		if kinds == nil || ns != f.Name && !(request.Is("pods") && ns == "") {
 			continue
 		}
@@ -50,7 +50,7 @@ func expectGuarded(t *testing.T, in *Installed) {
 	for node, kinds := range seen {
 		t.Logf("%s: %v", node, kinds)
 		if kinds["create pods/eviction as the node"] == 0 {
-			continue // it had no pod when its turn came
+			continue // the node had no pods when it got its slot
 		}
 		drained++
 		want := []string{

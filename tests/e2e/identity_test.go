@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// runAs runs haulout with another way in.
+// runAs runs haulout with this kubeconfig.
 func runAs(t *testing.T, w *World, access Access, args ...string) Result {
 	t.Helper()
 	kubeconfig, err := access.Write(w.Home)
@@ -38,7 +38,8 @@ func smallWorld(t *testing.T, objects ...any) *World {
 	return w
 }
 
-// A kubelet's certificate drains its own node, seeing neither budgets nor single pods that have gone.
+// A drain with a kubelet's certificate drains the kubelet's own node, although it may not read budgets or pods that are
+// deleted.
 func TestKubeletIdentity(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -58,7 +59,7 @@ func TestKubeletIdentity(t *testing.T) {
 	}
 }
 
-// serviceAccount makes one with these rules and returns its way in.
+// serviceAccount creates a ServiceAccount with these rules and returns its Access.
 func serviceAccount(t *testing.T, w *World, rules ...rbacv1.PolicyRule) Access {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "drainer"}}
@@ -86,7 +87,8 @@ func rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// What is not permitted ends the command before it has touched anything, and says which rule would help.
+// If a right is missing, the command ends before it changes anything, and its message names a rule that would grant the
+// right.
 func TestRBACDenied(t *testing.T) {
 	drainRules := []rbacv1.PolicyRule{
 		rule("", "nodes", "get", "patch"), rule("", "pods", "get", "list", "watch"),
@@ -97,7 +99,7 @@ func TestRBACDenied(t *testing.T) {
 		name  string
 		rules []rbacv1.PolicyRule
 		exit  int
-		names []string // what a helpful rule names
+		names []string // words that the suggested rule must contain
 	}{
 		{"nothing permitted", nil, 3, []string{"nodes", "get"}},
 		{"no right to list pods", drainRules[:1], 3, []string{"pods", "list"}},
@@ -129,7 +131,7 @@ func TestRBACDenied(t *testing.T) {
 	}
 }
 
-// Every way in which a connection can fail is exit status 3; what is wrong with the node itself is 1.
+// Every failure of a connection is exit status 3. What is wrong with the node itself is exit status 1.
 func TestConnectionErrors(t *testing.T) {
 	foreign, err := NewAuthority("foreign")
 	must(t, err)

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What is shipped is accepted word by word, an agent comes to a node that is reserved and cordoned, and none can do more
-// than its work. Not in parallel: a second control plane would take the processors from tests that look at times.
+// The API server accepts all shipped manifests, an agent also runs on a node that is tainted and cordoned, and no agent
+// can do more than its work. Not in parallel: a second control plane would slow down tests that measure times.
 func TestInstall(t *testing.T) {
 	in := install(t)
 	t.Run("policies type-check", func(t *testing.T) { expectTypeChecked(t, in) })
@@ -83,7 +83,7 @@ func expectComponents(t *testing.T, in *Installed) {
 			must(t, err)
 		})
 	}
-	t.Run("pod-monitor", func(t *testing.T) { // its kind is not one of Kubernetes
+	t.Run("pod-monitor", func(t *testing.T) { // PodMonitor is not a kind of Kubernetes
 		dir, err := kustomization(in.Dir, "pod-monitor")
 		must(t, err)
 		rendered, err := in.AdminKubectl(t.Context(), "kustomize", dir)
@@ -94,7 +94,7 @@ func expectComponents(t *testing.T, in *Installed) {
 	})
 }
 
-// The agent's pod has what its work needs and nothing that a container could break out with.
+// The agent's pod has what its work needs, and nothing with which it could break out of its container.
 func expectConfined(t *testing.T, daemonSet *appsv1.DaemonSet) {
 	t.Helper()
 	pod := daemonSet.Spec.Template.Spec
@@ -111,7 +111,7 @@ func expectConfined(t *testing.T, daemonSet *appsv1.DaemonSet) {
 	if pod.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("seccomp: %+v", pod.SecurityContext.SeccompProfile)
 	}
-	paths := map[string]string{} // of the host, by volume
+	paths := map[string]string{} // paths on the host, by name of the volume
 	for _, volume := range pod.Volumes {
 		if volume.HostPath != nil {
 			paths[volume.Name] = volume.HostPath.Path

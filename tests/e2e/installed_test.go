@@ -16,16 +16,16 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Installed is a control plane of its own, on which the shipped manifests are applied: an agent on every node, and a
-// namespace `work` with pods that it may, or may not, evict.
+// Installed is a control plane of its own with the shipped manifests: an agent runs on every node, and a namespace
+// `work` has pods that the agents may or may not evict.
 type Installed struct {
 	*Cluster
-	Own, Other, Unbound *AgentToken // of the agents on own-node and other-node, and one that no pod stands behind
+	Own, Other, Unbound *AgentToken // of the agents on own-node and other-node, and one that is bound to no pod
 
 	pods int
 
-	rules    map[string][]string // of each policy that was in force: what each rule says when it refuses
-	refusals map[string]bool     // what policies have said
+	rules    map[string][]string // by policy: the messages with which its rules refuse
+	refusals map[string]bool     // messages with which policies have refused requests
 }
 
 const (
@@ -59,7 +59,7 @@ func install(t *testing.T) *Installed {
 	return in
 }
 
-// change writes a Node, again when a controller was faster.
+// change updates a Node, and repeats that if another client has changed the Node in between.
 func (in *Installed) change(t *testing.T, name string, how func(*corev1.Node)) {
 	t.Helper()
 	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -73,7 +73,7 @@ func (in *Installed) change(t *testing.T, name string, how func(*corev1.Node)) {
 	}))
 }
 
-// reserve taints and cordons a node: no agent may mind.
+// reserve taints and cordons a node. An agent must run there all the same.
 func (in *Installed) reserve(t *testing.T, name string) {
 	t.Helper()
 	in.change(t, name, func(node *corev1.Node) {
@@ -90,8 +90,8 @@ func (in *Installed) apply(t *testing.T) {
 	must(t, err)
 }
 
-// changeTo gives the agents the rights that they have with these components, and the policies that hold them; the pods
-// stay, and with them their tokens.
+// changeTo applies the rights and the policies of the manifests with these components. The agents' pods stay, and so do
+// their tokens.
 func (in *Installed) changeTo(t *testing.T, components ...string) {
 	t.Helper()
 	dir, err := kustomization(in.Dir, components...)
@@ -135,7 +135,7 @@ func (in *Installed) agentOn(t *testing.T, node string) *AgentToken {
 	return agent
 }
 
-// agentPod is the pod of the DaemonSet on a node.
+// agentPod returns the pod of the DaemonSet on a node.
 func (in *Installed) agentPod(t *testing.T, node string) *corev1.Pod {
 	t.Helper()
 	pods, err := in.Client.CoreV1().Pods(agentName).List(t.Context(),
@@ -157,7 +157,7 @@ func (in *Installed) prepare(t *testing.T) {
 	})
 }
 
-// awaitPolicies waits until the API server has taken all policies into account: it reads them a moment after they are made.
+// awaitPolicies waits until all policies are in force: the API server reads them a moment after they are created.
 func (in *Installed) awaitPolicies(t *testing.T, policiesOnly bool) {
 	t.Helper()
 	in.rememberRules(t)
@@ -193,7 +193,7 @@ func (in *Installed) awaitPolicies(t *testing.T, policiesOnly bool) {
 	}))
 }
 
-// agentsMayAll makes the agents administrators of the cluster, so that policies alone stand in their way.
+// agentsMayAll makes the agents administrators of the cluster, so that only policies can refuse their requests.
 func (in *Installed) agentsMayAll(t *testing.T) (loseAll func()) {
 	t.Helper()
 	bindings := in.Client.RbacV1().ClusterRoleBindings()
@@ -216,7 +216,7 @@ func (in *Installed) agentsMayAll(t *testing.T) (loseAll func()) {
 	}
 }
 
-// pod makes one more in the namespace work, on a node.
+// pod creates another pod in the namespace `work` on this node.
 func (in *Installed) pod(t *testing.T, node string) *corev1.Pod {
 	t.Helper()
 	in.pods++
@@ -228,7 +228,7 @@ func (in *Installed) pod(t *testing.T, node string) *corev1.Pod {
 	return pod
 }
 
-// event is the name of one that an administrator has written about the own Node.
+// event creates an Event about own-node as an administrator, and returns its name.
 func (in *Installed) event(t *testing.T) string { return in.eventAbout(t, ownNode) }
 
 func (in *Installed) eventAbout(t *testing.T, node string) string {
@@ -261,12 +261,12 @@ func eviction(pod *corev1.Pod, options string) string {
 	return fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":%q}%s}`, pod.Name, options)
 }
 
-// evictionOf names the pod's UID; `more` is appended to its deleteOptions.
+// evictionOf returns an eviction with the pod's UID. `more` is appended to its deleteOptions.
 func evictionOf(pod *corev1.Pod, more string) string {
 	return eviction(pod, fmt.Sprintf(`,"deleteOptions":{"preconditions":{"uid":%q}%s}`, pod.UID, more))
 }
 
-// slot is the Lease of a turn, of the pool default and of the zone that its name has.
+// slot returns the Lease of a slot of the pool `default`, and of a zone if the name contains one.
 func slot(name, holder, ownerName, ownerUID string) string {
 	labels := `"haulout.dev/pool":"default"`
 	if group := strings.SplitN(name, ".", 2); len(group) == 2 {

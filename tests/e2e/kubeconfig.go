@@ -8,7 +8,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Access is what a kubeconfig says; tests bend single fields of it.
+// Access is the content of a kubeconfig. Tests change single fields of it.
 type Access struct {
 	Server        string
 	CA            []byte
@@ -17,11 +17,11 @@ type Access struct {
 	Identity      Identity
 	Token         string
 
-	// Paths of files that are read again as they rotate.
+	// Paths of files that the client reads again, because they may be replaced.
 	TokenFile, CAFile, CertFile, KeyFile string
 }
 
-// Write puts the kubeconfig into a new file of dir and returns its path.
+// Write writes the kubeconfig to a new file in dir and returns its path.
 func (a Access) Write(dir string) (string, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["e2e"] = &clientcmdapi.Cluster{

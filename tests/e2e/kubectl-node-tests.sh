@@ -5,13 +5,14 @@
 # Usage: kubectl-node-tests.sh MODULE URL CHECKS
 #   MODULE   directory of the module k8s.io/kubernetes
 #   URL      of the API server, which has one Node: 127.0.0.1, without a kubelet
-#   CHECKS   file to write: a line "LINE pass|FAIL WHAT" for each check, in order; LINE is where it stands
+#   CHECKS   file to write: a line "LINE pass|FAIL WHAT" for each check, in order; LINE is its line in the script
 #
-# `kubectl` is what PATH says. A check that fails does not end the run, and the last check is that it got to the end.
+# Runs the `kubectl` that is found in PATH. A check that fails does not end the run. The last line of CHECKS shows that
+# the run came to its end.
 set -o nounset
 module=$1 url=$2 checks=$3
 
-# The helpers want colours.
+# The helper functions call tput to print in colour.
 tput() { :; }
 source "$module/hack/lib/test.sh"
 source "$module/test/cmd/node-management.sh"
@@ -25,11 +26,11 @@ create_and_use_new_namespace() {
   local name="nodes-$$"
   kubectl create namespace "$name"
   kubectl config set-context --current --namespace="$name"
-  # Pods are refused until it is there.
+  # Until the ServiceAccount exists, the server refuses pods.
   until kubectl get serviceaccount default >/dev/null 2>&1; do sleep 0.1; done
 }
 
-# Each check, with its verdict noted; the run goes on.
+# Runs each check of kubectl's tests, and writes whether it passed. The run continues after a check that fails.
 note() { # LINE PASSED WHAT...
   local line=$1 verdict=FAIL
   [[ $2 != 0 ]] || verdict=pass
@@ -45,6 +46,6 @@ for check in get_object_assert if_has_string if_has_not_string; do
 done
 
 : >"$checks"
-# Not the last command of a list, and errexit would be heeded inside.
+# The list "&& true" keeps errexit, which the tests set, from ending this script when they fail.
 run_cluster_management_tests && true
 note 0 0 end

@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What kubectl's tests ask for and Haulout does otherwise on purpose; docs/behaviours.md says why.
+// What kubectl's tests expect and Haulout does differently on purpose; docs/behaviours.md says why.
 var otherThanKubectl = []string{
-	// Haulout lists all pods of the node and judges the selector itself.
+	// Haulout lists all pods of the node and applies the selector itself.
 	"fieldSelector=spec.nodeName%3D127.0.0.1&labelSelector=type%3Dtest-pod",
 }
 
-// kubectlCheck is a check of kubectl's tests: the line in their script, and what it looks for.
+// kubectlCheck is a check of kubectl's tests: its line in their script, what it checks, and whether it passed.
 type kubectlCheck struct {
 	line, what string
 	passed     bool
@@ -28,7 +28,8 @@ type kubectlCheck struct {
 
 func (c kubectlCheck) String() string { return c.line + " " + c.what }
 
-// A kubectl that has Haulout answer drain, cordon and uncordon, and notes how each ended.
+// A program `kubectl` that runs Haulout for drain, cordon and uncordon, and writes whether each of these commands
+// succeeded.
 const kubectlWithHaulout = `#!/usr/bin/env bash
 tool=%[1]q
 for word; do
@@ -47,8 +48,8 @@ done
 exit "$code"
 `
 
-// kubectlsTests runs them with kubectl's node commands answered by a tool: the checks, and how each of those commands
-// ended.
+// kubectlsTests runs kubectl's tests with `tool` for drain, cordon and uncordon. It returns the checks, and whether
+// each of these commands succeeded.
 func kubectlsTests(t *testing.T, c *ControlPlane, module, tool string) (checks []kubectlCheck, commands []string) {
 	t.Helper()
 	client, err := c.adminClient()
@@ -83,7 +84,7 @@ func kubectlsTests(t *testing.T, c *ControlPlane, module, tool string) (checks [
 	return checks, strings.Split(strings.TrimSpace(contents(t, log)), "\n")
 }
 
-// kubernetesModule is the directory of the module that the control plane is built from.
+// kubernetesModule returns the directory of the Go module from which the control plane is built.
 func kubernetesModule(t *testing.T) (string, error) {
 	output, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes").Output()
 	if err != nil {
@@ -101,8 +102,8 @@ func contents(t *testing.T, file string) string {
 	return string(bytes)
 }
 
-// kubectl's own tests of its node commands, with drain, cordon and uncordon answered by Haulout: what kubectl passes
-// here, Haulout passes, and each of its commands ends well where kubectl's does.
+// Runs kubectl's own tests of its node commands, once with kubectl and once with Haulout for drain, cordon and
+// uncordon. Haulout passes all checks that kubectl passes here, and each of its commands succeeds if kubectl's does.
 func TestKubectlsOwnTests(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -17,7 +17,7 @@ import (
 
 var everything = fields.Everything()
 
-// scheduleStart: containers start once the volumes are there. The caller holds the mutex.
+// scheduleStart starts the containers of a pod when its volumes are attached. The caller holds the mutex.
 func (k *Kubelets) scheduleStart(state *podState, pod *corev1.Pod) {
 	wait := duration(pod, StartsAfter, k.paceOf(pod).ReadyAfter)
 	if len(claimsOf(pod)) == 0 {
@@ -36,7 +36,7 @@ func (k *Kubelets) scheduleStart(state *podState, pod *corev1.Pod) {
 	})
 }
 
-// report says that the pod is Running and Ready, or finished at once.
+// report reports that the pod is Running and Ready, or that it has finished at once.
 func (k *Kubelets) report(pod *corev1.Pod) {
 	now := metav1.Now()
 	phase, ready := corev1.PodRunning, corev1.ConditionTrue
@@ -69,7 +69,7 @@ func statusOf(pod *corev1.Pod, phase corev1.PodPhase, state corev1.ContainerStat
 }
 
 func (k *Kubelets) patchStatus(what string, pod *corev1.Pod, status corev1.PodStatus) {
-	// The UID is immutable, so that it guards the patch against a namesake.
+	// The patch contains the UID. UIDs are immutable, so the patch cannot change another pod of the same name.
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
 	if err != nil {
 		panic(err)
@@ -81,7 +81,8 @@ func (k *Kubelets) patchStatus(what string, pod *corev1.Pod, status corev1.PodSt
 	})
 }
 
-// reportStopped says that the pod has failed, as it has since 1.27 before it goes, unless it had finished before.
+// reportStopped reports that the pod has failed, unless it had finished before. Kubelets do that since version 1.27,
+// before the pod is deleted.
 func (k *Kubelets) reportStopped(pod *corev1.Pod) {
 	if finished(pod) {
 		return
@@ -101,7 +102,7 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// end is the kubelet's last word about a pod: its containers have stopped.
+// end stops the containers of a pod, reports that, and deletes the pod.
 func (k *Kubelets) end(pod *corev1.Pod, state *podState) {
 	k.mu.Lock()
 	done := state.stopped
@@ -121,12 +122,12 @@ func (k *Kubelets) end(pod *corev1.Pod, state *podState) {
 	})
 }
 
-// persist repeats what failed, unless the pod has gone or the fixture ends.
+// persist repeats a failed request until it succeeds, the pod is deleted or the kubelets stop.
 func (k *Kubelets) persist(what string, pod *corev1.Pod, try func() error) {
 	persist(k.ctx, fmt.Sprintf("kubelet: cannot %s pod %s/%s", what, pod.Namespace, pod.Name), try)
 }
 
-// persist repeats what failed, unless its object has gone or the context ends.
+// persist repeats a failed request until it succeeds, its object is deleted or the context ends.
 func persist(ctx context.Context, complaint string, try func() error) {
 	for {
 		err := try()

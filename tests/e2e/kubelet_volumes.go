@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// mounts are the volumes that the kubelets report as in use in Node.status.volumesInUse. No controller detaches what
-// stands there.
+// mounts holds the volumes that the kubelets report as in use (Node.status.volumesInUse). Controllers do not detach
+// these.
 type mounts struct {
 	mu     sync.Mutex
-	byNode map[string]map[types.UID][]corev1.UniqueVolumeName // of which pods
+	byNode map[string]map[types.UID][]corev1.UniqueVolumeName // by node: the volumes of each pod
 }
 
 func claimsOf(pod *corev1.Pod) (claims []string) {
@@ -28,7 +28,8 @@ func claimsOf(pod *corev1.Pod) (claims []string) {
 	return claims
 }
 
-// mount reports the volumes of a pod as in use and waits until they are attached. False: the pod ends before that.
+// mount reports the volumes of a pod as in use and waits until they are attached. It returns false if the pod is
+// deleted before that.
 func (k *Kubelets) mount(pod *corev1.Pod, state *podState) bool {
 	var volumes []corev1.UniqueVolumeName
 	k.persist("find the volumes of", pod, func() (err error) {
@@ -67,7 +68,7 @@ func (k *Kubelets) unmount(pod *corev1.Pod) {
 	})
 }
 
-// setMounts changes what is in use on the pod's node and reports it, unless `change` says that there is nothing new.
+// setMounts changes which volumes are in use on the pod's node and reports them, unless `change` returns false.
 func (k *Kubelets) setMounts(pod *corev1.Pod, change func(map[types.UID][]corev1.UniqueVolumeName) bool) bool {
 	k.mounts.mu.Lock()
 	defer k.mounts.mu.Unlock()
@@ -98,7 +99,7 @@ func (k *Kubelets) setMounts(pod *corev1.Pod, change func(map[types.UID][]corev1
 	return true
 }
 
-// volumesOf names the volumes of a pod as kube-controller-manager does. Their claims are bound.
+// volumesOf returns the names that kube-controller-manager gives to the volumes of a pod. Their claims must be bound.
 func (k *Kubelets) volumesOf(pod *corev1.Pod) (names []corev1.UniqueVolumeName, err error) {
 	for _, name := range claimsOf(pod) {
 		claim, err := k.client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(k.ctx, name, getOptions)
@@ -126,7 +127,7 @@ func attached(node *corev1.Node, volumes []corev1.UniqueVolumeName) bool {
 	return true
 }
 
-// ends tells that the pod is on its way out, or gone.
+// ends returns true if the pod is terminating or deleted.
 func (k *Kubelets) ends(state *podState) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

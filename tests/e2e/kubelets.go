@@ -14,27 +14,28 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Annotations of a pod that set what its kubelet does with it. Durations as Go writes them. The simulated cluster knows
-// the first two as well, so that one world file serves both.
+// Annotations of a pod that set how its kubelet behaves. Durations have Go's syntax. The simulated cluster knows the
+// first two, too, so that both can use one world file.
 const (
-	// From the moment it is bound, or later has its volumes, until it is Ready. Default: at once.
+	// Time from when the pod is bound, and its volumes are attached, until it is Ready. Default: 0.
 	StartsAfter = worldPrefix + "starts-after"
-	// From its deletionTimestamp until its containers have stopped, never longer than its grace. Default: 100 ms.
+	// Time from the pod's deletionTimestamp until its containers have stopped, at most its grace period. Default: 100
+	// ms.
 	TerminatesAfter = worldPrefix + "terminates-after"
-	// The phase that it goes to in place of Running: Succeeded or Failed.
+	// The phase that the pod gets instead of Running: Succeeded or Failed.
 	Becomes = "e2e.haulout.dev/becomes"
-	// On nodes of this name in their world it runs, but never becomes Ready.
+	// On the node of the world with this short name, the pod runs but never becomes Ready.
 	UnreadyOn = "e2e.haulout.dev/unready-on"
-	// From the moment that it has gone until its volumes are unmounted. Default: at once.
+	// Time from when the pod is deleted until its volumes are unmounted. Default: 0.
 	UnmountsAfter = "e2e.haulout.dev/unmounts-after"
 
 	defaultTermination = 100 * time.Millisecond
 )
 
-// Kubelets plays the kubelet for every node that it registers: bound pods become Running and Ready, deleted ones end
-// through the API as with a real kubelet, by a final DELETE with grace 0 and a UID precondition. Nodes are registered
-// Ready and not heartbeaten; the control plane's grace period for that is a day. It also remembers every pod instance
-// that it has seen.
+// Kubelets simulates the kubelet of every node that it registers: bound pods become Running and Ready. Terminating pods
+// are deleted through the API as by a real kubelet, by a last DELETE with grace period 0 and a UID precondition. Nodes
+// are Ready from their registration on and send no heartbeats; the control plane accepts that for a day. Kubelets also
+// records every pod instance that it has seen.
 type Kubelets struct {
 	ctx    context.Context
 	client kubernetes.Interface
@@ -45,7 +46,7 @@ type Kubelets struct {
 	paces map[string]Pace // by namespace
 }
 
-// Pace is what the pods of a namespace do that carry no such annotations.
+// Pace is how fast pods of a namespace start and terminate if they have no annotations that say so.
 type Pace struct {
 	ReadyAfter, TerminatesAfter time.Duration
 }
@@ -58,20 +59,20 @@ type podState struct {
 	stopped bool
 }
 
-// PodRecord is what became of one pod instance.
+// PodRecord is the history of one pod instance.
 type PodRecord struct {
 	UID             types.UID
 	Namespace, Name string
 	App             string // label app
 	Node            string
 	Evicted         bool   // the API server marked it as disrupted by an eviction
-	Grace           *int64 // deletionGracePeriodSeconds as first seen, or as somebody shortened it
+	Grace           *int64 // deletionGracePeriodSeconds as first seen, or as a client shortened it later
 	Deleted         time.Time
-	Stopped         time.Time // its kubelet begins to say that its containers have ended: it cannot have gone earlier
-	Gone            time.Time // as the watch has it, which a fault of the server delays
+	Stopped         time.Time // when its kubelet began to report that its containers have ended; never deleted earlier
+	Gone            time.Time // when the watch showed its deletion, which a fault of the server delays
 }
 
-// StartKubelets works until the context ends.
+// StartKubelets starts the kubelets. They work until the context ends.
 func StartKubelets(ctx context.Context, client kubernetes.Interface) (*Kubelets, error) {
 	k := &Kubelets{ctx: ctx, client: client, pods: map[types.UID]*podState{}, paces: map[string]Pace{}}
 	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, everything)
@@ -108,9 +109,10 @@ func (k *Kubelets) AddNode(
 	now := metav1.Now()
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
-			// Without the host's name the scheduler spreads nothing: six like pods all go to one node of three.
+			// Without the label with the host's name, the scheduler does not spread pods: six equal pods all go to one
+			// of three nodes.
 			Name: name, Labels: merged(map[string]string{corev1.LabelOSStable: "linux", corev1.LabelHostname: name}, labels),
-			// Without this nothing is attached to it.
+			// Without this annotation, no controller attaches volumes to the node.
 			Annotations: map[string]string{"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
 		},
 		Status: corev1.NodeStatus{
@@ -128,7 +130,7 @@ func (k *Kubelets) AddNode(
 	return err
 }
 
-// Pods returns the instances that a namespace has ever had.
+// Pods returns the records of all pod instances that a namespace has had.
 func (k *Kubelets) Pods(namespace string) []PodRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -141,14 +143,14 @@ func (k *Kubelets) Pods(namespace string) []PodRecord {
 	return found
 }
 
-// SetPace counts for what is bound, or asked to stop, from now on.
+// SetPace changes the pace for pods that are bound or deleted from now on.
 func (k *Kubelets) SetPace(namespace string, pace Pace) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.paces[namespace] = pace
 }
 
-// paceOf is the pace of a pod's namespace; the caller holds the mutex.
+// paceOf returns the pace of a pod's namespace. The caller holds the mutex.
 func (k *Kubelets) paceOf(pod *corev1.Pod) Pace {
 	if pace, ok := k.paces[pod.Namespace]; ok {
 		return pace
@@ -172,7 +174,7 @@ func (k *Kubelets) observe(pod *corev1.Pod) {
 		if state.record.Deleted.IsZero() {
 			state.record.Deleted = time.Now()
 		}
-		// The API server sets it to 0 when the kubelet has the pod removed.
+		// The API server sets the grace period to 0 when the kubelet deletes the pod. That value is not recorded.
 		if grace, last := pod.DeletionGracePeriodSeconds, state.record.Grace; last == nil || (grace != nil && *grace > 0 && *grace < *last) {
 			state.record.Grace = grace
 		}
@@ -204,7 +206,7 @@ func (k *Kubelets) forget(pod *corev1.Pod) {
 	}
 }
 
-// scheduleEnd is called again when the grace was shortened.
+// scheduleEnd plans the end of a terminating pod. It is called again when the grace period was shortened.
 func (k *Kubelets) scheduleEnd(state *podState, pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" || state.stopped {
 		return
@@ -234,7 +236,8 @@ func evictionMark(pod *corev1.Pod) bool {
 	return false
 }
 
-// An annotation that cannot be read is a mistake in a test.
+// duration returns the duration in an annotation, or the default. Panics if it is invalid, because that is a mistake in
+// a test.
 func duration(pod *corev1.Pod, annotation string, otherwise time.Duration) time.Duration {
 	text, ok := pod.Annotations[annotation]
 	if !ok {

@@ -17,16 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Machine is the computer below a Node, as far as its agent can see: a directory in place of its root, a system bus,
-// an operating system with a version and a boot id, and an agent that runs whenever the machine is up. A reboot that
-// logind or systemd accepts takes it down: the agent dies as by SIGKILL, and comes back in another boot.
+// Machine is the computer of a Node, as far as its agent can see it: a directory as its root, a system bus, an
+// operating system with a version and a boot id, and an agent that runs while the machine is up. If logind or systemd
+// accepts a reboot, the machine goes down: its agent is killed, and starts again in another boot.
 type Machine struct {
 	Node string
 	Root string
 
 	world *World
 	bus   *hostBus
-	tool  Tool // whose `agent` runs here, with these arguments
+	tool  Tool // its command `agent` runs on the machine, with args and env
 	args  []string
 	env   []string
 	// Called at the moment at which the machine goes down.
@@ -42,9 +42,10 @@ type Machine struct {
 	working sync.WaitGroup
 }
 
-// NewMachine is up, without an agent, running version 1.0; the Node must exist. Close must be called.
+// NewMachine returns a machine that is up and runs version 1.0, without an agent. The Node must exist. Close must be
+// called.
 func (w *World) NewMachine(node string) (*Machine, error) {
-	// A socket's path must be short.
+	// The path of a unix socket must be short.
 	root, err := os.MkdirTemp(w.Dir, "m-")
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (m *Machine) Close() {
 	m.bus.stop()
 }
 
-// StartAgent runs the agent of `haulout` with these arguments from now on, boot after boot.
+// StartAgent starts the agent with these arguments, and again after each boot.
 func (m *Machine) StartAgent(haulout Tool, env []string, args ...string) error {
 	m.tool = haulout
 	m.env = append([]string{"HOME=" + m.world.Home, "PATH=" + os.Getenv("PATH")}, env...)
@@ -105,44 +106,44 @@ func (m *Machine) RestartAgent(signal syscall.Signal) error {
 	return m.startAgent()
 }
 
-// AgentPID is the process of the agent that runs now.
+// AgentPID returns the process id of the running agent.
 func (m *Machine) AgentPID() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.agent.cmd.Process.Pid
 }
 
-// Offer is an update that waits for a reboot.
+// Offer makes update_engine report that this version is installed and needs a reboot.
 func (m *Machine) Offer(version string) error { return m.bus.offer(version) }
 
-// Version is what runs.
+// Version returns the version that runs.
 func (m *Machine) Version() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.version
 }
 
-// Boots counts the boots after the first.
+// Boots returns the number of boots after the first one.
 func (m *Machine) Boots() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.boots
 }
 
-// Ready is whether the agent shows the host that the node is ready for reboot.
+// Ready returns true if the ready file shows that the node may be rebooted.
 func (m *Machine) Ready() bool {
 	_, err := os.Stat(filepath.Join(m.Root, "run/haulout/ready"))
 	return err == nil
 }
 
-// Problem is what went wrong behind the scenes, with the end of the agent's log.
+// Problem returns the first failure of this simulation itself, for example of a reboot.
 func (m *Machine) Problem() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.problem
 }
 
-// Log is all that the agents of this machine have written.
+// Log returns everything that the agents of this machine have logged.
 func (m *Machine) Log() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +155,7 @@ func (m *Machine) Log() string {
 	return text
 }
 
-// reboot is asked for over the bus, whose answer must not wait for it.
+// reboot reboots the machine in the background, because the answer on the bus must not wait for the reboot.
 func (m *Machine) reboot() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -176,7 +177,7 @@ func (m *Machine) reboot() {
 	}()
 }
 
-// cycle takes the machine down and up again.
+// cycle takes the machine down and boots it again.
 func (m *Machine) cycle() error {
 	m.mu.Lock()
 	agent := m.agent
@@ -215,7 +216,7 @@ func (m *Machine) cycle() error {
 
 const bootIDFile = "proc/sys/kernel/random/boot_id"
 
-// writeSystem is what a boot leaves: /run is empty, the boot id is another one.
+// writeSystem writes the files that a boot leaves: /run is empty, and the boot id is a new one.
 func (m *Machine) writeSystem() error {
 	if err := os.RemoveAll(filepath.Join(m.Root, "run/haulout")); err != nil {
 		return err
@@ -242,7 +243,7 @@ func (m *Machine) writeSystem() error {
 	return nil
 }
 
-// report is the kubelet's: the condition Ready, and of which boot it speaks.
+// report reports, as the kubelet, the condition Ready and the boot id.
 func (m *Machine) report(ctx context.Context, ready corev1.ConditionStatus, bootID string) error {
 	status := map[string]any{
 		"conditions": []corev1.NodeCondition{{

@@ -12,17 +12,17 @@ import (
 	"github.com/godbus/dbus/v5/prop"
 )
 
-// hostBus is the system bus of a Machine: a dbus-daemon beneath the machine's root, and on it logind, systemd and
-// Flatcar's update_engine as their documentation has them (org.freedesktop.login1(5), org.freedesktop.systemd1(5),
-// update_engine.xml), as far as anybody asks.
+// hostBus is the system bus of a Machine: a dbus-daemon beneath the machine's root with logind, systemd and Flatcar's
+// update_engine. They implement, as documented, what the agent calls (org.freedesktop.login1(5),
+// org.freedesktop.systemd1(5), update_engine.xml).
 type hostBus struct {
 	daemon *process
 	conn   *dbus.Conn
 	locks  []*os.File
-	reboot func() // asked for, by whichever way
+	reboot func() // called when a reboot is requested, by any of the methods
 
 	mu      sync.Mutex
-	offered string // the version that update_engine has put in place; empty: none
+	offered string // version that update_engine has installed for the next boot; empty: none
 }
 
 const busConfig = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
@@ -128,7 +128,8 @@ func (b *hostBus) publish() error {
 	return nil
 }
 
-// A delay lock: held until its other end is closed, which nobody here looks at.
+// inhibit returns a delay lock, which is held until its descriptor is closed. This fake does not notice when that
+// happens.
 func (b *hostBus) inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Error) {
 	ours, theirs, err := os.Pipe()
 	if err != nil {
@@ -159,7 +160,7 @@ func (b *hostBus) updateStatus() (checked int64, progress float64, operation, ve
 	return 0, 0, operation, version, 0, nil
 }
 
-// offer puts a version installed for the next boot; an empty one: there is none.
+// offer installs a version for the next boot and signals that. An empty version means that none is installed.
 func (b *hostBus) offer(version string) error {
 	b.mu.Lock()
 	b.offered = version

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// What packaging/README.md says of an agent on a machine with the kubeconfig of a user who may write Leases: with the
-// settings that it names, and no others, --check finds nothing wrong, and the agent updates its node in a turn that is a
-// Lease; without any one of them, or without the right, --check says no.
+// packaging/README.md describes an agent on a machine with the kubeconfig of a user who may write Leases. With the
+// settings that it names, and no others, --check reports no problem, and the agent updates its node with a Lease as its
+// slot. Without any one of these settings, or without the right, --check fails.
 func TestMachineOfAUserWhoMayWriteLeases(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -69,7 +69,7 @@ func TestMachineOfAUserWhoMayWriteLeases(t *testing.T) {
 		return machine.Version() == "1.1" && node.Labels["haulout.dev/state"] == "idle",
 			fmt.Errorf("version %s\n%s", machine.Version(), machine.Log())
 	}))
-	// The server told of the Lease before it told of anything that came after.
+	// The slot's Lease is already deleted, but the watch still delivers the event of its creation.
 	for {
 		select {
 		case event := <-turns.ResultChan():
@@ -83,7 +83,7 @@ func TestMachineOfAUserWhoMayWriteLeases(t *testing.T) {
 	}
 }
 
-// settingsForAUser are the lines of config.yaml that the README asks for, in its order.
+// settingsForAUser returns the lines of config.yaml that the README names, in its order.
 func settingsForAUser(t *testing.T, kubeconfig, node string) []string {
 	t.Helper()
 	root, err := sourceRoot()
@@ -117,7 +117,7 @@ func configOf(t *testing.T, settings []string) string {
 	return path
 }
 
-// userWith makes a user of that name with these rights, and returns the path of a kubeconfig.
+// userWith creates a user with this name and these rights, and returns the path of a kubeconfig.
 func (w *World) userWith(t *testing.T, name string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	user := w.Name + "-" + name
@@ -142,7 +142,7 @@ func leaseRule() rbacv1.PolicyRule {
 	return rule("coordination.k8s.io", "leases", "get", "list", "watch", "create", "delete")
 }
 
-// agentRules are what an agent needs beside its turns.
+// agentRules returns the rights that an agent needs besides those for slots.
 func agentRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		rule("", "nodes", "get", "list", "watch", "patch"), rule("", "nodes/status", "patch"),

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// The cluster that all tests share; nil when no control plane can be had.
+// The cluster that all tests share. Without a control plane, runAll runs no test.
 var cluster *Cluster
 
-// The binary under test; noHaulout says why there is none.
+// The binary under test. noHaulout is the error if there is none.
 var (
 	haulout   Tool
 	noHaulout error
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { os.Exit(runAll(m)) }
 
 func runAll(m *testing.M) int {
 	flag.Parse()
-	// The tests wait far more than they compute.
+	// Runs more tests in parallel than there are cores, because tests mostly wait.
 	if err := flag.Set("test.parallel", "24"); err != nil {
 		panic(err)
 	}
@@ -74,7 +74,7 @@ func shout(what string, why error) {
 	fmt.Fprintf(os.Stderr, "%s\n### %s\n### %v\n%s\n", line, what, why, line)
 }
 
-// cannotRun ends a test that this machine cannot run; in CI that is a failure.
+// cannotRun ends a test that cannot run on this machine: it is skipped, and fails in CI.
 func cannotRun(t *testing.T, why string) {
 	t.Helper()
 	if inCI() {
@@ -85,7 +85,7 @@ func cannotRun(t *testing.T, why string) {
 
 func inCI() bool { return os.Getenv("CI") == "true" }
 
-// needHaulout skips what says nothing without the binary.
+// needHaulout skips a test that proves nothing without the binary.
 func needHaulout(t *testing.T) {
 	t.Helper()
 	if noHaulout != nil {
@@ -93,8 +93,8 @@ func needHaulout(t *testing.T) {
 	}
 }
 
-// withinASecond fails when something took longer than that and what this machine needs, at this moment, for a program
-// that says its version and ends: how many others are at work is not the doing of what was measured.
+// withinASecond fails if `took` is more than a second plus the time that `haulout version` takes now. That time grows
+// with the load of this machine, for which the program under test is not responsible.
 func withinASecond(t *testing.T, what string, took time.Duration) {
 	t.Helper()
 	began := time.Now()

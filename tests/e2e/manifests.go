@@ -8,13 +8,14 @@ import (
 	"path/filepath"
 )
 
-// manifests is where the kustomizations are that Haulout ships.
+// manifests returns the directory with the kustomizations that Haulout ships.
 func manifests() (string, error) {
 	root, err := sourceRoot()
 	return filepath.Join(root, "packaging", "kustomize"), err
 }
 
-// kustomization writes one that takes the shipped base and these components, as a user would, and returns its directory.
+// kustomization writes a kustomization with the shipped base and these components, as a user would, and returns its
+// directory.
 func kustomization(dir string, components ...string) (string, error) {
 	shipped, err := manifests()
 	if err != nil {
@@ -23,7 +24,7 @@ func kustomization(dir string, components ...string) (string, error) {
 	if dir, err = os.MkdirTemp(dir, "kustomize-"); err != nil {
 		return "", err
 	}
-	// kustomize takes relative paths only, and the temporary directory may be behind a link.
+	// kustomize accepts only relative paths, and the temporary directory may be a symbolic link.
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", err
 	}
@@ -38,7 +39,7 @@ func kustomization(dir string, components ...string) (string, error) {
 	return dir, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600)
 }
 
-// AdminKubectl runs kubectl as the cluster's administrator and returns what it prints.
+// AdminKubectl runs kubectl as the cluster's administrator and returns its output.
 func (c *Cluster) AdminKubectl(ctx context.Context, args ...string) (string, error) {
 	kubeconfig, err := c.kubeconfigFor("e2e-admin", "system:masters")
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// watchPeakMemory gives the peak resident memory of a process in bytes once the process has ended. It reads the
-// kernel's own high-water mark, so only what grows in the last interval can be missed. The ru_maxrss that wait(2)
-// reports would not do: it begins with the memory of the process that forked, which is this test.
+// watchPeakMemory sends the peak resident memory of a process, in bytes, when the process has ended. It reads the
+// kernel's own maximum every 20 ms, so it can miss only what the process takes after the last read. ru_maxrss of
+// wait(2) is no alternative: it begins with the memory of the process that forked, which is this test.
 func watchPeakMemory(pid int) chan int64 {
 	peak := make(chan int64, 1)
 	go func() {
@@ -30,7 +30,7 @@ func watchPeakMemory(pid int) chan int64 {
 	return peak
 }
 
-// peakMemory is VmHWM of proc_pid_status(5). A process that has ended has none, even before it is waited for.
+// peakMemory returns VmHWM of proc_pid_status(5). A process that has ended has none, even before it is waited for.
 func peakMemory(pid int) (peak int64, running bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a drain of manyPods may hold at most, of podSize bytes each as the API writes them. Guards know as many
-// replacements on other nodes besides.
+// The most memory, in bytes, that a drain of manyPods may have. Each pod has podSize bytes in the API's JSON. With
+// guards, the drain also knows as many replacements on other nodes.
 const (
 	drainRSS   = 30e6
 	guardedRSS = 40e6
@@ -23,8 +23,8 @@ const (
 	podSize    = 3000
 )
 
-// A drain reads all pods of its node, and must not keep all that it has read. The simulated cluster is the server, so
-// that a thousand pods take seconds.
+// A drain reads all pods of its node, but must not keep all of their content. The server is the simulated cluster, so
+// that a thousand pods take only seconds.
 func TestMemoryOfAThousandPods(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -74,7 +74,7 @@ func memoryOfAThousandPods(t *testing.T, flags []string, most float64) {
 	}
 }
 
-// simulated serves a world on loopback until the test ends; returns the kubeconfig for it.
+// simulated serves a world on loopback until the test ends, and returns the kubeconfig for it.
 func simulated(t *testing.T, w *World, items []any) string {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
@@ -97,7 +97,7 @@ func simulated(t *testing.T, w *World, items []any) string {
 	return kubeconfig
 }
 
-// podOfSize runs on the node "old", belongs to somebody, and is so long.
+// podOfSize returns a pod of a ReplicaSet on the node "old" whose JSON has this size.
 func podOfSize(t *testing.T, number, size int) *corev1.Pod {
 	t.Helper()
 	isController := true
@@ -112,7 +112,7 @@ func podOfSize(t *testing.T, number, size int) *corev1.Pod {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	written, err := json.Marshal(pod)
 	must(t, err)
-	// As in a cluster, much of it are variables of the environment.
+	// As in real clusters, most of it are environment variables.
 	const each = 100
 	for missing := size - len(written); missing > 0; missing -= each {
 		name := fmt.Sprintf("VARIABLE_%d", missing)
@@ -123,7 +123,7 @@ func podOfSize(t *testing.T, number, size int) *corev1.Pod {
 	return pod
 }
 
-// sanitized tells a build with AddressSanitizer.
+// sanitized returns true if the program was built with AddressSanitizer.
 func sanitized(t *testing.T, path string) bool {
 	t.Helper()
 	program, err := os.ReadFile(path)

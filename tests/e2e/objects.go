@@ -16,23 +16,23 @@ import (
 
 var diskSize = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 
-// PodOption changes the pods of a workload.
+// PodOption changes the pod template of a workload.
 type PodOption func(*corev1.PodTemplateSpec)
 
-// Annotate sets what the pods' kubelet does, see StartsAfter and its neighbours.
+// Annotate sets how the simulated kubelet treats the pods; see StartsAfter and the other annotations there.
 func Annotate(key, value string) PodOption {
 	return func(pod *corev1.PodTemplateSpec) { pod.Annotations[key] = value }
 }
 
-// Grace sets terminationGracePeriodSeconds, which is 30 otherwise.
+// Grace sets terminationGracePeriodSeconds. The default is 30.
 func Grace(seconds int64) PodOption {
 	return func(pod *corev1.PodTemplateSpec) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// Unannounced takes away what the pods say about their own end, which the simulated cluster would read, too.
+// Unannounced removes the annotation that sets how long the pods terminate. The simulated cluster would read it, too.
 func Unannounced(pod *corev1.PodTemplateSpec) { delete(pod.Annotations, TerminatesAfter) }
 
-// EmptyDir gives the pods local storage.
+// EmptyDir gives the pods an emptyDir volume.
 func EmptyDir(pod *corev1.PodTemplateSpec) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
@@ -49,7 +49,7 @@ func Claim(name string) PodOption {
 	}
 }
 
-// Cpu is what each pod requests; a node has 1000.
+// Cpu sets how much CPU each pod requests. A node has 1000.
 func Cpu(amount string) PodOption {
 	return func(pod *corev1.PodTemplateSpec) {
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{
@@ -58,7 +58,7 @@ func Cpu(amount string) PodOption {
 	}
 }
 
-// Finalizer keeps the pods after their end.
+// Finalizer keeps the pods after their containers have ended.
 func Finalizer(pod *corev1.PodTemplateSpec) { pod.Finalizers = []string{"e2e.haulout.dev/held"} }
 
 func template(app string, options []PodOption) corev1.PodTemplateSpec {
@@ -78,7 +78,7 @@ func selectorOf(app string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: labelsOf(app)}
 }
 
-// Deployment of a number of pods labelled app=name, as all workloads here.
+// Deployment returns a Deployment whose pods have the label app=name, as all workloads here.
 func Deployment(name string, replicas int32, options ...PodOption) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -88,9 +88,10 @@ func Deployment(name string, replicas int32, options ...PodOption) *appsv1.Deplo
 	}
 }
 
-// StatefulSet that starts all of its pods at once. They take a second to end, unless the options say otherwise: a
-// budget remembers an evicted pod by its name until the disruption controller sees it terminating or gone. A namesake
-// that is there before it looks counts as disrupted for two minutes, and the budget stays closed that long.
+// StatefulSet returns a StatefulSet that starts all of its pods at once. The pods take a second to terminate, unless an
+// option says otherwise. The reason: a budget remembers an evicted pod by its name until the disruption controller sees
+// that pod terminating or deleted. If a pod of the same name exists before, it counts as disrupted for two minutes, and
+// the budget stays exhausted that long.
 func StatefulSet(name string, replicas int32, options ...PodOption) *appsv1.StatefulSet {
 	options = append([]PodOption{Annotate(TerminatesAfter, "1s")}, options...)
 	return &appsv1.StatefulSet{
@@ -108,7 +109,7 @@ func Ordered(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return set
 }
 
-// ReadyFor makes a workload count a pod as available only when it has been Ready for so many seconds.
+// ReadyFor sets minReadySeconds: a pod counts as available only when it has been Ready for so many seconds.
 func ReadyFor[Workload *appsv1.StatefulSet | *appsv1.Deployment](seconds int32, workload Workload) Workload {
 	switch workload := any(workload).(type) {
 	case *appsv1.StatefulSet:
@@ -119,7 +120,7 @@ func ReadyFor[Workload *appsv1.StatefulSet | *appsv1.Deployment](seconds int32, 
 	return workload
 }
 
-// Autoscaler of a Deployment; nothing here has metrics, so it leaves the replicas as they are.
+// Autoscaler returns an autoscaler of a Deployment. There are no metrics, so it never changes the number of replicas.
 func Autoscaler(name string, least, most int32) *autoscalingv2.HorizontalPodAutoscaler {
 	return &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -130,7 +131,8 @@ func Autoscaler(name string, least, most int32) *autoscalingv2.HorizontalPodAuto
 	}
 }
 
-// Job of pods that run at the same time and have no end. It fails when more of them have failed than the limit.
+// Job returns a Job whose pods run at the same time and do not end by themselves. It fails when more than backoffLimit
+// of them have failed.
 func Job(name string, pods, backoffLimit int32, options ...PodOption) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -142,7 +144,7 @@ func Job(name string, pods, backoffLimit int32, options ...PodOption) *batchv1.J
 	return job
 }
 
-// WithClaims gives each pod of a StatefulSet a claim of its own, named NAME-POD.
+// WithClaims gives each pod of a StatefulSet a claim of its own, with the name NAME-POD.
 func WithClaims(name string, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: claimSpec(corev1.ReadWriteOnce, ""),
@@ -150,7 +152,7 @@ func WithClaims(name string, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	return set
 }
 
-// No storage class: nothing is provisioned, the volume is there before.
+// The claim has no storage class, so no volume is provisioned: the volume must exist before.
 func claimSpec(mode corev1.PersistentVolumeAccessMode, volume string) corev1.PersistentVolumeClaimSpec {
 	none := ""
 	return corev1.PersistentVolumeClaimSpec{
@@ -160,7 +162,7 @@ func claimSpec(mode corev1.PersistentVolumeAccessMode, volume string) corev1.Per
 	}
 }
 
-// DaemonSet on every node of the world.
+// DaemonSet returns a DaemonSet whose pods run on every node of the world.
 func DaemonSet(name string, options ...PodOption) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -168,7 +170,7 @@ func DaemonSet(name string, options ...PodOption) *appsv1.DaemonSet {
 	}
 }
 
-// Pod without a controller.
+// Pod returns a pod without a controller.
 func Pod(name string, options ...PodOption) *corev1.Pod {
 	from := template(name, options)
 	return &corev1.Pod{
@@ -179,7 +181,7 @@ func Pod(name string, options ...PodOption) *corev1.Pod {
 	}
 }
 
-// OwnedBy gives a pod a controller that the cluster knows nothing of.
+// OwnedBy gives a pod a controller that does not exist in the cluster.
 func OwnedBy(pod *corev1.Pod, apiVersion, kind string) *corev1.Pod {
 	controller := true
 	pod.OwnerReferences = []metav1.OwnerReference{{
@@ -188,7 +190,7 @@ func OwnedBy(pod *corev1.Pod, apiVersion, kind string) *corev1.Pod {
 	return pod
 }
 
-// MirrorPod is how the API shows a static pod of a node.
+// MirrorPod returns a pod by which the API shows a static pod of a node.
 func MirrorPod(name, node string) *corev1.Pod {
 	pod := Pod(name)
 	pod.Annotations[corev1.MirrorPodAnnotationKey] = "e2e"
@@ -196,7 +198,7 @@ func MirrorPod(name, node string) *corev1.Pod {
 	return pod
 }
 
-// Budget for the pods labelled app=name: at most so many are disrupted at a time, a number or a percentage.
+// Budget returns a budget for the pods with the label app=name. maxUnavailable is a number or a percentage.
 func Budget(name, maxUnavailable string) *policyv1.PodDisruptionBudget {
 	most := intstr.Parse(maxUnavailable)
 	return &policyv1.PodDisruptionBudget{
@@ -205,7 +207,7 @@ func Budget(name, maxUnavailable string) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// AtLeast is a budget for the same pods: so many stay available, a number or a percentage.
+// AtLeast returns a budget for the pods with the label app=name. minAvailable is a number or a percentage.
 func AtLeast(name, minAvailable string) *policyv1.PodDisruptionBudget {
 	least := intstr.Parse(minAvailable)
 	return &policyv1.PodDisruptionBudget{
@@ -214,7 +216,7 @@ func AtLeast(name, minAvailable string) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// FreeingUnhealthy makes a budget let pods go that are not Ready, however few are.
+// FreeingUnhealthy makes a budget allow the eviction of pods that are not Ready, however few pods are Ready.
 func FreeingUnhealthy(budget *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
 	always := policyv1.AlwaysAllow
 	budget.Spec.UnhealthyPodEvictionPolicy = &always

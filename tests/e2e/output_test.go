@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// What a command was run for and could not be written is no success.
+// A command whose output cannot be written fails.
 func TestOutputThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -31,7 +31,7 @@ func TestOutputThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// `haulout status -w | head -1` ends, though nothing changes any more.
+// `haulout status -w | head -1` ends when its reader has ended, although nothing changes in the cluster.
 func TestAWatchEndsWithItsReader(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -63,7 +63,7 @@ func TestAWatchEndsWithItsReader(t *testing.T) {
 	}
 }
 
-// A server that warns in each of its answers.
+// warningServer returns a server that sends a Warning with each answer.
 func warningServer(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
 		answer.Header().Add("Warning", `299 - "policy quiet-hours: not now"`)

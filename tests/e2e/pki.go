@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// Authority is a certificate authority that lives as long as one control plane.
+// Authority is a certificate authority that is used for one control plane.
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// PEM is the authority's certificate, as clients trust it.
+	// PEM is the certificate of the authority, with which clients check the server.
 	PEM []byte
 }
 
-// Identity is a certificate with its key, both PEM.
+// Identity is a certificate with its key, both in PEM.
 type Identity struct {
 	Cert, Key []byte
 }
 
-// NewAuthority makes a self-signed authority.
+// NewAuthority creates a self-signed authority.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -47,12 +47,12 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{cert: cert, key: key, PEM: encodePEM("CERTIFICATE", der)}, nil
 }
 
-// Serving issues a certificate for the given DNS names and loopback.
+// Serving issues a server certificate for these DNS names and for 127.0.0.1.
 func (a *Authority) Serving(names ...string) (Identity, error) {
 	return a.ServingAt(nil, names...)
 }
 
-// ServingAt is Serving for further addresses.
+// ServingAt issues a server certificate for these DNS names, for 127.0.0.1 and for these addresses.
 func (a *Authority) ServingAt(addresses []net.IP, names ...string) (Identity, error) {
 	template := certificateTemplate(names[0], time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour))
 	template.DNSNames = names
@@ -66,7 +66,7 @@ func (a *Authority) Client(user string, groups ...string) (Identity, error) {
 	return a.ClientUntil(time.Now().Add(24*time.Hour), user, groups...)
 }
 
-// ClientUntil issues a client certificate that ends at a given time, which may have passed.
+// ClientUntil issues a client certificate that is valid until `end`, which may be in the past.
 func (a *Authority) ClientUntil(end time.Time, user string, groups ...string) (Identity, error) {
 	template := certificateTemplate(user, end.Add(-25*time.Hour), end)
 	template.Subject.Organization = groups
@@ -91,7 +91,7 @@ func (a *Authority) issue(template *x509.Certificate) (Identity, error) {
 	return Identity{Cert: encodePEM("CERTIFICATE", der), Key: keyPEM}, nil
 }
 
-// newSigningKey makes the key with which the control plane signs ServiceAccount tokens.
+// newSigningKey creates the key with which the control plane signs ServiceAccount tokens.
 func newSigningKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

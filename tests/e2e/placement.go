@@ -4,10 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// closedTaint keeps all pods away that do not tolerate it.
+// closedTaint is a taint that keeps away and evicts all pods that do not tolerate it.
 const closedTaint = "e2e.haulout.dev/closed"
 
-// Tolerant pods go to the tainted node, too.
+// Tolerant makes the pods tolerate closedTaint.
 func Tolerant(pod *corev1.PodTemplateSpec) {
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
 		Key: closedTaint, Operator: corev1.TolerationOpExists,
@@ -18,7 +18,7 @@ func Tolerant(pod *corev1.PodTemplateSpec) {
 func InRole(operator corev1.NodeSelectorOperator, roles ...string) PodOption {
 	nowhere := requirement("role", corev1.NodeSelectorOpDoesNotExist)
 	return func(pod *corev1.PodTemplateSpec) {
-		// The terms are alternatives: the first has no node.
+		// The terms are alternatives. No node fulfils the first one, so the second one decides.
 		affinityOf(pod).NodeAffinity = &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
 				{MatchExpressions: []corev1.NodeSelectorRequirement{nowhere}},
@@ -34,14 +34,14 @@ func requirement(key string, operator corev1.NodeSelectorOperator, values ...str
 	return corev1.NodeSelectorRequirement{Key: key, Operator: operator, Values: values}
 }
 
-// Beside makes the pods go only to nodes that have a pod labelled app=name.
+// Beside makes the pods go only to nodes that have a pod with the label app=name.
 func Beside(name string) PodOption {
 	return func(pod *corev1.PodTemplateSpec) {
 		affinityOf(pod).PodAffinity = &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: neighbours(name)}
 	}
 }
 
-// Apart makes the pods go only to nodes that have no pod labelled app=name.
+// Apart makes the pods go only to nodes that have no pod with the label app=name.
 func Apart(name string) PodOption {
 	return func(pod *corev1.PodTemplateSpec) {
 		affinityOf(pod).PodAntiAffinity = &corev1.PodAntiAffinity{
@@ -61,7 +61,7 @@ func affinityOf(pod *corev1.PodTemplateSpec) *corev1.Affinity {
 	return pod.Spec.Affinity
 }
 
-// NotReady makes a node one whose kubelet is ill.
+// NotReady makes a node report that it is not Ready.
 func NotReady(node *corev1.Node) {
 	node.Status.Conditions[0].Status = corev1.ConditionFalse
 	node.Status.Conditions[0].Reason = "KubeletNotReady"

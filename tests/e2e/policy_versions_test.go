@@ -14,12 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// With the component policies-only every policy is accepted by Kubernetes 1.30. Without it, servers before 1.33 refuse the
-// policy for Nodes: their kubelets may be without the mark by which it tells them from agents, and would be locked out.
+// With the component policies-only, Kubernetes 1.30 accepts every policy. Without it, servers before 1.33 refuse the
+// policy for Nodes. They must: the policy distinguishes an agent that impersonates its node from the kubelet of that
+// node by an attribute that kubelets of these versions may lack, so it could refuse the requests of kubelets.
 func TestPoliciesOfOlderServers(t *testing.T) {
 	for _, r := range []struct {
 		minor   uint
-		refused string // with the base
+		refused string // the policy of the base that the server refuses
 	}{{30, "haulout-own-node"}, {32, "haulout-own-node"}, {33, ""}, {36, ""}} {
 		t.Run(fmt.Sprintf("1.%d", r.minor), func(t *testing.T) {
 			expectAccepted(t, r.minor, "", "policies-only")
@@ -52,8 +53,8 @@ func expectAccepted(t *testing.T, minor uint, refused string, components ...stri
 	}
 }
 
-// compileErrors are what a server says against a policy that is new to it: it has to be understood by the server of the
-// minor version before, too.
+// compileErrors returns the errors with which a server of this version refuses a new policy. It accepts only
+// expressions that the minor version before it also understands.
 func compileErrors(t *testing.T, minor uint, policy admissionv1.ValidatingAdmissionPolicy) (wrong []string) {
 	t.Helper()
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(version.MajorMinor(1, minor-1)))

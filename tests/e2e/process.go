@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// process is a server that must not outlive us: it has its own process group, and the kernel kills it with us however
-// we end.
+// process is a server that ends with this test. It has its own process group, and the kernel kills it when this test
+// ends, in whatever way.
 type process struct {
 	name    string
 	dir     string
@@ -24,7 +24,7 @@ func startProcess(dir, name, path string, args ...string) (*process, error) {
 	return startProcessIn(nil, dir, name, path, args...)
 }
 
-// startProcessIn is startProcess with another environment than ours.
+// startProcessIn is startProcess with an environment other than this test's.
 func startProcessIn(env []string, dir, name, path string, args ...string) (*process, error) {
 	logPath := filepath.Join(dir, name+".log")
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -41,7 +41,7 @@ func startProcessIn(env []string, dir, name, path string, args ...string) (*proc
 	p := &process{name: name, dir: dir, cmd: cmd, logPath: logPath, done: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The parent-death signal is tied to the thread that forked, so this thread stays until the child has gone.
+		// The parent-death signal is tied to the thread that forked, so this thread stays until the child has ended.
 		runtime.LockOSThread()
 		defer log.Close()
 		err := cmd.Start()
@@ -66,12 +66,12 @@ func (p *process) exited() bool {
 	}
 }
 
-// again starts what has ended with the same arguments; its log goes on where it was.
+// again starts a server that has ended with the same arguments. It appends to the same log.
 func (p *process) again() (*process, error) {
 	return startProcessIn(p.cmd.Env, p.dir, p.name, p.cmd.Path, p.cmd.Args[1:]...)
 }
 
-// kill ends the whole group at once: the state of these servers is thrown away anyway.
+// kill kills the whole process group at once. These servers need no shutdown, because their state is removed with them.
 func (p *process) kill() {
 	if p.exited() {
 		return
@@ -83,7 +83,7 @@ func (p *process) kill() {
 	}
 }
 
-// logTail is the end of the process's log, for error messages.
+// logTail returns the end of the process's log, for error messages.
 func (p *process) logTail() string {
 	data, err := os.ReadFile(p.logPath)
 	if err != nil {

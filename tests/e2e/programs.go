@@ -1,7 +1,7 @@
-// Package e2e runs a real Kubernetes control plane on loopback and judges drains on it.
+// Package e2e runs a real Kubernetes control plane on loopback and checks drains on it.
 //
-// It is written in Go on client-go, from the same module versions as the control plane, so that the judge shares no
-// code with the judged: what Haulout's own client and codec get wrong, this package does not get wrong with them.
+// It is written in Go and uses client-go, of the same module versions as the control plane. So the tests share no code
+// with Haulout, and do not repeat a mistake of Haulout's own client and codec.
 package e2e
 
 import (
@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// Programs are the paths of the control plane's programs and of kubectl.
+// Programs holds the paths of the control plane's programs and of kubectl.
 type Programs struct {
 	Etcd, APIServer, ControllerManager, Scheduler, Kubectl string
 }
 
-// FindPrograms looks in $HAULOUT_E2E_BIN, else where build-control-plane.sh puts them. The error says what to do.
+// FindPrograms returns the programs in $HAULOUT_E2E_BIN, or else in the directory of build-control-plane.sh. The error
+// says what to do if they are missing.
 func FindPrograms() (Programs, error) {
 	dir := os.Getenv("HAULOUT_E2E_BIN")
 	if dir == "" {
@@ -48,12 +49,12 @@ func FindPrograms() (Programs, error) {
 	return programs, nil
 }
 
-// FindHaulout looks at $HAULOUT_BIN, else where the release build puts the binary.
+// FindHaulout returns $HAULOUT_BIN, or else the binary of the release build.
 func FindHaulout() (string, error) {
 	return findBuilt("HAULOUT_BIN", "cli", "haulout")
 }
 
-// FindDemo looks at $HAULOUT_DEMO_BIN, else where the release build puts the program that serves a simulated cluster.
+// FindDemo returns $HAULOUT_DEMO_BIN, or else the program of the release build that serves a simulated cluster.
 func FindDemo() (string, error) {
 	return findBuilt("HAULOUT_DEMO_BIN", "demo", "haulout-demo")
 }
@@ -77,7 +78,8 @@ func findBuilt(variable, folder, name string) (string, error) {
 	return path, nil
 }
 
-// sourceRoot walks up from the working directory, which go test sets to the package's.
+// sourceRoot returns the root of the source tree, which it finds from the working directory upwards. go test sets that
+// to the package's directory.
 func sourceRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

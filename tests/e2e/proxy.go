@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Proxy stands between a tool and the API server, on TCP: it cannot read what it carries, only cut, hold and slow it.
+// Proxy forwards TCP connections between a tool and the API server. It can reset, delay and silence them, but cannot
+// read their content, which is encrypted.
 type Proxy struct {
 	URL string
 
@@ -25,18 +26,18 @@ type Proxy struct {
 	ended    bool
 }
 
-// link is one connection, with its other half once there is one.
+// link is one connection of a client, and the connection to the server that belongs to it.
 type link struct {
 	near, far net.Conn
-	dead      bool // swallows everything and says nothing, but does not end
+	dead      bool // receives everything and delivers nothing, but does not close
 	cut       bool
 	used      bool // the client has sent something
 }
 
-// StartProxy serves on a free port until Stop.
+// StartProxy starts a proxy on a free port. It serves until Stop.
 func StartProxy(target string) (*Proxy, error) { return StartProxyAt("127.0.0.1:0", target) }
 
-// StartProxyAt is StartProxy with an address and port of its own.
+// StartProxyAt is StartProxy with this address and port.
 func StartProxyAt(address, target string) (*Proxy, error) {
 	server, err := url.Parse(target)
 	if err != nil {
@@ -54,14 +55,14 @@ func StartProxyAt(address, target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Stop ends it with all of its connections.
+// Stop ends the proxy and all of its connections.
 func (p *Proxy) Stop() {
 	p.listener.Close()
 	p.set(func() { p.ended = true })
 	p.Cut()
 }
 
-// Cut resets every connection that there is.
+// Cut resets every connection.
 func (p *Proxy) Cut() {
 	p.set(func() {
 		for l := range p.links {
@@ -74,11 +75,11 @@ func (p *Proxy) Cut() {
 	})
 }
 
-// Stall holds back every byte, of new connections too, which are accepted; Resume lets them go on.
+// Stall holds back every byte, also of new connections, which are accepted. Resume lets all bytes pass again.
 func (p *Proxy) Stall()  { p.set(func() { p.stalled = true }) }
 func (p *Proxy) Resume() { p.set(func() { p.stalled = false }) }
 
-// Bury makes the connections that there are silent for ever; new ones are well.
+// Bury makes the existing connections silent for ever. New connections work.
 func (p *Proxy) Bury() {
 	p.set(func() {
 		for l := range p.links {
@@ -87,18 +88,18 @@ func (p *Proxy) Bury() {
 	})
 }
 
-// Slow holds every kilobyte up for as long.
+// Slow delays every kilobyte by this time.
 func (p *Proxy) Slow(perKilobyte time.Duration) { p.set(func() { p.slowness = perKilobyte }) }
 
-// Accepted is how many connections there have been.
+// Accepted returns the number of connections so far.
 func (p *Proxy) Accepted() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted
 }
 
-// Used is how many connections there have been over which the client sent something. A client that tries several addresses
-// at once closes all connections but one unused.
+// Used returns the number of connections on which the client has sent something. A client that tries several addresses
+// at the same time closes all of these connections but one without using them.
 func (p *Proxy) Used() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +150,7 @@ func (p *Proxy) carry(l *link) {
 	<-done
 }
 
-// copy moves a kilobyte at a time, as long as both ends live; the end of one is the end of the other.
+// copy forwards up to one kilobyte at a time in one direction. When one of the two connections ends, it closes both.
 func (p *Proxy) copy(l *link, to, from net.Conn) {
 	buffer := make([]byte, 1024)
 	for {
@@ -167,7 +168,7 @@ func (p *Proxy) copy(l *link, to, from net.Conn) {
 			}
 		}
 		if err != nil {
-			// The end of a connection is news, too, and comes no faster.
+			// The end of a connection is delayed like its bytes.
 			p.mayPass(l)
 			if err != io.EOF {
 				reset(to)
@@ -179,7 +180,8 @@ func (p *Proxy) copy(l *link, to, from net.Conn) {
 	from.Close()
 }
 
-// mayPass waits for as long as nothing may; false when the connection has been cut.
+// mayPass waits while the proxy holds back this connection, and then for the delay of Slow. It returns false if the
+// connection was cut.
 func (p *Proxy) mayPass(l *link) bool {
 	p.mu.Lock()
 	for (p.stalled || l.dead) && !l.cut && !p.ended {
@@ -193,7 +195,7 @@ func (p *Proxy) mayPass(l *link) bool {
 	return open
 }
 
-// reset makes the other side see RST, as from a host that has forgotten the connection.
+// reset closes a connection with RST, as a host does that does not know the connection.
 func reset(connection net.Conn) {
 	if tcp, ok := connection.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

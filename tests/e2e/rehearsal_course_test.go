@@ -12,41 +12,42 @@ import (
 	"time"
 )
 
-// What counts as what when two courses of a drain are compared.
+// Tolerances with which a rehearsed and a real course of a drain are compared.
 const (
-	// Evictions of one controller within this time are one wave: they went in one moment, in whatever order.
+	// Evictions of one controller's pods within this time are one wave: their order does not matter.
 	oneMoment = 2 * time.Second
-	// Two gaps between evictions that differ by less are the same, on whichever side of a moment they are.
+	// If the time between two evictions differs by less than this, it counts as equal in both courses, even if it is
+	// one wave in one of them only.
 	sameGap = time.Second
-	// Pods that are further apart than this, foretold or real, go in the same order in both.
+	// Pods of different controllers that are further apart than this in one of the courses have the same order in both.
 	clearlyApart = 5 * time.Second
-	// Shorter waits are the time that a request takes, or a controller.
+	// Shorter waits are ignored: requests and controllers need that long.
 	worthTelling = 2 * time.Second
-	// Later than foretold by less is the machine's fault.
+	// A smaller difference between rehearsed and real times is due to the load of this machine.
 	inTime = 10 * time.Second
 )
 
-// course is how a drain went, foretold or real. Times count from its beginning.
+// course is how a drain went, rehearsed or real. Times count from its beginning.
 type course struct {
 	drained  bool
 	took     time.Duration
-	pods     map[string]*passage // by name: those that were to leave
-	homeless map[string]int      // pods that have found no node, by controller and what is short
+	pods     map[string]*passage // by name: the pods that must leave
+	homeless map[string]int      // number of pods that found no node, by controller and missing resources
 }
 
-// never is the time of what has not happened.
+// never is the time of an event that has not happened.
 const never = time.Duration(math.MinInt64)
 
-// passage is one pod's way off the node.
+// passage is what happened to one pod during the drain.
 type passage struct {
 	controller string
 	evicted    time.Duration
 	vanished   time.Duration
-	reason     string // why it is still there in the end
+	reason     string // the reason why the pod is still there at the end
 	waits      map[string]time.Duration
 }
 
-// RehearsalReport is what these tests read of `haulout rehearse -o json`.
+// RehearsalReport has those fields of `haulout rehearse -o json` that these tests read.
 type RehearsalReport struct {
 	Seconds float64  `json:"seconds"`
 	Drains  []Report `json:"drains"`
@@ -65,7 +66,7 @@ type RehearsalReport struct {
 
 var budgetInMessage = regexp.MustCompile(`PodDisruptionBudget ([^\s:,]+)`)
 
-// hindrance is a reason to wait together with the budget that it speaks of.
+// hindrance returns a reason to wait, with the budget that its message names.
 func hindrance(reason, message string) string {
 	if budget := budgetInMessage.FindStringSubmatch(message); budget != nil {
 		return reason + " " + budget[1]
@@ -73,8 +74,8 @@ func hindrance(reason, message string) string {
 	return reason
 }
 
-// foretold is the course of the one drain that a rehearsal has played. The snapshot has the other worlds, too, perhaps
-// in the middle of their drains, and what finds no room in them is not this one's.
+// foretold returns the course of the one drain in a rehearsal's output. Its snapshot also contains the worlds of other
+// tests, perhaps during their drains. Their pods that find no capacity are ignored.
 func foretold(stdout, namespace string) (course, error) {
 	var report RehearsalReport
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
@@ -106,7 +107,7 @@ func foretold(stdout, namespace string) (course, error) {
 	return c, nil
 }
 
-// note takes what is known of a pod, unless it stays.
+// note records what the report or an event says about a pod. It ignores skipped pods and returns nil for them.
 func (c *course) note(pod PodReport, began time.Time) *passage {
 	if pod.Outcome == "skipped" {
 		return nil
@@ -126,7 +127,8 @@ func (c *course) note(pod PodReport, began time.Time) *passage {
 	return known
 }
 
-// carriedOut is the course of a drain as its events tell it. What the scheduler says of replacements is not among them.
+// carriedOut returns the course of a real drain from its events. They do not contain what the scheduler decides about
+// replacements.
 func carriedOut(result Result) (course, error) {
 	events, err := result.Events()
 	if err != nil || len(events) == 0 {
@@ -156,7 +158,7 @@ func carriedOut(result Result) (course, error) {
 		if c.note(*event.Pod, began) == nil {
 			continue
 		}
-		// A pod whose eviction is only a signal goes on waiting.
+		// A pod with a signal (an eviction request although its budget is exhausted) continues to wait.
 		if event.Type == "signal-sent" {
 			continue
 		}
@@ -165,7 +167,8 @@ func carriedOut(result Result) (course, error) {
 		case "parked":
 			waiting[name] = open{hindrance(event.Pod.Reason, event.Pod.Message), event.At}
 		case "evicted":
-			// What the watch tells before the answer has only the server's whole seconds.
+			// If the watch showed the eviction before its answer arrived, EvictedAt has only whole seconds, as the
+			// server wrote it. The time of this event is exact.
 			c.pods[name].evicted = event.At.Sub(began)
 		}
 	}
@@ -175,13 +178,14 @@ func carriedOut(result Result) (course, error) {
 	return c, nil
 }
 
-// lacking is a controller with what the scheduler says is short, without what depends on other worlds.
+// lacking returns a controller with the missing resources in the scheduler's message, without the parts that depend on
+// other worlds.
 func lacking(controller, message string) string {
 	before, _, _ := strings.Cut(message, " preemption:")
 	return fmt.Sprint(controller, " ", shortages.FindAllString(before, -1))
 }
 
-// held tells for each pod that was held up by what, and whether that never ended.
+// held returns, for each pod that was held up, the reasons, and whether it never left.
 func (c course) held() map[string]string {
 	held := map[string]string{}
 	for name, pod := range c.pods {
@@ -202,7 +206,7 @@ func (c course) held() map[string]string {
 	return held
 }
 
-// waves tells for each controller in which order its pods were evicted; those of one moment stand together.
+// waves returns, for each controller, in which order its pods were evicted. Pods of one wave stand together.
 func (c course) waves() map[string]string {
 	lanes := map[string][]string{}
 	for name, pod := range c.pods {
@@ -231,7 +235,7 @@ func (c course) waves() map[string]string {
 	return waves
 }
 
-// String lists the evictions with their times.
+// String returns the evictions with their times.
 func (c course) String() string {
 	names := slices.Collect(maps.Keys(c.pods))
 	slices.SortFunc(names, func(a, b string) int {
@@ -246,7 +250,8 @@ func (c course) String() string {
 	return text.String()
 }
 
-// moved is how long pods were on the move: what a time limit adds is no merit of a rehearsal.
+// moved returns the time until the last pod left. If the drain ended at its time limit, the time after that is not
+// counted, because a rehearsal would predict it in any case.
 func (c course) moved() time.Duration {
 	if c.drained {
 		return c.took
@@ -258,14 +263,14 @@ func (c course) moved() time.Duration {
 	return last
 }
 
-// disorder lists pairs of pods that are clearly apart in one course and go the other way round in the other.
+// disorder returns pairs of pods that are clearly apart in one course and have the opposite order in the other.
 func disorder(a, b course) (pairs []string) {
 	names := slices.Sorted(maps.Keys(a.pods))
 	for i, x := range names {
 		for _, y := range names[i+1:] {
 			if b.pods[x] == nil || b.pods[y] == nil || min(a.pods[x].evicted, a.pods[y].evicted,
 				b.pods[x].evicted, b.pods[y].evicted) == never {
-				continue // which of them never left is compared, too
+				continue // the other comparisons find pods that were not evicted
 			}
 			one, other := a.pods[x].evicted-a.pods[y].evicted, b.pods[x].evicted-b.pods[y].evicted
 			if (one > 0) != (other > 0) && max(one.Abs(), other.Abs()) > clearlyApart {
@@ -276,8 +281,8 @@ func disorder(a, b course) (pairs []string) {
 	return pairs
 }
 
-// regrouped lists pods that were evicted in one course alone, and pairs of one controller that are one wave in one
-// course, and in the other two, or the other way round.
+// regrouped returns pods that were evicted in only one of the courses, and pairs of pods of one controller that are one
+// wave in one course and two waves in the other.
 func regrouped(a, b course) (found []string) {
 	pods := maps.Clone(a.pods)
 	maps.Copy(pods, b.pods)
@@ -300,7 +305,7 @@ func regrouped(a, b course) (found []string) {
 	return found
 }
 
-// evicted is when the pod was, or never.
+// evicted returns when the pod was evicted, or never.
 func (c course) evicted(name string) time.Duration {
 	if pod := c.pods[name]; pod != nil {
 		return pod.evicted
@@ -308,7 +313,7 @@ func (c course) evicted(name string) time.Duration {
 	return never
 }
 
-// wave is 0 for evictions of one moment, else which of two came first.
+// wave returns 0 for two evictions of one wave, and otherwise which of them came first.
 func wave(gap time.Duration) int {
 	if gap.Abs() <= oneMoment {
 		return 0
@@ -316,7 +321,8 @@ func wave(gap time.Duration) int {
 	return cmp.Compare(gap, 0)
 }
 
-// late lists pods that vanished at another time than foretold, by more than a quarter.
+// late returns pods whose deletion was rehearsed for another time than the real one, by more than a quarter and more
+// than inTime.
 func late(said, real course) (found []string) {
 	for _, name := range slices.Sorted(maps.Keys(said.pods)) {
 		a, b := said.pods[name], real.pods[name]
@@ -330,15 +336,15 @@ func late(said, real course) (found []string) {
 	return found
 }
 
-// wrong is all of it.
+// wrong returns all differences.
 func (j judgement) wrong() []string {
 	return slices.Concat(j.outcome, j.held, j.waves, j.late, j.homeless)
 }
 
-// judgement is what a rehearsal was wrong about; empty lists: nothing.
+// judgement holds what a rehearsal predicted wrongly. All lists are empty if it was right.
 type judgement struct {
 	outcome, held, waves, late, homeless []string
-	ratio                                float64 // of the real time to the rehearsed
+	ratio                                float64 // real time divided by rehearsed time
 }
 
 func judge(said, real course) judgement {

@@ -12,7 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// What a world may have beside pods and budgets, as the table names it.
+// What a random world may have besides pods and budgets, with the words of the printed table.
 const (
 	minReady     = "minReadySeconds"
 	inOrder      = "minReadySeconds in order"
@@ -28,7 +28,8 @@ const (
 	job          = "Job"
 )
 
-// Worlds are small, so that a handful of them has to have everything, or else a run of CI proves little of it.
+// CI runs only a few small random worlds. If these did not have all kinds of objects, CI would prove little. So each
+// kind is in some of the first 15 worlds and not in all.
 func TestRandomWorlds(t *testing.T) {
 	t.Parallel()
 	worlds := map[string]int{}
@@ -46,7 +47,7 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// die is a world's chance: the same for the same seed.
+// die is the random source of a world: the same seed gives the same world.
 type die struct{ *rand.Rand }
 
 func (d die) from(least, most int) int { return least + d.IntN(most-least+1) }
@@ -57,8 +58,8 @@ func (d die) seconds(least, most int) time.Duration {
 	return time.Duration(d.from(least, most)) * time.Second
 }
 
-// randomWorld is the same for the same seed. Its drain takes a minute or two, because of one workload whose budget lets
-// one pod go at a time; all else is left to chance.
+// randomWorld returns the world of a seed. Its drain takes one to two minutes, because one workload has a budget that
+// allows one disruption at a time. Everything else is random.
 func randomWorld(seed uint64) staged {
 	dice := die{rand.New(rand.NewPCG(seed, 0))}
 	s := staged{
@@ -100,7 +101,8 @@ func randomWorld(seed uint64) staged {
 		s.flags = append(s.flags, "--respect-do-not-disrupt")
 	}
 	if dice.chance(30) {
-		// It must not fail while some of its pods wait for a place: then it deletes them, which no snapshot tells.
+		// The Job must not fail while some of its pods wait for a place: it would delete these pods, and no snapshot
+		// shows when a Job fails.
 		pods := int32(dice.from(1, 3))
 		work := Job("work", pods, pods+int32(dice.from(0, 3)), Grace(int64(dice.from(2, 20))))
 		before = append(before, part{pods: int(pods), objects: []any{work}, with: []string{job}})
@@ -112,7 +114,8 @@ func randomWorld(seed uint64) staged {
 		s.flags = append(s.flags, fmt.Sprintf("--grace-period=%d", dice.from(2, 6)))
 	}
 	if dice.chance(40) {
-		// The budget opens when a pod is Ready, and the next one has gone before that one is available: so it waits.
+		// The budget allows the next eviction when a pod is Ready. The StatefulSet creates the next pod only when that
+		// pod is available, which is later. So the evicted pod's replacement waits.
 		slow := ReadyFor(int32(dice.from(9, 11)), Ordered(StatefulSet("slow", 3, Grace(2), Unannounced)))
 		before = append(before, part{pods: 3, objects: []any{slow, Budget("slow", "1")}, with: []string{inOrder}})
 	}
@@ -122,7 +125,7 @@ func randomWorld(seed uint64) staged {
 	}
 	s.with = peculiarities(s, all)
 	s.build = partsOf(before)
-	// Strangers first: while "new" is empty nothing keeps them away from it.
+	// The pods of `strangers` are added first: while the node "new" is empty, nothing keeps them away from it.
 	s.after = partsOf(append(strangers, after...))
 	return s
 }
@@ -141,14 +144,14 @@ func peculiarities(s staged, parts []part) (with []string) {
 	return slices.Compact(with)
 }
 
-// part is so many pods with what they need.
+// part is a number of pods with the objects that they need.
 type part struct {
 	pods     int
-	later    int // more of them, for which there is no room before "new" is there
+	later    int // further pods of it, which run only on the node "new"
 	objects  []any
-	stranger *corev1.Pod // stands on "new" before all others
-	stalls   bool        // pods of it may never be Ready again: a budget then never opens
-	endless  bool        // its budget may never open
+	stranger *corev1.Pod // a pod that runs on the node "new" before all others
+	stalls   bool        // some of its pods may never become Ready again, so that a budget would never allow a disruption
+	endless  bool        // its budget may never allow a disruption
 	with     []string
 }
 
@@ -165,7 +168,7 @@ func onNew(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// randomPart is a workload, perhaps with a budget.
+// randomPart returns a random workload, perhaps with a budget.
 func randomPart(dice die, name string, tainted bool) part {
 	p := part{pods: dice.from(1, 5)}
 	options := []PodOption{Grace([]int64{2, 5, 10, 15, 20}[dice.from(0, 4)])}
@@ -175,7 +178,7 @@ func randomPart(dice die, name string, tainted bool) part {
 	options = append(options, p.wherever(dice, name, tainted)...)
 	replicas := int32(p.pods + p.later)
 	kind := dice.from(0, 3)
-	// Ordered ones would wait for each other.
+	// An ordered StatefulSet is excluded, because each of its pods waits until the one before is Ready.
 	if kind > 0 && dice.chance(20) {
 		p.with, p.stalls = append(p.with, unready), true
 		options = append(options, Annotate(UnreadyOn, "old"))
@@ -201,7 +204,7 @@ func randomPart(dice die, name string, tainted bool) part {
 	return p
 }
 
-// wherever says where the pods may go. Some find room on no other node.
+// wherever chooses on which nodes the pods may run. Some find capacity on no other node.
 func (p *part) wherever(dice die, name string, tainted bool) (options []PodOption) {
 	if tainted && dice.chance(30) {
 		p.with = append(p.with, toleration)
@@ -218,7 +221,8 @@ func (p *part) wherever(dice die, name string, tainted bool) (options []PodOptio
 		p.with = append(p.with, affinity)
 		return append(options, Beside("logs"))
 	case 5, 6:
-		// One on each node: where a second one waits for "new", that has no room for the first one's replacement.
+		// One pod on each node. If a second pod waits for the node "new", that node has no place for the replacement of
+		// the first one.
 		p.with = append(p.with, antiAffinity)
 		p.pods, p.later = 1, dice.from(0, 1)
 		p.stalls = p.later > 0
@@ -234,7 +238,7 @@ func (p *part) wherever(dice die, name string, tainted bool) (options []PodOptio
 	return options
 }
 
-// guard is the part's budget, if it has one.
+// guard may add a budget for the part's pods.
 func (p *part) guard(dice die, name string, pods int) {
 	if dice.chance(40) {
 		return

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A judge that finds nothing wrong with anything would make TestRehearsal worthless.
+// If the judge accepted everything, TestRehearsal would be worthless.
 func TestRehearsalJudge(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -64,7 +64,7 @@ func TestRehearsalJudge(t *testing.T) {
 	}
 }
 
-// The worlds share a cluster, and their pods often have the same names.
+// The worlds of several tests share a cluster, and their pods often have the same names.
 func TestRehearsalOfOneWorldAmongOthers(t *testing.T) {
 	t.Parallel()
 	const message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."

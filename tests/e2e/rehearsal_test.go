@@ -12,33 +12,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a person is told to type (docs/rehearse.md).
+// The arguments of kubectl with which docs/rehearse.md tells people to make a snapshot.
 var snapshotArgs = []string{"get", "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota", "-A", "-o", "json"}
 
-// staged is a world whose drain is rehearsed, and then carried out.
+// staged is a world whose drain is rehearsed and then really run.
 type staged struct {
-	// build makes what runs on the node "old" before "new" is there.
+	// build prepares the node "old" before the node "new" exists.
 	build func(*setup)
-	// after adds what runs on "new" alone.
+	// after adds pods that run only on the node "new".
 	after func(*setup)
 	pace  Pace
-	// volumes by claim; they take the time that the rehearsal is told to assume.
+	// Volumes by claim. attachesAfter and detachesAfter are also given to the rehearsal as its assumptions.
 	volumes                      map[string]corev1.PersistentVolumeAccessMode
 	attachesAfter, detachesAfter time.Duration
-	// flags of both commands.
+	// flags are given to both commands.
 	flags   []string
-	with    []string // what a random world has beside pods and budgets, for people
+	with    []string // what a random world has besides pods and budgets, for the printed table
 	ill     bool     // there is also a node that is not Ready
-	tainted bool     // there is also a node with a taint for which only tolerant pods stay
-	leaving string   // this pod is on its way out when the drain begins
-	stuck   bool     // it ends at its time limit
-	live    bool     // rehearsed without a snapshot, too
+	tainted bool     // there is also a node with a taint that only some pods tolerate
+	leaving string   // this pod is already terminating when the drain begins
+	stuck   bool     // the drain ends at its time limit
+	live    bool     // also rehearsed on the running cluster, without a snapshot
 }
 
-// A rehearsal says what a real drain then does: the same pods are held up by the same, for a while or for ever; those
-// of each controller go in the same waves, and those of different controllers in the same order; each has gone when it
-// should; as many find no room for the same reason; and the time differs by a quarter at most. The kubelets' pace is what the rehearsal is told to
-// assume; the pods say nothing of it.
+// A rehearsal predicts what a real drain then does. The same pods are held up for the same reasons, for a while or
+// until the end. The pods of each controller leave in the same waves, and those of different controllers in the same
+// order. Each pod leaves at the predicted time, and as many pods find no capacity for the same reason. The total time
+// differs by a quarter at most. How fast pods start and terminate is given to the rehearsal as an assumption; the pods
+// do not show it.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -134,7 +135,7 @@ func TestRehearsal(t *testing.T) {
 	}
 }
 
-// play is both: what was foretold, in one or two ways, and what happened.
+// play rehearses the drain, in one or two ways, and then runs it.
 func (s staged) play(t *testing.T) (w *World, said []course, real course) {
 	t.Helper()
 	w = s.prepare(t)
@@ -150,7 +151,7 @@ func (s staged) play(t *testing.T) (w *World, said []course, real course) {
 	rehearse := slices.Concat([]string{"rehearse"}, args, assumed)
 	snapshot := filepath.Join(w.Home, "cluster.json")
 	must(t, os.WriteFile(snapshot, []byte(run(t, w, 0, cluster.Kubectl(), snapshotArgs...).Stdout), 0o600))
-	// Nothing to connect with: the snapshot is all that it gets.
+	// The rehearsal gets no kubeconfig, so it can use only the snapshot.
 	said = append(said, foretell(t, w, os.DevNull, append(rehearse, "--snapshot="+snapshot)))
 	if s.live {
 		said = append(said, foretell(t, w, w.Kubeconfig, rehearse))
@@ -172,7 +173,8 @@ func (s staged) prepare(t *testing.T) *World {
 	addNode("old")
 	s.build(stage)
 	stage.settled()
-	// Closed from the start: in an open moment a DaemonSet would place a pod there, which then stays.
+	// The nodes that are not Ready or tainted have the role "closed" from the start. If pods could go there for a
+	// moment, a DaemonSet would create a pod there, which would stay.
 	if s.ill {
 		must(t, stage.AddNode(t.Context(), "ill", "closed", NotReady))
 	}
@@ -192,7 +194,7 @@ func (s staged) prepare(t *testing.T) *World {
 	return stage.World
 }
 
-// disks makes the volumes, if there are any, and returns how nodes are added.
+// disks creates the volumes, if there are any, and returns the function that adds a node.
 func (s staged) disks(t *testing.T, w *World) (addNode func(short string)) {
 	t.Helper()
 	if len(s.volumes) == 0 {
@@ -209,7 +211,7 @@ func (s staged) disks(t *testing.T, w *World) (addNode func(short string)) {
 	return func(short string) { must(t, d.AddNode(t.Context(), short)) }
 }
 
-// daemons are the pods that come to a second node by themselves.
+// daemons returns the number of pods that DaemonSets create on a second node.
 func (w *World) daemons(t *testing.T) int {
 	t.Helper()
 	sets, err := w.Client.AppsV1().DaemonSets(w.Name).List(t.Context(), metav1.ListOptions{})
@@ -230,7 +232,7 @@ func foretell(t *testing.T, w *World, kubeconfig string, args []string) course {
 	return said
 }
 
-// expectUntouched: a rehearsal reads, and nothing else.
+// expectUntouched checks that a rehearsal only reads.
 func expectUntouched(t *testing.T, w *World) {
 	t.Helper()
 	requests, err := w.Requests()
@@ -242,7 +244,7 @@ func expectUntouched(t *testing.T, w *World) {
 	}
 }
 
-// homeless are the pods for which the scheduler has found no node, and why.
+// homeless returns how many pods found no node, by controller and reason.
 func homeless(t *testing.T, w *World) map[string]int {
 	t.Helper()
 	found := map[string]int{}

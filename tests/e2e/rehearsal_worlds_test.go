@@ -12,11 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// So many worlds are drained at the same time: what is measured is waiting, not the machine.
+// The number of worlds that are drained at the same time. It is so small that the measured times are those of the
+// drains and not of the machine.
 const worldsAtOnce = 5
 
-// TestRehearsalOfRandomWorlds is TestRehearsal with worlds that nobody has chosen, and prints a table.
-// HAULOUT_REHEARSAL_WORLDS=N runs it with N of them, HAULOUT_REHEARSAL_FIRST=K begins with world K (1).
+// TestRehearsalOfRandomWorlds is TestRehearsal with random worlds. It prints a table. HAULOUT_REHEARSAL_WORLDS=N runs
+// it with N of them, HAULOUT_REHEARSAL_FIRST=K begins with world K (1).
 func TestRehearsalOfRandomWorlds(t *testing.T) {
 	worlds, first := numberOf(t, "HAULOUT_REHEARSAL_WORLDS", 0), numberOf(t, "HAULOUT_REHEARSAL_FIRST", 1)
 	if worlds == 0 {

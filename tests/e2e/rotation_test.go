@@ -15,14 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// put replaces a file as those who rotate credentials do: whole.
+// put replaces a file by renaming, as programs do that rotate credentials: a reader never sees half of it.
 func put(t *testing.T, path string, content []byte) {
 	t.Helper()
 	must(t, os.WriteFile(path+".next", content, 0o600))
 	must(t, os.Rename(path+".next", path))
 }
 
-// blockedDrain has begun to drain a world whose budget allows nothing.
+// blockedDrain starts a drain, and returns when its budget, which allows nothing, holds it up.
 func blockedDrain(t *testing.T, w *World, access Access) *Run {
 	t.Helper()
 	kubeconfig, err := access.Write(w.Home)
@@ -32,7 +32,7 @@ func blockedDrain(t *testing.T, w *World, access Access) *Run {
 	return drain
 }
 
-// boundToken is a token of the world's ServiceAccount that lives as long as a Secret of that name.
+// boundToken returns a token of the world's ServiceAccount that is valid as long as the Secret of that name exists.
 func boundToken(t *testing.T, w *World, name string) []byte {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -47,7 +47,7 @@ func boundToken(t *testing.T, w *World, name string) []byte {
 	return []byte(token.Status.Token)
 }
 
-// A token that is revoked before the next one is there: a drain waits for it.
+// A token is revoked before the next one is written. The drain waits for the next one.
 func TestTokenRotates(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -71,7 +71,7 @@ func TestTokenRotates(t *testing.T) {
 	expectEvicted(t, w, drain, "web=2")
 }
 
-// A client certificate that has ended before the next one is there.
+// A client certificate expires before the next one is written. The drain waits for the next one.
 func TestClientCertificateRotates(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -94,7 +94,7 @@ func TestClientCertificateRotates(t *testing.T) {
 	expectEvicted(t, w, drain, "web=2")
 }
 
-// The server shows a certificate of another authority, and only then its clients are told of that.
+// The server gets a certificate of another authority. Its clients get the authority's certificate only after that.
 func TestAuthorityRotates(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A pod that the API server's caches do not know yet is as safe from a thief as any other: who watches all pods may ask
-// for its eviction within a millisecond of its creation.
+// A thief who watches all pods may request the eviction of a pod within a millisecond of its creation, when the API
+// server's caches do not know it yet. The server must refuse that, too.
 func expectNewPodsSafe(t *testing.T, in *Installed) {
 	const pods, askers = 100, 4
 	acting := in.Own.As(ownNode)
@@ -38,7 +38,7 @@ func expectNewPodsSafe(t *testing.T, in *Installed) {
 		pod := Pod(fmt.Sprintf("new-%d", i))
 		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		pod.Spec.NodeName = otherNode
-		if i%4 == 3 { // a budget does not hold what is not scheduled yet
+		if i%4 == 3 { // budgets do not protect a pod that is not scheduled yet
 			pod.Spec.NodeName = ""
 			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "e2e.haulout.dev/never"}}
 		}
@@ -55,7 +55,8 @@ func expectNewPodsSafe(t *testing.T, in *Installed) {
 	}
 }
 
-// The agent's token outlives its Node for a while. Who acts as that Node cannot bring it back.
+// The agent's token is valid for a while after its Node was deleted. A thief who impersonates that Node cannot create
+// it again.
 func expectNodeStaysGone(t *testing.T, in *Installed) {
 	const ghost = "ghost-node"
 	must(t, in.Kubelets.AddNode(t.Context(), ghost, map[string]string{corev1.LabelOSStable: "linux"}))
@@ -70,7 +71,8 @@ func expectNodeStaysGone(t *testing.T, in *Installed) {
 	})
 }
 
-// The policies know an agent that acts as its node from that node's kubelet, which does all that it has to.
+// The policies distinguish an agent that impersonates its node from the kubelet of that node. The kubelet may do
+// everything that it has to do.
 func expectKubeletsFree(t *testing.T, in *Installed) {
 	const name = "kubelet-node"
 	kubelet, err := in.KubeletOf(name)
@@ -93,7 +95,7 @@ func expectKubeletsFree(t *testing.T, in *Installed) {
 	must(t, in.Client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// No policy counts; the quota does.
+// A policy cannot count objects. A ResourceQuota limits how many Leases there are.
 func expectTurnsCounted(t *testing.T, in *Installed) {
 	quotas := in.Client.CoreV1().ResourceQuotas(agentName)
 	limit := func(count string) {
@@ -124,11 +126,12 @@ func expectTurnsCounted(t *testing.T, in *Installed) {
 	limit(most.String())
 }
 
-// What an agent may hold at most while others flood what it reads.
+// The most memory, in bytes, that an agent may have while others flood what it reads.
 const floodRSS = 64e6
 
-// P12: Leases of 1.2 MB, as many as a stolen token could once make, and a Node of the pool as long as a Node gets. The
-// agents of a fleet that waits for a turn read no more than they have room for, say who floods, and go on when it is over.
+// P12: Leases of 1.2 MB each, as many as a stolen token could once create, and a Node of the pool with the longest
+// content that the server accepts. The agents, which wait for a slot, read no more than their memory limit allows, name
+// the holder of these Leases in their message, and continue when the Leases are deleted.
 func expectFloodEndured(t *testing.T, in *Installed) {
 	f := newFleet(t, in.Cluster)
 	must(t, f.AddNode(t.Context(), "long", "worker"))
@@ -174,7 +177,7 @@ func floodLabels(count int) map[string]string {
 	return labels
 }
 
-// flood makes Leases of a pool, each as long as it gets, held by the thief.
+// flood creates Leases of a pool, each with the longest content that the server accepts, and own-node as their holder.
 func (in *Installed) flood(t *testing.T, pool string, count int) {
 	t.Helper()
 	labels, holder := merged(floodLabels(9000), map[string]string{"haulout.dev/pool": pool}), in.Own.Holder()
@@ -199,7 +202,8 @@ func (in *Installed) flood(t *testing.T, pool string, count int) {
 	flooding.Wait()
 }
 
-// A rule of a policy by what it says when it refuses. A message that is an expression is known by its longest text.
+// rememberRules records the message with which each rule of each policy refuses. For a message that is an expression,
+// it records the longest constant text in it.
 func (in *Installed) rememberRules(t *testing.T) {
 	t.Helper()
 	policies, err := in.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{})
@@ -221,7 +225,7 @@ func (in *Installed) rememberRules(t *testing.T) {
 
 var quoted = regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
 
-// note keeps what policies have said against a request.
+// note records the messages with which policies refused a request.
 func (in *Installed) note(status *metav1.Status) {
 	if status.Details == nil {
 		return
@@ -231,7 +235,8 @@ func (in *Installed) note(status *metav1.Status) {
 	}
 }
 
-// Each rule of each policy has refused something: one that is lost, or never refuses, is found.
+// expectRulesTried checks that each rule of each policy has refused a request. So a rule that is lost or never refuses
+// is found.
 func (in *Installed) expectRulesTried(t *testing.T) {
 	for policy, rules := range in.rules {
 		for _, rule := range rules {

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal gives both ends of a new pseudo-terminal: the side of the person, and the side of the program.
+// openTerminal returns both ends of a new pseudo-terminal: the person's and the program's.
 func openTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
-	// Non-blocking, so that a read under way ends with a deadline; not for the children.
+	// The person's end is non-blocking, so that a deadline can end a read. The program's end is a normal terminal.
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	must(t, err)
 	person = os.NewFile(uintptr(fd), "/dev/ptmx")
@@ -41,8 +41,8 @@ func exitCode(err error) int {
 	return 0
 }
 
-// A terminal that disappears sends SIGHUP to what runs in it: the drain stops within a second, says 129, and leaves the
-// cordon with its mark for the next drain.
+// When its terminal disappears, a drain gets SIGHUP. It stops within a second with exit status 129, and leaves the
+// cordon and its mark for the next drain.
 func TestTerminalDisappears(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -54,13 +54,14 @@ func TestTerminalDisappears(t *testing.T) {
 	must(t, drain.Start())
 	must(t, program.Close())
 	read := make(chan struct{})
-	go func() { // a terminal that nobody reads fills up
+	go func() { // someone must read the terminal, or it fills up
 		_, _ = io.Copy(io.Discard, person)
 		close(read)
 	}()
 	must(t, blocked(t.Context(), w))
 
-	// Closing while a read is under way would wait for it: the other end is hung up by its last descriptor only.
+	// Close waits for a read in progress, and the terminal hangs up only when its last descriptor is closed. So the
+	// read is ended first.
 	must(t, person.SetReadDeadline(time.Now()))
 	<-read
 	closed := time.Now()
@@ -75,7 +76,7 @@ func TestTerminalDisappears(t *testing.T) {
 	expectCordon(t, drainReport(t, w), true, "haulout")
 }
 
-// What nohup has started outlives its terminal.
+// A drain that was started with nohup continues when its terminal disappears.
 func TestNohup(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -95,7 +96,7 @@ func TestNohup(t *testing.T) {
 	compare(t, outcome{done: true, evicted: "web=2", cordoned: "old"}, observe(t, w, Result{}))
 }
 
-// A rehearsal that would compute for minutes ends as soon as it is interrupted.
+// A rehearsal that would compute for minutes ends within a second when it is interrupted.
 func TestRehearsalIsInterrupted(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -116,7 +117,7 @@ func TestRehearsalIsInterrupted(t *testing.T) {
 	}
 }
 
-// Readers that go away (`haulout drain … | head`) do not end a drain.
+// A drain continues when the reader of its output ends, as in `haulout drain … | head`.
 func TestReaderDisappears(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -136,7 +137,8 @@ func TestReaderDisappears(t *testing.T) {
 	compare(t, outcome{done: true, evicted: "web=2", cordoned: "old"}, observe(t, w, Result{}))
 }
 
-// Descriptors that are closed at the start are not taken by something else, which would then be waited for.
+// If stdin, stdout and stderr are closed when a drain starts, their numbers are not given to other files. Otherwise the
+// drain would wait for these as if they were its stdin.
 func TestDescriptorsThatAreClosed(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// Tool is a program that drains: its path and how its command lines begin.
+// Tool is a program that drains.
 type Tool struct {
 	Name string
 	Path string
 }
 
-// Kubectl is the tool that Haulout is compared with.
+// Kubectl returns the tool that Haulout is compared with.
 func (c *Cluster) Kubectl() Tool { return Tool{Name: "kubectl", Path: c.Programs.Kubectl} }
 
-// Run is a tool's process.
+// Run is the running process of a tool.
 type Run struct {
 	cmd            *exec.Cmd
 	stdout, stderr bytes.Buffer
@@ -30,18 +30,18 @@ type Run struct {
 	peak           chan int64
 }
 
-// Result is what a tool left behind.
+// Result is the result of a tool that has ended.
 type Result struct {
 	Exit           int
 	Stdout, Stderr string
 	Wall           time.Duration
 	User, System   time.Duration
-	Switches       int64 // of context, because it waited
-	Faults         int64 // of pages, answered without a disk
+	Switches       int64 // context switches because the process waited
+	Faults         int64 // page faults that needed no disk
 	MaxRSS         int64 // bytes
 }
 
-// Start runs a tool with the world's identity; the context's end kills it.
+// Start runs a tool with the world's identity. When the context ends, it is killed.
 func (w *World) Start(ctx context.Context, tool Tool, args ...string) (*Run, error) {
 	return w.StartWith(ctx, w.Kubeconfig, tool, args...)
 }
@@ -60,7 +60,7 @@ func (w *World) StartWith(ctx context.Context, kubeconfig string, tool Tool, arg
 	return r, nil
 }
 
-// command is a tool's command line with a world's identity, connected to nothing.
+// command returns a tool's command with a world's identity. Its stdin, stdout and stderr are not connected.
 func (w *World) command(ctx context.Context, kubeconfig string, tool Tool, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, tool.Path, args...)
 	cmd.Env = []string{"HOME=" + w.Home, "KUBECONFIG=" + kubeconfig, "PATH=" + os.Getenv("PATH")}
@@ -68,10 +68,10 @@ func (w *World) command(ctx context.Context, kubeconfig string, tool Tool, args 
 	return cmd
 }
 
-// Signal reaches the tool alone.
+// Signal sends a signal to the tool only, not to its process group.
 func (r *Run) Signal(signal os.Signal) error { return r.cmd.Process.Signal(signal) }
 
-// Wait returns when the tool has ended; a failure of the tool is a result, too.
+// Wait returns when the tool has ended. That the tool failed is a result, not an error.
 func (r *Run) Wait() (Result, error) {
 	err := r.cmd.Wait()
 	result := Result{
@@ -103,7 +103,7 @@ func (w *World) Run(ctx context.Context, tool Tool, args ...string) (Result, err
 	return run.Wait()
 }
 
-// Report is what these tests read of `haulout drain -o json`.
+// Report has those fields of `haulout drain -o json` that these tests read.
 type Report struct {
 	Kind    string `json:"kind"`
 	Node    string `json:"node"`
@@ -133,13 +133,13 @@ type PodReport struct {
 	Controller string    `json:"controller"`
 	Outcome    string    `json:"outcome"`
 	Reason     string    `json:"reason"`
-	Message    string    `json:"message"` // in events
+	Message    string    `json:"message"` // only in events
 	Attempts   int       `json:"attempts"`
 	EvictedAt  time.Time `json:"evictedAt"`
 	VanishedAt time.Time `json:"vanishedAt"`
 }
 
-// FitReport is whether a pod fits on another node.
+// FitReport says whether a pod fits on another node.
 type FitReport struct {
 	Pod     string   `json:"pod"`
 	Fit     string   `json:"fit"`
@@ -160,14 +160,14 @@ type VolumeReport struct {
 	DetachedAt time.Time `json:"detachedAt"`
 }
 
-// Diagnosis is what will not heal by itself.
+// Diagnosis is a diagnosis in the report and in events.
 type Diagnosis struct {
 	Code    string `json:"code"`
 	Subject string `json:"subject"`
 	Message string `json:"message"`
 }
 
-// DrainEvent is what these tests read of a line of `haulout drain -o jsonl`.
+// DrainEvent has those fields of a line of `haulout drain -o jsonl` that these tests read.
 type DrainEvent struct {
 	Type      string        `json:"type"`
 	At        time.Time     `json:"at"`
@@ -177,7 +177,7 @@ type DrainEvent struct {
 	Diagnosis *Diagnosis    `json:"diagnosis"`
 }
 
-// Events reads stdout, which must hold nothing else.
+// Events decodes stdout, which must contain only events.
 func (r Result) Events() (events []DrainEvent, err error) {
 	for line := range strings.Lines(r.Stdout) {
 		var event DrainEvent
@@ -189,7 +189,7 @@ func (r Result) Events() (events []DrainEvent, err error) {
 	return events, nil
 }
 
-// Report reads stdout, which must hold the report alone.
+// Report decodes stdout, which must contain only the report.
 func (r Result) Report() (report Report, err error) {
 	if err := json.Unmarshal([]byte(r.Stdout), &report); err != nil {
 		return report, fmt.Errorf("stdout is not one JSON object: %w\nstdout: %s\nstderr: %s", err, r.Stdout, r.Stderr)

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// TunnelProxy is an HTTP or SOCKS5 proxy with one user. Whatever it is asked to connect to, it connects to one server,
-// and remembers by which name that was asked for.
+// TunnelProxy is an HTTP or SOCKS5 proxy that accepts one user. For every request it connects to the same server, and
+// records which name the client wanted to connect to.
 type TunnelProxy struct {
 	listener net.Listener
 	scheme   string
@@ -24,7 +24,7 @@ type TunnelProxy struct {
 	asked []string
 }
 
-// StartTunnelProxy serves on a free port until Stop; scheme is "http" or "socks5".
+// StartTunnelProxy starts a proxy on a free port. It serves until Stop. scheme is "http" or "socks5".
 func StartTunnelProxy(scheme, target string) (*TunnelProxy, error) {
 	address, err := url.Parse(target)
 	if err != nil {
@@ -39,10 +39,10 @@ func StartTunnelProxy(scheme, target string) (*TunnelProxy, error) {
 	return p, nil
 }
 
-// Stop takes no more connections.
+// Stop ends the proxy for new connections.
 func (p *TunnelProxy) Stop() { p.listener.Close() }
 
-// URL is that of the proxy, with or without the user that it wants.
+// URL returns the URL of the proxy, with or without the user that it requires.
 func (p *TunnelProxy) URL(withUser bool) string {
 	u := url.URL{Scheme: p.scheme, Host: p.listener.Addr().String()}
 	if withUser {
@@ -51,7 +51,7 @@ func (p *TunnelProxy) URL(withUser bool) string {
 	return u.String()
 }
 
-// Asked is what it was asked to connect to, "host:port".
+// Asked returns the destinations that clients requested, as "host:port".
 func (p *TunnelProxy) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *TunnelProxy) connect(client net.Conn) (asked string, accept []byte, err
 	return request.Host, []byte("HTTP/1.1 200 Connection established\r\n\r\n"), nil
 }
 
-// RFC 1928 and 1929, as far as names go.
+// Implements RFC 1928 and 1929 for destinations that are names.
 func (p *TunnelProxy) socks(client net.Conn) (asked string, accept []byte, err error) {
 	read := func(n int) []byte {
 		bytes := make([]byte, n)

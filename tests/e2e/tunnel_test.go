@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The API server has a name that only the proxy knows: whatever arrives has come through it. kubectl says whether the
-// proxy is one.
+// The API server has a name that only the proxy knows, so every request that arrives has come through the proxy.
+// kubectl shows that the proxy works.
 func TestProxies(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"http", "socks5"} {

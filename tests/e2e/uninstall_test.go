@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What packaging/README.md tells a person to type takes what agents have written off a Node, and nothing else.
+// The commands in packaging/README.md remove what agents have written to a Node, and nothing else.
 func expectNothingLeft(t *testing.T, in *Installed) {
 	nodes := in.Client.CoreV1().Nodes()
 	written := []byte(`{"metadata":{"labels":{"haulout.dev/state":"idle","haulout.dev/reason":"Paused",
@@ -57,7 +57,7 @@ func expectNothingLeft(t *testing.T, in *Installed) {
 	}
 }
 
-// uninstallCommands are those that follow the word that Nodes keep something.
+// uninstallCommands returns the commands of packaging/README.md that clean the Nodes after an uninstallation.
 func uninstallCommands(t *testing.T) string {
 	t.Helper()
 	root, err := sourceRoot()

@@ -10,11 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What the driver says when it fails.
+// The driver's message about a failure.
 const arrayIsBusy = "rpc error: code = Internal desc = the array is busy: LUN 7"
 
-// The volumes of a node, on a real API server: kube-controller-manager's attach-detach controller makes and deletes the
-// VolumeAttachments, a driver of ours attaches and detaches, slowly, and fails at first.
+// The volumes of a node, on a real API server: the attach-detach controller of kube-controller-manager creates and
+// deletes the VolumeAttachments, and the tests' own driver attaches and detaches slowly, and fails at first.
 func TestVolumes(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -25,7 +25,8 @@ func TestVolumes(t *testing.T) {
 	t.Run("LeftBehindIsWaitedForByTheNext", volumesLeftBehind)
 }
 
-// diskWorld has on its node "old" two databases, each with a disk, two web servers that share one, and a DaemonSet.
+// diskWorld returns a world whose node "old" has two databases with a disk each, and two web servers that share one
+// disk.
 func diskWorld(t *testing.T, db0, db1, shared Disk, more ...PodOption) (*World, *Disks) {
 	t.Helper()
 	w := newWorld(t)
@@ -58,14 +59,15 @@ func expectAttached(t *testing.T, d *Disks, short string, claims ...string) {
 	}
 }
 
-// settledElsewhere waits until every pod runs with its volumes attached to the node "new".
+// settledElsewhere waits until every pod runs, and checks that these volumes are attached to the node "new".
 func settledElsewhere(t *testing.T, w *World, d *Disks, pods int, claims ...string) {
 	t.Helper()
 	must(t, w.Settle(t.Context(), pods))
 	expectAttached(t, d, "new", claims...)
 }
 
-// expectOnlyLooks: P1, of volumes a drain reads and nothing else; the controllers do the rest.
+// expectOnlyLooks checks P1: a drain only reads objects about volumes; the controllers change them. It returns the
+// number of these requests.
 func expectOnlyLooks(t *testing.T, w *World) (looks int) {
 	t.Helper()
 	requests, err := w.Requests()
@@ -86,7 +88,7 @@ func expectOnlyLooks(t *testing.T, w *World) (looks int) {
 	return looks
 }
 
-// The drain ends when the last VolumeAttachment has gone, not before, and tells when that was.
+// The drain ends when the last VolumeAttachment is deleted, not earlier, and reports when that was.
 func volumesWaitedFor(t *testing.T) {
 	t.Parallel()
 	disk := Disk{DetachesAfter: 500 * time.Millisecond, FailsOnce: arrayIsBusy}
@@ -128,7 +130,7 @@ func volumesWaitedFor(t *testing.T) {
 	t.Logf("drained after %.1f s, the last of it %d ms", result.Wall.Seconds(),
 		report.FinishedAt.Sub(lastReleased(attachments)).Milliseconds())
 	compare(t, outcome{done: true, left: "net=1", evicted: "db=2 web=2", cordoned: "old"}, observe(t, w, result))
-	// A list, a watch, a list at the end, and each PersistentVolume once.
+	// VolumeAttachments: one list, one watch, and one list at the end. PersistentVolumes: one read of each.
 	if looks := expectOnlyLooks(t, w); looks > 3+len(attachments) {
 		t.Errorf("%d requests about %d volumes", looks, len(attachments))
 	}
@@ -145,7 +147,7 @@ func lastReleased(attachments []Attachment) (last time.Time) {
 	return last
 }
 
-// expectController: nobody but kube-controller-manager has made and deleted the VolumeAttachments of the world.
+// expectController checks that only kube-controller-manager has created and deleted the VolumeAttachments of the world.
 func expectController(t *testing.T, w *World, d *Disks) {
 	t.Helper()
 	const controller = "system:serviceaccount:kube-system:attachdetach-controller"
@@ -171,8 +173,8 @@ func expectController(t *testing.T, w *World, d *Disks) {
 	}
 }
 
-// The words of the driver are told as soon as they are known, and the diagnosis goes with its cause. The volume of a pod
-// that stays is not waited for.
+// The drain reports the driver's message within a second, and withdraws the diagnosis when its cause is resolved. It
+// does not wait for the volume of a pod that stays.
 func volumesTold(t *testing.T) {
 	t.Parallel()
 	disk := Disk{DetachesAfter: time.Second, FailsOnce: arrayIsBusy}
@@ -238,8 +240,8 @@ func volumesTold(t *testing.T) {
 	settledElsewhere(t, w, d, 6, "data-db-0", "data-db-1", "logs", "shared")
 }
 
-// Unasked, the drain ends with the last pod, as kubectl's does, while volumes are still attached, and does not look at
-// them.
+// Without --wait-volumes, the drain ends with its last pod, as kubectl's does, while volumes are still attached. It
+// sends no request about volumes.
 func volumesNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
@@ -264,8 +266,8 @@ func volumesNotWaitedFor(t *testing.T) {
 	settledElsewhere(t, w, d, 4, "data-db-0", "data-db-1", "shared")
 }
 
-// One volume is never detached by its driver, another never unmounted by its kubelet. Told to, the drain ends at their
-// limit, not drained, and names them.
+// The driver never detaches one volume, and the kubelet never unmounts another one. With --stuck-volume=fail, the drain
+// ends at the volume limit with the outcome `blocked`, and names both.
 func volumesStuck(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
@@ -324,8 +326,9 @@ func volumesStuck(t *testing.T) {
 	expectOnlyLooks(t, w)
 }
 
-// A drain ends while the kubelet hangs, and its cordon is taken back with its mark. The next drain finds a volume that no
-// pod uses and that nobody has asked to be detached; that the kubelet has it the Node says.
+// A drain ends while the kubelet hangs, and a person uncordons the node, which removes the mark. The next drain finds a
+// volume that no pod uses and whose detaching nobody has requested. Only the Node's status shows that the kubelet still
+// uses it.
 func volumesLeftBehind(t *testing.T) {
 	t.Parallel()
 	w, d := diskWorld(t, Disk{}, Disk{}, Disk{}, Annotate(UnmountsAfter, "24h"))

@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// webhook judges evictions: it denies those of pods whose name begins with `denies`, unless that is empty, and tells
-// `admitted` of the others.
+// webhook is an admission webhook for evictions. It denies those of pods whose name begins with `denies`, unless that
+// is empty, and calls `admitted` for the others.
 type webhook struct {
 	denies   atomic.Pointer[string]
 	denials  atomic.Int64
@@ -50,7 +50,7 @@ func (h *webhook) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 	_ = json.NewEncoder(answer).Encode(review)
 }
 
-// up serves on the port that it had before, if it had one.
+// up starts the webhook, on the port that it had before, if it ran before.
 func (h *webhook) up(t *testing.T) {
 	t.Helper()
 	listener, err := net.Listen("tcp", h.address)
@@ -79,7 +79,7 @@ func startWebhook(t *testing.T, w *World, denies string) *webhook {
 	return h
 }
 
-// haveEvictionsJudged has evictions in the namespace of this world judged by whoever answers there.
+// haveEvictionsJudged makes the API server ask this webhook about evictions in the namespace of this world.
 func haveEvictionsJudged(t *testing.T, w *World, where admissionregistrationv1.WebhookClientConfig) {
 	t.Helper()
 	fail, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
@@ -107,7 +107,7 @@ func haveEvictionsJudged(t *testing.T, w *World, where admissionregistrationv1.W
 	t.Cleanup(func() { _ = hooks.Delete(context.Background(), w.Name, metav1.DeleteOptions{}) })
 }
 
-// inForce asks for evictions that would change nothing until the webhook denies one.
+// inForce sends dry runs of evictions until the webhook denies one, which shows that the server asks it.
 func (h *webhook) inForce(t *testing.T, w *World, pod string) {
 	t.Helper()
 	must(t, Until(t.Context(), "the webhook is in force", func() (bool, error) {
@@ -120,7 +120,8 @@ func (h *webhook) inForce(t *testing.T, w *World, pod string) {
 	h.denials.Store(0)
 }
 
-// A webhook denies some evictions, is down, and comes back: what it lets pass goes at once, the rest when it may.
+// A webhook denies some evictions, then does not run, and then runs again. The drain evicts what it admits at once, and
+// the other pods when they may leave.
 func TestWebhookDeniesIsDownComesBack(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -150,7 +151,7 @@ func TestWebhookDeniesIsDownComesBack(t *testing.T) {
 	t.Logf("drained %.1f s after the webhook came back", time.Since(back).Seconds())
 }
 
-// What cannot be called is a Service that does not exist: the server's words name it, and the finding says so.
+// The webhook is a Service that does not exist. The server's error names it, and so does the diagnosis.
 func TestWebhookWithoutItsService(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

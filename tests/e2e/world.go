@@ -18,19 +18,19 @@ import (
 
 const poolLabel = "e2e.haulout.dev/pool"
 
-// World is one set-up for one drain: its own namespace, its own nodes, on which alone its pods run, and its own
-// identity, by which the audit log knows its requests.
+// World is one set-up for one drain. It has its own namespace, its own nodes, on which only its pods run, and its own
+// identity, by which the audit log shows its requests.
 type World struct {
 	*Cluster
-	Name       string // of the namespace, too
+	Name       string // also the name of the namespace
 	User       string
 	Kubeconfig string
-	Home       string // of the programs that run in it
+	Home       string // home directory of the tools that run in it
 
 	nodes []string
 }
 
-// NewWorld makes the namespace and the identity; there are no nodes yet.
+// NewWorld creates the namespace and the identity. There are no nodes yet.
 func (c *Cluster) NewWorld(ctx context.Context) (*World, error) {
 	name := c.nextName()
 	w := &World{Cluster: c, Name: name, User: "run-" + name}
@@ -48,24 +48,26 @@ func (c *Cluster) NewWorld(ctx context.Context) (*World, error) {
 	if _, err := c.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	// Bare pods are refused until their ServiceAccount is there.
+	// Until its ServiceAccount exists, the namespace accepts no pods.
 	return w, Until(ctx, "the namespace has its ServiceAccount", func() (bool, error) {
 		_, err := c.Client.CoreV1().ServiceAccounts(name).Get(ctx, "default", getOptions)
 		return err == nil, nil
 	})
 }
 
-// Node is the full name of one of the world's nodes.
+// Node returns the full name of one of the world's nodes.
 func (w *World) Node(short string) string { return w.Name + "-" + short }
 
-// AddNode registers a node with the labels `role` and the world's pool. Pods go to what is there:
-// register the node to be drained first, wait for its pods, then register the one where they find refuge.
+// AddNode registers a node with the label `role` and the label of the world's pool. Pods are scheduled to existing
+// nodes. So register the node that will be drained first, wait for its pods, and then register the node to which they
+// move.
 func (w *World) AddNode(ctx context.Context, short, role string, options ...func(*corev1.Node)) error {
 	w.nodes = append(w.nodes, w.Node(short))
 	return w.Kubelets.AddNode(ctx, w.Node(short), map[string]string{poolLabel: w.Name, "role": role}, options...)
 }
 
-// UntilOpen waits until pods may go to these nodes: the taint of a node that is not Ready yet goes a moment after it is.
+// UntilOpen waits until pods may go to these nodes: a controller removes the taint of a new node shortly after it is
+// Ready.
 func (w *World) UntilOpen(ctx context.Context, nodes ...string) error {
 	for _, short := range nodes {
 		err := Until(ctx, w.Node(short)+" takes pods", func() (bool, error) {
@@ -79,7 +81,7 @@ func (w *World) UntilOpen(ctx context.Context, nodes ...string) error {
 	return nil
 }
 
-// Apply creates objects in the world, pods bound to its nodes.
+// Apply creates objects in the world. Their pods may run only on its nodes.
 func (w *World) Apply(ctx context.Context, objects ...any) error {
 	for _, object := range objects {
 		if err := w.create(ctx, object); err != nil {
@@ -122,8 +124,8 @@ func (w *World) create(ctx context.Context, object any) (err error) {
 	return err
 }
 
-// Settle waits until so many pods run or have finished, every budget has taken notice of them, and pods may go to each
-// Ready node: a bound pod can run on a node to which the scheduler does not send any pod yet.
+// Settle waits until so many pods run or have finished, every budget counts them, and pods may go to each Ready node. A
+// pod that was bound by hand can run on a node to which the scheduler does not yet send pods.
 func (w *World) Settle(ctx context.Context, pods int) error {
 	return Until(ctx, fmt.Sprintf("%d pods of %s run", pods, w.Name), func() (bool, error) {
 		nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: poolLabel + "=" + w.Name})
@@ -163,7 +165,7 @@ func (w *World) Settle(ctx context.Context, pods int) error {
 	})
 }
 
-// SetBudget changes how many pods may be disrupted.
+// SetBudget changes maxUnavailable of a budget, to a number or a percentage.
 func (w *World) SetBudget(ctx context.Context, name, maxUnavailable string) error {
 	value := maxUnavailable
 	if maxUnavailable[len(maxUnavailable)-1] == '%' {
@@ -175,13 +177,13 @@ func (w *World) SetBudget(ctx context.Context, name, maxUnavailable string) erro
 	return err
 }
 
-// Requests are what the audit log has of this world's identity.
+// Requests returns the requests of this world's identity in the audit log.
 func (w *World) Requests() ([]AuditEvent, error) { return w.Audit.Of(w.User) }
 
-// BudgetReaction is the time from the first status of a budget that its controller wrote after `changed`, when the test
-// changed the budget, to the first eviction that was accepted. Both are the times at which the server received the
-// request: a client may see the new status before the server has answered the one who wrote it. It is negative when the
-// drain asked for the eviction as soon as the budget changed and the server held that request until the status came.
+// BudgetReaction returns the time from the first status that the disruption controller wrote after `changed`, when the
+// test changed the budget, to the first accepted eviction. Both are the times at which the server received the request:
+// a client may see the new status before the server has answered the controller. The result is negative if the drain
+// sent the eviction as soon as the budget changed and the server accepted it when the status came.
 func (w *World) BudgetReaction(budget string, changed time.Time) (time.Duration, error) {
 	requests, err := w.Requests()
 	if err != nil {
@@ -203,7 +205,7 @@ func (w *World) BudgetReaction(budget string, changed time.Time) (time.Duration,
 	return 0, fmt.Errorf("no eviction was accepted")
 }
 
-// Close lets everything go, finalizers included, and does not wait for it.
+// Close deletes everything in the world, also pods with finalizers, and does not wait until it is deleted.
 func (w *World) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -224,7 +226,7 @@ func (w *World) Close() {
 	}
 }
 
-// Until asks every 20 ms, at most for half a minute.
+// Until calls `ask` every 20 ms until it returns true. It fails after 30 s.
 func Until(ctx context.Context, what string, ask func() (bool, error)) error {
 	return UntilWithin(ctx, 30*time.Second, what, ask)
 }
@@ -246,7 +248,8 @@ func UntilWithin(ctx context.Context, limit time.Duration, what string, ask func
 	}
 }
 
-// closedThoughReady: the control plane gives each new node a taint, and removes it a moment after the node is Ready.
+// closedThoughReady returns true if a node is Ready, but still has the taint that the control plane gives to each new
+// node.
 func closedThoughReady(node corev1.Node) bool {
 	tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
 		return taint.Key == corev1.TaintNodeNotReady

@@ -21,7 +21,7 @@ import (
 const (
 	worldPrefix = "sim.haulout.dev/"
 
-	// PrefersNode names the node to which the scheduler binds a pod if it may.
+	// PrefersNode is an annotation with the name of the node to which the scheduler binds the pod if possible.
 	PrefersNode = worldPrefix + "prefers-node"
 )
 
@@ -74,8 +74,8 @@ func decodeObject(asJSON []byte) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// ForRealScheduler is the pod template whose pods a real scheduler treats as the simulated one treats those of the
-// given. Annotations that the simulated cluster knows, but nobody here, are errors, and so are unreadable durations.
+// ForRealScheduler returns a pod template for a real scheduler that has the effect of this template in the simulated
+// cluster. It fails for annotations that only the simulated cluster understands, and for invalid durations.
 func ForRealScheduler(template corev1.PodTemplateSpec) (corev1.PodTemplateSpec, error) {
 	result := *template.DeepCopy()
 	for key, value := range template.Annotations {
@@ -93,8 +93,8 @@ func ForRealScheduler(template corev1.PodTemplateSpec) (corev1.PodTemplateSpec, 
 	return result, nil
 }
 
-// The scheduler weighs the spreading of a workload, which it does unasked, as much as the affinity, so that only the
-// first pod would go where it should. A spreading that counts no pods takes its place.
+// By default, the scheduler spreads the pods of a workload and weighs that as much as the affinity. Then only the first
+// pod would go to the preferred node. A topology spread constraint that counts no pods replaces that default.
 func preferNode(spec *corev1.PodSpec, node string) {
 	if spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}

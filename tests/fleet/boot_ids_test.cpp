@@ -100,7 +100,7 @@ TEST_F(BootIds, AnAgentThatReadsAForeignBootIdRebootsNothing) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The agent reports the reason before there is anything to do.
+// The agent reports a foreign boot id even on an idle node, which needs no reboot.
 TEST_F(BootIds, AForeignBootIdIsSaidOfAnIdleNode) {
   machine("n1", {.target = "", .same_boot_id = true, .kubelet_knows = true});
   run_for(30min);
@@ -116,7 +116,7 @@ TEST_F(BootIds, AnAgentContinuesWhenItsBootIdIsCorrect) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// The node is already ready when its agent learns which boot id the kubelet reads.
+// The node is already in the state `ready` when its agent learns that the kubelet reads another boot id.
 TEST_F(BootIds, AForeignBootIdThatComesToLightLateGivesTheNodeBack) {
   Machine& n1 = machine("n1", {.methods = {}, .same_boot_id = true});
   after(10min, [&] {

@@ -73,7 +73,7 @@ MachinePlan with_updates(UpdatesPlan updates) {
   return plan;
 }
 
-// The test kills the agent of n1.
+// One scenario, and the state in which it must end although the test kills the agent of n1.
 struct Row {
   const char* name;
   std::function<Machine&(Open&)> stage;

@@ -18,7 +18,8 @@ struct Defects : Fleet {
   }
 };
 
-// Otherwise the old slot would stay taken forever, and the pool would wait.
+// The agent restarts with another kind of slots (--slots) while its node holds a slot. If the agent forgot that slot,
+// it would stay taken forever, and the pool would wait.
 TEST_F(Defects, ATurnIsNotForgottenWhenTurnsAreTakenElsewhereFromNowOn) {
   bool elsewhere = false;
   decorate_slots = [&](agent::Slots&) {
@@ -204,8 +205,8 @@ TEST_F(Defects, AnApiServerThatIsAwayForAnHourWhenTheRebootIsDue) {
   }
 }
 
-// A person removes the record while the agent's cordon is in force. The mark alone is enough for the agent to uncordon
-// the node.
+// A person removes the record while the agent's cordon is in force. The agent recognizes its cordon by the mark, and
+// uncordons the node.
 TEST_F(Defects, ARecordThatSomebodyTookAway) {
   Machine& n1 = machine("n1");
   PodSpec held;

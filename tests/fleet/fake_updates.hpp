@@ -31,8 +31,8 @@ class FakeUpdates final : public agent::Updater {
     boost::asio::any_io_executor executor;
     std::function<void(Duration, std::function<void()>)> after;
     std::function<void(const std::string&)> trace;
-    std::function<void()> began;         // an installation begins
-    std::function<void()> needs_reboot;  // an installation has ended, and the machine has to be rebooted
+    std::function<void()> began;         // called when an installation begins
+    std::function<void()> needs_reboot;  // called when an installation ended that needs a reboot
   };
   FakeUpdates(UpdatesPlan& plan, Surroundings surroundings)
       : plan_(plan), world_(std::move(surroundings)), news_(world_.executor) {}
@@ -64,7 +64,7 @@ class FakeUpdates final : public agent::Updater {
   Surroundings world_;
   Notifier news_;
   bool running_ = false;
-  bool failed_ = false;  // the last installation
+  bool failed_ = false;  // the last installation has failed
   bool half_installed_ = false;
   std::size_t installations_ = 0, downloads_ = 0;
 };

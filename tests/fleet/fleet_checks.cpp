@@ -43,7 +43,7 @@ std::string app_of(const Json& pod) {
   return sim::ns_of(pod) + "/" + sim::text(pod, "/metadata/labels/app");
 }
 
-// Returns true if the first brace of the JSON has its closing brace: the JSON may have been cut off.
+// Returns false if the JSON was cut off: then the first brace has no closing brace.
 bool is_closed(std::string_view json) {
   std::size_t open = 0;
   bool quoted = false;
@@ -117,7 +117,8 @@ void FleetChecks::see_node(const sim::Change& change) {
   if (change.type == sim::ChangeType::deleted) {
     NodeTruth next;
     next.machine = node.machine;
-    // The agent of the deleted Node may notice the deletion late.
+    // A Node that is deleted while its agent drains it counts as draining up to now, because the agent may notice the
+    // deletion late.
     next.drained_last = node.state == "draining" ? clock_.now() : node.drained_last;
     node = std::move(next);
     node.cordon_lost = node.turn_lost = clock_.now();
@@ -216,7 +217,7 @@ std::string FleetChecks::pool_of(const std::string& node) const {
   return found == pools.end() ? "default" : found->second;
 }
 
-// If a person cordoned the node before its drain began, only that person may use it.
+// With `leaves_cordoned_nodes_alone`, an agent must not use a node that a person had cordoned before its drain began.
 void FleetChecks::check_workplace(const std::string& name, const std::string& what) {
   if (leaves_cordoned_nodes_alone && nodes_[name].workplace)
     violated(fmt::format("P5: {} of {}, which a person had cordoned before", what, name));

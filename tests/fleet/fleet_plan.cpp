@@ -16,6 +16,8 @@ using scenario::a_workload;
 using sim::FaultKind;
 using sim::Json;
 
+// Makes the plan of a seed in generations (newest_fleet_generation). Each generation adds to the one before with a
+// random source of its own, so that a seed keeps what it had in earlier generations.
 class Planner {
  public:
   explicit Planner(std::uint64_t seed) : rng_(seed * 0x9e3779b97f4a7c15u + 7) { plan_.seed = seed; }
@@ -33,7 +35,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  // Uses a random source of its own, so that everything else is the same as in the generations before.
+  // Generation 3: several pools, and people who cordon nodes.
   static FleetPlan with_pools(FleetPlan plan) {
     Planner planner(plan.seed);
     planner.rng_ = SeededRng(plan.seed * 0x9e3779b97f4a7c15u + 13);
@@ -43,8 +45,8 @@ class Planner {
     return std::move(planner.plan_);
   }
 
-  // Uses a random source of its own, so that everything else is the same as in the third generation. The exception is
-  // one machine that may be left to others to reboot.
+  // Generation 4: pods that come back. It changes one thing of generation 3: one machine may lose its reboot methods,
+  // so that another program has to reboot it.
   static FleetPlan with_pinned_pods(FleetPlan plan) {
     Planner planner(plan.seed);
     planner.rng_ = SeededRng(plan.seed * 0x9e3779b97f4a7c15u + 17);
@@ -59,7 +61,7 @@ class Planner {
   // If all nodes were unavailable at once, there would be no capacity for the pods that the budgets protect.
   std::size_t at_most(std::size_t limit) const { return std::min(limit, plan_.machines.size() - 1); }
   const std::string& some_node() { return plan_.machines[pick(0, plan_.machines.size() - 1)].name; }
-  // Most incidents fall into the first six minutes, when most happens.
+  // Most incidents fall into the first six minutes, in which most machines are updated.
   Duration moment() {
     const Duration when = rng_.chance(70) ? time(100ms, 6min) : time(100ms, 40min);
     plan_.healed_after = std::max(plan_.healed_after, when);
@@ -213,7 +215,8 @@ class Planner {
     plan_.pinned_app = "pinned";
     PlannedMachine& machine = plan_.machines[pick(0, plan_.machines.size() - 1)];
     const MachinePlan& its = machine.plan;
-    // On a node that stays ready for a while, the pods come back after the node is empty.
+    // Without reboot methods, another program reboots this machine. Then its node stays in the state `ready` for a
+    // while, and the pods come back to a node that was empty.
     const bool plain = !its.same_boot_id && its.refused_reboots + its.ignored_reboots == 0 && its.late_by == 0s;
     if (plain && rng_.chance(40)) machine.plan.methods.clear();
     const Json tolerations = {{{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}}};
@@ -235,18 +238,19 @@ class Planner {
   FleetPlan plan_;
 };
 
-// Uses a random source of its own, so that everything else is the same as in the first generation.
+// Generation 2: a limit of reboots per day, kubelets that report a boot late, and containers, whose boot id stays the
+// same.
 void add_containers(FleetPlan& plan) {
   SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 11);
   plan.reboots_per_day = agent::default_reboots_per_day;
   for (PlannedMachine& machine : plan.machines) {
     MachinePlan& its = machine.plan;
     if (rng.chance(25)) its.kubelet_late = rng.between(1s, 90s);
-    // Leaves out machines without methods: another tool reboots them whenever they are ready. That tool cannot see that
-    // a machine with the same boot id has rebooted, and it is not what the test is about.
+    // Leaves out machines without reboot methods. Another program reboots those whenever they are `ready`. It cannot
+    // see that a machine with an unchanged boot id has rebooted, so it might reboot it again and again.
     if (!rng.chance(12) || its.methods.empty()) continue;
-    // Only one fault for each machine. When a person makes the boot id readable, the agent reads another boot id, as
-    // after a reboot that did not happen.
+    // Only one fault for each machine. When a person repairs this one, the agent reads another boot id although the
+    // machine has not rebooted. If the machine had also ignored a reboot, the agent would take that for the reboot.
     if (its.rolls_back || its.ignored_reboots + its.refused_reboots > 0 || its.late_by > 0s) continue;
     its.same_boot_id = true;
     its.kubelet_knows = rng.chance(30);
@@ -254,8 +258,8 @@ void add_containers(FleetPlan& plan) {
   }
 }
 
-// Uses a random source of its own, so that everything else is the same as in the fourth generation. Leaves out machines
-// that another tool reboots: that tool does so whenever they are ready.
+// Generation 5: agents that install package updates. Leaves out machines without reboot methods, which another program
+// reboots.
 void add_package_updates(FleetPlan& plan) {
   SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 23);
   for (PlannedMachine& machine : plan.machines) {

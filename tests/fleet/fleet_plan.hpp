@@ -35,9 +35,9 @@ enum class Deed {
   compact,
   throttle,
   open_budget,
-  // Since the third generation.
+  // Since generation 3 (see newest_fleet_generation).
   remove_pool_label,
-  // Since the fourth generation: what the owner does about pods that come back after every eviction.
+  // Since generation 4: what the owner does about pods that come back after every eviction.
   remove_workload,
   remove_toleration,
 };
@@ -51,7 +51,7 @@ struct Incident {
   Duration lasts{};
 };
 
-// Since the third generation: how the machines of a fleet learn their pool.
+// Since generation 3: how the machines of a fleet learn their pool.
 enum class Pools { one, by_name, by_label, by_role };
 
 struct PlannedMachine {
@@ -66,7 +66,8 @@ struct PlannedMachine {
   bool fails() const;
 };
 
-// Fleets of an earlier generation never change, because each seed that once found a bug is played in its generation.
+// A generation is a version of this generator. A new one adds to the fleets of the one before and leaves the fleets of
+// all earlier ones unchanged, because each seed that once found a bug is played in its generation.
 //   2  machines whose boot id stays the same, kubelets that report a boot late, and a limit of reboots per day
 //   3  several pools, and people who work on nodes that they have cordoned
 //   4  pods that come back to their node after every eviction, and either stay or are waited for

@@ -130,7 +130,7 @@ TEST_F(Gates, AMachinesWrongClockMissesNoWindow) {
   expect_updated(n1);
 }
 
-// The pause would be over by the machine's own clock.
+// By the machine's own clock, the pause would be over. The API server's clock decides.
 TEST_F(Gates, AMachinesWrongClockEndsNoPause) {
   agents_clock.set_wrong_by(24h);
   Machine& n1 = machine("n1");

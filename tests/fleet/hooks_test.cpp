@@ -96,7 +96,8 @@ TEST_F(Hooks, EachWhoAskedIsAskedAnewAndWaitedFor) {
   EXPECT_EQ(annotation("n1", "haulout.dev/hook"), "");
 }
 
-// Nothing has been changed on the node yet, and nothing is changed. The next attempt asks again with another ticket.
+// The hook before the drain does not answer in time. The agent has changed nothing on the node yet, and changes
+// nothing. The next attempt asks again with another ticket.
 TEST_F(Hooks, NoAnswerBeforeTheDrainEndsTheAttempt) {
   Machine& n1 = machine("n1");
   web();
@@ -254,7 +255,7 @@ TEST_F(Hooks, TheTimeUntilAHookIsMendedIsNotThatOfTheUpdate) {
   EXPECT_LT(record.durations.front(), 10min);
 }
 
-// P7: crash-only.
+// P7: a restarted agent continues to wait for the answer that its predecessor asked for, and runs no hook twice.
 TEST_F(Hooks, ARestartedAgentGoesOnWaitingAndRunsNoPointTwice) {
   Machine& n1 = machine("n1", {.hooks = {"before-drain/10-a", "after-drain/10-a"}});
   ask("after-drain.rook", "limit=30m");

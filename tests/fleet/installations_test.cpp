@@ -82,7 +82,7 @@ TEST_F(Installations, WithoutANeedForARebootTheMachineStaysUp) {
   EXPECT_TRUE(record("n1").verified_at.has_value());
 }
 
-// The Node says what waits, before anything is done and while it is.
+// The Node names the waiting updates before anything is done, and while they are installed.
 TEST_F(Installations, TheNodeNamesTheUpdates) {
   MachinePlan plan = waiting({.waiting = {"a 1 to 2", "b 1 to 2", "c 1 to 2", "d 1 to 2", "e 1 to 2", "f 1 to 2"}});
   Machine& n1 = machine("n1", plan);
@@ -109,7 +109,8 @@ TEST_F(Installations, OffByDefaultNothingIsInstalled) {
   EXPECT_THAT(states_of("n1"), Not(Contains("updating")));
 }
 
-// The label says whether a reboot is required, not whether updates wait.
+// The label `haulout.dev/reboot-required` says whether the machine has to be rebooted, not whether package updates
+// wait.
 TEST_F(Installations, AnUpdateThatWaitsIsNoRebootThatIsRequired) {
   machine("n1", waiting());
   limit = 0;
@@ -233,7 +234,8 @@ TEST_F(Installations, AnAgentThatIsKilledDuringAnInstallationIsFollowedByOneThat
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// P7: the next agent does not leave the state beside an installation that runs, whatever has happened meanwhile.
+// P7: while an installation of an earlier agent runs, the node stays in the state `updating`, even if a person
+// uncordons it.
 TEST_F(Installations, ACordonThatIsLostIsHandledAfterTheInstallationOfAnEarlierAgent) {
   Machine& n1 = machine("n1", waiting({.takes = 10min}));
   after(4min, [&] {
@@ -353,7 +355,7 @@ TEST_F(Installations, ADownloadThatFailsOnlyCostsTime) {
   EXPECT_EQ(n1.version(), "1.1");
 }
 
-// The configuration was changed during an installation.
+// --update is switched off, and the agent restarted, while the node is in the state `updating`.
 TEST_F(Installations, SwitchedOffInTheMiddleTheNodeIsGivenBack) {
   Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg holds the lock"}));
   after(5min, [&] {

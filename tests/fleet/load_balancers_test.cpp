@@ -54,7 +54,7 @@ TEST_F(LoadBalancers, HaveTheirTimeBeforeTheFirstEviction) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// P5: own marks only.
+// P5: if another program or a person has excluded a node from load balancers, the agent does not include it again.
 TEST_F(LoadBalancers, WhatSomebodyElseExcludedStaysExcluded) {
   options.lb_drain_wait = 1min;
   for (const std::string value : {"", "true"}) {
@@ -96,7 +96,7 @@ TEST_F(LoadBalancers, ARebootThatFailsBringsTheNodeBackAndARollbackDoesNot) {
   EXPECT_TRUE(excluded("n2"));
 }
 
-// P7: crash-only.
+// P7: an agent that restarts during the wait knows when the wait began, and includes the node again at the end.
 TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
   options.lb_drain_wait = 4min;
   Machine& n1 = machine("n1");
@@ -127,7 +127,8 @@ TEST_F(LoadBalancers, ARestartedAgentWaitsAnewWhereTheCordonIsAnothers) {
   EXPECT_GE(*evicted_at - *excluded_at, 6min - 5s) << story();
 }
 
-// The option was switched off, or the agent was installed again, during the update.
+// The label is left from an agent that excluded the node. Since then the option was switched off, or the agent was
+// installed again.
 TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
   machine("n1", {.target = ""});
   set_label("n1", "haulout");
@@ -135,7 +136,8 @@ TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The response to the write shows that the label is gone. The watch may deliver nothing for minutes.
+// The response to the agent's write shows that the label is gone. The agent must not write again although the watch
+// delivers nothing for minutes.
 TEST_F(LoadBalancers, TheNodeIsGivenBackWithOneWriteWhereTheWatchFallsSilent) {
   machine("n1", {.target = ""});
   set_label("n1", "haulout");

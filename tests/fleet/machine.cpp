@@ -65,7 +65,7 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
   delay_.longest = plan_.delays_shutdown;
   delay_.deny(plan_.no_delay);
   delay_.let_go = [this] {
-    // Runs a moment later, because the caller of `let_go` is still at work.
+    // Runs later, because the code that releases the lock (`let_go`) has to return first.
     if (delay_.preparing() && !plan_.others_delay)
       world_.cluster.after(Duration::zero(), [this] { power_cycle_when_shut_down(); });
   };

@@ -101,7 +101,7 @@ TEST_F(Maintenance, AnAgentInMaintenanceIsHeardOfNowAndThen) {
   run_for(4h + 1min);
 }
 
-// The agent before it has already written everything except the heartbeat.
+// The agent that was killed has already written everything except the heartbeat.
 TEST_F(Maintenance, AnAgentThatIsStartedAgainInMaintenanceIsHeardOf) {
   Machine& n1 = machine("n1", {.methods = {}});
   after(20min, [&] {

@@ -65,7 +65,8 @@ TEST_F(OtherTools, P5_APersonsCordonWithoutItsTaintIsNotTakenBack) {
   EXPECT_TRUE(unschedulable("n1")) << story();
 }
 
-// Other tools give the lock back first, or wait out the lock's delay while the node is still cordoned.
+// Other tools release the lock while the node is still cordoned, or wait for the delay of the lock before they uncordon
+// it.
 TEST_F(OtherTools, ANodeTakesPodsAgainBeforeItsTurnIsGivenBack) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1");
@@ -134,7 +135,8 @@ TEST_F(OtherTools, ANodeWithoutLabelsAndAnnotations) {
   expect_updated(n1);
 }
 
-// Other tools refuse after the cordon, and then restart forever while the node is cordoned.
+// In other tools, a pod that policy keeps on the node is found only after the cordon. Then they restart forever while
+// the node is cordoned.
 TEST_F(OtherTools, APodThatPolicyKeepsIsFoundBeforeTheCordonAndHoldsNobodyElseUp) {
   options.drain.policy.unmanaged = drain::Treatment::refuse;
   machine("n1");
@@ -169,7 +171,7 @@ TEST_F(OtherTools, ATurnWithoutARebootIsNotTakenForOne) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// In other tools, at most the log of one pod shows this.
+// The agent may not write its Node. In other tools, at most the log of one pod shows that.
 TEST_F(OtherTools, P8_ANodeThatMayNotBeWrittenIsTold) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -246,7 +248,8 @@ TEST_F(OtherTools, LabelsThatSomebodyTakesAwayEachTimeAreNotFoughtFor) {
   EXPECT_GT(n1.requests() - before, 20u) << "nor forgotten";
 }
 
-// The response to the write shows that the labels are there. The watch may deliver nothing for minutes.
+// The response to the agent's write shows that the labels are there. The agent must not write again although the watch
+// delivers nothing for minutes.
 TEST_F(OtherTools, LabelsAreWrittenAgainOnceWhereTheWatchFallsSilent) {
   machine("n1", {.target = ""});
   std::size_t before = 0;
@@ -263,7 +266,7 @@ TEST_F(OtherTools, LabelsAreWrittenAgainOnceWhereTheWatchFallsSilent) {
   run_for(13min);
 }
 
-// A server that refuses this write says how long the agent must wait.
+// A server that refuses to restore the labels says how long the agent must wait.
 TEST_F(OtherTools, LabelsAreWrittenAgainNoSoonerThanTheServerAsks) {
   sim::FaultTransport busy(cluster.api(), clock, world_rng);
   busy.add({.verb = "patch",

@@ -50,7 +50,7 @@ TEST_F(Pauses, APauseOfTheClusterGivesEveryDrainUp) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// P7: crash-only.
+// P7: a pause that a person sets while no agent runs ends the drain when the next agent starts.
 TEST_F(Pauses, APauseThatCameWhileNoAgentRanGivesTheDrainUp) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -81,7 +81,7 @@ TEST_F(Pauses, ADrainThatWasGivenUpIsNotBegunAgainAtOnce) {
   expect_updated(*machines[0]);
 }
 
-// At that moment the agent does not watch the gates any more, so it asks them.
+// Between the state `rebooting` and the reboot request, the agent does not watch the gates any more. So it asks them.
 TEST_F(Pauses, APauseThatComesRightBeforeTheRebootIsSeen) {
   Machine& n1 = machine("n1");
   bool seen = false;

@@ -37,7 +37,7 @@ struct People : Fleet {
   }
 };
 
-// P5: own marks only.
+// P5: the agent does not take back a person's cordon.
 TEST_F(People, AHumansCordonSurvivesTheUpdate) {
   Machine& n1 = machine("n1");
   cordon("n1");
@@ -227,7 +227,8 @@ TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
   EXPECT_FALSE(node("n1")["metadata"]["annotations"].contains("haulout.dev/request"));
 }
 
-// The requested reboot has happened, whoever caused it.
+// A person reboots the machine while a reboot request waits for a gate. The request is served, whoever rebooted the
+// machine.
 TEST_F(People, APersonsRebootServesTheRequestThatWaits) {
   for (const bool alive : {true, false}) {
     struct OneRun : People {
@@ -256,7 +257,8 @@ TEST_F(People, APersonsRebootServesTheRequestThatWaits) {
   }
 }
 
-// The node waits for a slot. After the reboot it no longer needs one.
+// The node waits for a slot because of a requested reboot. When a person has rebooted the machine, it needs no slot any
+// more.
 TEST_F(People, APersonsRebootOfANodeInLineServesItsRequest) {
   add(a_node("forgotten"));
   cordon("forgotten");

@@ -190,7 +190,7 @@ TEST_F(Reasons, CannotDelayShutdown) {
   EXPECT_THAT(story(), HasSubstr("Access denied"));
 }
 
-// The node is ready all the same: its state and its condition show it.
+// The agent cannot write the ready file. The node is ready all the same: its state and its condition show it.
 TEST_F(Reasons, ReadyFileFailed) {
   Machine& n1 = machine("n1", {.ready_file_fails = true});
   run_fleet();

@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(InEachState, Release,
 
 using ReleaseBy = Release;
 
-// P5: own marks only.
+// P5: --release takes back only what an agent has written.
 TEST_F(ReleaseBy, APersonsCordonAndWishesStay) {
   machine("n1", {.methods = {}});
   cluster.cordon("n1");
@@ -178,7 +178,8 @@ TEST_F(ReleaseBy, APersonGivesTheTurnOfTheRecordBack) {
   EXPECT_THAT(told, ::testing::ElementsAre("lease/haulout/haulout-default-0"));
 }
 
-// Slots of another kind would find nothing to free. If the record were removed, nothing would name the slot any more.
+// --release runs with another kind of slots (--slots) than the agent's. It finds no slot to free. If it removed the
+// record, nothing would name the slot any more.
 TEST_F(ReleaseBy, SlotsOfAnotherKindLeaveRecordAndTurn) {
   machine("n1", {.methods = {}});
   stop_in("ready");
@@ -196,7 +197,7 @@ TEST_F(ReleaseBy, SlotsOfAnotherKindLeaveRecordAndTurn) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The next attempt must be able to find what is left. A slot is never freed while the node is still cordoned.
+// If --release fails, its next run must find what is left. It never frees a slot while the node is still cordoned.
 TEST_F(ReleaseBy, AnApiServerThatIsAwayLeavesRecordAndTurn) {
   machine("n1", {.methods = {}});
   stop_in("ready");

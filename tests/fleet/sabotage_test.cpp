@@ -170,7 +170,7 @@ TEST_F(Sabotage, CatchesAReadyFileThatIsNotRemoved) {
   expect_caught("and its ready file is there");
 }
 
-// The agent itself detects this: the kubelet reports no new boot.
+// The agent itself detects the false boot: the kubelet reports no new boot.
 TEST(SabotageOfSeeds, CatchesAMachineThatClaimsABootThatDidNotHappen) {
   FleetPlan plan;
   plan.machines.resize(2);

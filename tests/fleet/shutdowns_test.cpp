@@ -98,7 +98,7 @@ TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
   EXPECT_THAT(states_of("n1"), Not(Contains("draining")));
 }
 
-// The node is in a state in which its pods have left, but pods have come back since.
+// A node in the state `verifying` usually has no pods. This one took pods during its soak time, before its last boot.
 TEST_F(Shutdowns, PodsLeaveANodeThatIsVerifiedOnceMoreAfterItTookPods) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1", {.delays_shutdown = 30s});

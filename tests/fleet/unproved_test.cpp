@@ -188,7 +188,8 @@ TEST(P3_ReadyIsWithdrawn, AProofThatEndsLaterDoesNotBringItBack) {
   }
 }
 
-// An answer that the agent cannot get changes nothing. The agent does not request the reboot either.
+// The agent cannot read whether it still has its slot. It takes back the update all the same, and does not request the
+// reboot.
 TEST_F(Unproved, ANodeThatIsUncordonedBeforeItsRebootGoesBackThoughItsTurnCannotBeConfirmed) {
   Machine& n1 = machine("n1");
   bool seen = false;
@@ -207,7 +208,8 @@ TEST_F(Unproved, ANodeThatIsUncordonedBeforeItsRebootGoesBackThoughItsTurnCannot
   run_for(10min);
 }
 
-// P6: the new Node has no slot, and nothing has checked its pods.
+// P6: the Node is deleted and created again while the agent makes its last proof. The new Node has no slot, and nothing
+// has checked its pods.
 TEST_F(Unproved, ANodeThatIsMadeAnewDuringItsLastProofIsNotRebooted) {
   Machine& n1 = machine("n1");
   bool seen = false;

@@ -175,7 +175,7 @@ TEST_F(Unwritten, P10_AnAgentContinuesAfterARestoredEtcd) {
   expect_updated(n1);
 }
 
-// The agent writes nothing meanwhile, so only the watch can show it the request.
+// After the restore, the agent writes nothing. So only the watch can show it a person's request.
 TEST_F(Unwritten, AfterARestoreTheNodeIsStillListenedTo) {
   Machine& n1 = machine("n1", {.target = ""});
   restore_an_old_etcd();

@@ -117,7 +117,7 @@ TEST_F(Updates, WhatCannotBePutInPlaceCostsNoPod) {
   EXPECT_EQ(machines[0]->boots(), 1u);
 }
 
-// The agent does not restart for this.
+// When the role of the Node changes, its agent shows the new pool without a restart.
 TEST_F(Updates, ThePoolThatIsShownIsThatOfTheNode) {
   options.pool = [](const k8s::Node& node) { return k8s::value_at(node.labels, "role").value_or(""); };
   machine("n1", {.target = ""});
@@ -138,7 +138,8 @@ TEST_F(Updates, ABackEndThatCannotTellRebootsNothing) {
   EXPECT_THAT(node("n1")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("locked"));
 }
 
-// P10: only a change to the Node by a person can resolve this. The agent reacts to it at once.
+// P10: the node gets no slot until a person sets the label of its pool. The agent waits with few requests, and reacts
+// to the label at once.
 TEST_F(Updates, ANodeWithoutTheLabelOfItsPoolWaitsForTheLabel) {
   slots.grouping.pool_label = "role";
   Machine& n1 = machine("n1");
@@ -319,7 +320,7 @@ TEST_F(PinnedUpdates, PodsThatCameWhileSomebodyHadTheNodeOpenDoNotStay) {
   EXPECT_EQ(evictions(), 2u) << "it came once, and came back twice\n" << story();
 }
 
-// By default the drain waits for such a pod. More evictions would only restart it.
+// By default the drain waits for a pod that comes back after each eviction. More evictions would only restart it.
 TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeIsWaitedForAfterTwoReturns) {
   options.drain.policy.pinned = drain::Treatment::park;
   checks.leaves_pinned_pods = false;

@@ -15,8 +15,8 @@ std::map<std::string, Target::Function>& targets() {
 
 Target::Function chosen = nullptr;
 
-// libFuzzer starts itself again with its own arguments (-minimize_crash, -merge). The new process inherits the choice
-// of the target through this variable.
+// libFuzzer starts this program again with its own arguments (-minimize_crash, -merge). This variable tells the new
+// process which target was chosen.
 constexpr const char* variable = "HAULOUT_FUZZ_TARGET";
 
 }  // namespace

@@ -30,7 +30,7 @@ Read read_in_pieces(std::string_view bytes, std::size_t piece) {
 
 }  // namespace
 
-// The first byte is the size of the pieces in which the rest arrives.
+// The first byte plus one is the size of the pieces in which the rest arrives.
 static void one(std::string_view input) {
   if (input.empty()) return;
   const std::size_t piece = static_cast<unsigned char>(input.front()) + std::size_t{1};

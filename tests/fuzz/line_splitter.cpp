@@ -20,7 +20,7 @@ std::vector<std::string> lines_of(std::string_view bytes, std::size_t piece) {
 
 }  // namespace
 
-// The first byte is the size of the pieces in which the rest arrives.
+// The first byte plus one is the size of the pieces in which the rest arrives.
 static void one(std::string_view input) {
   if (input.empty()) return;
   const std::size_t piece = static_cast<unsigned char>(input.front()) + std::size_t{1};

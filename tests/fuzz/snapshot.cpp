@@ -7,7 +7,7 @@
 
 namespace haulout::fuzz {
 
-// A controller creates as many pods as its object says. This target does not test large numbers of pods.
+// Returns true if no object demands more than 20 pods. More pods would only make the target slow.
 static bool small(const std::vector<sim::Json>& objects) {
   constexpr std::int64_t most = 20;
   return std::all_of(objects.begin(), objects.end(),

@@ -130,7 +130,7 @@ class Server:
                 item = self.cluster.get("nodes", node)
                 cordoned = bool(item and item.get("spec", {}).get("unschedulable"))
                 self.views[node] = (asyncio.get_running_loop().time(), pods, cordoned)
-        if found.kind.startswith("watch "):  # a fault needs an answer with a body
+        if found.kind.startswith("watch "):  # a planned fault breaks an answer with a body: a list
             return self.api.handle(request, dataclasses.replace(found, kind=found.kind.replace("watch", "list")))
         return self.api.list(request, found, lies) if found.kind.startswith("list ") else self.api.handle(request, found)
 

@@ -47,7 +47,7 @@ class LookUpsTest : public ::testing::Test {
   int answers = 0;
   std::vector<std::string> failures;
 
-  // The helpers of a test that has failed must end, too.
+  // Lets all look-ups answer, so that their threads end even if the test has failed.
   ~LookUpsTest() override { server->may_answer.release(1000); }
 
   asio::awaitable<void> ask(std::string host, Duration patience = 30s) {
@@ -89,14 +89,14 @@ TEST_F(LookUpsTest, ANameThatIsBeingLookedUpIsNotLookedUpAgain) {
   server->may_answer.release(1);
   EXPECT_TRUE(runs_until([&] { return answers == 4; }));
   EXPECT_EQ(server->asked, 1);
-  // A name that has been answered is looked up again.
+  // When a look-up has ended, the next caller with the same name starts a new one.
   server->may_answer.release(1);
   start(ask("a"));
   EXPECT_TRUE(runs_until([&] { return answers == 5; }));
   EXPECT_EQ(server->asked, 2);
 }
 
-// Otherwise a name server that does not answer would cost a thread for each attempt of a client.
+// If each attempt of a client started a look-up, a name server that does not answer would cost a thread for each.
 TEST_F(LookUpsTest, CancelledCallersLeaveOneLookUpThatALaterCallerShares) {
   for (int i = 0; i < 3; ++i) {
     start(ask("a", 20ms));
@@ -116,7 +116,7 @@ TEST_F(LookUpsTest, ACallerWaitsForAPlaceOnlyUntilItsDeadline) {
   ASSERT_TRUE(runs_until([&] { return server->busy == 2; }));
   start(ask("c", 20ms));
   ASSERT_TRUE(runs_until([&] { return failures.size() == 1; }));
-  // The place for which it has waited is free for another caller.
+  // The place of the caller that has given up is free for another one.
   server->may_answer.release(3);
   start(ask("d"));
   EXPECT_TRUE(runs_until([&] { return answers == 3; }));

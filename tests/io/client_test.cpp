@@ -62,7 +62,7 @@ TEST_F(ClientTest, AnIdleConnectionThatWasClosedIsNoticedBeforeTheRequest) {
   auto client = plain_client(peer.port());
   run_with(peer, [&]() -> asio::awaitable<void> {
     EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
-    // Waits until the end of the peer's stream arrives.
+    // Lets the client receive the end of the connection, which the peer has closed.
     co_await asio::post(context, asio::use_awaitable);
     co_await asio::post(context, asio::use_awaitable);
     EXPECT_TRUE(co_await client->round_trip(post("/", "not repeatable"), soon()));
@@ -223,7 +223,7 @@ TEST_F(ClientTest, WhatIsNotHttp) {
   auto client = plain_client(peer.port());
   run_with(peer, [&]() -> asio::awaitable<void> {
     for (int i = 0; i < 2; ++i) EXPECT_EQ(code_of(co_await client->round_trip(get("/"), soon())), Errc::protocol);
-    // Bytes after a response make its connection unusable for another request.
+    // A connection on which bytes follow the response is not used for another request.
     EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
     EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
   });
@@ -252,7 +252,8 @@ TEST_F(ClientTest, TheDeadlineBoundsAnAnswerThatNeverComes) {
 }
 
 TEST_F(ClientTest, AnAnswerAfterTheDeadlineMeetsNobody) {
-  // The client must not take the late response to the first request for the response to the second.
+  // The client does not use a connection again on which a deadline has passed. So it cannot take a late response for
+  // the response to its next request.
   ScriptedPeer peer(context, {wait_for_end, always(ok)});
   auto client = plain_client(peer.port());
   run_with(peer, [&]() -> asio::awaitable<void> {
@@ -262,7 +263,8 @@ TEST_F(ClientTest, AnAnswerAfterTheDeadlineMeetsNobody) {
   EXPECT_EQ(peer.connections(), 2);
 }
 
-// A control plane that loses power sends nothing. So each idle connection would cost a deadline.
+// A control plane that loses power sends nothing. If the client tried each idle connection again, each would cost it a
+// deadline.
 TEST_F(ClientTest, WhatWasIdleBeforeATimeoutIsNotTriedAgain) {
   const auto then_mute = [](Socket& socket) -> asio::awaitable<void> {
     co_await read_head(socket);
@@ -284,7 +286,8 @@ TEST_F(ClientTest, WhatWasIdleBeforeATimeoutIsNotTriedAgain) {
   EXPECT_EQ(peer.connections(), 4);
 }
 
-// The server may have carried out a request that was sent. Only a request that was never sent fails with `unreachable`.
+// The server may have carried out a request that was sent, so its failure is `reset`. Only a request that was never
+// sent fails with `unreachable`.
 TEST_F(ClientTest, ARequestThatWasSentOnceIsNotCalledUnreachable) {
   tcp::acceptor acceptor(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
   const auto address = acceptor.local_endpoint();

@@ -50,7 +50,7 @@ TEST_F(ConnectTest, AnUnknownSocketIsUnreachable) {
 }
 
 TEST_F(ConnectTest, ANameIsLookedUpAndItsAddressesAreTriedInTurn) {
-  // "localhost" may resolve to ::1 first, where no server listens.
+  // "localhost" may first resolve to ::1, where the test's server does not listen.
   ScriptedPeer peer(context, {always("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")});
   auto client = client_of({Endpoint::Kind::tcp, "localhost", peer.port()});
   run_with(peer, [&]() -> asio::awaitable<void> {
@@ -63,8 +63,8 @@ TEST_F(ConnectTest, AFailureDuringTheLookUpIsTheDeadlineOfTheCaller) {
   auto client = client_of({Endpoint::Kind::tls, "nonexistent.invalid", 443});
   run_with({}, [&]() -> asio::awaitable<void> {
     const auto response = co_await client->round_trip(get("/"), clock.now());
-    // Either error may come first. The call must not hang or crash. The helper thread of the look-up may outlive the
-    // test.
+    // The deadline has passed already, and the name does not exist: either error may come first. The call must neither
+    // hang nor crash. The helper thread of the look-up may outlive the test.
     EXPECT_THAT(code_of(response), ::testing::AnyOf(Errc::timeout, Errc::dns));
   });
 }
@@ -130,8 +130,8 @@ TEST_F(ConnectTest, S74_TheNextAddressIsTriedWhereTheFirstDoesNotReact) {
   EXPECT_EQ(socket.remote_endpoint().address(), alive);
 }
 
-// The name has addresses of two families, and the network has only one. The client must not wait for the connect
-// timeout of the silent addresses.
+// Most addresses of the name are silent, as if the network had only one of two address families. The client must not
+// wait for their connect timeout.
 TEST_F(ConnectTest, S74_SilentAddressesAreNotWaitedFor) {
   FullBacklog full(context);
   const auto dead = asio::ip::address_v4::loopback(), alive = asio::ip::make_address_v4("127.0.0.2");

@@ -53,7 +53,7 @@ class ScriptedPeer {
     try {
       co_await scripts_[index](socket);
     } catch (const boost::system::system_error&) {
-      // The client has closed the connection, or the test has ended.
+      // The client has closed the connection, or the test has ended: the script ends.
     }
   }
 

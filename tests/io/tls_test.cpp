@@ -128,7 +128,7 @@ TEST_F(TlsTest, APeerThatLeavesDuringTheHandshakeIsAReset) {
   });
 }
 
-// The client's first message (ClientHello), which is not encrypted.
+// Fixture for the client's first message (ClientHello), which is not encrypted.
 class TlsHelloTest : public TlsTest {
  protected:
   std::string hello_of(http::TlsOptions tls) {

@@ -79,7 +79,7 @@ TEST_F(TlsTest, AWrongNameIsRefusedAndTheRightOnesAreNamed) {
                  AllOf(HasSubstr("api.test"), HasSubstr("*.pods.test"), HasSubstr("10.96.0.1"), HasSubstr("fd00::1"),
                        HasSubstr("tls-server-name")));
   context.restart();
-  // The client ignores the common name.
+  // The host is the common name of the certificate, which the client ignores.
   expect_refused(*server, trusting(), HasSubstr("api.test"), "localhost");
 }
 

@@ -54,7 +54,8 @@ TEST_F(AuthCoreTest, AConstantTokenThatIsRefusedIsNotTriedAgain) {
   EXPECT_EQ(server.seen.size(), 1u);
 }
 
-// The client cannot renew such a token. A request with an expired token would fail without a clear cause.
+// The kubeconfig has the id token of an OIDC provider, which the client cannot renew. A request with an expired token
+// would fail without a clear cause, so it is not sent.
 TEST_F(AuthCoreTest, AnIdTokenThatHasExpiredIsNotSent) {
   connection.token.data = "tok";
   connection.token_expires = clock.wall_now() + 60s;
@@ -195,7 +196,7 @@ TEST_F(AuthCoreTest, AnUnknownServerCertificateMeansTheCaMayHaveChanged) {
     if (tls_used.empty()) return Error(Errc::tls, "unknown CA");
     return 200;
   };
-  // The file has not changed. So the call fails, and the request is not repeated.
+  // The file with the CA has not changed. So the call fails, and the request is not repeated.
   auto response = get();
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code(), Errc::tls);

@@ -102,7 +102,8 @@ TEST_F(PluginTest, WhenTheOneThatRunsItIsCancelledTheNextTakesOver) {
   EXPECT_EQ(elapsed(), 3s);
 }
 
-// client-go has no limit for a plugin. A person who logs in needs longer than any request may take.
+// The time that a plugin takes does not count as time of the requests that wait for it: a person who logs in needs
+// longer than any request may take, and client-go sets no limit either.
 TEST_F(PluginTest, WhatItTakesIsNotTheRequests) {
   plugin_takes = 2min;
   plugin_answers = {plugin_token("one"), plugin_token("two")};
@@ -149,7 +150,7 @@ TEST_F(PluginTest, ItsCertificateIsUsedOnTopOfTheFiles) {
   ASSERT_EQ(tls_used.size(), 2u);
   EXPECT_EQ(tls_used[1].ca_pem, "CA 2");
   EXPECT_EQ(tls_used[1].client_cert_pem, "CERT 1");
-  // If the plugin then returns a token instead, the client stops using the certificate.
+  // The next run of the plugin returns a token and no certificate. The client then stops using the old certificate.
   accept("two");
   EXPECT_EQ(status(), 200);
   ASSERT_EQ(tls_used.size(), 3u);

@@ -89,7 +89,8 @@ TEST_F(ClientTest, AnotherNodeIsNoAnswerAboutOurs) {
   EXPECT_FALSE(run(client.patch_node("n2", "{}", DryRun::none, soon)));
 }
 
-// A cluster may have ten thousand pods of which a caller needs only a few.
+// A caller may need only a few of ten thousand pods. The client drops the others after each page, so that it never
+// holds all of them.
 TEST_F(ClientTest, WhatIsNotWantedIsDroppedPageByPage) {
   transport.answer(json_response(200, page("a", "t1")));
   transport.answer(json_response(200, page("b", "t2")));
@@ -106,7 +107,7 @@ TEST_F(ClientTest, WhatIsNotWantedIsDroppedPageByPage) {
   EXPECT_EQ(list->items[0].name, "b");
 }
 
-// A change of the client's clock does not change the server's clock.
+// When the client's own clock changes, the client's estimate of the server's time stays the same.
 TEST_F(ClientTest, TheServersTimeOutlivesAJumpOfOurClock) {
   const WallTime before = clock.wall_now();
   auto answer = json_response(200, page("a"));

@@ -256,7 +256,8 @@ TEST(Codec, DroppedStructuresLeaveTheRestAlone) {
   }
 }
 
-// Each part of the text is once at each position in a block of bytes.
+// The parser looks at blocks of bytes. The filler moves the end of the dropped structures to every position in such a
+// block.
 TEST(Codec, DroppedStructuresEndWhereverTheyEnd) {
   const std::string tricky = R"(,"]":"}]","\"}":["\\","\\\"]",{"a":[[],{}]}],"b":"\\\\"}])";
   for (std::size_t shift = 0; shift < 130; ++shift) {

@@ -128,7 +128,7 @@ TEST_F(Discover, AFileThatCannotBeReadIsNamedWithItsCause) {
   EXPECT_THAT(refusal(), AllOf(HasSubstr(dir / "missing"), HasSubstr("No such file")));
   flags.kubeconfig = dir.path();
   EXPECT_THAT(refusal(), AllOf(HasSubstr(dir.path()), HasSubstr("Is a directory")));
-  // The error is also returned for a file in a list, where missing files are skipped.
+  // The error is also returned if the file is in a list of files, although missing files in a list are skipped.
   flags.kubeconfig.clear();
   environment.variables["KUBECONFIG"] = dir.write("a", config_for("first")) + ":" + dir.path();
   EXPECT_THAT(refusal(), HasSubstr("Is a directory"));

@@ -27,7 +27,7 @@ TEST(ExecCredential, IsReadWhole) {
   EXPECT_EQ(pair->client_key_pem, "K");
 }
 
-// As in kubectl, which reads JSON and YAML.
+// kubectl, too, accepts both JSON and YAML.
 TEST(ExecCredential, MayBeYaml) {
   const auto credential = decode_exec_credential(
       "apiVersion: " + v1 +

@@ -77,7 +77,7 @@ struct Seen {
 
 class ExecPluginTest : public ::testing::Test {
  protected:
-  // There is no terminal, however the tests are started.
+  // In every test, stdin and stderr are no terminals, however the tests are started.
   Null null;
   Redirected no_input{STDIN_FILENO, null.fd()};
   std::optional<Redirected> no_errors;

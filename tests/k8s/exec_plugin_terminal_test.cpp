@@ -70,7 +70,7 @@ TEST_F(ExecPluginTest, AlwaysInteractiveNeedsATerminal) {
   EXPECT_TRUE(allowed);
 }
 
-// In virtual time the child process does not count as activity, so the time limit is reached at once.
+// Virtual time does not wait for the child process, so the time limit of the plugin is reached at once.
 class ExecPluginLimits : public haulout::testing::VirtualTimeTest {
  protected:
   haulout::testing::TempDir dir;

@@ -101,7 +101,8 @@ class ListBudgetTest : public haulout::testing::VirtualTimeTest {
   std::string target(std::size_t i) { return transport.requests().at(i).request.target; }
 };
 
-// The client reads from where the last page ended, in smaller pages, which grow again.
+// A page was too long. The client continues where the last good page ended, with smaller pages, which become larger
+// again.
 TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   too_long();
   too_long();
@@ -116,13 +117,15 @@ TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   EXPECT_THAT(target(2), HasSubstr("limit=7"));
   EXPECT_THAT(target(3), AllOf(HasSubstr("limit=14"), HasSubstr("continue=t1")));
   EXPECT_THAT(target(4), AllOf(HasSubstr("limit=28"), HasSubstr("continue=t2")));
-  // The next list remembers the size, and does not begin with single objects.
+  // The client remembers a good size for the next list, which does not begin with the usual 500 objects or with single
+  // ones.
   leases("");
   ASSERT_TRUE(run(client.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon)));
   EXPECT_THAT(target(5), HasSubstr("limit=50"));
 }
 
-// Like a page that is too long: each value takes more memory than its text.
+// A page with too many JSON values is treated like a page that is too long, because each value takes more memory than
+// its text.
 TEST_F(ListBudgetTest, APageOfTooManyValuesIsReadInParts) {
   std::string numbers = R"("x":[0)";
   for (int i = 0; i < 400'000; ++i) numbers += ",0";

@@ -70,8 +70,8 @@ TEST_F(ObjectStoreTest, OfOneNameThereIsOne) {
   EXPECT_THAT(told, ElementsAre("-new", "+newest@1"));
 }
 
-// A version that is older than the deletion is a repetition, or comes from an etcd that was restored from a backup. In
-// the second case only a list shows which objects exist.
+// The watch reports a version of the object that is older than its deletion. It is a repetition, or it comes from an
+// etcd that was restored from a backup. In the second case only a list shows which objects exist.
 TEST_F(ObjectStoreTest, WhatWasDeletedComesBackWithAListOrWhatIsNewer) {
   store.put(pod("a", "ua", "8"));
   store.erase("ua", "10");

@@ -88,7 +88,7 @@ TEST(ChooseProxy, NonsenseIsAnErrorWithoutItsSecrets) {
   EXPECT_THAT(chosen.error().message(), Not(HasSubstr("s3cret")));
 }
 
-// Applies to commands and to agents.
+// Commands and agents choose the proxy in the same way.
 TEST(ChooseProxy, IsPartOfDiscovery) {
   haulout::testing::TempDir dir;
   const auto file = [&](const std::string& more) {

@@ -38,7 +38,7 @@ TEST_F(ReflectorListsTest, AForbiddenWatchBecomesPolling) {
   EXPECT_TRUE(reflector.health().connected);
 }
 
-// An etcd that was restored from a backup counts its revisions from the backup again.
+// After etcd was restored from a backup, an object may have another state with the same resourceVersion.
 TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
   answer_list("10", {fixtures::pod("a", "ua", "7"), fixtures::pod("b", "ub", "8")});
   transport.refuse_stream(403, fixtures::rbac);
@@ -50,7 +50,8 @@ TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
   EXPECT_THAT(changes, ElementsAre("+ua@7", "+ub@8", "+ua@7"));
 }
 
-// The watch waits for a revision that the server will reach only in hours.
+// The watch is silent: it waits for a revision that the server, after the restore of an older backup, will reach only
+// in hours.
 TEST_F(ReflectorListsTest, AListBesideADeafWatchIsTakenOver) {
   answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91"), fixtures::pod("d", "ud", "9")});
   transport.stream({end(60s)});
@@ -89,7 +90,8 @@ TEST_F(ReflectorListsTest, WhatAListBesideTheWatchBringsBackIsHeardOf) {
   EXPECT_THAT(changes, ElementsAre("+ua@90", "-ua", "+ua@15", "+ua@30", "-ua"));
 }
 
-// Meanwhile the resourceVersion of the watch has expired, and a newer list is in use.
+// A list was requested beside the watch. Before it arrived, the resourceVersion of the watch expired, and the Reflector
+// used a newer list. So the late list changes nothing.
 TEST_F(ReflectorListsTest, AListBesideTheWatchThatWasOvertakenChangesNothing) {
   answer_list("100", {fixtures::pod("a", "ua", "90")});
   transport.stream({bytes(fixtures::expired_event + "\n", 31s)});

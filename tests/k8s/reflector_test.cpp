@@ -239,7 +239,7 @@ TEST_F(ReflectorTest, AnEndlessLineIsCutOff) {
   EXPECT_EQ(transport.lists().size(), 2u);
 }
 
-// P12: a client that may write objects of the collection enlarges one after the other, after the list.
+// P12: after the list, a client that may write objects of the collection enlarges its objects one after the other.
 TEST_F(ReflectorTest, AWatchThatBringsTooMuchIsLeftBehindByAList) {
   answer_list("10", {});
   std::string events;

@@ -24,8 +24,8 @@ TEST(Requests, Lists) {
   EXPECT_EQ(list(Kind<PodDisruptionBudget>::api, {}).target, "/apis/policy/v1/poddisruptionbudgets");
 }
 
-// P12: a name that is missing or wrong in an object of a server neither ends the program nor leads to a request for
-// something else.
+// P12: an object of a server contains a missing or invalid name. The program does not end because of it, and sends no
+// request to another path.
 TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
   const Result<http::Request> none[] = {get<PersistentVolume>(""),
                                         get<PersistentVolumeClaim>("", "data"),

@@ -94,7 +94,8 @@ TEST_F(PacingTest, ADenialThatPassedIsForgotten) {
   after({true, 5s, reset(), false}, t0 + 10s);
   EXPECT_EQ(after({false, 0s, forbidden(), false}, t0 + 20s).kind, Kind::watch);
 
-  // The two denials may come from two servers that start one after the other.
+  // Two denials with another failure in between do not count as lasting: they may come from two servers that start one
+  // after the other.
   WatchPacing interrupted(backoff);
   interrupted.after({false, 0s, forbidden(), false}, t0, rng);
   interrupted.after({false, 0s, reset(), false}, t0 + 1s, rng);

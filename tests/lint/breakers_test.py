@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests that random mutants break only code that runs (tests/mutants/breakers.py), which programs look for them first, and
-which mutants are not drawn (random_mutants.py)."""
+"""Tests that random mutants change only code that runs (tests/mutants/breakers.py), which test programs are run first for
+a mutant, and which mutants are never chosen (random_mutants.py)."""
 import collections
 import pathlib
 import sys

@@ -1,6 +1,6 @@
-"""The size of classes, as far as text shows it: a class of more than 25 methods or 20 members is more than one idea.
+"""Finds classes that are too large: more than 25 methods or 20 members are more than one idea. Reads only the text.
 
-Used by house_rules.py. A class that is larger stands in EXCEPTIONS with its size, which it must not exceed, and a reason.
+house_rules.py uses it. EXCEPTIONS has larger classes, each with the size that it must not exceed and the reason.
 """
 import re
 
@@ -13,13 +13,13 @@ EXCEPTIONS = {
 
 _TEXT = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/', re.S)
 _CLASS = re.compile(r"\b(class|struct)\s+((?:\w+::)*\w+)(?:\s+final)?\s*(?::[^;{()]*)?\{")
-# Ends a function that is defined in its class.
+# The end of a function that is defined in its class.
 _FUNCTION = re.compile(r"\)\s*(const|noexcept|override|final|->[\w:<>,\s*&]+|\s)*(:[^{}]*(\{\}[^{}]*)*)?\{\}$")
 _NO_MEMBER = re.compile(r"(using|friend|static_assert|typedef|enum)\b|(class|struct)\s+\w+(\s+final)?(\s*:.*)?\s*(\{\})?$")
 
 
 def _declarations(text):
-    """What stands directly in the class whose body begins here; the bodies of what it contains are {}."""
+    """Returns the declarations in the class whose body begins here. The bodies of its functions and classes are {}."""
     depth, found, current = 1, [], ""
     for c in text:
         if c == "{":
@@ -47,7 +47,7 @@ def _without_templates(text):
 
 
 def sizes(text):
-    """(name, is it a class, line, methods, members) of each class and struct of a file."""
+    """Yields (name, whether it is a class, line, methods, members) for each class and struct of a file."""
     text = _TEXT.sub(lambda m: '""' if m[0][0] in "R\"'" else "\n" * m[0].count("\n"), text)
     text = re.sub(r"^\s*#.*$", "", text, flags=re.M)
     for found in _CLASS.finditer(text):
@@ -65,7 +65,7 @@ def sizes(text):
 
 
 def too_large(text):
-    """(line, message) of each class that is larger than it may be. A struct is data: its members do not count."""
+    """Yields (line, message) for each class that is too large. A struct is data: its members do not count."""
     for name, is_class, line, methods, members in sizes(text):
         most_methods, most_members, _ = EXCEPTIONS.get(name, (MOST_METHODS, MOST_MEMBERS, ""))
         if methods > most_methods or (is_class and members > most_members):

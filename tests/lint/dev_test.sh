@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# ./dev as a program: usage errors, and a setup that never removes a package. apt-get is a stand-in here.
+# Tests ./dev as a program: usage errors, and that the setup never removes a package. A script of this test replaces
+# apt-get.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
 failures=0
 
-# check NAME EXPECTED-STATUS PATTERN COMMAND…: the pattern must occur in the output; "!text" must not.
+# check NAME EXPECTED-STATUS PATTERN COMMAND…: runs the command. Its output must contain PATTERN, or, if that begins
+# with "!", must not contain the rest of it.
 check() {
   local name=$1 expected=$2 pattern=$3 status=0 output
   shift 3
@@ -33,7 +35,7 @@ check "sim without anything" 2 "--seeds N or --seed K" "$root/dev" sim
 check "hostile without anything" 2 "--seeds N or --seed K" "$root/dev" hostile
 check "from another directory" 0 "usage: ./dev COMMAND" env -C / "$root/dev" help
 
-# A machine on which nothing is installed and where apt-get does what $scratch/plan says.
+# A machine on which no package is installed. `apt-get -s` prints the file $scratch/plan.
 cat >"$scratch/dpkg-query" <<'STUB'
 #!/bin/sh
 exit 1
@@ -65,7 +67,8 @@ printf 'Remv libboost1.74-dev [1.74]\nInst clang-19 (1)\n' >"$scratch/plan"
 check "setup refuses to remove" 1 "would remove these packages to install ours, so nothing was done: libboost1.74-dev" setup
 check "and has changed nothing" 1 "No such file" cat "$scratch/calls"
 
-# The summary of ./dev test counts every step, and one that fails does not stop the next.
+# Runs the arguments as steps of ./dev test. The summary counts every step, and a step that fails does not keep the next
+# one from running.
 steps() {
   cd -- "$scratch"
   mkdir -p build/results
@@ -80,7 +83,7 @@ steps() {
   for name in "$@"; do step "$name" "$name"; done
   summary
 }
-# The step of $1 runs beside those of the other arguments.
+# Runs the first argument as a step at the same time as the steps of the other arguments.
 steps_beside() {
   cd -- "$scratch"
   mkdir -p build/results
@@ -102,7 +105,8 @@ export -f steps steps_beside
 export root scratch
 check "failures count" 1 "12 passed, 2 failed" bash -euo pipefail -c "steps fails_early counts_seven crashes_late"
 says_why() { echo "this is why" >&2; return 1; }
-# It writes nothing before its step has ended, and shows nothing: what is seen is the summary's.
+# Replaces tee: writes only when the step has ended, and prints nothing. So the output that the check sees comes from
+# the summary.
 tee() { local all; all=$(cat); printf '%s\n' "$all" >"$1"; }
 export -f says_why tee
 for _ in 1 2 3 4 5 6 7 8; do
@@ -113,7 +117,8 @@ check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fai
 check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
 check "steps run beside each other" 0 "10 passed, 0 failed" timeout 60 bash -euo pipefail -c "steps_beside waits_for_the_other lets_it_go"
 check "a step beside others may fail" 1 "10 passed, 2 failed" timeout 60 bash -euo pipefail -c "steps_beside fails_then lets_it_go"
-# The step beside the others holds the write end of a pipe, and `read` returns when that has been closed.
+# The first step holds the write end of a pipe while another step ends the run. `read` returns when the pipe is closed,
+# which shows that the first step has ended, too.
 interrupted() {
   mkfifo "$scratch/held"
   bash -euo pipefail -c "steps_beside holds_the_pipe is_interrupted" >/dev/null 2>&1 &
@@ -121,11 +126,11 @@ interrupted() {
   read -r end <"$scratch/held" || end=closed
   echo "the pipe is ${end:-closed}"
 }
-holds_the_pipe() { exec 3>"$scratch/held"; touch build/holds; timeout --foreground 60 tail -f /dev/null; }  # tail has the pipe, too
+holds_the_pipe() { exec 3>"$scratch/held"; touch build/holds; timeout --foreground 60 tail -f /dev/null; }  # tail inherits it
 is_interrupted() { until [[ -e build/holds ]]; do sleep 0.01; done; kill -TERM "$$"; }
 export -f interrupted holds_the_pipe is_interrupted
 check "a step beside others ends with the run" 0 "the pipe is closed" timeout 60 bash -euo pipefail -c interrupted
-# A host on which no process, not even one of root, can create a namespace.
+# On this host no process can create a namespace, not even one of root.
 printf '#!/bin/sh\nexit 1\n' >"$scratch/unshare"
 chmod +x "$scratch/unshare"
 no_machines() { PATH=$scratch:$PATH steps machines_tests counts_seven; }

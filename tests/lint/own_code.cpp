@@ -1,5 +1,5 @@
-// A plugin for clang-tidy. It limits the checks to declarations of this project. clang-tidy reports nothing about the
-// headers of libraries anyway, but checking them took three quarters of the time.
+// A plugin for clang-tidy that limits the checks to declarations of this project. clang-tidy reports nothing about the
+// headers of libraries in any case, but checking them took three quarters of the time.
 #include <clang/AST/ASTConsumer.h>
 #include <clang/AST/ASTContext.h>
 #include <clang/Basic/SourceManager.h>

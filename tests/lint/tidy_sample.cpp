@@ -1,5 +1,5 @@
-// Mistakes, each with the name of the check that has to find it. Never part of a program: `./dev tidy` looks first
-// whether all of them are found here, and nothing else.
+// Mistakes, each with the name of the check that must find it. This file belongs to no program: `./dev tidy` first
+// checks that clang-tidy finds all of these mistakes here, and nothing else.
 #include <boost/asio/awaitable.hpp>
 #include <memory>
 #include <mutex>

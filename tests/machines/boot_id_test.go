@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// In a container the sandbox of the unit shows the boot id of the container's host. The agent says so and starts no update,
-// rather than reboot the machine again and again. Without the settings that make systemd mount another /proc it goes on.
+// In a container, the sandbox of the unit shows the boot id of the container's host. The agent reports that and starts
+// no update; otherwise it might reboot the machine again and again. Without the settings that make systemd mount /proc
+// again, the update continues.
 func TestForeignBootID(t *testing.T) {
 	notInCore(t)
 	const dropIn = "/etc/systemd/system/haulout.service.d/boot-id.conf"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds what the tests in this folder need beside the control plane of tests/e2e: the node programs (kubelet, containerd,
-# its shim, ctr), the program of the workload, and the file system from which every machine is copied.
+# Builds what the tests in this folder need besides the control plane of tests/e2e: the programs of a node (kubelet,
+# containerd, its shim, ctr), the program of the workload, and the file system from which every machine is copied.
 #
 # Usage: build-machines.sh PACKAGE.deb [DIR]    DIR: default <root>/build/machines
 #
-# PACKAGE.deb is Haulout's package; only its dependencies are read, because the machines have no way out and so their apt
-# needs these packages in its cache. Needs root, Go 1.26 or newer, mmdebstrap and the machine's Debian mirror. What DIR
-# already has is not built again, unless what it is made of has changed. From nothing but the packages of the control plane, on two cores: four minutes.
+# PACKAGE.deb is Haulout's package. Only its dependencies are read: the machines have no connection to a mirror, so the
+# cache of their apt must contain these packages. Needs root, Go 1.26 or newer, mmdebstrap and the Debian mirror of this
+# computer. A part in DIR is built again only if its sources have changed. If the packages of the control plane are
+# built, a first build takes four minutes on two cores.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -14,8 +15,8 @@ root=$(cd -- "$here/../.." && pwd)
 deb=$(readlink -f -- "$1")
 out=${2:-$root/build/machines}
 
-# What every machine has. systemd, logind, D-Bus, polkit and journald are what the agent meets on a real node; runc and the
-# CNI plugins run its pods; the rest are tools of the kubelet and of the tests.
+# The packages of every machine. systemd, logind, D-Bus, polkit and journald are what the agent meets on a real node;
+# runc and the CNI plugins run its pods; the others are tools of the kubelet and of the tests.
 packages=(
   systemd systemd-sysv dbus libpam-systemd polkitd apt
   runc containernetworking-plugins iptables conntrack kmod
@@ -24,7 +25,7 @@ packages=(
 
 say() { printf 'machines: %s\n' "$*" >&2; }
 
-# Arguments: program, module folder, package, environment, tags. What is newer than its go.mod is not built again.
+# Arguments: program, module folder, package, environment, tags. Does not build a program that is newer than its go.mod.
 build() {
   local program=$out/bin/$1 folder=$2
   if [[ -x $program && ! $folder/go.mod -nt $program ]]; then return; fi
@@ -34,15 +35,15 @@ build() {
 }
 
 programs() {
-  # Storage drivers that the machines do not use and that need headers of C libraries.
+  # Leaves out storage drivers that the machines do not use and that need headers of C libraries.
   local unused="no_btrfs no_devmapper no_zfs"
   mkdir -p "$out/bin"
   for program in containerd containerd-shim-runc-v2 ctr; do
     build "$program" "$here/containerd" "github.com/containerd/containerd/v2/cmd/$program" CGO_ENABLED=0 "$unused"
   done
-  # With the settings of the control plane, whose packages are then built already.
+  # Uses the settings of the control plane, so that Go's cache already has its packages.
   build kubelet "$root/tests/e2e" k8s.io/kubernetes/cmd/kubelet GOTOOLCHAIN=local
-  # Always: these are ours, and Go's own cache knows whether there is anything to do.
+  # These programs are part of this folder. go build rebuilds them only if their sources have changed.
   (cd "$here" && CGO_ENABLED=0 GOTOOLCHAIN=local go build -o "$out/bin/workload" ./workload)
   (cd "$here" && CGO_ENABLED=0 GOTOOLCHAIN=local go build -o "$out/bin/runc" ./runc-without-limits)
 }
@@ -59,7 +60,7 @@ base() {
   if [[ -e $out/base/etc/os-release && $(cat "$out/base.key" 2>/dev/null) == "$key" ]]; then return; fi
   say "making the base file system with mmdebstrap"
   rm -rf "$out/base" "$out/base.key"
-  # Its own /tmp, because mmdebstrap makes its working files there.
+  # mmdebstrap writes its temporary files to a directory of its own.
   mkdir -p "$out/tmp"
   TMPDIR=$out/tmp mmdebstrap --quiet --variant=minbase --skip=cleanup/apt,cleanup/reproducible \
     --include="$(IFS=,; printf '%s' "${packages[*]}")" \
@@ -72,7 +73,7 @@ base() {
   printf '%s\n' "$key" >"$out/base.key"
 }
 
-# mmdebstrap mostly waits for the mirror and the disk, the compiler for the processor.
+# Runs both at the same time: mmdebstrap mostly waits for the mirror and the disk, and the compiler uses the processor.
 base &
 made=$!
 trap wait EXIT

@@ -25,8 +25,8 @@ ExecStart=/opt/node/bin/ctr -n k8s.io images import --base-name docker.io/librar
 
 const imagePath = "/opt/haulout-image.tar"
 
-// The image of ./dev image runs as the DaemonSet of the shipped manifests, on real kubelets. It is rolled out anew in the
-// middle of a drain: the next agent goes on with it, and the machine reboots once.
+// The image of ./dev image runs as the DaemonSet of the shipped manifests, on real kubelets. During a drain, the
+// DaemonSet is rolled out again: the next agent continues the drain, and the machine reboots once.
 func TestDaemonSetRolledOutInDrain(t *testing.T) {
 	f := NewFleet(t, needs, 2, func(m *Machine) error {
 		image, err := os.ReadFile(needs.Image)
@@ -65,7 +65,7 @@ func TestDaemonSetRolledOutInDrain(t *testing.T) {
 	f.finish(t, heldWork, boot)
 }
 
-// agentOn is the pod of the DaemonSet on a machine.
+// agentOn returns the pod of the DaemonSet on a machine.
 func (f *Fleet) agentOn(ctx context.Context, m *Machine) (*corev1.Pod, error) {
 	pods, err := f.Client.CoreV1().Pods("haulout").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + m.Name})
 	if err != nil {

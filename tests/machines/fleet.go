@@ -24,14 +24,14 @@ import (
 	"haulout.dev/haulout/tests/e2e"
 )
 
-// Fleet is a control plane with real machines as its nodes, and a witness.
+// Fleet is a control plane with real machines as its nodes, and a Witness that checks the promises.
 type Fleet struct {
 	*e2e.ControlPlane
 	Client   *kubernetes.Clientset
 	Machines []*Machine
 	Line     *Timeline
 	Witness  *Witness
-	Package  string // what Install installs
+	Package  string // path of the package that Install installs
 
 	needs    *Needs
 	watching context.Context
@@ -45,12 +45,13 @@ type Fleet struct {
 // bootLimit is how long machines may take to boot and become Ready, on a host that does other work.
 const bootLimit = 5 * time.Minute
 
-// nodeGrace is the default of Kubernetes. It is longer than an outage of the API server in a test, since a node that could
-// not send its heartbeat would be found missing afterwards, and its pods with it.
+// nodeGrace is Kubernetes' default time after which a node without heartbeats is not Ready. It is longer than the
+// outage of the API server in a test. Otherwise the nodes, which cannot send heartbeats during the outage, would be not
+// Ready after it, and so would their pods.
 const nodeGrace = 50 * time.Second
 
-// NewFleet returns when all machines are Ready nodes. They are called m1, m2, … Everything ends with the test. What is
-// passed is done to each machine before its first boot.
+// NewFleet returns when all machines are Ready nodes. Their names are m1, m2, … Everything ends with the test.
+// `prepare` is called for each machine before its first boot.
 func NewFleet(t *testing.T, needs *Needs, size int, prepare ...func(*Machine) error) *Fleet {
 	t.Helper()
 	f, err := newFleet(t, needs, size, prepare)
@@ -128,7 +129,8 @@ func (f *Fleet) addMachine(t *testing.T, number int, prepare []func(*Machine) er
 	return machine.PowerOn()
 }
 
-// judgeReboot asks the API server what was on a machine that has gone down to boot again.
+// judgeReboot checks, when a machine has gone down for a reboot, that no pods but those of DaemonSets were on it, and
+// that its node was `rebooting` and cordoned.
 func (f *Fleet) judgeReboot(name string) {
 	left := len(f.Witness.PodsOn(name))
 	f.mu.Lock()
@@ -147,7 +149,7 @@ func (f *Fleet) judgeReboot(name string) {
 		return
 	}
 	for _, pod := range pods.Items {
-		// Pods of DaemonSets go down with the machine.
+		// Pods of DaemonSets stay on the node and end with the machine.
 		if owner := metav1.GetControllerOf(&pod); owner == nil || owner.Kind != "DaemonSet" {
 			f.Witness.Violate("%s reboots under pod %s", name, pod.Name)
 		}
@@ -159,28 +161,29 @@ func (f *Fleet) judgeReboot(name string) {
 	}
 }
 
-// PersonReboots: from now on reboots are not the agent's, and may come under running pods.
+// PersonReboots announces that a person causes the next reboots. They may happen while pods run.
 func (f *Fleet) PersonReboots() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.byPerson = true
 }
 
-// LeftAtReboot is how many pods were on a machine when it went down last.
+// LeftAtReboot returns how many pods were on a machine when it last went down for a reboot.
 func (f *Fleet) LeftAtReboot(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.left[name]
 }
 
-// Reboots is how often a machine has rebooted by itself.
+// Reboots returns how often a machine has rebooted, not counting power cuts.
 func (f *Fleet) Reboots(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.reboots[name]
 }
 
-// keepJournal writes what a machine has logged beside the time line. If the test failed, it prints the agent's part.
+// keepJournal writes the journal of a machine to a file beside the time line. If the test failed, it prints the end of
+// the agent's log.
 func (f *Fleet) keepJournal(t *testing.T, m *Machine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -214,7 +217,7 @@ func (f *Fleet) UntilReady(ctx context.Context) error {
 	return nil
 }
 
-// Until asks until the answer is yes. It ends at once when the witness has seen what must never be.
+// Until calls `ask` until it returns true. It fails at once when the witness has recorded a violation of a promise.
 func (f *Fleet) Until(ctx context.Context, limit time.Duration, what string, ask func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -246,8 +249,8 @@ func (f *Fleet) UntilState(ctx context.Context, limit time.Duration, name, state
 	})
 }
 
-// UntilBackInService waits until a machine that was in `boot` runs another one, and its node is idle, Ready and open to
-// pods. It returns the new boot's id.
+// UntilBackInService waits until the kubelet of a machine reports another boot than `boot`, and its node is idle, Ready
+// and schedulable. It returns the new boot's id.
 func (f *Fleet) UntilBackInService(ctx context.Context, limit time.Duration, m *Machine, boot string) (string, error) {
 	now := ""
 	err := f.Until(ctx, limit, m.Name+" has rebooted and is back in service", func() (bool, error) {
@@ -287,10 +290,10 @@ func (f *Fleet) Kubectl(ctx context.Context, input string, args ...string) (stri
 	return string(output), err
 }
 
-// agents is the group of the users as whom the agents act.
+// agents is the group of the users as which the agents connect.
 const agents = "haulout:machines"
 
-// AllowAgents gives the group of the agents the rights of the shipped manifests.
+// AllowAgents gives the rights of the shipped manifests to the group of the agents.
 func (f *Fleet) AllowAgents(ctx context.Context) error {
 	const account = "  - kind: ServiceAccount\n    name: haulout\n    namespace: haulout\n"
 	const group = "  - kind: Group\n    name: " + agents + "\n    apiGroup: rbac.authorization.k8s.io\n"
@@ -310,8 +313,8 @@ func (f *Fleet) AllowAgents(ctx context.Context) error {
 	return nil
 }
 
-// Install installs Haulout's package on a machine as its README says, with slots as Leases, and returns when the agent is
-// idle.
+// Install installs Haulout's package on a machine as packaging/README.md says, with Leases as slots, and returns when
+// the agent is idle.
 func (f *Fleet) Install(ctx context.Context, m *Machine, more string) error {
 	identity, err := f.CA.Client("agent-"+m.Name, agents)
 	if err != nil {
@@ -343,7 +346,7 @@ func agentConfig(node string) string {
 	return "kubeconfig: /etc/haulout/kubeconfig\nauthority: serviceaccount\nnode-name: " + node + "\n"
 }
 
-// CopyPackage puts the package under test on the disk of a machine.
+// CopyPackage writes the package under test to the disk of a machine.
 func (f *Fleet) CopyPackage(m *Machine) error {
 	content, err := os.ReadFile(f.Package)
 	if err != nil {
@@ -373,11 +376,11 @@ type Work struct {
 	App      string
 	Replicas int
 	Promised int           // minAvailable of the budget
-	Lingers  time.Duration // how long its pods go on after SIGTERM
+	Lingers  time.Duration // how long its pods run after SIGTERM
 	Grace    int64         // terminationGracePeriodSeconds
 }
 
-// Deploy returns when all pods are Ready; from then on the witness watches the budget.
+// Deploy creates the workload and returns when all its pods are Ready. From then on, the witness checks its budget.
 func (f *Fleet) Deploy(ctx context.Context, work Work) error {
 	labels := map[string]string{appLabel: work.App}
 	replicas := int32(work.Replicas)
@@ -423,12 +426,13 @@ func (f *Fleet) Deploy(ctx context.Context, work Work) error {
 	return nil
 }
 
-// Relax lets one pod of a workload be disrupted at a time, whose budget allowed none.
+// Relax lets one pod of a workload be disrupted at a time. Its budget allowed no disruption before.
 func (f *Fleet) Relax(ctx context.Context, work Work) error {
 	return f.promise(ctx, work, work.Replicas-1)
 }
 
-// promise changes the budget of a workload. The witness never expects more than the API server does.
+// promise changes the budget of a workload. The witness demands so many Ready pods only when the controller has
+// accepted the budget.
 func (f *Fleet) promise(ctx context.Context, work Work, ready int) error {
 	f.Witness.Release(work.App)
 	patch := fmt.Sprintf(`{"spec":{"minAvailable":%d}}`, ready)
@@ -437,7 +441,7 @@ func (f *Fleet) promise(ctx context.Context, work Work, ready int) error {
 	if err != nil {
 		return err
 	}
-	// Until the controller has seen the change, evictions follow the old number.
+	// Until the disruption controller has seen the change, evictions are checked against the old number.
 	err = f.Until(ctx, time.Minute, "the budget of "+work.App+" is in force", func() (bool, error) {
 		now, err := budgets.Get(ctx, work.App, metav1.GetOptions{})
 		return err == nil && now.Status.ObservedGeneration >= budget.Generation, err
@@ -460,7 +464,7 @@ func (f *Fleet) UntilWhole(ctx context.Context, work Work) error {
 	})
 }
 
-// NeedsReboot is the sign that Debian's packages leave when a machine has to be rebooted.
+// NeedsReboot writes the files by which Debian's packages show that the machine must be rebooted.
 func (m *Machine) NeedsReboot(ctx context.Context) error {
 	_, err := m.Shell(ctx, "touch /run/reboot-required && echo linux-image-amd64 >/run/reboot-required.pkgs")
 	return err

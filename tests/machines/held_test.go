@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The budget of this work allows no eviction until it is relaxed, so a drain stays where it is for as long as a story needs.
+// The budget of this workload allows no disruption until a test relaxes it. Until then, a drain cannot end.
 var heldWork = Work{App: "held", Replicas: 4, Promised: 4, Lingers: time.Second, Grace: 30}
 
-// heldFleet is two machines with agents and held work; the first needs a reboot and is draining, and its drain cannot go on.
-// Returned is the boot id of the first.
+// heldFleet returns two machines with agents and heldWork. The first machine needs a reboot and is draining, and its
+// drain cannot end. Also returns the boot id of the first machine.
 func heldFleet(t *testing.T, prepare ...func(*Machine) error) (*Fleet, string) {
 	t.Helper()
 	f := NewFleet(t, needs, 2, prepare...)
@@ -28,7 +28,7 @@ func heldFleet(t *testing.T, prepare ...func(*Machine) error) (*Fleet, string) {
 	return f, f.hold(t)
 }
 
-// hold deploys the held work and begins the drain of the first machine.
+// hold deploys heldWork and begins the drain of the first machine. It returns that machine's boot id.
 func (f *Fleet) hold(t *testing.T) string {
 	t.Helper()
 	m, ctx := f.Machines[0], t.Context()
@@ -45,7 +45,7 @@ func (f *Fleet) hold(t *testing.T) string {
 	return boot
 }
 
-// checkHeld: the drain has not gone on and was not given up.
+// checkHeld checks that the drain still goes on and has evicted no pod.
 func (f *Fleet) checkHeld(t *testing.T, m *Machine) {
 	t.Helper()
 	node, pods := f.Witness.Node(m.Name), f.Witness.PodsOn(m.Name)
@@ -56,8 +56,8 @@ func (f *Fleet) checkHeld(t *testing.T, m *Machine) {
 	}
 }
 
-// The package is upgraded from the version before in the middle of a drain. The new process goes on with it, and the
-// machine reboots once. Both packages have the same program: this is about what dpkg and the maintainer scripts do.
+// During a drain, the package is upgraded from an older version. The new process continues the drain, and the machine
+// reboots once. Both packages contain the same program: the test is about dpkg and the maintainer scripts.
 func TestPackageUpgradedInDrain(t *testing.T) {
 	f := NewFleet(t, needs, 2)
 	m, ctx := f.Machines[0], t.Context()
@@ -93,7 +93,7 @@ func TestPackageUpgradedInDrain(t *testing.T) {
 
 const previousVersion = "0.0.1"
 
-// previousPackage is the package under test as a version that is older than any.
+// previousPackage returns the path of the package under test with a version number that is older than any other.
 func previousPackage(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func previousPackage(t *testing.T) string {
 	return path
 }
 
-// UntilActive waits until a unit has told systemd that it is ready.
+// UntilActive waits until a unit is active: a unit of Type=notify has then reported that it is ready.
 func (f *Fleet) UntilActive(ctx context.Context, m *Machine, unit string) error {
 	return f.Until(ctx, time.Minute, unit+" is active", func() (bool, error) {
 		state, err := m.Run(ctx, "systemctl", "is-active", unit)
@@ -121,8 +121,8 @@ func (f *Fleet) UntilActive(ctx context.Context, m *Machine, unit string) error 
 	})
 }
 
-// A person takes the node out of Haulout's hands in the middle of a drain: cordon, slot and labels are gone, and the
-// machine does not reboot. When the service runs again, the update begins anew and ends well.
+// During a drain, a person stops the agent and runs --release: the cordon, the slot and the labels are removed, and the
+// machine does not reboot. When the service is started again, the update begins anew and succeeds.
 func TestReleasedInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := heldFleet(t)
@@ -152,8 +152,8 @@ func TestReleasedInDrain(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// Two agents run on one machine, as with a package beside a DaemonSet. Whatever they write over each other, together they
-// keep every promise: one drain, one reboot.
+// Two agents run on one machine, for example from a package and from a DaemonSet. Although they overwrite each other's
+// changes, they keep every promise: there is one drain and one reboot.
 func TestTwoAgentsOnOneMachine(t *testing.T) {
 	notInCore(t)
 	f, boot := heldFleet(t)
@@ -176,8 +176,8 @@ func TestTwoAgentsOnOneMachine(t *testing.T) {
 	}
 }
 
-// A unit of the machine takes long at the boot, and fails in the end. As long as the boot has not finished, the agent says
-// so and the node stays cordoned; a unit that has failed does not keep it from coming back.
+// At boot, a unit of the machine takes long, and then fails. Until the boot is complete, the agent reports that and the
+// node stays cordoned. A failed unit does not keep the node from being uncordoned.
 func TestUnitHangsAndFailsAtBoot(t *testing.T) {
 	notInCore(t)
 	const hold = "/var/lib/hold-boot"
@@ -203,7 +203,7 @@ func TestUnitHangsAndFailsAtBoot(t *testing.T) {
 	f.checkFailed(t, m, "slow.service")
 }
 
-// checkFailed: systemd lists this unit as failed.
+// checkFailed checks that systemd lists this unit as failed.
 func (f *Fleet) checkFailed(t *testing.T, m *Machine, unit string) {
 	t.Helper()
 	failed, err := m.Run(t.Context(), "systemctl", "--failed", "--no-legend", "--plain")

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The hooks of all four points run as units of systemd. One of them outlives its agent, and the next agent goes on when it
-// has ended (it may run it once more, if it ends in that moment). A unit of the machine that fails at each boot does not keep the node from coming back.
+// The hooks of all four points run as units of systemd. One of them still runs when its agent is killed. The next agent
+// waits until it has ended, and then continues. (If the hook ends while no agent runs, the next agent runs it once
+// more.) A unit of the machine that fails at each boot does not keep the node from being uncordoned.
 func TestHooks(t *testing.T) {
 	notInCore(t)
 	const points, begun, goOn = "/var/lib/points", "/run/hook-begun", "/run/hook-go-on"

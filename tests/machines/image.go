@@ -11,7 +11,7 @@ import (
 	"runtime"
 )
 
-// writeImage makes an image with one static program as an OCI archive.
+// writeImage writes an image that contains one static program, as an OCI archive.
 func writeImage(program, path, name string) error {
 	content, err := os.ReadFile(program)
 	if err != nil {
@@ -54,7 +54,7 @@ func writeImage(program, path, name string) error {
 	if err != nil {
 		return err
 	}
-	// Other processes may be reading the one that is there.
+	// Writes another file and renames it, because other processes may be reading the existing one.
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".image-")
 	if err != nil {
 		return err

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A drain that is long enough for something to happen in it: the pods of a machine leave one after the other, and each
-// takes its time.
+// A workload whose drain takes so long that a test can do something during it: the pods of a machine leave one after
+// the other, and each takes 15 s to terminate.
 var slowWork = Work{App: "slow", Replicas: 4, Promised: 3, Lingers: 15 * time.Second, Grace: 60}
 
-// interruptedFleet is two machines with agents and slow work; the first needs a reboot, and its drain has begun. Returned
-// is the boot id of the first.
+// interruptedFleet returns two machines with agents and slowWork. The first machine needs a reboot, and its drain has
+// begun. Also returns the boot id of the first machine.
 func interruptedFleet(t *testing.T, prepare ...func(*Machine) error) (*Fleet, string) {
 	t.Helper()
 	f := NewFleet(t, needs, 2, prepare...)
@@ -29,7 +29,7 @@ func interruptedFleet(t *testing.T, prepare ...func(*Machine) error) (*Fleet, st
 	return f, boot
 }
 
-// mainPID is the process of a unit, as the machine counts.
+// mainPID returns the process id of a unit's main process inside the machine.
 func mainPID(t *testing.T, m *Machine, unit string) string {
 	t.Helper()
 	text, err := m.Run(t.Context(), "systemctl", "show", "-p", "MainPID", "--value", unit)
@@ -37,7 +37,7 @@ func mainPID(t *testing.T, m *Machine, unit string) string {
 	return strings.TrimSpace(text)
 }
 
-// The agent is killed in the middle of a drain. The next process goes on with it, and the machine reboots once.
+// During a drain, the agent is killed. The next process continues the drain, and the machine reboots once.
 func TestAgentKilledInDrain(t *testing.T) {
 	f, boot := interruptedFleet(t)
 	m, ctx := f.Machines[0], t.Context()
@@ -53,7 +53,7 @@ func TestAgentKilledInDrain(t *testing.T) {
 	f.finish(t, slowWork, boot)
 }
 
-// The package is installed again in the middle of a drain. The new process goes on with it, and the machine reboots once.
+// During a drain, the package is installed again. The new process continues the drain, and the machine reboots once.
 func TestPackageReinstalledInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -68,7 +68,7 @@ func TestPackageReinstalledInDrain(t *testing.T) {
 	f.finish(t, slowWork, boot)
 }
 
-// finish: the first machine's update ends well, as if nothing had happened.
+// finish waits until the first machine's update has succeeded, and checks it as after an update without a disturbance.
 func (f *Fleet) finish(t *testing.T, work Work, boot string) {
 	t.Helper()
 	m, ctx := f.Machines[0], t.Context()
@@ -81,11 +81,12 @@ func (f *Fleet) finish(t *testing.T, work Work, boot string) {
 	f.checkNoSlots(t)
 }
 
-// As long as the pod that is terminating needs, longer than the agent waits before it asks again, and much shorter than
-// nodeGrace.
+// outage is how long the API server does not run. It is as long as a terminating pod needs, longer than the agent's
+// pause between two requests, and much shorter than nodeGrace.
 const outage = 15 * time.Second
 
-// The API server is away for a while in the middle of a drain.
+// During a drain, the API server does not run for a while. The agent does not end, and continues the drain when the API
+// server is back.
 func TestAPIServerAwayInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -104,7 +105,8 @@ func TestAPIServerAwayInDrain(t *testing.T) {
 	f.finish(t, slowWork, boot)
 }
 
-// The power fails in the middle of a drain. The machine is back in service after its boot, and its slot is released.
+// During a drain, the power of the machine fails. After its boot, the node is in service again, and its slot is
+// released.
 func TestPowerCutInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -129,7 +131,8 @@ func TestPowerCutInDrain(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// The system bus and logind are started again in the middle of a drain. The agent needs both for the reboot.
+// During a drain, the system bus and logind, which the agent needs for the reboot, are restarted. The update succeeds
+// all the same.
 func TestBusRestartedInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -142,7 +145,7 @@ func TestBusRestartedInDrain(t *testing.T) {
 	f.finish(t, slowWork, boot)
 }
 
-// The agent hangs in the middle of a drain. The watchdog of systemd ends it, and the next process goes on.
+// During a drain, the agent hangs. systemd's watchdog kills it, and the next process continues the drain.
 func TestAgentHangsInDrain(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -151,7 +154,8 @@ func TestAgentHangsInDrain(t *testing.T) {
 	_, err := m.Run(ctx, "kill", "-STOP", before)
 	must(t, err)
 	f.Line.Note(m.Name, "SIGSTOP to the agent")
-	// The unit has WatchdogSec=2min; then come the end of the process and RestartSec=.
+	// systemd kills the agent after WatchdogSec=2min of the unit. Then the process has to end, and RestartSec= has to
+	// pass.
 	must(t, f.Until(ctx, 4*time.Minute, "systemd has started the agent again", func() (bool, error) {
 		now := mainPID(t, m, "haulout")
 		return now != before && now != "0", nil
@@ -160,7 +164,7 @@ func TestAgentHangsInDrain(t *testing.T) {
 	f.finish(t, slowWork, boot)
 }
 
-// The package is purged in the middle of a drain: the node is uncordoned, its slot is released, and it does not reboot.
+// During a drain, the package is purged: the node is uncordoned, its slot is released, and the machine does not reboot.
 func TestPackagePurgedInDrain(t *testing.T) {
 	notInCore(t)
 	f, _ := interruptedFleet(t)
@@ -177,7 +181,7 @@ func TestPackagePurgedInDrain(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// The API server goes away with the machine, and is still away when that has booted.
+// The API server stops when the machine reboots, and does not run yet when the agent starts after the boot.
 func TestAPIServerAwayAtBoot(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t)
@@ -198,7 +202,8 @@ func TestAPIServerAwayAtBoot(t *testing.T) {
 	f.finish(t, slowWork, boot)
 }
 
-// The kubelet delays shutdowns, too, and would end the pods by itself. In a reboot of the agent there are none left for it.
+// The kubelet also delays shutdowns, and would end the pods itself. When the agent reboots the machine, no pods are
+// left for it.
 func TestKubeletWithGracefulShutdown(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t, func(m *Machine) error {

@@ -18,14 +18,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is a computer with a disk, a network and a power switch. systemd-nspawn boots it: its systemd is PID 1 of its
-// own namespaces, and each boot has its own boot id.
+// Machine is a computer with a disk, a network and a power switch. systemd-nspawn boots it: its systemd is PID 1 in
+// namespaces of its own, and each boot has its own boot id.
 type Machine struct {
 	Name   string
-	Number int // from 1; its address and the range of its pods are made of it
+	Number int // from 1; the addresses of the machine and of its pods contain it
 	Disk   string
 
-	// Called when a boot has ended, before the next one begins. Set before the first boot.
+	// Called when a boot has ended, before the next one begins. Must be set before the first boot.
 	Ended func(reboot bool)
 
 	needs   *Needs
@@ -33,15 +33,15 @@ type Machine struct {
 
 	mu      sync.Mutex
 	nspawn  *exec.Cmd
-	off     chan struct{} // closed when the machine is off and stays so
-	halting bool          // no further boot
+	off     chan struct{} // closed when the machine is off and does not boot again by itself
+	halting bool          // the machine must not boot again by itself
 	problem error
 }
 
-// nspawn ends with this code when the machine wants to boot again.
+// systemd-nspawn ends with this exit status when the machine reboots.
 const rebootCode = 133
 
-// NewMachine has a disk that is a copy of the base file system, and is off.
+// NewMachine returns a machine that is off. Its disk is a copy of the base file system.
 func NewMachine(needs *Needs, name string, number int, console string) (*Machine, error) {
 	m := &Machine{Name: name, Number: number, needs: needs, console: console, off: make(chan struct{})}
 	close(m.off)
@@ -78,7 +78,7 @@ func NewMachine(needs *Needs, name string, number int, console string) (*Machine
 	return m, plugIn(name, number)
 }
 
-// Close turns the machine off and throws it away.
+// Close turns the machine off and deletes its disk, its network and its cgroup.
 func (m *Machine) Close() error {
 	m.PowerOff()
 	removeCgroup(m.cgroup())
@@ -86,8 +86,8 @@ func (m *Machine) Close() error {
 		unix.Unmount(m.layer(""), unix.MNT_DETACH), os.RemoveAll(filepath.Dir(m.Disk)))
 }
 
-// ownSettings are settings of the kernel that a kubelet writes when it starts. All machines and the host share one kernel,
-// so each machine has files of its own there.
+// ownSettings are kernel settings that a kubelet writes when it starts. All machines and the host share one kernel, so
+// each machine has files of its own in their place.
 var ownSettings = []string{
 	"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys",
 	"kernel/keys/root_maxbytes",
@@ -105,26 +105,27 @@ RemainAfterExit=yes
 ExecStart=sh -c 'set -e; for name in %s; do own=/run/settings/$name; mkdir -p "$(dirname "$own")"; cat /proc/sys/$name >"$own"; mount --bind "$own" /proc/sys/$name; done'
 `
 
-// diskSize is how much a machine can write, as an option of tmpfs.
+// diskSize is how much a machine can write to its disk, as an option of tmpfs.
 const diskSize = "size=512m"
 
 func (m *Machine) layer(name string) string { return filepath.Join(roomDir, m.Name, "layers", name) }
 
-// volume is a directory of the machine that is no overlay, because containers have overlays of their own.
+// volume returns a directory that the machine uses without an overlay, because containers have overlays of their own,
+// and the kernel does not stack them.
 func (m *Machine) volume(name string) string { return filepath.Join(roomDir, m.Name, "volumes", name) }
 
 func (m *Machine) cgroup() string { return filepath.Join(roomCgroup(), m.Name) }
 
-// Write puts a file on the disk.
+// Write writes a file on the disk of the machine.
 func (m *Machine) Write(path, content string) error { return m.writeAs(path, []byte(content), 0o644) }
 
-// WriteSecret puts a file on the disk that only root may read.
+// WriteSecret writes a file on the disk of the machine that only root may read.
 func (m *Machine) WriteSecret(path string, content []byte) error {
 	return m.writeAs(path, content, 0o600)
 }
 
-// While the machine runs, its disk is changed from within: what is written to the layers below an overlay does not
-// always show.
+// writeAs writes through a process in the machine if it runs: a change of the directories below a mounted overlay is
+// not always visible in the overlay.
 func (m *Machine) writeAs(path string, content []byte, mode os.FileMode) error {
 	if m.Running() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -141,10 +142,10 @@ func (m *Machine) writeAs(path string, content []byte, mode os.FileMode) error {
 	return os.WriteFile(path, content, mode)
 }
 
-// Remove takes a file off the disk of a machine that is off.
+// Remove removes a file from the disk of a machine that is off.
 func (m *Machine) Remove(path string) error { return os.Remove(filepath.Join(m.Disk, path)) }
 
-// AddUnit puts a service on the disk of a machine that is off, which starts with the machine.
+// AddUnit adds a service to the disk of a machine that is off. It starts at each boot.
 func (m *Machine) AddUnit(name, content string) error {
 	if err := m.Write("/etc/systemd/system/"+name+".service", content); err != nil {
 		return err
@@ -152,7 +153,7 @@ func (m *Machine) AddUnit(name, content string) error {
 	return m.enable(name, "multi-user")
 }
 
-// enable makes a target want a unit. It has to be a link: systemd ignores files in these directories.
+// enable makes a target want a unit. It creates a link, because systemd ignores regular files in these directories.
 func (m *Machine) enable(unit, target string) error {
 	wants := filepath.Join(m.Disk, "etc/systemd/system", target+".target.wants")
 	if err := os.MkdirAll(wants, 0o755); err != nil {
@@ -161,7 +162,7 @@ func (m *Machine) enable(unit, target string) error {
 	return os.Symlink("../"+unit+".service", filepath.Join(wants, unit+".service"))
 }
 
-// PowerOn boots the machine, and again whenever it reboots by itself. It returns before the boot is done.
+// PowerOn boots the machine, and boots it again whenever it reboots. It returns before the boot is complete.
 func (m *Machine) PowerOn() error {
 	if err := ip("link set " + cable(m.Name) + " up"); err != nil {
 		return err
@@ -182,7 +183,7 @@ func (m *Machine) PowerOn() error {
 }
 
 func (m *Machine) boots(off chan struct{}, began chan<- error) {
-	// The parent-death signal of nspawn is tied to this thread.
+	// The parent-death signal of nspawn is tied to this thread, so the thread must live as long as nspawn.
 	runtime.LockOSThread()
 	defer close(off)
 	for first := true; ; first = false {
@@ -230,15 +231,16 @@ func (m *Machine) startNspawn() (*exec.Cmd, error) {
 	command := exec.Command("systemd-nspawn", "--quiet", "--directory="+m.Disk, "--boot", "--register=no", "--keep-unit",
 		"--machine="+m.Name, "--network-namespace-path="+namespacePath(m.Name),
 		"--resolv-conf=off", "--timezone=off", "--link-journal=no", "--console=pipe",
-		// What container runtimes and the kubelet need beyond nspawn's own set.
+		// Container runtimes and the kubelet need these besides nspawn's default set.
 		"--capability=CAP_NET_ADMIN,CAP_BPF,CAP_PERFMON,CAP_SYSLOG,CAP_IPC_LOCK,CAP_NET_RAW",
 		"--system-call-filter=@keyring bpf perf_event_open",
-		// The kubelet wants to read the log of the kernel. The host's is none of the machine's, and journald would write to it.
+		// The kubelet reads the kernel's log. It must not see the host's log, and the machine's journald must not write
+		// to that.
 		"--bind=/dev/null:/dev/kmsg",
 		"--bind-ro="+filepath.Join(m.needs.Build, "bin")+":"+programs,
 		"--bind="+m.volume("containerd")+":/var/lib/containerd", "--bind="+m.volume("kubelet")+":/var/lib/kubelet")
 	command.Env = append(os.Environ(), "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY=1", "SYSTEMD_NSPAWN_LOCK=0",
-		// Only what a network namespace has of its own. The rest of /proc/sys is the host's.
+		// Only the settings that belong to a network namespace are writable. All others in /proc/sys are the host's.
 		"SYSTEMD_NSPAWN_API_VFS_WRITABLE=network")
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{
@@ -253,13 +255,13 @@ func (m *Machine) startNspawn() (*exec.Cmd, error) {
 	return command, nil
 }
 
-// Running: systemd runs as PID 1.
+// Running returns true if systemd runs as PID 1 of the machine.
 func (m *Machine) Running() bool {
 	_, err := m.pid1()
 	return err == nil
 }
 
-// Off: the machine does not run, and does not boot again by itself.
+// Off returns true if the machine does not run and does not boot again by itself.
 func (m *Machine) Off() bool {
 	m.mu.Lock()
 	off := m.off
@@ -272,7 +274,7 @@ func (m *Machine) Off() bool {
 	}
 }
 
-// pid1 is the process of the machine's systemd, as the room counts.
+// pid1 returns the process id of the machine's systemd in the room.
 func (m *Machine) pid1() (int, error) {
 	m.mu.Lock()
 	nspawn := m.nspawn
@@ -280,7 +282,7 @@ func (m *Machine) pid1() (int, error) {
 	if nspawn == nil {
 		return 0, fmt.Errorf("%s is off", m.Name)
 	}
-	// nspawn's child sets the machine up, and then becomes its systemd.
+	// nspawn's child process prepares the machine and then becomes its systemd.
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", nspawn.Process.Pid))
 	if err != nil {
 		return 0, err
@@ -294,7 +296,7 @@ func (m *Machine) pid1() (int, error) {
 	return 0, fmt.Errorf("%s has no systemd yet", m.Name)
 }
 
-// PowerOff takes the power away for good; the machine does not notice.
+// PowerOff takes the power away, so that the machine ends without a shutdown. It does not boot again by itself.
 func (m *Machine) PowerOff() {
 	m.mu.Lock()
 	m.halting = true
@@ -308,7 +310,8 @@ func (m *Machine) PowerOff() {
 	<-off
 }
 
-// CutPower ends the machine between two instructions: the others only see that it has fallen silent.
+// CutPower is PowerOff of a machine that first loses its network: it sends no last message, so others only see that it
+// does not answer.
 func (m *Machine) CutPower() error {
 	if err := ip("link set " + cable(m.Name) + " down"); err != nil {
 		return err
@@ -317,12 +320,12 @@ func (m *Machine) CutPower() error {
 	return nil
 }
 
-// Run runs a command in the machine as root and returns what it prints.
+// Run runs a command in the machine as root and returns its output.
 func (m *Machine) Run(ctx context.Context, words ...string) (string, error) {
 	return m.run(ctx, nil, words...)
 }
 
-// Shell runs a line of shell in the machine.
+// Shell runs a shell command in the machine.
 func (m *Machine) Shell(ctx context.Context, line string) (string, error) {
 	return m.Run(ctx, "sh", "-c", line)
 }
@@ -347,7 +350,7 @@ func (m *Machine) run(ctx context.Context, input *bytes.Reader, words ...string)
 	return string(output), err
 }
 
-// BootID is that of the boot that runs.
+// BootID returns the id of the running boot.
 func (m *Machine) BootID(ctx context.Context) (string, error) {
 	text, err := m.Run(ctx, "cat", "/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(text), err

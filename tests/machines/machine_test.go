@@ -10,8 +10,8 @@ import (
 	"haulout.dev/haulout/tests/e2e"
 )
 
-// A machine is what the other tests take it for: it boots a systemd of its own, keeps its disk and changes its boot id when
-// it reboots, and when its power is cut.
+// A machine behaves as the other tests assume: it boots a systemd of its own, and it keeps its disk and changes its
+// boot id when it reboots and when its power is cut.
 func TestMachine(t *testing.T) {
 	line, err := NewTimeline(t, needs)
 	must(t, err)
@@ -76,7 +76,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// checkHostUntouched: what a kubelet sets in the kernel does not reach the host's kernel, which the machines share.
+// checkHostUntouched checks that a kernel setting of a machine's kubelet does not change the host, although they share
+// one kernel.
 func checkHostUntouched(t *testing.T, m *Machine) {
 	t.Helper()
 	for _, setting := range ownSettings {

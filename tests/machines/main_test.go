@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(outside())
 }
 
-// outside checks what this host has, and runs the tests in a room.
+// outside checks what this host has, and runs the tests in a room (room.go).
 func outside() int {
 	if _, err := FindNeeds(); err != nil {
 		return cannotRun(err)
@@ -50,7 +50,7 @@ func inside(m *testing.M) int {
 	return m.Run()
 }
 
-// cannotRun says loudly that nothing was tested. In CI that is a failure.
+// cannotRun prints a conspicuous message that nothing was tested. In CI that is a failure.
 func cannotRun(why error) int {
 	line := strings.Repeat("#", 100)
 	fmt.Fprintf(os.Stderr, "%s\n### THE TESTS ON REAL MACHINES DID NOT RUN\n### %v\n%s\n", line, why, line)
@@ -67,7 +67,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// notInCore skips a story if only the core is wanted (-short), as in ./dev test --all. The core takes four minutes.
+// notInCore skips a test if only the core of the tests is wanted (-short), as in ./dev test --all. The core takes four
+// minutes.
 func notInCore(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

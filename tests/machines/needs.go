@@ -1,7 +1,7 @@
 // Package machines runs Haulout's package on real machines: systemd-nspawn boots a real systemd as PID 1, with logind,
-// D-Bus, journald and apt; a real kubelet and containerd run the pods; a real control plane decides.
+// D-Bus, journald and apt; a real kubelet and containerd run the pods, and a real control plane serves the API.
 //
-// Nothing of the host is touched: all of it lives in namespaces of its own (see room.go), which end with the test.
+// The tests change nothing of the host: they run in namespaces of their own (see room.go), which end with the test.
 package machines
 
 import (
@@ -14,16 +14,16 @@ import (
 	"haulout.dev/haulout/tests/e2e"
 )
 
-// Needs is what the tests use and do not make themselves.
+// Needs holds the files that the tests use and do not make themselves.
 type Needs struct {
-	Root     string // of the source tree
-	Build    string // build/machines
+	Root     string // root of the source tree
+	Build    string // the directory build/machines
 	Package  string // the Debian package under test
 	Image    string // the container image under test
 	Programs e2e.Programs
 }
 
-// FindNeeds says in its error what is missing and what to do.
+// FindNeeds returns what the tests need. Its error says what is missing and what to do.
 func FindNeeds() (*Needs, error) {
 	root, err := sourceRoot()
 	if err != nil {
@@ -59,7 +59,8 @@ func FindNeeds() (*Needs, error) {
 	return n, err
 }
 
-// findOne returns the file that an environment variable names, else the only one that matches, which this command makes.
+// findOne returns the file that an environment variable names, or else the only file that matches the pattern.
+// `command` is the command that makes such a file, for the error.
 func findOne(variable, pattern, command string) (string, error) {
 	if path := os.Getenv(variable); path != "" {
 		return filepath.Abs(path)
@@ -74,7 +75,8 @@ func findOne(variable, pattern, command string) (string, error) {
 	return found[0], nil
 }
 
-// sourceRoot walks up from the working directory, which go test sets to the package's.
+// sourceRoot returns the root of the source tree, which it finds from the working directory upwards. go test sets that
+// to the package's directory.
 func sourceRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// The network of the room: a bridge with the control plane at its first address, and a network namespace with a veth for
-// each machine. No route leaves the room.
+// The network of the room (room.go): a bridge, whose first address is that of the control plane, and for each machine a
+// network namespace that is connected to the bridge by a veth. No route leads out of the room.
 
 const (
 	bridge    = "machines"
 	netPrefix = "10.10.0."
 )
 
-// controlPlaneAddress is where machines reach the API server.
+// controlPlaneAddress is the address at which machines reach the API server.
 var controlPlaneAddress = net.IPv4(10, 10, 0, 1)
 
-// serviceAddress is where pods look for the API server: the first address of the range of the Services. There is no
-// kube-proxy, so the room has this address itself, see ServeService.
+// serviceAddress is the address of the API server's Service: the first one in the range of Services. There is no
+// kube-proxy, so the room itself has this address (see ServeService).
 var serviceAddress = net.IPv4(10, 0, 0, 1)
 
-// machineAddress is the address of the machine with this number, from 1.
+// machineAddress returns the address of the machine with this number, which begins at 1.
 func machineAddress(number int) string { return fmt.Sprintf("%s%d", netPrefix, 10+number) }
 
-// podRange is the range of the pods of the machine with this number.
+// podRange returns the address range of the pods on the machine with this number.
 func podRange(number int) string { return fmt.Sprintf("10.20.%d.0/24", number) }
 
 func furnishNetwork() error {
@@ -42,7 +42,7 @@ func furnishNetwork() error {
 	)
 }
 
-// plugIn makes the network namespace of a machine, which outlives its boots.
+// plugIn creates the network namespace of a machine. It stays when the machine reboots.
 func plugIn(name string, number int) error {
 	address := machineAddress(number)
 	port := cable(name)
@@ -62,15 +62,15 @@ func plugIn(name string, number int) error {
 	return ip("netns exec " + name + " sysctl -q -w net.ipv4.ip_forward=1")
 }
 
-// unplug takes the namespace of a machine away.
+// unplug removes the network namespace of a machine.
 func unplug(name string, number int) error {
 	return ip("route del "+podRange(number), "link del "+cable(name), "netns del "+name)
 }
 
-// cable is the end of a machine's veth that is on the bridge.
+// cable returns the name of the machine's veth at the bridge.
 func cable(name string) string { return "to-" + name }
 
-// ip runs these commands of ip(8), one after the other.
+// ip runs these commands of ip(8) one after the other.
 func ip(commands ...string) error {
 	for _, words := range commands {
 		output, err := exec.Command("ip", strings.Fields(words)...).CombinedOutput()
@@ -89,7 +89,7 @@ func namespacePath(name string) string {
 	return path
 }
 
-// ServeService forwards the Service of the API server to that server, until the context ends.
+// ServeService forwards connections to the API server's Service to the API server, until the context ends.
 func (f *Fleet) ServeService(ctx context.Context) error {
 	server, err := url.Parse(f.URL)
 	if err != nil {

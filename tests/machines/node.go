@@ -10,7 +10,7 @@ import (
 	"haulout.dev/haulout/tests/e2e"
 )
 
-// programs is where machines find what this package has built.
+// programs is the directory in which machines find the programs of build-machines.sh.
 const programs = "/opt/node/bin"
 
 const workloadImage = "machines.haulout.invalid/workload:1"
@@ -30,7 +30,7 @@ RestartSec=1
 WantedBy=multi-user.target
 `
 
-// The images are made locally; nothing is pulled.
+// The images are built locally. Nothing is pulled from a registry.
 const imagesUnit = `[Unit]
 Description=Images of the workload
 Requires=containerd.service
@@ -56,7 +56,7 @@ KillMode=process
 WantedBy=multi-user.target
 `
 
-// The room's cgroups have no controllers, so nothing is limited.
+// The cgroups of the room have no controllers, so containers have no limits of memory and CPU.
 const containerdConfig = `version = 3
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = 'overlayfs'
@@ -105,9 +105,9 @@ nodeLeaseDurationSeconds: 10
 featureGates: {KubeletInUserNamespace: true}
 `
 
-// nspawn mounts a boot id of its own over the kernel's, from a file that is deleted. A sandbox with ProtectKernelTunables=
-// mounts /proc/sys anew and shows the kernel's. On real hardware both are the same, so this unit makes a file of it, which
-// the drop-in mounts in the sandbox.
+// nspawn mounts a boot id of its own over the kernel's, from a file that it deletes. A sandbox with
+// ProtectKernelTunables= mounts /proc/sys again and shows the kernel's boot id instead. On real hardware the two are
+// the same. So this unit copies the machine's boot id to a file, and the drop-in mounts that file in the sandbox.
 const bootIDUnit = `[Unit]
 Description=The boot id as a file that can be mounted
 DefaultDependencies=no
@@ -126,7 +126,8 @@ const bootIDDropIn = `[Service]
 BindReadOnlyPaths=/run/boot-id:/proc/sys/kernel/random/boot_id
 `
 
-// MakeNode puts a kubelet with its identity, as kubeadm lays it down, and containerd on the disk of a machine that is off.
+// MakeNode installs containerd and a kubelet, with its identity where kubeadm writes it, on the disk of a machine that
+// is off.
 func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
 	identity, err := controlPlane.CA.Client("system:node:"+m.Name, "system:nodes")
 	if err != nil {
@@ -165,7 +166,7 @@ func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
 			return err
 		}
 	}
-	// /var/lib/kubelet is a volume, see Machine.
+	// /var/lib/kubelet is a volume of the machine (see Machine.volume).
 	kubelet := m.volume("kubelet")
 	if err := os.MkdirAll(filepath.Join(kubelet, "pki"), 0o700); err != nil {
 		return err
@@ -180,7 +181,7 @@ func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
 	return os.Symlink(dated, filepath.Join(kubelet, "pki", filepath.Base(current)))
 }
 
-// writeAccess returns a kubeconfig as a file would have it.
+// writeAccess returns the content of a kubeconfig.
 func writeAccess(access e2e.Access) ([]byte, error) {
 	path, err := access.Write(os.Getenv("TMPDIR"))
 	if err != nil {
@@ -190,7 +191,7 @@ func writeAccess(access e2e.Access) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Journal is the end of what a unit has logged in this and former boots.
+// Journal returns the end of a unit's log, of this and former boots.
 func (m *Machine) Journal(ctx context.Context, unit string) string {
 	text, err := m.Run(ctx, "journalctl", "--no-pager", "-o", "short-precise", "-u", unit, "-n", "200")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// The package as its README says: installed with apt, configured for a machine on its own, checked as the service, started
-// with all of its hardening; removed and purged without a trace.
+// Follows packaging/README.md: the package is installed with apt, configured for a machine without slots, checked with
+// --check, and started with its complete sandbox. Removing and purging it leaves nothing behind.
 func TestPackage(t *testing.T) {
 	f := NewFleet(t, needs, 1)
 	m, ctx := f.Machines[0], t.Context()
@@ -29,7 +29,7 @@ func TestPackage(t *testing.T) {
 		t.Errorf("the unit is %s", enabled)
 	}
 
-	// The kubelet's credentials may not write Leases, so a machine without a configuration does not update.
+	// The kubelet's credentials may not write Leases. So without a configuration, --check fails.
 	if _, err := m.Run(ctx, "haulout-as-service", "--check"); err == nil {
 		t.Error("--check is content without slots")
 	}
@@ -81,8 +81,8 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// An update with the credentials that the package uses by itself: the kubelet's. They may not write Leases, so the machine
-// updates alone.
+// An update with the credentials that the package uses by default: the kubelet's. They may not write Leases, so the
+// machine updates without slots.
 func TestUpdateWithKubeletCredentials(t *testing.T) {
 	notInCore(t)
 	f := NewFleet(t, needs, 2)
@@ -112,7 +112,7 @@ func sameLines(text string, want []string) bool {
 	return true
 }
 
-// untilForgotten waits until the Node is schedulable and has nothing of an agent.
+// untilForgotten waits until the Node is schedulable and has no labels, annotations or conditions of an agent.
 func (f *Fleet) untilForgotten(ctx context.Context, m *Machine) error {
 	return f.Until(ctx, time.Minute, "nothing of the agent is left on the Node "+m.Name, func() (bool, error) {
 		node := f.Witness.Node(m.Name)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A person reboots a machine with pods on it. The agent delays the shutdown for as long as logind lets it, and drains the
-// node meanwhile. Afterwards the node is in service again.
+// A person reboots a machine with pods on it. The agent delays the shutdown for as long as logind permits, and drains
+// the node in that time. After the boot, the node is in service again.
 func TestPersonReboots(t *testing.T) {
 	for _, delay := range []int{5, 60} {
 		t.Run(fmt.Sprintf("InhibitDelayMaxSec=%d", delay), func(t *testing.T) { personReboots(t, delay) })
@@ -21,7 +21,7 @@ func personReboots(t *testing.T, delay int) {
 	})
 	m, ctx := f.Machines[0], t.Context()
 	must(t, f.InstallAll(ctx, ""))
-	// The two pods of a machine leave one after the other, in ten seconds.
+	// The two pods of a machine leave one after the other, which takes ten seconds.
 	work := Work{App: "web", Replicas: 4, Promised: 3, Lingers: 5 * time.Second, Grace: 30}
 	must(t, f.Deploy(ctx, work))
 	boot, err := m.BootID(ctx)
@@ -64,7 +64,8 @@ func personReboots(t *testing.T, delay int) {
 	f.checkNoSlots(t)
 }
 
-// A person turns a machine off. The agent drains it first, and it is back in service when it is turned on again.
+// A person turns a machine off. The agent drains it first. When the machine is turned on again, the node is in service
+// again.
 func TestPersonPowersOff(t *testing.T) {
 	notInCore(t)
 	f := NewFleet(t, needs, 2, func(m *Machine) error {

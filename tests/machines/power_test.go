@@ -10,15 +10,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// powerCutter is a fleet whose machines lose their power while their update is held in a state.
+// powerCutter cuts the power of a machine in each state of an update. It keeps the node in that state until the power
+// is cut.
 type powerCutter struct {
 	*Fleet
 	t    *testing.T
-	m    *Machine // whose power is cut
+	m    *Machine // the machine whose power is cut
 	boot string
 }
 
-// Files on the disk of a machine that hold it where it is, for as long as they are there.
+// Files on the disk of a machine. While one exists, the machine waits at that point.
 const (
 	holdShutdown = "/var/lib/hold-shutdown"
 	holdVerify   = "/var/lib/hold-after-boot"
@@ -27,8 +28,8 @@ const (
 
 func whileThere(path string) string { return "while [ -e " + path + " ]; do sleep 0.1; done" }
 
-// The power of a machine fails in each state of an update. Each time it boots, its node is back in service, its slot is
-// released, and it has rebooted by itself no more often than the update needs.
+// The power of a machine fails in each state of an update. After each boot, the node is in service again and its slot
+// is released. The agent has rebooted the machine no more often than the update needs.
 func TestPowerCutInEachState(t *testing.T) {
 	notInCore(t)
 	f := NewFleet(t, needs, 2, func(m *Machine) error {
@@ -45,13 +46,13 @@ func TestPowerCutInEachState(t *testing.T) {
 		}
 		return nil
 	})
-	// Each power cut counts as a reboot.
+	// Each power cut counts as a reboot, so the default limit of three a day would be exceeded.
 	must(t, f.InstallAll(t.Context(), "max-reboots-per-day: 10\n"))
 	must(t, f.Deploy(t.Context(), heldWork))
 	f.Witness.AtOnce(1)
 	for _, story := range []struct {
 		state   string
-		reboots int // by the agent
+		reboots int // number of reboots by the agent
 		cut     func(*powerCutter)
 	}{
 		{"waiting", 0, (*powerCutter).waiting},
@@ -90,7 +91,7 @@ func TestPowerCutInEachState(t *testing.T) {
 	}
 }
 
-// busiest is the machine with most pods, so that there is something to drain.
+// busiest returns the machine with the most pods, so that its drain has something to do.
 func (f *Fleet) busiest() *Machine {
 	most := f.Machines[0]
 	for _, m := range f.Machines {
@@ -101,7 +102,7 @@ func (f *Fleet) busiest() *Machine {
 	return most
 }
 
-// needsReboot: the update begins.
+// needsReboot makes the machine need a reboot, so that its update begins.
 func (c *powerCutter) needsReboot() {
 	c.t.Helper()
 	must(c.t, c.m.NeedsReboot(c.t.Context()))
@@ -117,7 +118,7 @@ func (c *powerCutter) until(state, reason string) {
 	}))
 }
 
-// untilHeld waits until the drain can go no further.
+// untilHeld waits until the node is draining and cordoned. The budget then allows no eviction.
 func (c *powerCutter) untilHeld() {
 	c.t.Helper()
 	must(c.t, c.Until(c.t.Context(), updateLimit, c.m.Name+" is draining and cordoned", func() (bool, error) {
@@ -127,7 +128,8 @@ func (c *powerCutter) untilHeld() {
 	}))
 }
 
-// cut takes the power away and gives it back at once. It ends when the kubelet has found what has become of the pods.
+// cut takes the power away, removes the files `holds`, and gives the power back. It returns when the kubelet has
+// started the machine's pods again and reports the new boot.
 func (c *powerCutter) cut(holds ...string) {
 	c.t.Helper()
 	ctx := c.t.Context()
@@ -163,7 +165,7 @@ func startedSince(pod *corev1.Pod, since time.Time) bool {
 	return len(pod.Status.ContainerStatuses) > 0 && podReady(pod)
 }
 
-// waiting: a person has cordoned the other machine, which therefore counts.
+// waiting keeps the node in `waiting`: a person has cordoned the other machine, so that machine counts as unavailable.
 func (c *powerCutter) waiting() {
 	other := c.Machines[0]
 	if other == c.m {
@@ -184,7 +186,7 @@ func (c *powerCutter) draining() {
 	c.cut()
 }
 
-// ready: a program blocks the reboot of the drained machine.
+// ready keeps the node in `ready`: a program blocks the reboot of the drained machine.
 func (c *powerCutter) ready() {
 	ctx := c.t.Context()
 	c.needsReboot()
@@ -196,7 +198,7 @@ func (c *powerCutter) ready() {
 	c.cut()
 }
 
-// rebooting: a unit of the machine holds the shutdown.
+// rebooting keeps the node in `rebooting`: a unit of the machine delays the shutdown.
 func (c *powerCutter) rebooting() {
 	ctx := c.t.Context()
 	_, err := c.m.Run(ctx, "touch", holdShutdown)
@@ -216,7 +218,7 @@ func (c *powerCutter) verifying() { c.inHook("verifying", holdVerify) }
 
 func (c *powerCutter) soaking() { c.inHook("soaking", holdSoak) }
 
-// inHook: a hook holds the node in this state.
+// inHook keeps the node in this state: a hook waits.
 func (c *powerCutter) inHook(state, hold string) {
 	_, err := c.m.Run(c.t.Context(), "touch", hold)
 	must(c.t, err)
@@ -226,7 +228,7 @@ func (c *powerCutter) inHook(state, hold string) {
 	c.cut(hold)
 }
 
-// uncordoning: the API server refuses it.
+// uncordoning keeps the node in `uncordoning`: the API server refuses the uncordon.
 func (c *powerCutter) uncordoning() {
 	ctx := c.t.Context()
 	c.needsReboot()
@@ -234,7 +236,7 @@ func (c *powerCutter) uncordoning() {
 	_, err := c.Kubectl(ctx, noUncordon, "apply", "-f", "-")
 	must(c.t, err)
 	must(c.t, c.Until(ctx, time.Minute, "uncordons are refused", func() (bool, error) {
-		// kubectl says so and succeeds.
+		// kubectl prints the refusal and exits with 0.
 		said, err := c.Kubectl(ctx, "", "uncordon", c.m.Name, "--dry-run=server")
 		return strings.Contains(said, "no node is uncordoned now"), err
 	}))
@@ -263,7 +265,7 @@ metadata: {name: no-uncordon}
 spec: {policyName: no-uncordon, validationActions: [Deny]}
 `
 
-// checkDrained: nothing is left that the power cut could harm.
+// checkDrained checks that no pods are on the machine that the power cut could end.
 func (c *powerCutter) checkDrained() {
 	c.t.Helper()
 	if pods := c.Witness.PodsOn(c.m.Name); len(pods) > 0 {

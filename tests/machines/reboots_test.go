@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// updateLimit is how long the update of one machine may take, on a host that does other work.
+// updateLimit is how long the update of one machine may take, on a host that also does other work.
 const updateLimit = 6 * time.Minute
 
-// Three machines need a reboot at the same time. One after the other gets the slot, is drained, reboots, is verified and
-// uncordoned, and the budget of the workload is kept all the time.
+// Three machines need a reboot at the same time. One after the other gets the slot, is drained, reboots, is verified
+// and is uncordoned. The workload always has as many Ready pods as its budget promises.
 func TestFleetReboots(t *testing.T) {
 	f := NewFleet(t, needs, 3)
 	ctx := t.Context()
@@ -47,7 +47,8 @@ func TestFleetReboots(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// checkOneUpdate: the machine went through one update, with one reboot, and was cordoned from its drain to its verification.
+// checkOneUpdate checks that the machine rebooted once and was uncordoned once, and that its node was draining,
+// rebooting, verifying and idle, in this order.
 func (f *Fleet) checkOneUpdate(t *testing.T, m *Machine) {
 	t.Helper()
 	if reboots := f.Reboots(m.Name); reboots != 1 {
@@ -68,7 +69,8 @@ func (f *Fleet) checkOneUpdate(t *testing.T, m *Machine) {
 	}
 }
 
-// checkPromises: nothing was seen that must never be.
+// checkPromises checks that the witness saw no violation of a promise. It notes the smallest number of Ready pods in
+// the time line.
 func (f *Fleet) checkPromises(t *testing.T, work Work) {
 	t.Helper()
 	for _, violation := range f.Witness.Violations() {
@@ -79,7 +81,7 @@ func (f *Fleet) checkPromises(t *testing.T, work Work) {
 		work.Replicas, promised)
 }
 
-// checkNoSlots: no machine has kept its slot.
+// checkNoSlots checks that all slots are released within a minute.
 func (f *Fleet) checkNoSlots(t *testing.T) {
 	t.Helper()
 	must(t, f.Until(t.Context(), time.Minute, "all slots are released", func() (bool, error) {

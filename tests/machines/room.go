@@ -17,12 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The room is a set of namespaces (processes, mounts, network, host name, IPC) in which the tests and all machines live.
-// The test binary starts itself once more as the first process in there. When that process ends, the kernel kills all
-// others and takes the mounts and network devices away; it is killed with the process outside, however that ends.
+// The room is a set of namespaces (processes, mounts, network, host name, IPC) in which the tests and all machines run.
+// The test binary starts itself once more as the first process of the room. When that process ends, the kernel kills
+// all others in the room and removes its mounts and network devices. The process outside kills the room when it ends,
+// in whatever way.
 
 const (
-	roomVariable = "HAULOUT_MACHINES_ROOM" // set inside; its value is the room's directory among the cgroups
+	roomVariable = "HAULOUT_MACHINES_ROOM" // set in the room to the name of the room's cgroup
 	cgroupPrefix = "haulout-machines-"
 	roomDir      = "/run/haulout-machines"
 	cgroups      = "/sys/fs/cgroup"
@@ -60,7 +61,7 @@ func runInRoom() (int, error) {
 		UseCgroupFD: true,
 		CgroupFD:    int(directory.Fd()),
 	}
-	// The parent-death signal is tied to the thread that forked.
+	// The parent-death signal is tied to the thread that forked, so that thread must not end.
 	runtime.LockOSThread()
 	if err := command.Start(); err != nil {
 		return 1, fmt.Errorf("no namespaces can be made: %w", err)
@@ -74,7 +75,7 @@ func runInRoom() (int, error) {
 	return 0, err
 }
 
-// endWithParent passes signals on to the room, and kills it when the process that started us has ended.
+// endWithParent passes signals on to the room, and kills it when the parent of this process has ended.
 func endWithParent(room *os.Process) {
 	parent := os.Getppid()
 	signals := make(chan os.Signal, 4)
@@ -93,7 +94,7 @@ func endWithParent(room *os.Process) {
 	}()
 }
 
-// unifiedCgroups is where the host has mounted cgroup2.
+// unifiedCgroups returns the directory at which the host has mounted cgroup2.
 func unifiedCgroups() (string, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -107,7 +108,7 @@ func unifiedCgroups() (string, error) {
 	return "", fmt.Errorf("cgroup2 is not mounted here")
 }
 
-// removeStaleCgroups removes what killed runs have left; the names have the process ids of their owners.
+// removeStaleCgroups removes the cgroups of runs that were killed. Their names contain the process id of the run.
 func removeStaleCgroups(where string) {
 	left, _ := filepath.Glob(filepath.Join(where, cgroupPrefix+"*"))
 	for _, path := range left {
@@ -121,7 +122,7 @@ func removeStaleCgroups(where string) {
 	}
 }
 
-// removeCgroup kills all processes in a cgroup and removes it with those below.
+// removeCgroup kills all processes in a cgroup and removes it with the cgroups below it.
 func removeCgroup(path string) {
 	_ = os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0)
 	for range 100 {
@@ -138,11 +139,11 @@ func removeCgroup(path string) {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // processes that were killed have not gone yet
+		time.Sleep(20 * time.Millisecond) // killed processes may still be in the cgroup
 	}
 }
 
-// furnishRoom mounts what the room has of its own. Called inside, before anything else.
+// furnishRoom mounts the room's own directories. It must be called in the room before anything else.
 func furnishRoom(sourceTree string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("the mounts cannot be made private: %w", err)
@@ -150,7 +151,7 @@ func furnishRoom(sourceTree string) error {
 	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 		return fmt.Errorf("proc: %w", err)
 	}
-	// cgroup2 alone, as on a machine of today, in place of what the host has mounted there.
+	// Replaces all mounts of the host's cgroups by cgroup2 alone, as current systems have it.
 	for unix.Unmount(cgroups, unix.MNT_DETACH) == nil {
 		continue
 	}
@@ -165,7 +166,7 @@ func furnishRoom(sourceTree string) error {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
-	// What the machines write is gone with the room.
+	// What the machines write is in the room's own memory, and ends with the room.
 	if err := os.MkdirAll(roomDir, 0o755); err != nil {
 		return err
 	}
@@ -199,5 +200,5 @@ func tryOverlay(directory string) error {
 	return errors.Join(unix.Unmount(lower, 0), os.RemoveAll(directory))
 }
 
-// roomCgroup is the room's own directory among the cgroups.
+// roomCgroup returns the directory of the room's cgroup.
 func roomCgroup() string { return filepath.Join(cgroups, os.Getenv(roomVariable)) }

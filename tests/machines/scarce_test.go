@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fills what a boot has freed on a disk that was full.
+// If the machine's disk was full before the reboot, this unit fills it again during the boot, because a boot frees
+// space.
 const fullDiskUnit = `[Unit]
 DefaultDependencies=no
 After=local-fs.target
@@ -24,7 +25,8 @@ ExecStart=sh -c '` + fillDisk + `'
 
 const fillDisk = "dd if=/dev/zero bs=4k >>/var/full 2>/dev/null; ! echo more >/var/more 2>/dev/null"
 
-// Nothing can be written to the disk of a machine any more, before and after the reboot. Its agent needs no disk.
+// The disk of a machine is full before and after the reboot. The agent updates it all the same, because it needs no
+// disk.
 func TestDiskFull(t *testing.T) {
 	notInCore(t)
 	f, boot := heldFleet(t, func(m *Machine) error {
@@ -60,7 +62,7 @@ ExecStart=mount -o remount,bind,ro /etc
 WantedBy=sysinit.target
 `
 
-// /etc is read-only before and after the reboot.
+// /etc of a machine is read-only before and after the reboot. The agent updates the machine all the same.
 func TestReadOnlyEtc(t *testing.T) {
 	notInCore(t)
 	f, boot := heldFleet(t)
@@ -83,8 +85,8 @@ func TestReadOnlyEtc(t *testing.T) {
 	}
 }
 
-// A program fills /run in the middle of a drain, and also what others free there, so the agent cannot write its file
-// `ready`. It says so, and the machine is drained before it reboots.
+// During a drain, a program fills /run, and also the space that others free there. So the agent cannot write the ready
+// file. It reports that, and drains and reboots the machine all the same.
 func TestRunFull(t *testing.T) {
 	notInCore(t)
 	f, boot := heldFleet(t)
@@ -110,7 +112,7 @@ func TestRunFull(t *testing.T) {
 	f.finish(t, heldWork, boot)
 }
 
-// blockReboot: a program of the machine blocks reboots, as a backup would.
+// blockReboot starts a program in the machine that blocks reboots, as a backup might.
 func (f *Fleet) blockReboot(ctx context.Context, m *Machine) error {
 	_, err := m.Run(ctx, "systemd-run", "--unit=block", "systemd-inhibit", "--what=shutdown", "--mode=block", "--who=backup",
 		"sleep", "infinity")
@@ -140,8 +142,8 @@ func (f *Fleet) UntilEvent(ctx context.Context, m *Machine, reason string) error
 	})
 }
 
-// The clock of the agent is an hour off when the machine has booted, and is set while the agent verifies the node. Machines
-// of the tests share the kernel's clock, so only the agent sees another one, which libfaketime shows to it.
+// The agent's clock is wrong by an hour when the machine has booted, and is corrected while the agent verifies the
+// node. The machines of the tests share the kernel's clock, so libfaketime shows another time to the agent only.
 func TestWrongClockAtBoot(t *testing.T) {
 	notInCore(t)
 	for _, offset := range []string{"-1h", "+1h"} {
@@ -196,7 +198,7 @@ func wrongClock(t *testing.T, offset string) {
 	f.finish(t, heldWork, boot)
 }
 
-// checkClock: the agent's record of its state has the time of a clock that is off by this.
+// checkClock checks that the time in the agent's record is that of a clock that is wrong by this offset.
 func (f *Fleet) checkClock(t *testing.T, m *Machine, offset string) {
 	t.Helper()
 	var record struct {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Timeline is what happened in a story, in the order in which it was seen. It is a file under build/machines/timelines
-// from the first line on, and is printed with the test.
+// Timeline holds what happened in a test, in the order in which it was seen. Each line is written at once to a file in
+// build/machines/timelines, and all lines are printed at the end of the test.
 type Timeline struct {
 	began time.Time
 
@@ -20,7 +20,7 @@ type Timeline struct {
 	file  *os.File
 }
 
-// NewTimeline is printed at the end of the test.
+// NewTimeline returns a time line that is printed at the end of the test.
 func NewTimeline(t *testing.T, needs *Needs) (*Timeline, error) {
 	directory := filepath.Join(needs.Build, "timelines")
 	if err := os.MkdirAll(directory, 0o755); err != nil {
@@ -40,12 +40,12 @@ func NewTimeline(t *testing.T, needs *Needs) (*Timeline, error) {
 	return l, nil
 }
 
-// storyFile is a file of this test, beside its time line.
+// storyFile returns the path of another file of this test, in the directory of its time line.
 func storyFile(t *testing.T, needs *Needs, suffix string) string {
 	return filepath.Join(needs.Build, "timelines", strings.NewReplacer("/", "_", " ", "_").Replace(t.Name())+"."+suffix)
 }
 
-// Note adds a line: when, who, what.
+// Note adds a line: the time, who did something, and what.
 func (l *Timeline) Note(who, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,8 +21,9 @@ const (
 	appLabel    = "app"
 )
 
-// Witness watches nodes and pods through the API, writes the time line, and collects what must never be: fewer Ready pods
-// than a budget promises, pods with a budget that are deleted without an eviction, more nodes unschedulable than may be.
+// Witness watches nodes and pods through the API, writes the time line, and records violations of promises: fewer Ready
+// pods than a budget promises, pods with a budget that are deleted without an eviction, and more unschedulable nodes
+// than permitted.
 type Witness struct {
 	line *Timeline
 
@@ -30,10 +31,10 @@ type Witness struct {
 	nodes      map[string]*corev1.Node
 	pods       map[types.UID]*corev1.Pod
 	states     map[string][]string
-	promised   map[string]int // app: how many of its pods must be Ready; only watched apps are in it
+	promised   map[string]int // by app: how many of its pods must be Ready; other apps are not checked
 	least      map[string]int
 	uncordoned map[string]int
-	atOnce     int // nodes that may be unschedulable at a time; 0: not judged
+	atOnce     int // number of nodes that may be unschedulable at a time; 0 disables the check
 	violations []string
 	stop       context.CancelFunc
 }
@@ -45,14 +46,14 @@ func newWitness(line *Timeline) *Witness {
 	}
 }
 
-// Watch begins to watch, until the context ends.
+// Watch returns a witness that watches until the context ends.
 func Watch(ctx context.Context, client kubernetes.Interface, line *Timeline) (*Witness, error) {
 	w := newWitness(line)
 	return w, w.WatchAnew(ctx, client)
 }
 
-// WatchAnew lists and watches anew, for after an outage of the API server: the watches that were cut wait for up to a minute
-// until they try again, and then show what has happened meanwhile in no order.
+// WatchAnew lists and watches again, after an outage of the API server. Watches that the outage has broken try again
+// only after up to a minute, and then show what happened in the meantime in no order.
 func (w *Witness) WatchAnew(ctx context.Context, client kubernetes.Interface) error {
 	ctx, stop := context.WithCancel(ctx)
 	w.mu.Lock()
@@ -86,7 +87,7 @@ func (w *Witness) WatchAnew(ctx context.Context, client kubernetes.Interface) er
 	return nil
 }
 
-// handlers show nothing any more when the context has ended.
+// handlers returns handlers that ignore all events when the context has ended.
 func handlers[T any](ctx context.Context, show func(T, bool)) cache.ResourceEventHandlerFuncs {
 	see := func(object T, there bool) {
 		if ctx.Err() == nil {
@@ -105,7 +106,7 @@ func handlers[T any](ctx context.Context, show func(T, bool)) cache.ResourceEven
 	}
 }
 
-// Promise: from now on so many pods of the app must be Ready at any time.
+// Promise demands that from now on so many pods of the app are Ready at any time.
 func (w *Witness) Promise(app string, ready int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,56 +114,56 @@ func (w *Witness) Promise(app string, ready int) {
 	w.least[app] = w.ready(app)
 }
 
-// Release: the pods of the app need not be Ready any more, since a machine fails.
+// Release ends the demand of Promise, because a machine fails.
 func (w *Witness) Release(app string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.promised, app)
 }
 
-// AtOnce: from now on at most so many nodes may be unschedulable at a time.
+// AtOnce demands that from now on at most so many nodes are unschedulable at a time.
 func (w *Witness) AtOnce(nodes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.atOnce = nodes
 }
 
-// Violations are what was seen that must never be.
+// Violations returns the recorded violations of promises.
 func (w *Witness) Violations() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.violations)
 }
 
-// Promised is how many pods of an app must be Ready, and the smallest number that was seen since that was promised.
+// Promised returns how many pods of an app must be Ready, and the smallest number that was seen since Promise.
 func (w *Witness) Promised(app string) (promised, least int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.promised[app], w.least[app]
 }
 
-// States are those that a node has shown, in their order.
+// States returns the states that a node has shown, in their order.
 func (w *Witness) States(node string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.states[node])
 }
 
-// Uncordoned is how often a node was seen to become schedulable again.
+// Uncordoned returns how often a node was uncordoned.
 func (w *Witness) Uncordoned(node string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.uncordoned[node]
 }
 
-// Node is as it was seen last, or nil.
+// Node returns the Node as it was seen last, or nil.
 func (w *Witness) Node(name string) *corev1.Node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.nodes[name]
 }
 
-// PodsOn are those of a node that have not ended.
+// PodsOn returns the pods of a node that are not deleted, terminating ones included.
 func (w *Witness) PodsOn(node string) []*corev1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,7 +182,7 @@ func (w *Witness) violate(format string, args ...any) {
 	w.line.Note("JUDGE", "%s", violation)
 }
 
-// Violate is for what others see.
+// Violate records a violation that other code has found.
 func (w *Witness) Violate(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -291,7 +292,7 @@ func whyTerminating(pod *corev1.Pod) string {
 	return "terminating"
 }
 
-// evicted: through the API, which asks the budgets.
+// evicted returns true if the pod was deleted by the eviction API, which checks budgets.
 func evicted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
 		return condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue &&

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The witness notices what must never be, and nothing else.
+// The witness records each violation of a promise, and nothing else.
 func TestWitness(t *testing.T) {
 	yes := func(kind corev1.PodConditionType, reason string) corev1.PodCondition {
 		return corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, Reason: reason}
@@ -29,7 +29,7 @@ func TestWitness(t *testing.T) {
 	}
 	ready, evicted := yes(corev1.PodReady, ""), yes(corev1.DisruptionTarget, "EvictionByEvictionAPI")
 	for _, story := range []struct {
-		name, violation string // empty: none
+		name, violation string // violation: the expected one; empty: none
 		sees            func(*Witness)
 	}{
 		{"an eviction that the budget allows", "", func(w *Witness) {

@@ -7,7 +7,7 @@
   mutants.py --random N [--seed S] [--folder F]… [--program P]…
                           N random mutants instead (random_mutants.py): prints their score by folder, and the survivors
                           as diffs. Survivors do not fail the run; a person examines them. Mutants that make no difference
-                          are listed with the reason in equivalent.txt, and are not drawn
+                          are listed with the reason in equivalent.txt, and are never chosen
 
 A mutant is NAME.patch: a unified diff (git apply) with these lines above it:
   What: what is wrong now, in a sentence
@@ -69,7 +69,7 @@ class Mutant:
             raise Broken(f"{path.name}: Programs is one of {', '.join(PROGRAMS)}, not {self.said['Programs']}")
 
     def apply(self, tree, check=False):
-        # The scratch copy is inside a repository. git must not treat it as a part of that.
+        # The scratch copy is inside a git repository, and git must not treat it as a part of that repository.
         alone = dict(os.environ, GIT_CEILING_DIRECTORIES=str(tree.parent))
         command = ["git", "apply", *(["--check"] if check else []), str(self.path)]
         done = subprocess.run(command, cwd=tree, env=alone, capture_output=True, text=True, check=False)

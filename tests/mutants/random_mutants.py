@@ -211,7 +211,7 @@ class Round:
         """Returns a Verdict, or None if the break does not compile or changes no machine code."""
         target = self.tree / path
         whole = target.read_text(encoding="utf-8")
-        # At the first break of a file its object is that of the unchanged tree; later it is that of the previous break.
+        # When a file is first changed, its object is that of the unchanged tree. Later it is that of the change before.
         if path not in self.sound_code:
             self.sound_code[path] = self.code(path)
         thing, sound = self.sound_code[path]

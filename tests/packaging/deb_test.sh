@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The Debian package in a fresh Debian: installed, checked, upgraded, removed and purged.
+# Tests the Debian package in a new Debian system: it is installed, checked, upgraded, removed and purged.
 #
-#   deb_test.sh PACKAGE.deb          needs root, debootstrap and the machine's Debian mirror; exit 77: cannot run here
+#   deb_test.sh PACKAGE.deb          needs root, debootstrap and this machine's Debian mirror; exit status 77: cannot run here
 #
-# No systemd runs in there. A stand-in for systemctl writes down what it is told and passes on what needs no running systemd,
-# so that it is seen what the maintainer scripts enable and start, and that they ask policy-rc.d.
+# No systemd runs in that system. A script in place of systemctl records its arguments and executes the commands that
+# need no running systemd. So the test sees which units the maintainer scripts enable and start, and that they ask
+# policy-rc.d.
 set -euo pipefail
 
 cannot_run() {
@@ -17,7 +18,7 @@ deb=$(readlink -f -- "$1")
 command -v debootstrap >/dev/null || cannot_run "debootstrap is missing"
 if [[ -z ${HAULOUT_DEB_TEST_INSIDE:-} ]]; then
   unshare --mount true 2>/dev/null || cannot_run "no mount namespace can be made here"
-  # What is mounted below goes with the namespace.
+  # The mounts below end with this namespace.
   HAULOUT_DEB_TEST_INSIDE=1 exec unshare --mount -- "$0" "$deb"
 fi
 
@@ -61,7 +62,7 @@ cat >"$root/usr/sbin/policy-rc.d" <<'END'
 echo "$@" >>/var/log/policy-rc.d
 [ -e /opt/may-start ] || exit 101
 END
-rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # apt gives the scripts no other PATH
+rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # replaced in place: apt sets the PATH of its scripts
 cat >"$root/usr/bin/journalctl" <<'END'
 #!/bin/sh
 echo "no kubelet.conf yet"
@@ -75,7 +76,7 @@ chmod 755 "$root"/usr/bin/{systemctl,journalctl,systemd-run} "$root/usr/sbin/pol
 told() { grep -qE -- "$1" "$root/var/log/systemctl" 2>/dev/null; }
 wanted=$root/etc/systemd/system/multi-user.target.wants/haulout.service
 
-# A second version, to upgrade to.
+# Makes a second version of the package, for the upgrade.
 dpkg-deb --raw-extract "$deb" "$directory/next"
 version=$(dpkg-deb --field "$deb" Version)
 sed -i "s/^Version: .*/Version: $version+next/" "$directory/next/DEBIAN/control"
@@ -105,7 +106,7 @@ if in_root haulout --help | grep -qE '^ +agent\b'; then
   ((status == 2)) || fail "--check ends with $status for a bad configuration, not with 2"
   status=0
   in_root haulout agent --check --host-root /host --slots none >"$directory/check" 2>&1 || status=$?
-  # There is no API server, and --check has to say so; but everything that it needs to run is there.
+  # There is no API server, and --check must report that. But everything else that the agent needs must be there.
   ((status == 1 || status == 3)) || fail "--check ends with $status without an API server: $(cat "$directory/check")"
   grep -q '^ok  *config  *it is valid$' "$directory/check" || fail "--check does not say that the configuration is valid"
 fi

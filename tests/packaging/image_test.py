@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The container image: the same twice, small, readable for other tools, runs, and has no shell.
+"""Tests the container image: two builds are equal, it is small, other tools can read it, it runs, and it has no shell.
 
   image_test.py BINARY VERSION        needs skopeo and umoci; running it in its own root needs root or user namespaces
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The binary that ships has no part of the demo and no code that only tests use.
+"""Checks that the shipped binary contains no part of the demo and no code that only tests use.
 
   parts_test.py BINARY MAP        MAP is the linker's map of BINARY (-Wl,-Map)
 
@@ -14,7 +14,7 @@ import sys
 PARTS = {"base", "retry", "http", "k8s", "placement", "drain", "agent", "sim", "rehearse", "cli", "cmake"}
 # Objects of these folders that only the demo or tests use.
 NOT_SHIPPED = {"sim": {"http_front"}}
-# Mangled namespaces, and texts of the demo.
+# Mangled names of namespaces, and texts of the demo, that the binary must not contain.
 FORBIDDEN = [b"7haulout4demo", b"7haulout7testing", b"haulout-demo", b"testing4Test", b"the simulated cluster listens"]
 
 

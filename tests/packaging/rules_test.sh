@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The alert rules: accepted by Prometheus, and firing for what they say; and what the default of --prometheus-query finds.
-# Needs promtool on PATH.
+# Tests that Prometheus accepts the alert rules, that each alert fires for the condition that it describes, and what the
+# default of --prometheus-query finds. Needs promtool in PATH.
 set -euo pipefail
 
 cd -- "$(dirname -- "$0")/../.."
 directory=$(mktemp -d)
 trap 'rm -rf -- "$directory"' EXIT
 cp packaging/prometheus/haulout.rules.yaml "$directory"
-# A test compares that page with the program.
+# Another test checks that this page has the defaults of the program.
 query=$(sed -n 's/^| `--prometheus-query` | PromQL | `\([^`]*\)` .*/\1/p' docs/configuration.md)
 if [[ -z $query ]]; then
   echo "docs/configuration.md has no default of --prometheus-query" >&2

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# The systemd unit: nothing in it that systemd does not know, and an exposure of 2.5 at most. Needs systemd-analyze, but no
-# running systemd.
+# Tests the systemd unit: systemd knows every setting in it, and `systemd-analyze security` gives an exposure of at most
+# 2.5. Needs systemd-analyze, but no running systemd.
 set -euo pipefail
 
 unit=$(cd -- "$(dirname -- "$0")/../../packaging/systemd" && pwd)/haulout.service
 directory=$(mktemp -d)
 trap 'rm -rf -- "$directory"' EXIT
 
-# What it refers to is not installed here.
+# Removes what refers to files that are not installed here: the program and the documentation.
 copy=$directory/haulout.service
 sed -e "s|^ExecStart=/usr/bin/haulout|ExecStart=$(command -v true)|" -e '/^Documentation=/d' "$unit" >"$copy"
 status=0
@@ -17,7 +17,8 @@ if ((status)) || [[ -n $said ]]; then
   exit 1
 fi
 
-# haulout-as-service: the unit's settings and those of a drop-in, without what makes it the service.
+# haulout-as-service runs the agent with the settings of the unit and of a drop-in, except those that would make it a
+# service.
 mkdir "$directory/bin"
 cat >"$directory/bin/systemctl" <<END
 #!/bin/sh
@@ -39,7 +40,7 @@ for setting in ProtectHome=yes ProtectProc=invisible 'SystemCallFilter=~@privile
 done
 ! grep -E '^(Type|Restart|RuntimeDirectory|WatchdogSec|ExecStart|WantedBy|After)' "$directory/asked" >&2 || fail "too much"
 
-# 252 and newer: --threshold is exposure times ten.
+# systemd 252 and newer: --threshold is the exposure times ten.
 systemd-analyze security --offline=true --threshold=25 --no-pager "$unit" >"$directory/security" || {
   grep -v '^✓' "$directory/security" >&2
   exit 1

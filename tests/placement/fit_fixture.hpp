@@ -1,4 +1,4 @@
-// Nodes and pods as JSON, and functions that judge whether the pods fit. Pure.
+// Builders of nodes and pods as JSON, and functions that say whether the pods of a drained node fit elsewhere. Pure.
 #pragma once
 
 #include <fmt/format.h>

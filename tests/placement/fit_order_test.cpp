@@ -12,7 +12,7 @@ constexpr const char* not_for_all =
     "(there is capacity for it alone, but not for all pods that are evicted or pending)";
 
 TEST(FitOrder, OneAfterTheOtherTheLargestFirst) {
-  // 1500m and 500m fill n2, so the small pod has no room. In the order of names it would be the first.
+  // 1500m and 500m fill n2, so there is no capacity for the small pod. In the order of names it would be the first.
   const auto fits = judged({node_json("n1", "8"), node_json("n2")},
                            {pod_json("a-small", "400m"), pod_json("b-large", "1500m"), pod_json("c-middle", "500m")});
   EXPECT_THAT(verdicts(fits),
@@ -29,7 +29,8 @@ struct Together {
   const char* message;  // a part of the message of the pod that does not fit or is unknown
 };
 
-// The order in which the test places the pods is only one of many.
+// judge() places the pods in one order; the scheduler may place them in any other. So a pod without capacity left is
+// `unknown`, unless the sum of all requests proves that the pods do not fit together.
 TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
   constexpr const char* on_ssd = R"({"nodeSelector":{"disk":"ssd"}})";
   constexpr const char* ssd = R"({"metadata":{"labels":{"disk":"ssd"}}})";
@@ -155,7 +156,7 @@ TEST(FitOrder, FitsHoldsWhereverAnUnknownPodGoes) {
 }
 
 TEST(FitOrder, APodWithAnUnknownAnswerMayPreemptOthers) {
-  // n2 has no room for "a" only as long as "low" is there.
+  // n2 has no capacity for "a" only as long as "low" is there.
   Json foreign = pod_json("a", "1500m", R"({"schedulerName":"volcano","priority":10})");
   const Json low = pod_json("low", "1", R"({"nodeName":"n2"})");
   const std::vector<Json> nodes{node_json("n1", "8"), node_json("n2")};

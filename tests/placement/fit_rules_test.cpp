@@ -116,7 +116,8 @@ TEST(FitRules, PodsThatAreTerminatingElsewhereMakeItUnknown) {
       << "its next pod comes to the same node";
 }
 
-// A pod that has room only after terminating pods are deleted may take room on a node where another pod fits now.
+// A pod for which there is capacity only after terminating pods are deleted may take the capacity of a node where
+// another pod fits now.
 TEST(FitRules, WhoeverWaitsForTerminatingPodsMayTakeTheRoomOfOthers) {
   const std::vector<Json> nodes{node_json("n1", "8"), node_json("n2"), node_json("n3")};
   Json leaving = pod_json("leaving", "1", R"({"nodeName":"n2"})");
@@ -198,7 +199,7 @@ TEST(FitRules, ClosedNodesGetNothing) {
   EXPECT_EQ(judge(view, {{"web"}, {"n1", "n2", "n3"}})[0].fit, Fit::does_not_fit);
 }
 
-// The essence keeps everything that the judgement reads.
+// The objects keep, of all their fields, those that the judgement reads.
 TEST(FitRules, ObjectsReducedToTheirRelevantFieldsGetTheSameAnswers) {
   const std::string apart = anti_affinity_to("db", "kubernetes.io/hostname");
   Json claims = pod_json("claims", "100m", R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})");

@@ -275,8 +275,8 @@ class FleetRehearsalBesideLeavingPodsTest : public FleetRehearsalTest {
   }
 };
 
-// The scheduler places the waiting pod there after the terminating pod is deleted. Until then the terminating pod keeps
-// its resources.
+// When the terminating pod is deleted, the scheduler places the waiting pod on its node. Until then the terminating pod
+// keeps its resources.
 TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
   add_big(1, "3800m");
   add_leaving("leaving-2", "3800m", "n2");

@@ -34,7 +34,7 @@ TEST_F(AlarmTest, NotOnceItIsDestroyed) {
   EXPECT_EQ(clock.sleepers(), 0u);
 }
 
-// With both clocks, an alarm may be due while the executor has not run its handler yet.
+// An alarm may be due before the executor has run its handler. If it is destroyed then, the handler must not run.
 TEST_F(AlarmTest, NotWhenItIsDestroyedInTheSameInstant) {
   auto first = set(start + 1s);
   auto second = set(start + 1s);

@@ -87,7 +87,7 @@ TEST_F(Scenario, P11_AWatchThatTellsOfOtherNodesTellsNothing) {
   EXPECT_GE(told.count(EventType::disconnected), 1u);
 }
 
-// For example, an authentication webhook is down, or a token has just been replaced.
+// The server answers 401 for a while, for example because its authentication webhook is down.
 TEST_F(Scenario, A401AfterTheFirstAnswerIsNoEnd) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   way = &faults;
@@ -246,7 +246,8 @@ TEST_F(Scenario, S09_ABudgetThatOpensAfterAnEtcdRestoreIsHeardOf) {
   EXPECT_LT(took(), 1min);
 }
 
-// Such a watch does not report either that a waiting pod lost its protection, or that a waiting pod was deleted.
+// After the restore, a watch from a revision in the future reports neither that a waiting pod lost its protection nor
+// that a waiting pod was deleted.
 TEST_F(Scenario, S09_WhatBecomesOfPodsThatWaitAfterAnEtcdRestoreIsHeardOf) {
   add_bystander();
   add(a_pod("kept",
@@ -337,7 +338,7 @@ TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
   EXPECT_THAT(pods_on("n1"), SizeIs(3));
 }
 
-// The Node proves that its name is correct. A node without pods needs no diagnosis.
+// The server returns the Node, so its name is correct. A node without pods needs no diagnosis.
 TEST_F(Scenario, S63_ANodeWithoutPodsIsDrainedAndThatIsCounted) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));

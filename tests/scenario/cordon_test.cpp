@@ -214,7 +214,8 @@ TEST_F(Cordon, TheTimeoutIsPerNodeAndNotSpentWhileOthersArePreflighted) {
   EXPECT_TRUE(cordoned);
 }
 
-// With several nodes, the drain of this node may start long after its plan was made.
+// With several nodes, the drain of this node may start long after its preflight. So it makes the plan of its evictions
+// again.
 TEST_F(Cordon, AnOldPlanIsMadeAgainBeforeTheFirstEviction) {
   add_pods(3, {.grace = 1});
   options.timeout = 1min;

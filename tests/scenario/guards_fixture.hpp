@@ -40,8 +40,8 @@ class Guards : public Scenario {
       cluster.on_change([this, name](const sim::Change&) { fewest_ = std::min(fewest_, ready_of(name)); });
     });
   }
-  // Makes the plan and cordons, applies `change`, and evicts only after `later`. With several nodes, a node's drain may
-  // start that long after its plan was made.
+  // Runs the preflight, which makes the plan of the evictions, and cordons. Then applies `change`, and evicts only
+  // after `later`. With several nodes, a node's drain may start that long after its preflight.
   drain::Report drain_after_the_plan(std::function<void()> change, Duration later = std::chrono::minutes(10)) {
     std::optional<drain::Report> report;
     auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {

@@ -157,7 +157,8 @@ TEST_F(Guards, WhatLeftTheNodeBeforeCounts) {
   EXPECT_EQ(fewest_, 1u);
 }
 
-// No other node was drained since the plan was made. So the drain does not list again what it listed for the plan.
+// No other node was drained since the preflight. So the drain does not list again what it listed for the plan of its
+// evictions.
 TEST_F(Guards, ANodeThatIsDrainedAloneIsLookedAtOnce) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
@@ -167,7 +168,7 @@ TEST_F(Guards, ANodeThatIsDrainedAloneIsLookedAtOnce) {
       << "those of the node, those of the namespace, and the proof that all have gone";
 }
 
-// The right is revoked after the plan. It is restored 30 s after the node's evictions start.
+// The right to read ReplicaSets is revoked after the preflight, and restored 30 s after the node's evictions start.
 TEST_F(Guards, ARightThatIsAwayForAWhileEndsNothing) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
@@ -179,7 +180,7 @@ TEST_F(Guards, ARightThatIsAwayForAWhileEndsNothing) {
   EXPECT_EQ(accepted_evictions(), 2u);
 }
 
-// The cordon takes 10 s, so the drain makes its plan again.
+// The cordon takes 10 s, so the drain makes the plan of its evictions again.
 TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
   for (const auto& [name, order] : {std::pair("first", "-1"), std::pair("second", "1")})
     add(a_workload("Deployment", name, 2, {{"terminationGracePeriodSeconds", 5}},
@@ -197,7 +198,7 @@ TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
   }
 }
 
-// The delay stays short for any number of unreadable scales, also when the drain makes its plan again.
+// The delay stays short for any number of unreadable scales, also when the drain makes the plan of its evictions again.
 TEST_F(Guards, ScalesThatCannotBeReadHoldNobodyUpForLong) {
   deploy("web", 2);
   for (const std::string name : {"old", "older", "oldest"})

@@ -188,7 +188,7 @@ void Invariants::check_rate() {
   while (lately_.front() <= now - 1s) lately_.pop_front();
   std::size_t ours = 0;
   for (const auto& [uid, pod] : pods_) ours += on_our_node(pod);
-  // 12 requests for a plan and its views, and two for the views of volumes.
+  // Making the plan of the evictions and opening its views takes 12 requests, and the views of volumes take two.
   const std::size_t most = 14 + 4 * (ours + pages_);
   if (lately_.size() == most + 1) violated(fmt::format("P10: {} requests within a second", lately_.size()));
 }
@@ -214,7 +214,7 @@ Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
   return &found->second;
 }
 
-// The drain opens its watches when it cordons. Before that, it knows only what its plan was made from.
+// The drain opens its watches when it cordons. Before that, it knows only what its preflight has listed.
 bool Invariants::heard_of(TimePoint change) const {
   const TimePoint now = clock_.now();
   return now - std::max(change, cordon_claimed_.value_or(now)) > news_takes;
@@ -261,8 +261,8 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   if (turns && given_.sound_wire && given_.sound_kubelets) check_turns(pod);
 }
 
-// A signal takes no place. If a signal is accepted because its budget allowed a disruption in the meantime, the drain
-// may have one terminating pod too many.
+// A signal (a request for a pod whose budget is exhausted) takes no place. If it is accepted because its budget allowed
+// a disruption in the meantime, the drain may have one terminating pod too many.
 bool Invariants::takes_place(const Instance& pod) const {
   if (pod.gone || pod.signal || pod.shortened) return false;
   if (pod.in_flight > 0) return true;
@@ -287,7 +287,8 @@ void Invariants::check_places() {
 // At most one eviction request at a time is in flight for each budget.
 void Invariants::check_budget_lanes(const Instance& pod) {
   if (pod.gone) return;
-  // Signals do not use the budget's lane. They have a limit of one at a time of their own.
+  // Signals, which are requests for pods whose budgets are exhausted, are exempt. They have a limit of their own: one
+  // at a time.
   for (const k8s::PodDisruptionBudget& budget : budgets()) {
     if (!budget.selects(pod.pod)) continue;
     const auto under_way = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {

@@ -25,8 +25,8 @@ namespace haulout::scenario {
 struct Circumstances {
   std::string node;
   drain::Options options;
-  bool sound_wire = true;         // no transport faults and no restart of the server
-  Duration healed_after{};        // time from the start after which the transport is sound in any case
+  bool sound_wire = true;         // the connection has no faults, and the server does not restart
+  Duration healed_after{};        // time from the start after which the connection has no faults in any case
   bool sound_kubelets = true;     // kubelets end all terminating pods
   bool human_cordon = false;      // a person cordoned the node before the drain
   std::string webhook_ns{};       // namespace in which a webhook sometimes denies evictions
@@ -61,7 +61,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
 
  private:
-  // On a sound wire, a watch event reaches the drain within this time. A newer change does not count against the drain.
+  // With `sound_wire`, a watch event reaches the drain within this time. A newer change does not count against the
+  // drain.
   static constexpr Duration news_takes = std::chrono::seconds(1);
 
   // One pod instance, identified by its UID. It is kept after the pod is deleted.

@@ -175,7 +175,8 @@ void Invariants::check_free_pods() {
   }
   const std::size_t places = given_.options.max_concurrent;
   // While the pod waits for a place, all places are taken.
-  // If the drain cannot read budgets, each namespace is one lane. A slow webhook delays the whole lane.
+  // If the drain cannot read budgets, it sends one request at a time for each namespace. So a slow webhook delays all
+  // pods of its namespace.
   const Duration in_lane = given_.as_kubelet ? given_.migrations_take : Duration::zero();
   const Duration bound = 10s + in_lane + (places == 0 ? Duration::zero() : all / static_cast<Duration::rep>(places));
   for (const auto& [uid, pod] : pods_) {

@@ -1,5 +1,5 @@
-// The invariants about guards and about the order in which pods leave. They are checked only on a sound wire, because
-// the drain can know what they need only there.
+// The invariants about guards and about the order in which pods leave. They are checked only if the connection has no
+// faults (`sound_wire`), because otherwise the drain cannot know what they need.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ void Invariants::check_controller_budget(const Instance& pod, std::int64_t repli
 }
 
 void Invariants::check_canary(const Instance& pod) {
-  if (!pod.here_at_first) return;  // it is a replacement, so a replacement has found a node
+  if (!pod.here_at_first) return;  // a replacement: the canary's, or a later one, has found a node
   std::optional<TimePoint> first;
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || other.controller != pod.controller) continue;

@@ -26,7 +26,7 @@ bool is_closed(const k8s::PodDisruptionBudget& budget) {
 void Invariants::see_budget(const sim::Change& change) {
   const auto budget = k8s::decode<k8s::PodDisruptionBudget>(change.object->dump());
   if (!budget) return;
-  // It was exhausted until now.
+  // The budget was exhausted until now.
   if (closed_.contains(budget->uid) && closed_[budget->uid] == TimePoint::max()) closed_[budget->uid] = clock_.now();
   if (is_closed(*budget) && change.type != sim::ChangeType::deleted) closed_[budget->uid] = TimePoint::max();
 }

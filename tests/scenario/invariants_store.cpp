@@ -113,7 +113,7 @@ void Invariants::see_node(const sim::Change& change) {
   note(unschedulable ? "node is unschedulable" : "node is schedulable");
   unschedulable_since_ = unschedulable ? std::optional(clock_.now()) : std::nullopt;
   if (unschedulable && !change.restored)
-    // see_node_written() corrects this at the same virtual time if the drain wrote it.
+    // If the drain wrote the cordon, see_node_written() resets the value at the same virtual time.
     persons_cordon_ = clock_.now();
   if (!unschedulable) schedulable_since_ = clock_.now();
 }

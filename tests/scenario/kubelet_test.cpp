@@ -50,7 +50,7 @@ TEST_F(KubeletScenario, S67_A404AndA403AreUnderstoodAsGone) {
   add(a_pod("first", {.grace = 30}));
   add(a_pod("gone", {.grace = 1}));
   add(a_pod("moved", {.grace = 1}));
-  // The watches deliver no event about this before the drain sends the evictions.
+  // The watches do not report the deletions below before the drain sends the evictions.
   after(2s, [this] { cluster.silence_watches(); });
   after(3s, [this] {
     for (const char* name : {"gone", "moved"}) cluster.remove("pods", "shop", name);

@@ -231,8 +231,8 @@ TEST_F(Scenario, WithoutWatchesItPolls) {
     EXPECT_THAT(watches, Not(IsEmpty())) << resource;
     for (const sim::AuditEntry& watch : watches) EXPECT_EQ(watch.status, 403) << resource;
   }
-  // The pods are deleted within 20 s, and the drain lists them about every 5 s. Further lists are for the plan and for
-  // the final proof.
+  // The pods are deleted within 20 s, and the drain lists them about every 5 s. Further lists are for the preflight and
+  // for the final proof.
   EXPECT_THAT(requests("list", "pods"), SizeIs(::testing::AllOf(::testing::Ge(5u), ::testing::Le(9u))));
 }
 

@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 class Proof : public Volumes {
  protected:
   Proof() { way = &faults; }
-  // Applies the fault to every list of pods except the first one, which is for the plan.
+  // Applies the fault to every list of pods except the first one, which is for the preflight.
   void spoil_final_list(sim::Fault fault, Duration lasts = 24h) {
     faults.add(
         {.verb = "list", .resource = "pods", .skip = 1, .until = clock.now() + lasts, .fault = std::move(fault)});

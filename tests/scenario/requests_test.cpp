@@ -60,7 +60,7 @@ TEST_F(RequestCount, P10_OneForEachFurtherPage) {
   EXPECT_EQ(besides_evictions(50), basic + 2);
 }
 
-// The default of the agent.
+// The agent's default waits for volumes if the drain may read them.
 TEST_F(RequestCount, P10_OneForEachVolume) {
   add_pods(40);
   add_pods_with_volumes(10);

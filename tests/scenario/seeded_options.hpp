@@ -1,5 +1,5 @@
-// The options of a generated drain. Options that a later generation adds come from a random source of their own. So all
-// other options are the same as in the generation before.
+// The options of a generated drain. Options that a later generation of the random worlds (world_generator.hpp) adds
+// come from a random source of their own. So all other options are the same as in the generation before.
 #pragma once
 
 #include <string>

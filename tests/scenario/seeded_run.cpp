@@ -110,7 +110,7 @@ Duration longest(const Case& made) {
     longest_grace = std::max(longest_grace, grace);
     if (!sim::at(object, "/spec/volumes").is_null()) detach_one_by_one += each_volume;
   }
-  // A moved pod must be evicted once more.
+  // A pod that a person moves must be evicted once more.
   for (const auto& incident : made.world.incidents)
     if (incident.what == "pod moved") one_by_one += longest_grace + 1s, detach_one_by_one += each_volume;
   const std::size_t places = made.given.options.max_concurrent;

@@ -1,5 +1,5 @@
 // Checks the promises P1 to P5 and P8 to P10, places, budgets, guards and order in generated worlds, one world per
-// seed.
+// seed. The generations are those of tests/worlds/world_generator.hpp.
 //   HAULOUT_SEEDS=N HAULOUT_FIRST_SEED=K   run N seeds from K on (default: 200 from 1)
 //   HAULOUT_SEED=K                         run seed K alone, with its trace
 //   HAULOUT_GENERATION=G                   use worlds of generation G (default: the newest)

@@ -26,7 +26,8 @@ TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
   EXPECT_FALSE(unschedulable());
 }
 
-// With several nodes, a node's drain may start long after its plan was made.
+// After the preflight, a person scales a Deployment down to one replica. With several nodes, a node's drain may start
+// that long after its preflight.
 TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   deploy("web", 2);
   deploy("api", 2);

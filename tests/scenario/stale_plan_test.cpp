@@ -1,5 +1,5 @@
-// Changes to volumes between the plan and the first eviction, while the drain works on other nodes or waits for load
-// balancers to remove this one.
+// Changes to volumes between the preflight, which makes the plan of the evictions, and the first eviction. In between,
+// the drain works on other nodes or waits for load balancers to remove this one.
 #include "tests/scenario/volumes_fixture.hpp"
 
 namespace haulout::scenario {
@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 
 class StalePlan : public Volumes {
  protected:
-  // A pod is created after the plan and deleted before the first eviction. Its volume is detached 5 min after the
+  // A pod is created after the preflight and deleted before the first eviction. Its volume is detached 5 min after the
   // deletion.
   drain::Report drain_late(std::function<void()> before_eviction = [] {}) {
     std::optional<drain::Report> report;

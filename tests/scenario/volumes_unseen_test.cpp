@@ -180,7 +180,7 @@ TEST_F(Volumes, AVolumeThatCannotBeReadHoldsNoOtherUp) {
   EXPECT_LT(requests("get", "persistentvolumes").size(), 15u) << "it is asked for more and more seldom";
 }
 
-// A list is due exactly at the deadline.
+// The list of VolumeAttachments is due exactly at the deadline. It must not be reported as a failure of the server.
 TEST_F(Volumes, AReachedDeadlineIsNotReportedAsAServerError) {
   no_latency();
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "1h"}}));

@@ -96,7 +96,7 @@ TEST_F(KubeletTest, PodsTerminateAsTheirAnnotationsSay) {
   });
 }
 
-// Real kubelets behave like this since 1.27.
+// Since version 1.27, a kubelet that has stopped a pod reports it as Failed before the pod is deleted.
 TEST_F(KubeletTest, AStoppedPodHasFailedBeforeItGoes) {
   struct Row {
     const char *name, *phase, *then;

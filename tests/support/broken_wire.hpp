@@ -1,5 +1,5 @@
-// Transport to the simulated server that changes requests before they are sent, and answers when they arrive. Streams
-// pass unchanged. Borrows the sound transport.
+// A transport to the simulated server that breaks the client on purpose: it changes requests before they are sent and
+// answers when they arrive. Streams pass unchanged. Borrows the transport that it wraps.
 #pragma once
 
 #include <functional>

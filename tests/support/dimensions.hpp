@@ -1,5 +1,5 @@
-// Counts in how many generated worlds each dimension of the generator occurred. The dimensions of a world are the words
-// of its setting (SeededRun::setting) that contain no digits. Pure.
+// Counts in how many random worlds each feature of the generator occurred. The features of a world are the words
+// without digits in its setting (SeededRun::setting). Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ class Dimensions {
     for (const std::string& word : met) ++worlds_with_[word];
   }
 
-  // Example: "; faults in 60, leave in 9". Omits words that every world has, such as the names of numbers.
+  // Example: "; faults in 60, leave in 9". Omits words that every world has.
   std::string text() const {
     std::string text;
     for (const auto& [word, worlds] : worlds_with_)

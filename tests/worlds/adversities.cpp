@@ -54,7 +54,7 @@ class Adversities {
     });
   }
 
-  // -- The wire
+  // -- The connection
   // A fault of every request, for a limited time.
   FaultRule outage() {
     FaultRule rule;

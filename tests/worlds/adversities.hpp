@@ -1,7 +1,7 @@
-// Additions of the seventh generation of worlds: an etcd that is restored from a backup; a server whose name or
-// certificate is invalid for a while; complete but wrong answers; errors in the middle of a watch; more answers after
-// which waiting does not help; drains with the credential of the node's kubelet. Pure. They have their own seed, so
-// that older worlds do not change.
+// Additions of generation 7 of the random worlds (world_generator.hpp): an etcd that is restored from a backup; a
+// server whose name or certificate is invalid for a while; complete but wrong answers; errors in the middle of a watch;
+// more answers after which waiting does not help; drains with the credential of the node's kubelet. Pure. They use a
+// random source of their own, so that worlds of earlier generations do not change.
 #pragma once
 
 #include "tests/worlds/world_generator.hpp"

@@ -1,7 +1,7 @@
-// Hardships of generated worlds, from the second generation on: volumes that detach slowly, namespaces that are
-// deleted, people who move pods, webhooks that deny or fail for a while. Pure. They have their own seed, so that worlds
-// of the first generation do not change. The fourth generation adds more volumes, of two drivers. In the fifth, storage
-// attaches slowly, and more pods need their volumes on another node. Both additions have further seeds.
+// Hardships of the random worlds, from generation 2 on (world_generator.hpp): volumes that detach slowly, namespaces
+// that are deleted, people who move pods, webhooks that deny or fail for a while. Generation 4 adds more volumes, of
+// two drivers. In generation 5, storage attaches slowly, and more pods need their volumes on another node. Pure. Each
+// addition uses a random source of its own, so that worlds of earlier generations do not change.
 #pragma once
 
 #include "tests/worlds/world_generator.hpp"

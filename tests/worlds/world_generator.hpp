@@ -1,7 +1,8 @@
-// Generates a world, its incidents and the faults of its wire from one seed. Pure: nothing happens before stage().
+// Generates a world, its incidents and the faults of the connection to its API server from one seed. Pure: nothing
+// happens before stage().
 //
 // All obstacles to draining `node` are resolved `healed_after` the start: exhausted budgets allow disruptions,
-// finalizers are removed, and the wire has no faults. So a drain that waits long enough must succeed, unless
+// finalizers are removed, and the connection has no faults. So a drain that waits long enough must succeed, unless
 // `node_goes` or `hopeless_answers` is set.
 #pragma once
 
@@ -31,7 +32,7 @@ inline constexpr unsigned newest_generation = 8;
 struct GeneratorOptions {
   unsigned generation = newest_generation;
   std::size_t most_pods = 60;
-  bool faults = true;          // faults of the wire, and restarts of the server
+  bool faults = true;          // faults of the connection, and restarts of the server
   bool other_people = true;    // people who delete pods and namespaces
   bool unmanaged_pods = true;  // pods without a controller
 };

@@ -49,7 +49,7 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
   }
 }
 
-// Checks the promise of `healed_after`: evicts all pods on the node, repeatedly, over a wire without faults.
+// Checks the promise of `healed_after`: evicts all pods on the node, repeatedly, over a connection without faults.
 class GeneratedWorldTest : public SimTest, public ::testing::WithParamInterface<std::uint64_t> {};
 
 TEST_P(GeneratedWorldTest, CanBeDrainedOnceHealed) {

@@ -91,7 +91,8 @@ TEST_F(FindAuthorityTest, ImpersonationIsTheBest) {
   EXPECT_THAT(found->passed_over, IsEmpty());
 }
 
-// With the base of the manifests, the ServiceAccount itself may only take slots, write Events and read the fleet.
+// With the base of the manifests, the ServiceAccount's own rights are only to take slots, to write Events and to read
+// the fleet.
 TEST_F(FindAuthorityTest, ImpersonationNeedsNoOtherAuthorityBesides) {
   guards.policies = {"slots"};
   guards.denied.insert({"get pods", "watch pods", "delete pods"});
@@ -99,13 +100,13 @@ TEST_F(FindAuthorityTest, ImpersonationNeedsNoOtherAuthorityBesides) {
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->kind, AuthorityKind::impersonation);
   EXPECT_FALSE(weakness(found->kind));
-  // With the same roles on an older server, the error names the remedy.
+  // With the same roles on a server older than 1.36, the error names the remedy.
   guards.impersonation = false;
   EXPECT_THAT(problem(), AllOf(HasSubstr("1.36 and newer"), HasSubstr("component policies-only")));
 }
 
-// A stolen token may have created as many Leases as the quota allows. Agents that start after that must not fail
-// because of it.
+// A person who stole a token may have created as many Leases as the quota allows. An agent that starts after that must
+// not fail because of it.
 TEST_F(FindAuthorityTest, AQuotaThatIsUsedUpTakesNoRightAway) {
   cluster.server().intercept([](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
     if (!call.info || call.info->resource != "leases" || call.verb != "create" ||
@@ -351,7 +352,7 @@ TEST_F(FindAuthorityTest, TheDeadlineIsThatOfTheWholeSearch) {
   EXPECT_LE(clock.now(), began + 12s);
 }
 
-// P11, tested with the transport that an agent uses after the search.
+// P11, tested with the transport that find_authority() gives the agent.
 TEST_F(FindAuthorityTest, ImpersonationKeepsToTheOwnNode) {
   run(with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
     group.spawn(cluster.run());

@@ -60,7 +60,7 @@ Guards::Refusal Guards::judge(const Call& call) const {
   if (!call.info || known == tokens.end() || !known->second) return std::nullopt;
   const sim::Identity& caller = *known->second;
   if (const std::string as = call.header("Impersonate-User"); !as.empty()) return judge_impersonation(call, caller, as);
-  // The simulated server's own Node authorizer has already permitted the request.
+  // The caller is a node: the simulated server's own Node authorizer has already permitted the request.
   if (!sim::node_of_user(caller.username).empty()) return std::nullopt;
   if (denied.contains(what_of(call))) return authorizer(call, caller.username);
   return caller.username == held_user ? judge_policies(call, caller) : std::nullopt;

@@ -61,7 +61,7 @@ class RealAptTest : public haulout::testing::RealTimeTest {
     dir.write(tree + file, version + "\n");
     const std::string deb = dir / (repository + "/" + name + "_" + version + "_all.deb");
     sh("dpkg-deb --root-owner-group -b " + dir / tree + " " + deb);
-    // One stanza of the index: the control file, and where the file is.
+    // Appends one stanza to the index: the package's control file, then the place, size and checksum of the .deb.
     sh("cd " + dir / repository + " && { dpkg-deb -f " + deb + "; echo Filename: ./$(basename " + deb +
        "); echo Size: $(stat -c %s " + deb + "); echo SHA256: $(sha256sum " + deb +
        " | cut -d' ' -f1); echo; } >>Packages");
@@ -124,8 +124,7 @@ TEST_F(RealAptTest, KeepsWhatIsOnHold) {
   EXPECT_EQ(status_of("two"), "1.0 installed");
 }
 
-// A pin asks apt for an older version. The agent never installs one.
-// Only one of the two updates comes from a security archive. The package keeps the mark of apt that it has.
+// Only one of the two updates comes from a security archive. The package stays marked as installed automatically.
 TEST_F(RealAptTest, InstallsSecurityUpdatesAlone) {
   ASSERT_NO_FATAL_FAILURE(two_updates());
   apt("update");
@@ -185,7 +184,7 @@ TEST_F(RealAptTest, FinishesWhatWasInterrupted) {
   EXPECT_EQ(status_of("two"), "1.1 installed");
 }
 
-// The lock of another process, as apt and unattended-upgrades hold it.
+// Another process holds dpkg's lock, as apt and unattended-upgrades do.
 TEST_F(RealAptTest, SeesWhoHoldsTheLock) {
   const std::string lock = dir.write("root/var/lib/dpkg/lock-frontend", "");
   int ready[2];

@@ -62,11 +62,11 @@ class FakeApt final : public HostPrograms {
   Task<bool> runs(std::string unit, TimePoint) override { co_return unit == running_unit; }
 
   std::string waiting;
-  std::string running_unit;  // which an earlier agent has started
+  std::string running_unit;  // unit that an earlier agent has started and that still runs
   bool installs = true;
   std::set<std::string> failing;
-  std::deque<int> strange;  // so many calls find a program of an earlier agent
-  int lost = 0;             // so many calls lose the result
+  std::deque<int> strange;  // each item makes one call find a program of an earlier agent instead of running its own
+  int lost = 0;             // number of calls whose result is lost
   Duration takes = 1s;
   std::vector<std::string> ran;
   std::vector<HostProgram> programs;
@@ -97,7 +97,7 @@ TEST_F(AptUpdaterTest, LooksWithoutAChange) {
   AptUpdater security = updater({.security_only = true});
   EXPECT_EQ(run(security.look(soon())).count, 1u);
   EXPECT_THAT(apt.ran, ElementsAre("--simulate", "--simulate"));
-  // Two looks never share a unit, because the output of a unit that runs already is lost.
+  // No two calls of look() share a unit: if a unit of that name still ran, the output of the second call would be lost.
   EXPECT_NE(apt.programs[0].unit, "");
   run(all.look(soon()));
   EXPECT_NE(apt.programs[0].unit, apt.programs[2].unit);
@@ -158,7 +158,7 @@ TEST_F(AptUpdaterTest, ASecondInstallationHasNothingToDo) {
   EXPECT_THAT(apt.ran, ElementsAre("configure", "--simulate", "--simulate"));
 }
 
-// P4
+// P4: apt-get ends without an error, but the package that waited is still not installed.
 TEST_F(AptUpdaterTest, AnInstallationThatChangesNothingHasFailed) {
   apt.waiting = openssl;
   apt.installs = false;
@@ -239,7 +239,7 @@ TEST_F(AptUpdaterTest, TheDeadlineEndsTheInstallation) {
 TEST_F(AptUpdaterTest, FetchesTheListsOnceADayAndLooksEachHalfHour) {
   AptUpdater it = updater();
   run(it.changed());
-  EXPECT_LT(elapsed(), 1min);  // an answer from new lists is wanted at once
+  EXPECT_LT(elapsed(), 1min);  // after its start, the agent fetches the lists at once
   while (elapsed() < 60h) run(it.changed());
   EXPECT_GE(apt.ran.size(), 3u);
   EXPECT_LE(apt.ran.size(), 4u);

@@ -57,7 +57,8 @@ TEST(AptSimulation, KnowsTheSecurityArchivesOfUbuntu) {
                           AptUpdate{"bash", "1", "2", true}));
 }
 
-// apt installs what an update needs by itself. As an argument it would become a package that a person has installed.
+// An update may need a package that is not installed yet. apt installs that by itself and marks it as automatic. If the
+// agent named it as an argument, apt would mark it as chosen by a person.
 TEST(AptSimulation, ANewPackageIsNoSecurityUpdateByItself) {
   EXPECT_THAT(only_security(*parse_simulation(debian)).updates, SizeIs(1));
 }
@@ -80,7 +81,7 @@ TEST(AptSimulation, NothingToDoIsNo) {
   }
 }
 
-// A name or a version becomes an argument of apt-get, and part of a message.
+// Names and versions become arguments of apt-get and parts of messages. So a line with any other text is an error.
 TEST(AptSimulation, AnythingElseIsAnError) {
   for (const std::string line : {
            "Inst",
@@ -110,7 +111,7 @@ TEST(AptSimulation, AnythingElseIsAnError) {
   }
 }
 
-// P12: whatever the output holds, the result is a plan with safe words, or an error.
+// P12: whatever apt prints, the result is a list of updates with safe names and versions, or an error.
 TEST(AptSimulation, HostileTextIsNeverAnArgument) {
   SeededRng rng{7};
   const std::string_view letters = "Inst Conf[]()~:+-./;$ \n\t\"'\\aA0\xff\x1b";
@@ -147,13 +148,13 @@ TEST(AptSimulation, KnowsWhatWasInstalledAutomatically) {
   EXPECT_THAT(automatic(plan, ""), IsEmpty());
 }
 
-// P4: only what really went away was installed.
+// P4: an update counts as installed only if apt does not offer it any more.
 TEST(AptSimulation, WhatStillWaitsWasNotInstalled) {
   const AptPlan wanted{.updates = {{"openssl", "1", "2", false}, {"vim", "1", "2", false}}};
   EXPECT_EQ(still_waiting(wanted, {}), "");
   EXPECT_EQ(still_waiting(wanted, wanted), "openssl 1 to 2, vim 1 to 2");
   EXPECT_EQ(still_waiting(wanted, {.unfinished = {"vim"}}), "vim (not configured)");
-  // A version that became available during the installation.
+  // A version that became available during the installation does not count as one that was wanted.
   EXPECT_EQ(still_waiting(wanted, {.updates = {{"openssl", "2", "3", false}, {"bash", "1", "2", false}}}), "");
 }
 

@@ -101,7 +101,7 @@ TEST_F(FlatcarBackendTest, IsWokenByWhatChangesAndByNothingElse) {
     update1.operation = "UPDATE_STATUS_DOWNLOADING";
     co_await backend.pending(soon());
     for (const double progress : {0.1, 0.2, 0.3}) update1.send_status(progress);
-    // All signals sent before this answer have been received.
+    // When pending() has its answer, the agent has also received all signals that were sent before.
     co_await backend.pending(soon());
     EXPECT_EQ(changes, 1);
     update1.operation = "UPDATE_STATUS_UPDATED_NEED_REBOOT";

@@ -125,7 +125,7 @@ TEST_F(LogindHostTest, WhetherSomebodyBlocksItCannotBeTold) {
   EXPECT_FALSE(blocked_by(host));
 }
 
-// This flag makes logind check inhibitor locks for root, too. The other flag would skip inhibitor locks.
+// Flag 1 makes logind check inhibitor locks even for root. Another flag would make logind skip them.
 TEST_F(LogindHostTest, RebootsWithTheFlagThatHoldsRootToInhibitors) {
   EXPECT_TRUE(reboot(0));
   EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(1)"));
@@ -150,7 +150,8 @@ TEST_F(LogindHostTest, TheSecondMethodIsSystemd) {
   EXPECT_THAT(login1.calls, ElementsAre());
 }
 
-// The agent asks systemd for this time, because /proc/1 is hidden in the sandbox of the package's unit.
+// The start of user space shows whether the machine has rebooted. The agent asks systemd for it, because the sandbox of
+// the package's unit hides /proc/1.
 TEST_F(LogindHostTest, SystemdTellsWhenItBegan) {
   systemd1.userspace_began = 4711;
   EXPECT_EQ(*started(), (agent::MachineStart{"systemd", 4711}));

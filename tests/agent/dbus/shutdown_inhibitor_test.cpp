@@ -106,7 +106,8 @@ TEST_F(ShutdownInhibitorTest, ASettingThatChangedSinceTheLockWasTakenIsReadAgain
   });
 }
 
-// The agent plans by the limit as soon as it learns of a shutdown. So the limit must be current by then.
+// As soon as it learns of a shutdown, the agent decides by logind's delay limit what it can still do. So the limit must
+// be current by then.
 TEST_F(ShutdownInhibitorTest, AShutdownIsToldWithTheLimitThatHoldsNow) {
   run_held([&](TaskGroup&) -> awaitable<void> {
     inhibitor.hold("x");
@@ -138,7 +139,7 @@ TEST_F(ShutdownInhibitorTest, WhatTheMachineIsAtIsKnownOnceItWasAsked) {
   login1.preparing = true;
   EXPECT_FALSE(inhibitor.known());
   run_held([&](TaskGroup&) -> awaitable<void> {
-    // The state becomes known even if hold() was not called.
+    // The inhibitor asks logind whether a shutdown is in progress even if hold() was not called.
     co_await until([&] { return inhibitor.known(); });
     EXPECT_TRUE(inhibitor.shutdown_at());
     EXPECT_EQ(inhibitor.problem(), "");

@@ -67,7 +67,8 @@ TEST(GateTest, WithoutAHistoryHalfAnHourHasToFit) {
   EXPECT_EQ(window("2026-11-21T03:30", {"00:00+4h"}).verdict, Verdict::open);
 }
 
-// Otherwise the update would never begin, and its duration would never be known.
+// Without a history, an update is assumed to take half an hour. If it had to fit into a window of ten minutes, no
+// update would ever begin, and the node would never have a history.
 TEST(GateTest, TheFirstUpdateBeginsInAWindowThatIsShorterThanTheGuess) {
   EXPECT_EQ(window("2026-11-21T00:00", {"00:00+10m"}).verdict, Verdict::open);
 }

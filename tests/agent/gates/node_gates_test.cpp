@@ -111,7 +111,7 @@ TEST_F(NodeGatesTest, OtherKeysWakeNobody) {
             1h);
 }
 
-// P10: the gates do not read again what a watch already follows.
+// P10: while a drain is under way, the gates do not read again what a watch already follows.
 TEST_F(NodeGatesTest, ADrainUnderWayReadsItsPausesFromTheWatch) {
   std::size_t before = 0;
   in_the_world([&]() -> boost::asio::awaitable<void> {
@@ -193,8 +193,8 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
   EXPECT_TRUE(ask().open());
 }
 
-// The pool has no label selector. The record of the other node's agent names its pool, even if the pool's label is
-// missing.
+// Here a name and no label selector says which pool a node is in. The record of the other node names its pool, even if
+// the label with the pool is missing.
 TEST_F(NodeGatesTest, WhatWentWrongInAnotherNamedPoolHoldsNobody) {
   Record failed;
   failed.state = State::degraded;

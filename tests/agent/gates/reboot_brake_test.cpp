@@ -72,7 +72,7 @@ TEST(RebootBrakeTest, TooManyInADay) {
   struct Row {
     std::vector<std::string> past;
     std::size_t per_day;
-    std::string released;  // time at which the brake is released; empty if there is no brake
+    std::string released;  // time at which the reboot limit permits a reboot again; empty if it permits one now
   };
   const std::vector<Row> rows = {
       {{}, 3, ""},
@@ -102,8 +102,8 @@ TEST(RebootBrakeTest, TooManyInADay) {
   }
 }
 
-// The request may have led to a reboot that was not observed, or to none. It counts against the limit, but proves
-// nothing about the need.
+// For the newest reboot, only the request is known. It may have led to a reboot that nobody observed, or to none. So it
+// counts against the limit of reboots per day, but does not show that a reboot leaves the need unchanged.
 TEST(RebootBrakeTest, WhatWasOnlyAskedForCountsToo) {
   PastReboot asked = reboot("2026-11-21T11:00", {"libc6"});
   asked.asked_only = true;
@@ -120,8 +120,8 @@ TEST(RebootBrakeTest, TheDefaultIsThreeADay) {
   EXPECT_NE(reboot_brake(past, wanted({}), now), std::nullopt);
 }
 
-// Either the clock at these reboots or the current clock is wrong. So these reboots say nothing about the current
-// frequency.
+// The record has reboots of the future: the clock was wrong then or is wrong now. So they do not show how often the
+// machine reboots now.
 TEST(RebootBrakeTest, RebootsOfTheFutureDoNotHoldItForYears) {
   std::vector<PastReboot> past;
   for (int day = 1; day <= 3; ++day) past.push_back(reboot(fmt::format("2031-01-0{}T03:00", day), {"old"}, "", true));

@@ -91,7 +91,8 @@ TEST_F(Advance, AGateThatGivesADrainUpIsFollowedByAWait) {
   }
 }
 
-// The next kernel has the same name. It counts as a new need if the back end has reported no need since the reboot.
+// Two kernel updates have the same reason, `kernel`. The second one counts as a new need only if the back end has
+// reported, since the reboot for the first one, that no reboot is needed.
 TEST_F(Advance, ANeedThatWentAwayAfterARebootWasServedByIt) {
   Record record = in(State::rebooting);
   record.reasons = {"kernel"};
@@ -132,7 +133,8 @@ TEST_F(Advance, ABootIsRememberedWithItsReasons) {
   EXPECT_EQ(record.reboots.back(), (PastReboot{moment.now, {"kernel"}, "1.1"}));
 }
 
-// A request counts from before it is sent. A boot that is observed replaces all requests that led to it.
+// The record notes a reboot before the agent sends the request for it, so that a crash cannot hide it. When the boot is
+// observed, it replaces all requests noted for it and counts once.
 TEST_F(Advance, ARequestCountsUntilItsBootIsSeen) {
   Record record = in(State::rebooting);
   record.reasons = {"kernel"};
@@ -156,7 +158,7 @@ TEST_F(Advance, ARequestCountsUntilItsBootIsSeen) {
   EXPECT_THAT(record.reboots, ElementsAre(PastReboot{moment.now, {"kernel"}, "1.1"}));
 }
 
-// It is unknown which system the machine runs. So the node must not take pods.
+// The boot id has not changed, so it is unknown which system the machine runs. The node must not take pods.
 TEST_F(Advance, AMachineThatKeptItsBootIdStaysCordoned) {
   for (const State from : {State::ready, State::rebooting}) {
     const Record record = go(in(from), Event::boot_unknown);
@@ -166,8 +168,9 @@ TEST_F(Advance, AMachineThatKeptItsBootIdStaysCordoned) {
   }
 }
 
-// The boot is a crash during the drain or a reboot by another program. It completes no update and counts against no
-// version.
+// In the rows with `ended` nobody had requested the boot: it was a crash during the drain, or another program rebooted
+// although the agent is to do that. It completes no update and counts against no version. In the other rows the boot
+// belongs to the update.
 TEST_F(Advance, ABootThatNobodyHadAskedForEndsTheAttempt) {
   moment.boot_id = "boot-2";
   const struct {
@@ -237,7 +240,7 @@ TEST_F(Advance, AnUpdateIsTimedAndJudgedOnce) {
   }
 }
 
-// P4: the node was verified and is healthy, but this is not a successful update.
+// P4: after a boot that nobody requested, the node is verified and healthy, but no update has succeeded.
 TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
   Record record = in(State::draining);
   record.began = moment.now - 7min;
@@ -260,7 +263,8 @@ TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
   EXPECT_EQ(record.cause + record.cause_message, "");
 }
 
-// The fleet's brake stops the node, and a person reboots it.
+// The attempt was given up. Then the reboot limit makes the node degraded, and a person reboots it. That boot does not
+// belong to the attempt.
 TEST_F(Advance, ABootAfterAnAttemptThatWasGivenUpIsNotJudgedByIt) {
   for (const Event event : {Event::drain_ended, Event::cordon_lost, Event::turn_lost, Event::gate_closed}) {
     Record record = go(go(in(State::waiting), Event::turn_taken), event);

@@ -56,7 +56,7 @@ TEST_F(DrainStatusTest, ADiagnosisSaysMoreThanThePod) {
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message);
 }
 
-// The pod's own message does not contain the subjects of these diagnoses.
+// A diagnosis belongs to the pods that it names, although the pods' own messages do not contain its subject.
 TEST_F(DrainStatusTest, ADiagnosisIsKnownByThePodsThatItIsAbout) {
   pod.reason = "AdmissionDenied";
   pod.message = "admission webhook \"a.example.com\" denied the request: not yet";

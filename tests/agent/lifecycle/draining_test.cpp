@@ -10,7 +10,7 @@ TEST(DrainCordon, ANodeThatHasNotShownTheCordonYetHasNotLostIt) {
   EXPECT_FALSE(cordon.lost(false, false));
   cordon.accept();
   EXPECT_TRUE(cordon.accepted());
-  // The watch is behind the answer of the server.
+  // The server has accepted the cordon, but the watch has not delivered it yet.
   EXPECT_FALSE(cordon.lost(false, false));
   EXPECT_FALSE(cordon.lost(true, false));
   EXPECT_TRUE(cordon.lost(false, false));
@@ -33,7 +33,7 @@ TEST(DrainCordon, TheDiagnosisOfTheDrainCountsIfTheNodeIsSchedulable) {
   DrainCordon cordon(false);
   cordon.accept();
   EXPECT_TRUE(cordon.lost(false, true));
-  // It was cordoned again: the drain goes on.
+  // The watch shows that the node is cordoned again, so the drain continues.
   EXPECT_FALSE(cordon.lost(true, true));
 }
 

@@ -55,7 +55,7 @@ TEST_F(NodeViewTest, AnotherNodeOfTheSameNameIsSeenAndNotLearned) {
 
 TEST_F(NodeViewTest, AnAnswerIsTheNewestStateUnlessTheWatchWasAhead) {
   const std::uint64_t asked = view.news();
-  // As after the restore of a backup of etcd.
+  // The resourceVersion goes back, as after the restore of a backup of etcd.
   view.learn(node_of("5"), asked);
   EXPECT_EQ(version(), "5");
   view.learn(node_of("4"), asked);

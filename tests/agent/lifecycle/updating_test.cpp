@@ -69,7 +69,7 @@ TEST_F(UpdatingTest, FailuresInARowAreCounted) {
   EXPECT_EQ(record.failed_updates, 2u);
   EXPECT_TRUE(record.uncordon);
   EXPECT_EQ(record.cause, "UpdateFailed");
-  // A person has looked.
+  // The node leaves `degraded` only when a person has acted. So the count of failures begins anew.
   EXPECT_EQ(go(std::move(record), Event::needed).failed_updates, 0u);
 }
 
@@ -85,7 +85,7 @@ TEST_F(UpdatingTest, ASuccessEndsTheCount) {
   }
 }
 
-// Another reason to leave the state says nothing about the installation.
+// The node leaves the state `updating` for a reason that says nothing about the installation.
 TEST_F(UpdatingTest, WhatIsNoInstallationIsNotCounted) {
   for (const Event event : {Event::emptiness_lost, Event::cordon_lost, Event::turn_lost, Event::gate_closed}) {
     Record record = in(State::updating);

@@ -74,7 +74,8 @@ TEST(ExitCodeTest, OfASignalAsAShellCountsIt) {
   EXPECT_EQ(exit_code_of_signal(SIGTERM), 143);
 }
 
-// Otherwise each `systemctl stop`, upgrade and shutdown would leave a failed unit.
+// The unit must call the exit codes of signals a success. Otherwise each `systemctl stop`, upgrade and shutdown would
+// leave a failed unit.
 TEST(ExitCodeTest, TheUnitTakesTheEndByASignalForASuccess) {
   std::ifstream unit(HAULOUT_PACKAGING_DIR "/systemd/haulout.service");
   std::set<int> successes, not_started_again;

@@ -58,7 +58,7 @@ TEST_F(LoggingTest, TextLinesAreOneLineEach) {
   EXPECT_THAT(lines[0], Not(HasSubstr("\x1b")));
 }
 
-// `kubectl logs` writes log lines to a terminal unchanged.
+// `kubectl logs` writes log lines to a terminal unchanged. So control characters must not get into them.
 TEST_F(LoggingTest, NoLineHasControlCharacters) {
   const std::string steering =
       "a\x7f"

@@ -46,7 +46,7 @@ bool gives_a_reason(const std::string& text, std::size_t quote) {
   const std::size_t before = text.find_last_of(";}", quote);
   const std::size_t begin = before == std::string::npos ? 0 : before + 1;
   const std::string statement = text.substr(begin, quote - begin);
-  if (statement.find("action = ") != std::string::npos) return false;  // the Event of a probe
+  if (statement.find("action = ") != std::string::npos) return false;  // an Event that only tests a right
   for (const char* way : {"reason = ", "show(", "warn(", "cause_ = ", "cause = ", "held_up_ = ", "Brake{",
                           "Brake brake{", "tell({", "park(", "hold(", "verdict_of(", "Verdict::"})
     if (statement.find(way) != std::string::npos) return true;
@@ -70,7 +70,7 @@ TEST(SourcesTest, NoSourceGivesAReasonAsALiteral) {
       const std::string path = entry.path().string();
       if (!path.ends_with(".cpp") && !path.ends_with(".hpp")) continue;
       if (path.ends_with("/drain/reasons.hpp")) continue;
-      // "Forbidden" is the reason of the API server's Status there.
+      // In drain/session.cpp, "Forbidden" is the reason of the API server's Status, not one of Haulout's.
       if (path.ends_with("/drain/session.cpp")) continue;
       ++files;
       EXPECT_THAT(literal_reasons(without_comments(read(path))), ::testing::IsEmpty())

@@ -119,7 +119,7 @@ TEST_F(StatusServerTest, SilentConnectionsKeepNobodyOut) {
   }));
 }
 
-// Limits the memory that a connection can make the agent use. 64 connections use four megabytes.
+// The server limits the memory for each connection. Its 64 connections use four megabytes at most.
 TEST_F(StatusServerTest, ALongHeadIsRefused) {
   auto server = serve("127.0.0.1:0");
   ASSERT_TRUE(server);

@@ -32,8 +32,8 @@ TEST(StatusWordsTest, TheFirstStatusIsNewsInTheLog) {
   EXPECT_EQ(log_entry_of(std::nullopt, evicting).severity, Severity::notice);
 }
 
-// A status without a message gets the text of its state. That text names the agent's own cordon, because the agent
-// takes back no other.
+// A status without a message gets the text of its state. For `verifying`, that text speaks of the agent's own cordon,
+// because the agent takes back no other one.
 TEST(StatusWordsTest, AVerifiedNodeSpeaksOfTheCordonThatItHas) {
   const Status verifying{State::verifying, "", "", WallTime(5s)};
   Status verified{State::uncordoning, "", "", WallTime(9s)};

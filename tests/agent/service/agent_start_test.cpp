@@ -80,7 +80,8 @@ TEST_F(AgentStart, ThatFailsForWantOfARightIsNone) {
   EXPECT_NE(service.exit_code(), 0);
 }
 
-// The API server may run on this node and wait for the end of the boot.
+// The API server may run on this node and start only at the end of the boot, and the boot waits for the agent. So the
+// start of the agent must not wait for the API server.
 TEST_F(AgentStart, DoesNotWaitForAnApiServerThatIsAway) {
   cluster.refuse_connections(1h);
   const auto words = words_of_a_start(10s);

@@ -71,7 +71,8 @@ TEST_F(PrometheusTransport, AMissingFileIsNamedAtTheStart) {
   EXPECT_THAT(made.error().message(), HasSubstr("/no/such/ca.pem"));
 }
 
-// The token file has been replaced. When Prometheus refuses the old token, the client reads the file again.
+// The token file is replaced after the client has read it. When Prometheus refuses the old token, the client reads the
+// file again.
 TEST_F(PrometheusTransport, SpeaksTlsWithACertificateAndATokenThatRotates) {
   const haulout::testing::CertificateAuthority authority("test CA");
   const auto own = authority.issue({"prometheus", {}, {"127.0.0.1"}});

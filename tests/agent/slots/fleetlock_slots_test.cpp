@@ -131,8 +131,8 @@ TEST_F(FleetLockTest, WhoHoldsNothingHasReleasedIt) {
   EXPECT_TRUE(server.holders["workers"].contains("other"));
 }
 
-// The server does not distinguish two holders with the same ID. By then the slot in the old group may belong to the
-// other one.
+// The node has released its slot in group `workers`. A second node with the same ID then takes that slot; the server
+// cannot distinguish the two. So the first node must not release it again when its pool changes.
 TEST_F(FleetLockTest, WhatWasGivenBackIsNotGivenBackAgain) {
   EXPECT_TRUE(run(slots.take(soon()))->ours);
   EXPECT_TRUE(run(slots.release(soon())));
@@ -162,7 +162,7 @@ TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
   }));
   EXPECT_TRUE(server.carried_out_late);
   EXPECT_TRUE(server.holders["workers"].empty());
-  // No request is abandoned now, so the release does not wait.
+  // No request was abandoned since the last release, so the release does not wait.
   const TimePoint before = clock.now();
   EXPECT_TRUE(run(slots.take(soon())));
   EXPECT_TRUE(run(slots.release(soon())));

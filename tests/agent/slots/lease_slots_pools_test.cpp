@@ -43,7 +43,7 @@ struct NamedPools : LeaseSlotsTest {
   }
 };
 
-// P6: the limit is a quarter of the two nodes of the pool, not of all eight nodes.
+// P6: the limit is a quarter of the two nodes of the pool db, not of all eight nodes.
 TEST_F(NamedPools, APercentageIsOfThePool) {
   for (const char* name : {"db1", "web1"}) unlabel(name);  // a label that a person removed changes nothing
   live([this]() -> asio::awaitable<void> {

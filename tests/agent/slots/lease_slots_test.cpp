@@ -64,7 +64,8 @@ TEST_F(LeaseSlotsTest, AZoneIsLimitedThoughThePoolHasRoom) {
               ElementsAre("haulout-default-0", "haulout-default-1", "haulout-default.a-0", "haulout-default.b-0"));
 }
 
-// Each write wakes every agent that waits.
+// A slot needs capacity in the zone and in the pool. Without both, the agent writes nothing: each write wakes every
+// agent that waits.
 TEST_F(LeaseSlotsTest, NothingIsWrittenWithoutRoomInBoth) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {
@@ -255,8 +256,8 @@ TEST_F(LeaseSlotsTest, LimitZeroMeansNobody) {
   EXPECT_THAT(writes(), IsEmpty());
 }
 
-// The limit falls to zero while the node is unavailable. The node keeps its slot, but a new request for a slot releases
-// it.
+// The limit falls to zero while the node is unavailable. The node keeps its slot. But if it asks for a slot again, it
+// releases the one that it has.
 TEST_F(LeaseSlotsTest, ALimitThatFallsToZeroTakesATurnBackWhereOneIsSought) {
   live([this]() -> asio::awaitable<void> {
     Contender& a1 = node("a1");

@@ -58,7 +58,8 @@ TEST_F(LeaseSlotsTest, ATurnIsSeenToBeLostByAWatchThatWasRefusedAtFirst) {
   });
 }
 
-// P6: the look failed halfway, so its result is unknown. The changes that its first half received must not be lost.
+// P6: a look at the Leases failed halfway, so its result is unknown. The changes that its first half received must not
+// be lost.
 TEST_F(LeaseSlotsTest, ATurnThatIsLostIsSeenAfterALookThatFailedHalfWay) {
   options.grouping = {};
   options.limit = [this](std::size_t) { return pool_limit; };
@@ -118,7 +119,8 @@ TEST_F(LeaseSlotsTest, AFreeSlotThatNoLeaseShowsIsSearched) {
   });
 }
 
-// A cordoned holder is counted because of its slot. It is not counted any more when the slot is free.
+// A cordoned node that holds a slot is counted because of the slot. When the slot is free, the node is not counted any
+// more.
 TEST_F(LeaseSlotsTest, WhoHeldTheTurnIsNotCountedOnceItIsFree) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {

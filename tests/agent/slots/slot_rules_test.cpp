@@ -190,7 +190,7 @@ TEST(Choice, LeavesTheOthersTheirsWhateverANodeHasTaken) {
   EXPECT_EQ(choose_slot(greedy(1, {0, 1, 2}), me).take, std::nullopt);
   EXPECT_EQ(choose_slot(greedy(3, {0, 1, 2}), me).take, 3u);
   EXPECT_EQ(choose_slot(greedy(3, {0, 1, 1000}), me).take, 2u);
-  // Two more nodes may be unavailable then, but no third one.
+  // Beside the node with the stolen token, two more nodes may be unavailable, but no third one.
   auto full = greedy(3, {0, 1, 2});
   full.slots.push_back(slot(3, other(2)));
   EXPECT_EQ(choose_slot(full, me).take, 4u);

@@ -224,7 +224,8 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
                           "node/n1 is cordoned; 'haulout uncordon n1' uncordons it"));
 }
 
-// The message already names the limit that has passed. So the line must not present the elapsed time as a limit.
+// The message already names the limit that has passed. So the line must not show the elapsed time as if it were another
+// limit.
 TEST(WordingTest, ABlockedDrainThatSaysWhyNamesNoOtherLimit) {
   drain::Report blocked = report(Outcome::blocked);
   blocked.message = "PersistentVolume pv-data is still attached";

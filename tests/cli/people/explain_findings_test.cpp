@@ -1,4 +1,4 @@
-// Tests what `haulout explain` reads from the cluster beside pods and budgets, and what it reports about that.
+// Tests what `haulout explain` reads from the cluster besides pods and budgets, and what it reports about that.
 #include "k8s/codec.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
@@ -152,7 +152,8 @@ TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, AnyOf("get", "list"));
 }
 
-// If there is no diagnosis, the command sends few requests.
+// For a node without pods, the command reads only objects of the kinds below, and for example no controllers, webhooks
+// or volumes.
 TEST_F(ExplainFindings, OfAnEmptyNodeOneListIsAll) {
   EXPECT_THAT(codes(), IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit())

@@ -1,4 +1,4 @@
-// Tests `haulout explain`: its judgement with tables, and the command against a simulated cluster.
+// Tests `haulout explain`: its decisions with tables, and the command against a simulated cluster.
 #include <fmt/format.h>
 
 #include "cli/people/explanation.hpp"

@@ -177,7 +177,8 @@ const std::map<std::string, std::string> only_of_a_drain{
     {"UnmanagedPodEvicted", "an Event about something that has happened"},
 };
 
-// Runs the rows of the table, and requires a row, or a cause for its absence, for each diagnosis of its own group.
+// Each reason in the group "Further diagnoses of a drain" needs a row in the table, or a cause in only_of_a_drain. Runs
+// the rows.
 TEST(FindingsTest, EachThatCanBeSeenIsExplained) {
   const auto table = rows();
   std::size_t in_group = 0;

@@ -1,4 +1,4 @@
-// What the report of a rehearsal says of a drain that would not end.
+// Tests what the report of a rehearsal says about a drain that would not end.
 #include "cli/rehearse/rehearsal_text.hpp"
 
 #include <gmock/gmock.h>

@@ -14,9 +14,8 @@ import (
 	"haulout.dev/haulout/tests/e2e"
 )
 
-// load brings the objects into the cluster and waits until it has come to rest. Nodes and namespaces come first,
-// wherever they stand, and are waited for: pods would go to whichever node is there, and not at all without a
-// ServiceAccount.
+// load creates the objects and waits until the cluster is at rest. It creates Nodes and namespaces first and waits for
+// them: pods would go to any node that exists already, and without its ServiceAccount a namespace accepts no pods.
 func load(ctx context.Context, cluster *e2e.Cluster, objects []runtime.Object) error {
 	var later []runtime.Object
 	for _, object := range objects {
@@ -46,7 +45,7 @@ func load(ctx context.Context, cluster *e2e.Cluster, objects []runtime.Object) e
 	return e2e.Until(ctx, "the pods are up", func() (bool, error) { return atRest(ctx, cluster) })
 }
 
-// A new node is tainted as not ready until its controller has seen that it is.
+// A new node has a taint until its controller has seen that it is Ready.
 func groundReady(ctx context.Context, cluster *e2e.Cluster) (bool, error) {
 	nodes, err := cluster.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

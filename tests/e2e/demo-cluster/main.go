@@ -1,5 +1,5 @@
-// Command demo-cluster is a real control plane with the objects of a world file, for ./dev demo drain --real. Its kubelets
-// are those of the end-to-end tests; what they do with a pod, the pod's annotations say.
+// Command demo-cluster runs a real control plane with the objects of a world file, for ./dev demo drain --real. Its
+// kubelets are those of the end-to-end tests; annotations of a pod say what they do with it.
 package main
 
 import (
@@ -31,7 +31,8 @@ func main() {
 	}
 }
 
-// A shell that puts us into the background has Ctrl-C ignored, so that it ends the drain and not the cluster below it.
+// If a shell starts this program in the background, SIGINT is ignored. Then Ctrl-C ends the drain, and not the cluster
+// that it needs.
 func endSignals() []os.Signal {
 	signals := []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
 	if !signal.Ignored(syscall.SIGINT) {
@@ -79,7 +80,7 @@ func readWorld(path string) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// writeKubeconfig writes beside the file and renames, so that whoever waits for it never sees half of it.
+// writeKubeconfig writes another file and renames it, so that a reader never sees half of it.
 func writeKubeconfig(cluster *e2e.Cluster, path string) error {
 	identity, err := cluster.CA.Client("demo", "system:masters")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"haulout.dev/haulout/tests/e2e"
 )
 
-// atRest: every workload has its pods, every pod is Ready or takes its time by its annotation, and every budget has
-// taken notice of them. The error says what is still missing.
+// atRest returns true if every workload has its pods, every pod is Ready or delays that by its annotation, and every
+// budget counts its pods. The error says what is missing.
 func atRest(ctx context.Context, cluster *e2e.Cluster) (bool, error) {
 	if err := workloadsComplete(ctx, cluster); err != nil {
 		return false, err

@@ -1,5 +1,5 @@
-// Command runc-without-limits is runc on machines whose cgroups have no controllers: it takes linux.resources out of the
-// bundle that it is told to create, and becomes runc.
+// Command runc-without-limits stands in for runc on machines whose cgroups have no controllers: it removes
+// linux.resources from the bundle of a container that it must create, and then executes runc.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command workload is the only program in the containers of the tests: it waits for SIGTERM, goes on for as long as it is
-// told, and ends. Without arguments it is the sandbox of a pod.
+// Command workload is the only program in the containers of the tests. It waits for SIGTERM, runs on for the time given
+// by -lingers, and ends. Without arguments it is the sandbox container of a pod.
 package main
 
 import (
