@@ -154,7 +154,7 @@ k8s::NodeEvent event(const AttemptContext& context) {
 // Returns the requests that must succeed, because the agent cannot work without them. Under `impersonation` they are
 // sent as the Node.
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
-  // These requests do no harm even if a proxy drops the `dryRun` parameter.
+  // The requests that must succeed do no harm even if a proxy drops the `dryRun` parameter.
   return {
       {"list the pods on the own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
       {"cordon and mark the own Node",

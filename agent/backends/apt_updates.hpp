@@ -31,8 +31,8 @@ struct AptPlan {
 // and versions of the result are safe as arguments of apt-get.
 Result<AptPlan> parse_simulation(std::string_view output);
 
-// Returns the security updates of installed packages. Packages that they need in addition follow when they are
-// installed.
+// Returns only the security updates of installed packages. Packages on which they depend are not among them; apt-get
+// adds those when it installs.
 AptPlan only_security(AptPlan plan);
 
 // Returns which packages of the plan are in this output of `apt-mark showauto`: they were installed automatically.

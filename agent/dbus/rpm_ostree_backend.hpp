@@ -11,7 +11,7 @@
 
 namespace haulout::agent {
 
-// These functions interpret the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
+// The functions below interpret the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
 
 // A deployment. Lists of them are in rpm-ostree's order: the boot loader boots the first one next.
 struct Deployment {

@@ -1,5 +1,6 @@
-// Port: the gates of a node's update. Each gate is a row with its verdict and a message. The agent evaluates them
-// before it tries to take a slot, again when it has the slot, and during a drain.
+// Port: the gates of a node's update. Each gate is a row that says whether it is open, with a message. The agent
+// evaluates the gates before it tries to take a slot, again when it has the slot, and during a drain. It borrows the
+// GateKeeper.
 #pragma once
 
 #include <algorithm>
@@ -74,6 +75,7 @@ struct GateAnswer {
   }
 };
 
+// What the gates are asked: whether this node may begin, or continue, its update.
 struct GateQuestion {
   enum class When {
     before_turn,  // the node has no slot yet; the answer of Prometheus may be some seconds old

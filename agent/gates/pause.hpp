@@ -47,13 +47,12 @@ bool in_force(const Pause& pause, WallTime now);
 // Returns the pause for messages: "paused until 2026-11-28T06:00:00Z: new storage", "paused: new storage".
 std::string describe(const Pause& pause);
 
+inline constexpr std::string_view pause_config_map = "haulout";
+
 // Reads the pauses of the pool and of the cluster: keys `pause.<pool>` and `pause` of the ConfigMap `haulout` in the
 // agent's namespace. Without the permission to read the ConfigMap these gates are off, and their rows say so. If the
 // ConfigMap was readable before and is forbidden now, the pauses are unknown and the gate is closed. Borrows client and
 // rng.
-
-inline constexpr std::string_view pause_config_map = "haulout";
-
 class PauseSource {
  public:
   PauseSource(k8s::Client& client, Rng& rng, std::string ns)

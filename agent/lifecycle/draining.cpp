@@ -250,7 +250,7 @@ asio::awaitable<void> Draining::drain() {
   options.run_id = context_.record.run;
   options.cordoned_by = cordoned_by;
   options.pinned_controllers = context_.record.pinned;
-  options.restore_cordon_on_failure = false;  // the next state does that
+  options.restore_cordon_on_failure = false;  // the states after `draining` decide what happens to the cordon
   drain_ = std::make_unique<drain::Drain>(context_.client, context_.rng, status_, options, context_.options.node);
   drain_->expect_leaked(context_.record.leaked);
   bool goes_on = co_await drain_->preflight();

@@ -31,7 +31,8 @@ class Hooks {
 
  private:
   using Interrupted = const std::function<bool()>&;
-  // Both return a message if a hook failed and the update must stop; otherwise an empty string.
+  // ask_others() and run_programs() return a message if a hook failed and the update must stop; otherwise an empty
+  // string.
   boost::asio::awaitable<std::string> ask_others(HookPoint point, Interrupted interrupted);
   boost::asio::awaitable<std::string> run_programs(HookPoint point, Interrupted interrupted);
   bool all_answered(HookPoint point) const;

@@ -136,7 +136,8 @@ asio::awaitable<Decision> Rebooting::run() {
   co_await shutdowns_.until_known();
   const auto methods = context_.parts.host.reboot_methods();
   Record& record = context_.record;
-  // The configuration may have changed since the record was written.
+  // The configuration may have changed since the record was written, so that the recorded method does not exist any
+  // more.
   if (methods.empty()) co_return Decision{Event::reboot_blocked};
   if (record.method >= methods.size()) {
     record.method = 0;

@@ -35,7 +35,7 @@ class WhileItShutsDown final : public drain::DrainObserver {
 Leaving leaving_of(const Record& record) {
   if (record.state == State::draining || record.state == State::updating) return Leaving::draining;
   const Duty cordon = duties_of(record.state).cordon;
-  // The last condition is for a machine that has booted again after its node became schedulable.
+  // Not in maintenance any more: the machine has booted again after its node became schedulable.
   const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
   return in_service ? Leaving::drains : Leaving::has_left;
 }

@@ -66,7 +66,7 @@ asio::awaitable<bool> Updating::blocked() {
   if (who && who->empty()) co_return false;
   problem_ =
       who ? *std::move(who) : "it is unknown whether another program installs packages: " + who.error().message();
-  // An installation that an earlier process has begun is not another program.
+  // An installation that an earlier process has begun blocks this one, but it is not another program's.
   co_await context_.writer.show(context_.record.installing ? reason::updating : reason::update_blocked, problem_);
   co_return true;
 }
@@ -102,7 +102,7 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
       co_return std::nullopt;
     }
   }
-  co_return Decision{Event::turn_lost};  // does not count, because the Node has to be read again
+  co_return Decision{Event::turn_lost};  // the agent ignores this event, because the Node has to be read again
 }
 
 // No event stops a running installation, because that would leave packages that are not configured. The proofs before

@@ -56,9 +56,9 @@ enum class Membership {
   // The pool of the node is unknown: it has no agent yet, or never will. It may belong to this pool, so it counts
   // against the limit while it is unavailable, but not as one of the nodes to which a percentage refers.
   unknown,
-  stranger,
+  stranger,  // it belongs to another pool
 };
-// `turns` holds the Leases (slots) of all pools.
+// Returns whether the node belongs to the pool. `turns` holds the Leases (slots) of all pools.
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns = {});
 
 // --max-unavailable: the number or percentage of nodes of a pool that may be unavailable at the same time.

@@ -120,7 +120,7 @@ Signals::Signals(asio::any_io_executor executor) : set_(executor, SIGTERM) {
 
 asio::awaitable<int> Signals::wait() {
   const int signal = co_await set_.async_wait(asio::use_awaitable);
-  set_.clear();  // restores the default actions, which work even if this process hangs
+  set_.clear();  // restores the default actions of the signals, which end the process even if it hangs
   std::signal(SIGHUP, SIG_IGN);
   co_return signal;
 }

@@ -120,8 +120,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(begun.error());
     co_return;
   }
-  // Not sent before, so that a start that fails at once, for example because of a missing option, never counts as
-  // ready.
+  // READY=1 is not sent earlier, so that a start that fails at once, for example because of a missing option, never
+  // counts as ready.
   notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "managing node " + authority.node.name,

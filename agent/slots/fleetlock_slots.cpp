@@ -120,7 +120,7 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::str
 }
 
 Task<FleetLockSlots::Answer> FleetLockSlots::demand(std::string group, TimePoint deadline) {
-  // Set before the response arrives, because the response may be lost.
+  // `held_` is set before the response arrives, because the server may grant the slot although its response is lost.
   held_ = group;
   co_return co_await post(std::string(pre_reboot), std::move(group), deadline);
 }
