@@ -112,8 +112,8 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.condition_reason == "SyncFailed")
     return fmt::format("blocked by PodDisruptionBudget {}: the disruption controller cannot compute it: {}",
                        budget.key(), budget.condition_message);
-  // This check comes before the comparison of healthy pods. If `expectedPods` is 0, the disruption controller allows no
-  // disruption, whatever the other counts are.
+  // The check of `expectedPods` comes before the comparison of healthy pods: if it is 0, the disruption controller
+  // allows no disruption, whatever the other counts are.
   if (budget.expected_pods <= 0)
     return fmt::format(
         "blocked by PodDisruptionBudget {}: it matches no pod that it can count, so it allows no disruption",

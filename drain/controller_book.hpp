@@ -145,7 +145,8 @@ struct ControllerTally {
   bool any_left_before = false;
   bool found_home = false;                         // a replacement was scheduled to a node
   const ControlledPod* homeless = nullptr;         // the replacement that has been unschedulable longest
-  const ControlledPod* homeless_of_all = nullptr;  // the same, also among the pods that existed at the first count
+  const ControlledPod* homeless_of_all = nullptr;  // like `homeless`, but also among the pods that existed at the first
+                                                   // count
 };
 
 // A top-level controller, and the counts of its pods.

@@ -499,7 +499,7 @@ DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
 
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
   DiagnosisFact fact{reason::local_volume, "pod " + pod.key(), std::move(message), {}, about(pod)};
-  // This is only advice: it describes what will happen after the eviction.
+  // The diagnosis is only advice: it describes what will happen after the eviction.
   fact.scope.holds = false;
   return fact;
 }

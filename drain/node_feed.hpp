@@ -59,12 +59,13 @@ class NodeFeed {
   bool list_forbidden_ = false;
   std::size_t events_ = 0;             // number of changes that the view has reported
   std::size_t late_pods_ = 0;          // number of late pods so far
-  std::size_t late_pods_settled_ = 0;  // those recorded before the last confirmed read of the Node
+  std::size_t late_pods_settled_ = 0;  // number of late pods that were recorded before the last confirmed read of the
+                                       // Node
   SingleTask doubt_;
 };
 
-// Watches the node's pods from the list of the plan on, lists them again if a pod is parked or
-// terminating for long, and passes every change to the pipeline. Borrows session, pipeline and node.
+// Watches the node's pods from the list of the plan on, lists them again if a pod is parked or terminating for long,
+// and passes every change to the pipeline. Borrows session, pipeline and node.
 class PodsFeed {
  public:
   PodsFeed(Session& session, Pipeline& pipeline, NodeFeed& node)

@@ -315,7 +315,8 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = found->second;
   if (tracked.state == PodState::vanished) return;
   tracked.told_at = now;
-  // The event is older than a list that arrived before it. If the deletion was really undone, the next list shows that.
+  // A watch event that shows a terminating pod without deletionTimestamp is older than a list that arrived before it.
+  // If the deletion was really undone, the next list shows that.
   if (tracked.pod.terminating() && !pod.terminating()) return;
   change(tracked, pod, now);
 }
@@ -801,7 +802,7 @@ void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVer
     if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, error == nullptr);
     tracked.denied = false;
   }
-  // Only these answers prove that the admission webhooks have seen the request.
+  // Only these four answers prove that the admission webhooks have seen the request.
   tracked.asked |= verdict == V::accepted || verdict == V::budget || verdict == V::overlap || verdict == V::admission;
   hear_of_webhook(tracked, error, verdict, now);
 }

@@ -239,8 +239,8 @@ asio::awaitable<bool> Preflight::run_again() {
   if (!co_await feeds_.controllers.look_up(pods->items, true)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_.pod_listed(pod, asked, session_.now());
   feeds_.pods.listed(*std::move(pods));
-  // These lists are requested before the loop. Without them the loop would park pods, and a pod that was parked once
-  // does not keep the next tier from starting any more.
+  // The pods of the controllers and the volumes are listed before the loop of the eviction. Without these lists the
+  // loop would park pods, and a pod that was parked once does not keep the next tier from starting any more.
   co_return co_await feeds_.controllers.list_pods() && co_await feeds_.volumes.list();
 }
 

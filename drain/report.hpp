@@ -30,7 +30,7 @@ struct DiagnosisFact {
   Scope scope{};
 };
 
-// Long enough for a controller to do its work, short enough to raise the diagnosis within 30 s.
+// A hold time that is long enough for a controller to do its work, and short enough to raise the diagnosis within 30 s.
 inline constexpr Duration controller_hold = std::chrono::seconds(15);
 // For conditions that usually end without help, such as the start of a replacement. The longest hold time with which
 // the diagnosis is still raised within 30 s.
@@ -55,6 +55,7 @@ enum class PodOutcome {
   gone,         // deleted without an eviction by this drain
 };
 
+// What policy decides about a pod: the action of the filters (pod_filter.hpp).
 enum class Verdict { evict, skip, refuse, park };
 
 struct PodReport {
