@@ -57,7 +57,7 @@ void reset(Socket& socket) {
 // Returns whether a server may use the current certificate of the chain, by the rule of Go: its extended key usage is
 // absent, or names serverAuth or any. OpenSSL would also accept the Netscape and Microsoft usages.
 bool is_for_servers(X509_STORE_CTX* store) {
-  // All bits are set if the certificate has no extended key usage.
+  // OpenSSL sets all bits of the usage if the certificate has no extended key usage.
   const auto usage = X509_get_extended_key_usage(X509_STORE_CTX_get_current_cert(store));
   if ((usage & (XKU_SSL_SERVER | XKU_ANYEKU)) != 0) return true;
   X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
@@ -94,7 +94,8 @@ class TlsWire final : public Wire {
     SSL_clear_mode(ssl(), SSL_MODE_RELEASE_BUFFERS);
   }
   ~TlsWire() override {
-    // Otherwise OpenSSL would mark the session as not resumable, because no close_notify was exchanged.
+    // Tells OpenSSL that both sides have closed the connection. Otherwise it would mark the session as not resumable,
+    // because no close_notify was exchanged.
     SSL_set_shutdown(ssl(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }
 
