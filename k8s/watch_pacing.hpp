@@ -51,6 +51,7 @@ class WatchPacing {
 
   explicit WatchPacing(BackoffOptions backoff) : backoff_(backoff) {}
 
+  // Returns what the Reflector does next, and the delay before that.
   WatchStep after(const WatchEnd& end, TimePoint now, Rng& rng);
 
  private:
