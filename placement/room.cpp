@@ -73,7 +73,7 @@ bool term_matches(const Json& term, const Json& node) {
 
 std::optional<std::int64_t> thousandths(std::string_view quantity) {
   long double value = 0;
-  // Not parse_number(): a suffix may follow the number.
+  // parse_number() is not used, because a suffix may follow the number.
   const auto [stop, failure] = std::from_chars(quantity.data(), quantity.data() + quantity.size(), value);
   if (failure != std::errc()) return std::nullopt;
   const std::string_view rest = quantity.substr(static_cast<std::size_t>(stop - quantity.data()));
@@ -408,7 +408,7 @@ Room::Refusal Room::refused_by_node(const Json& pod, const Site& site) {
       flag(node, "/spec/unschedulable") && !tolerates(pod, "node.kubernetes.io/unschedulable", "NoSchedule");
   if (site.closed || cordoned) return {"NodeUnschedulable", {"node(s) were unschedulable"}};
   if (terminating(node)) return {"NodeUnschedulable", {"node(s) were being deleted"}};
-  // A node that is not Ready gets its taint only a moment after its condition.
+  // A node that is not Ready gets its taint only a moment after its condition, so the condition counts, too.
   if (!node_ready(node) || !tolerates_node(pod, node)) return {"TaintToleration", {"node(s) had untolerated taint(s)"}};
   if (!wants_node(pod, node)) return {"NodeAffinity", {"node(s) didn't match Pod's node affinity/selector"}};
   return {};
