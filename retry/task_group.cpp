@@ -50,7 +50,7 @@ TaskGroup::~TaskGroup() {
 
 TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const ChildId id = next_id_++;
-  // Read before the child runs: a child that cancels the group is cancelled by that already.
+  // Read before the child runs: if the child itself cancels the group, cancel() cancels the child, too.
   const bool late = cancelled_;
   auto signal = std::make_shared<asio::cancellation_signal>();
   children_.emplace(id, Child{signal});
