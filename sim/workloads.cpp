@@ -215,7 +215,7 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
-  // The field of the API is a 32-bit integer.
+  // spec.ordinals.start is a 32-bit integer in the API.
   const auto first = static_cast<std::int32_t>(number(set, "/spec/ordinals/start"));
   for (std::int64_t i = 0; i < replicas; ++i) {
     const std::string name = fmt::format("{}-{}", key.name, first + i);
