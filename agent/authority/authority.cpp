@@ -166,7 +166,8 @@ std::vector<Attempt> needed_attempts(const AttemptContext& context) {
 
 // Returns the requests that the API server must deny if it restricts a node's identity to its own Node.
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
-  // The admission plug-in NodeRestriction forbids kubelets to set labels with this prefix.
+  // The admission plug-in NodeRestriction forbids kubelets to set labels with the prefix
+  // node-restriction.kubernetes.io/.
   return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
            label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
 }

@@ -119,7 +119,7 @@ Task<> LogindHost::logind_permits(TimePoint deadline) {
 }
 
 Task<std::string> LogindHost::blocked_by(TimePoint deadline) {
-  // If systemd is the only method, a reboot ignores inhibitors.
+  // If systemd is the only method, inhibitors do not block the reboot.
   if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return std::string();
   CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
   const auto judged = judge_inhibitors(inhibitors);
@@ -285,7 +285,7 @@ Task<> ShutdownInhibitor::take(std::string why) {
   if (!taken) co_return explain_refusal("logind", std::move(taken).error());
   if (!wanted_) co_return Result<>();  // release() was called during the call
   // sdbus-c++ duplicates the descriptor without FD_CLOEXEC. Child processes would inherit it and hold the lock until
-  // they end.
+  // they end. So keep another duplicate, with that flag.
   const int lock = ::fcntl(std::get<0>(*taken).get(), F_DUPFD_CLOEXEC, 0);
   if (lock < 0) co_return Error(Errc::unavailable, "keep the lock: " + std::generic_category().message(errno));
   let_go();

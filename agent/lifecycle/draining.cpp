@@ -108,10 +108,10 @@ Draining::Draining(const Context& context, GateWatch& gates, OwnSlot& slot, Hook
 
 asio::awaitable<Decision> Draining::run() {
   if (context_.rebooted()) co_return Decision{Event::boot_changed};
-  // The node was uncordoned while no agent was running.
+  // If the node was uncordoned while no agent was running, the drain must not begin.
   if (cordon_.lost(context_.node().unschedulable, false)) co_return cordon_lost();
   pods_.begin_drain();
-  // A pause may have been set while no agent was running.
+  // A pause may have been set while no agent was running, so ask the gates first.
   const Result<std::optional<Decision>> paused = co_await gates_.given_up();
   if (paused && *paused) co_return **paused;
   status_.begin();

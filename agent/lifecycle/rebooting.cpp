@@ -132,7 +132,7 @@ asio::awaitable<void> Ready::show(std::string reason, std::string message) {
 
 asio::awaitable<Decision> Rebooting::run() {
   if (context_.rebooted()) co_return Decision{Event::boot_changed};
-  // A shutdown that the previous process requested may be under way.
+  // A shutdown that the previous process requested may be under way, so wait until that is known.
   co_await shutdowns_.until_known();
   const auto methods = context_.parts.host.reboot_methods();
   Record& record = context_.record;

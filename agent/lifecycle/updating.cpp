@@ -86,7 +86,8 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
     if (trouble && *trouble) co_return *std::move(trouble);
     if (activity.must_reload()) break;
     if (!trouble) {
-      // Without a proof the agent must not install anything. The limit counts from the installation.
+      // Without a proof the agent must not install anything. The time limit begins anew, because it is for the
+      // installation only.
       co_await context_.writer.show(reason::api_unavailable,
                                     "the agent cannot prove that the node is drained: " + trouble.error().message());
       co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));

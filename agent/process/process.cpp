@@ -152,7 +152,7 @@ int exit_code(const Error& error) {
   switch (error.code()) {
     case Errc::invalid: return exit_usage;
     case Errc::status:
-      // A response without a Status object does not come from the API server.
+      // A response without a Status object does not come from the API server, so it counts as a failed connection.
       return (error.peer && !error.peer->structured) || error.is_status(401) || error.is_status(403) ? exit_connection
                                                                                                      : exit_not_done;
     case Errc::timeout:
