@@ -51,7 +51,7 @@ EvictionVerdict classify_too_many(const Error& error) {
 EvictionVerdict classify_status(const Error& error) {
   const PeerStatus& peer = *error.peer;
   if (peer.structured && peer.message.starts_with(webhook_prefix)) return EvictionVerdict::admission;
-  // A denial by a policy has the code that the policy sets: 401, 403, 413 or 422.
+  // A denial by a policy has the code that the policy sets: 401, 403, 413 or 422. classify_forbidden() handles 403.
   if (peer.structured && peer.code != 403 && !admission_policy(peer.message).empty()) return EvictionVerdict::admission;
   // An answer without a Status comes from a proxy in front of the API server, so it does not depend on the pod.
   if (!peer.structured && peer.code != 429 && peer.code != 401 && peer.code != 503) return EvictionVerdict::retry;

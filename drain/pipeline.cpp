@@ -639,7 +639,8 @@ bool Pipeline::take(Pass pass, Taking& taking) {
   for (TrackedPod* tracked : order_) {
     const bool due =
         tracked->state == PodState::queued || (tracked->state == PodState::parked && tracked->wake_at <= now);
-    // A pod that exists again after etcd was restored from a backup may still have a request in flight from before.
+    // A pod that exists again after etcd was restored from a backup may still have a request in flight from before; it
+    // must wait for the answer.
     if (tracked->state == PodState::in_flight || (due && tracked->request_out)) {
       close_behind(*tracked);
       continue;
@@ -745,7 +746,8 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.holds_place = true;
       become(tracked, PodState::terminating);
       tracked.terminating_since = now;
-      // The grace period begins when the pod is deleted, which a webhook may delay.
+      // The end of the grace period, and so that of the pod's place, is not known yet: the period begins when the pod
+      // is deleted, which a webhook may delay.
       tracked.terminating_until = TimePoint::max();
       tracked.report.outcome = PodOutcome::terminating;
       tracked.report.reason.clear();

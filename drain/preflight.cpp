@@ -101,7 +101,7 @@ asio::awaitable<bool> Preflight::review_permissions() {
   removal.resource = "pods";
   if (!session_.options().delete_instead_of_evict) removal.subresource = "eviction";
   if (co_await permitted(removal)) co_return true;
-  // The right is not granted for the whole cluster. Checks the namespaces that have pods to evict.
+  // The right is not granted for the whole cluster, so check the namespaces that have pods to evict.
   for (const std::string& ns : namespaces) {
     removal.ns = ns;
     if (!co_await permitted(removal))
@@ -143,7 +143,7 @@ asio::awaitable<bool> Preflight::check_fit() {
   closed.insert(session_.node_name());
   const std::set<std::string> leaving = leaving_pods(pipeline_);
   const std::string what = "whether the pods of node " + session_.node_name() + " fit elsewhere is unknown";
-  // With `warn` the check must not delay the drain without limit.
+  // With `warn` the check must not delay the drain without limit. Otherwise the drain may not begin without an answer.
   const TimePoint limit =
       session_.options().fit == FitPolicy::warn ? session_.now() + patience_with_others : TimePoint::max();
   auto fits = co_await session_.insist<std::vector<placement::PodFit>>(
