@@ -148,7 +148,7 @@ Result<> TlsWire::prepare_client(const std::string& host) {
   Ec not_literal;
   asio::ip::make_address(host, not_literal);
   const bool is_name = static_cast<bool>(not_literal);
-  // RFC 6066 3 forbids addresses as server names.
+  // Only a name is sent as the server name, because RFC 6066 3 forbids addresses.
   if (is_name && SSL_set_tlsext_host_name(ssl(), host.c_str()) != 1)
     return Error(Errc::tls, "\"" + host + "\" cannot be used as a server name");
   if (context_->verifies()) {
@@ -159,8 +159,8 @@ Result<> TlsWire::prepare_client(const std::string& host) {
     const int accepted = is_name ? X509_VERIFY_PARAM_set1_host(parameters, host.data(), host.size())
                                  : X509_VERIFY_PARAM_set1_ip_asc(parameters, host.c_str());
     if (accepted != 1) return Error(Errc::tls, "\"" + host + "\" is not a name that a certificate can have");
-    // OpenSSL's purpose check for servers also checks the key usage and does not accept "any". Whether a CA certificate
-    // is a CA is checked for every purpose.
+    // OpenSSL's own purpose check is off: for servers it also checks the key usage and does not accept "any".
+    // is_for_servers() checks instead. Whether a CA certificate is a CA is checked for every purpose.
     X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_ANY);
     stream_.set_verify_mode(asio::ssl::verify_peer);
     stream_.set_verify_callback([this](bool good, asio::ssl::verify_context& store) {
@@ -197,7 +197,7 @@ Task<> TlsWire::accept(std::string peer) {
   unwind_if_cancelled(failure);
   if (!failure) co_return Result<>();
   if (ERR_GET_REASON(static_cast<unsigned long>(static_cast<unsigned>(failure.value()))) == SSL_R_HTTP_REQUEST) {
-    // kube-apiserver sends the same response to plain HTTP.
+    // Responds to plain HTTP as kube-apiserver does.
     co_await write_to(stream_.next_layer(),
                       "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
   }
