@@ -114,7 +114,7 @@ asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGr
     scope.cancel_children();
     if (thrown) std::rethrow_exception(thrown);
   };
-  group.body_ = group.next_id_;  // before the spawn, which may run the body at once
+  group.body_ = group.next_id_;  // set before the spawn, which may run the body at once
   group.spawn(run_body(body, group));
 
   // throw_if_cancelled(false), because the wait for the children must go on when the caller is cancelled.
