@@ -182,7 +182,8 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   if (in_use.size() == 1)
     world_.store.modify({"replicasets", key.ns, name_of(*in_use[0])},
                         [&](Json& next) { next["spec"]["replicas"] = replicas; });
-  // A Deployment with status.observedGeneration already has ReplicaSets, even if the snapshot does not contain them.
+  // A Deployment with status.observedGeneration already has ReplicaSets, even if the snapshot does not contain them. It
+  // gets no new one.
   if (!sets.empty() || !at(deployment, "/status/observedGeneration").is_null()) return;
   Json set = {{"metadata",
                {{"name", key.name + "-" + world_.store.new_uid().substr(0, 8)},
