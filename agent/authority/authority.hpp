@@ -40,6 +40,7 @@ struct Rights {
   bool operator==(const Rights&) const = default;
 };
 
+// The result of find_authority(): how and as whom the agent acts.
 struct Authority {
   AuthorityKind kind = AuthorityKind::service_account;
   OwnNode node{};

@@ -6,7 +6,8 @@
 //
 // Fails with Errc::unavailable if a program fails, if apt-get would remove a package, or if updates still wait after
 // the installation; with Errc::decode if the output of apt-get cannot be read; with Errc::timeout if another program of
-// the agent took too long; otherwise as HostPrograms and HostRoot do. Errors name the program.
+// the agent took too long; otherwise as HostPrograms and HostRoot do. Errors name the program. All coroutines are
+// cancellable; whether a program that runs then continues depends on HostPrograms.
 #pragma once
 
 #include <string>

@@ -19,6 +19,7 @@ struct AptUpdate {
   bool operator==(const AptUpdate&) const = default;
 };
 
+// What apt-get would do.
 struct AptPlan {
   std::vector<AptUpdate> updates{};       // in apt's order
   std::vector<std::string> unfinished{};  // packages that are unpacked and not configured, so dpkg was interrupted

@@ -38,8 +38,8 @@ std::vector<std::string> package_reasons(std::string_view text, bool cut);
 // `running_kernel` compares the kernels in /boot with the running one.
 //
 // The tool has no versions. When the file appears, the packages are already installed, so apply() does nothing. Reads
-// files beneath the host's root. Clock and Rng must outlive the back end. Destroy it before the io_context on which it
-// runs.
+// files beneath the host's root. No coroutine fails: an error is in the answer. Cancellable. Clock and Rng must outlive
+// the back end. Destroy it before the io_context on which it runs.
 class DebianBackend final : public Backend {
  public:
   struct Options {

@@ -77,8 +77,8 @@ Pending either(Pending first, Pending second);
 // sentinel in each of its runs; therefore, after that sentinel disappears, the answer is `unknown` for 15 minutes, and
 // then `no`.
 //
-// Reads the file beneath the host's root in each pending(). Clock and Rng must outlive the back end. Destroy it before
-// the io_context on which it runs.
+// Reads the file beneath the host's root in each pending(). No coroutine fails: an error is in the answer. Cancellable.
+// Clock and Rng must outlive the back end. Destroy it before the io_context on which it runs.
 class FileBackend final : public Backend {
  public:
   FileBackend(HostRoot root, Clock& clock, Rng& rng, std::string sentinel);

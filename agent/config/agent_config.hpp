@@ -18,12 +18,14 @@
 
 namespace haulout::agent {
 
+// Values of --authority, --slots and --backend. `automatic`: the agent finds out what fits.
 enum class AuthorityChoice { automatic, impersonation, kubelet, policies, service_account };
 enum class SlotsChoice { lease, fleetlock, none };
 enum class BackendChoice { automatic, debian, file, command, bottlerocket, flatcar, rpm_ostree };
 // When the agent installs the updates of the operating system, and which ones.
 enum class UpdateChoice { off, after_drain };
 enum class UpdatePackages { all, security };
+// Ways to reboot the machine: the values of --reboot-method.
 enum class RebootMethod { logind, systemd, command, none };
 // What happens after a hook has failed or exceeded its limit: the update stops, or continues.
 enum class HookFailure { stop, go_on };

@@ -32,6 +32,7 @@ struct GivenValue {
 // list.
 using Given = std::map<std::string, std::vector<GivenValue>, std::less<>>;
 
+// The values in one source, and what is wrong with them.
 struct Reading {
   Given given;
   std::vector<std::string> problems;  // one sentence each: place, thing, cause, remedy

@@ -60,6 +60,7 @@ std::string container_traps();
 
 class BusLink;
 
+// Names a method of a service on the bus, or a property (bus_property()).
 struct BusMethod {
   std::string service;
   std::string path;

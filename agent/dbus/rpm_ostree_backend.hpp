@@ -37,7 +37,8 @@ Pending judge_deployments(const std::vector<Deployment>& deployments);
 // pending(): see judge_deployments(). booted() returns the version or the checksum of the booted deployment. changed()
 // returns when the properties have changed, when the bus has appeared or disappeared, or when next_recheck() is due.
 // The recheck finds what bootc or ostree stages while rpm-ostreed does not run, because that causes no signal. Starts
-// and stops of rpm-ostreed are ignored: it stops when idle, and each query starts it.
+// and stops of rpm-ostreed are ignored: it stops when idle, and each query starts it. All coroutines are cancellable;
+// booted() fails as Bus::exchange() does, and with Errc::decode or Errc::unavailable.
 class RpmOstreeBackend final : public Backend {
  public:
   // Borrows `bus` and `rng`.

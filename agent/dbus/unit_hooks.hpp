@@ -21,6 +21,7 @@ struct UnitCommand {
   bool keeps_output = false;  // return its stdout, instead of leaving it in the journal
 };
 
+// How a unit ended.
 struct UnitEnd {
   std::string result;  // systemd's result of the service: success, exit-code, signal, timeout, …
   int code = 0;        // CLD_EXITED, CLD_KILLED, …; 0 if the program never ran

@@ -40,6 +40,7 @@ struct Gate {
   bool operator==(const Gate&) const = default;
 };
 
+// The answer of all gates to one question.
 struct GateAnswer {
   std::vector<Gate> gates{};  // one row per gate, the closed ones first
 

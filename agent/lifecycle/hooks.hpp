@@ -9,6 +9,7 @@
 
 namespace haulout::agent {
 
+// How a hook point ended.
 struct HookResult {
   enum class Outcome { passed, failed, interrupted };
   Outcome outcome = Outcome::passed;

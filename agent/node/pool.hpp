@@ -51,6 +51,7 @@ std::string pool_of_role(const std::map<std::string, std::string>& node_labels);
 // Returns the pool in the record of the node's agent; otherwise the pool in the label; otherwise nothing.
 std::optional<std::string> told_pool(const k8s::Node& node);
 
+// Whether a node belongs to a pool.
 enum class Membership {
   member,
   // The pool of the node is unknown: it has no agent yet, or never will. It may belong to this pool, so it counts

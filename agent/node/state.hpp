@@ -76,6 +76,7 @@ std::string_view to_string(Event event);
 // Whether a slot or a cordon must be in force during a state. `keep`: the agent leaves it as it is.
 enum class Duty { no, yes, keep };
 
+// What must be in force during a state.
 struct Duties {
   Duty turn = Duty::no;
   Duty cordon = Duty::no;    // `yes`: in force, set by the drain; `no`: the agent uncordons
@@ -83,6 +84,7 @@ struct Duties {
 };
 Duties duties_of(State state);
 
+// A transition: the state `from` and the event lead to the state `to`.
 struct Row {
   State from;
   Event event;

@@ -14,6 +14,7 @@
 
 namespace haulout::agent {
 
+// Whether the operating system needs something: a reboot, or updates.
 enum class Need { unknown, no, yes };
 
 // What the operating system needs, as a back end reports it.

@@ -15,9 +15,11 @@
 //
 // Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
 // have changed. A slot in another namespace does not count as held, but release() deletes its Lease there (see
-// remember()). Fails with the errors of k8s::Client; with Errc::invalid if the list of the pool's nodes does not have
-// this Node, if the Node was replaced, or as groups_of() does; with Errc::timeout if a deleted Lease does not
-// disappear.
+// remember()).
+//
+// Fails with the errors of k8s::Client; with Errc::invalid if the list of the pool's nodes does not have this Node, if
+// the Node was replaced, or as groups_of() does; with Errc::timeout if a deleted Lease does not disappear. All
+// coroutines are cancellable.
 #pragma once
 
 #include <functional>
