@@ -1,7 +1,8 @@
 // Checks that a drain is over, and ends it. When the views show that no pod that must leave is left and the settle time
 // has passed, it asks the API server, because a view may have stopped without an error: it lists the pods and the
 // volumes (most-recent lists), and reads the Node. If these confirm it, the drain ends as `drained`. Also ends the
-// drain as `blocked` if a volume is past its limit. Borrows session, pipeline, cordon and feeds.
+// drain as `blocked` if a volume is past its limit. A request that fails is repeated later, and becomes a diagnosis.
+// The check runs as a child of the task group of look(), which cancels it. Borrows session, pipeline, cordon and feeds.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Helpers for the feeds of a drain. A feed keeps the drain's view of one kind of object up to date: the Node, the pods,
 // the budgets, the controllers or the volumes. It lists and watches the objects, passes each change on, and lists them
-// again if an expected change does not arrive for long.
+// again if an expected change does not arrive for long. The helpers send nothing and never fail.
 #pragma once
 
 #include "retry/clock.hpp"
@@ -28,7 +28,7 @@ class HeldLong {
   TimePoint next_ = TimePoint::max();  // max(): the condition does not hold
 };
 
-// A child of a task group that runs at most once at a time. Must outlive the group.
+// A child of a task group that runs at most once at a time. Must outlive the group, which cancels the child.
 class SingleTask {
  public:
   bool runs() const { return runs_; }

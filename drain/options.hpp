@@ -43,6 +43,7 @@ enum class FitPolicy { off, warn, block, require };
 // PersistentVolumes may not be read, `if_permitted` does not wait, and a diagnosis says so; `required` ends the drain.
 enum class VolumeWait { off, if_permitted, required };
 
+// `client` sends no eviction; `server` sends each with dryRun=All. Both change nothing.
 enum class DryRunMode { none, client, server };
 
 struct Options {

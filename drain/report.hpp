@@ -58,6 +58,7 @@ enum class PodOutcome {
 // What policy decides about a pod: the action of the filters (pod_filter.hpp).
 enum class Verdict { evict, skip, refuse, park };
 
+// What happened to one pod.
 struct PodReport {
   std::string ns;
   std::string name;
@@ -112,6 +113,7 @@ struct VolumeReport {
   std::string text() const;
 };
 
+// Whether the node was cordoned before the drain, and at its end.
 struct CordonReport {
   bool before = false;
   bool after = false;
@@ -121,6 +123,7 @@ struct CordonReport {
   bool known = true;  // false: the answer to a change of the cordon was lost, so it may or may not have taken effect
 };
 
+// A condition that keeps the drain from ending, or of which a person should know.
 struct Diagnosis {
   std::string code;     // "BudgetNeverAllows", …
   std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"
