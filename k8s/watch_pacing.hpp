@@ -1,5 +1,5 @@
 // Decides for a Reflector what to do after a list that failed or a watch that ended, and when. The time and the random
-// numbers are arguments. Never waits and sends no requests.
+// numbers are arguments. Never waits, sends no requests, never fails.
 #pragma once
 
 #include <optional>
