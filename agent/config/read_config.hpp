@@ -20,7 +20,7 @@
 
 namespace haulout::agent {
 
-// First the values of options from flags, environment or file, as text that has not been validated yet. Pure.
+// The values of options from flags, environment or file, as text that has not been validated yet. Pure.
 
 struct GivenValue {
   std::string text;

@@ -33,8 +33,8 @@ struct Gate {
   std::string name{};
   Verdict verdict = Verdict::open;
   std::string reason{};                  // of a closed gate, in CamelCase for the label: OutsideWindow, Paused, …
-  std::string message{};                 // one sentence, for every verdict
-  std::optional<WallTime> look_again{};  // when the verdict may change without an event, by this machine's clock
+  std::string message{};                 // one sentence, whether the gate is open or closed
+  std::optional<WallTime> look_again{};  // when the gate may open or close without an event, by this machine's clock
   Effect effect = Effect::waits;
   bool closed() const { return verdict == Verdict::closed; }
   bool operator==(const Gate&) const = default;
