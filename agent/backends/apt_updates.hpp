@@ -42,8 +42,9 @@ std::vector<std::string> automatic(const AptPlan& plan, std::string_view output)
 // Returns the plan as the agent shows it.
 Updates updates_of(const AptPlan& plan);
 
-// Returns a clause that names what was to be installed or configured by `plan` and still waits by `after`; empty if
-// nothing does. A newer version that has become available meanwhile is another update.
+// Compares the plan from before an installation with the plan `after` it. Returns a clause that names the updates of
+// `plan` that `after` still has in the same version, and the packages that `after` has as not configured; empty if
+// there are none. A newer version that has become available meanwhile is another update.
 std::string still_waiting(const AptPlan& plan, const AptPlan& after);
 
 }  // namespace haulout::agent

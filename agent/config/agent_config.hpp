@@ -51,8 +51,9 @@ struct AgentConfig {
 
   // Slots: how many nodes may be updated at the same time.
   SlotsChoice slots = SlotsChoice::lease;
-  std::string pool;                   // if empty, `pool_label` decides; without that, the node's role (pool_of_role()),
-                                      // or with FleetLock `default`
+  // If empty, `pool_label` decides. Without that, the node's role decides (pool_of_role()); with FleetLock the pool is
+  // `default`.
+  std::string pool;
   std::string pool_label;             // key of the Node's label whose value is the pool
   std::string max_unavailable = "1";  // number or percentage of nodes, for example "3" or "10%"
   std::string zone_label;
@@ -60,8 +61,9 @@ struct AgentConfig {
   std::string fleetlock_url;
 
   // How the agent detects that a reboot is needed, and how it reboots the machine.
-  BackendChoice backend = BackendChoice::automatic;  // automatic: `file` if `sentinel` is set, `command` if
-                                                     // `sentinel_command` is set, otherwise what fits the host
+  // `automatic` means `file` if `sentinel` is set, `command` if `sentinel_command` is set, otherwise what fits the
+  // host.
+  BackendChoice backend = BackendChoice::automatic;
   std::string sentinel;  // absolute path on the host, which the agent looks up below host_root
   std::vector<std::string> sentinel_command;
   // Whether each exit code of sentinel_command means that a reboot is needed. Any other code means that this is

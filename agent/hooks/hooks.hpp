@@ -85,9 +85,9 @@ std::string hook_ticket(HookPoint point, WallTime asked);
 
 // What the answers on the Node mean so far.
 struct AskedVerdict {
-  std::string failed{};                   // a sentence about the first hook that stops the update; empty if none does
-  std::vector<std::string> waiting{};     // "<point>.<name>" of each hook that has not answered and whose limit has not
-                                          // passed
+  std::string failed{};  // a sentence about the first hook that stops the update; empty if none does
+  // "<point>.<name>" of each hook that has not answered and whose limit has not passed.
+  std::vector<std::string> waiting{};
   std::vector<std::string> overlooked{};  // one sentence for each failure that does not stop the update
   std::optional<WallTime> look_again{};   // earliest time at which the limit of a waiting hook passes
 };
@@ -100,9 +100,10 @@ AskedVerdict judge_answers(const std::vector<AskedHook>& hooks, const k8s::Node&
 
 // The executables of a hook point.
 struct HookFiles {
-  std::vector<std::string> names{};    // executables to run, in this order
-  std::vector<std::string> skipped{};  // one sentence, with the reason, for each file that is not run; none for files
-                                       // that package managers and editors leave behind, as in run-parts(8)
+  std::vector<std::string> names{};  // executables to run, in this order
+  // One sentence, with the reason, for each file that is not run. Contains none of the files that package managers and
+  // editors leave behind, as in run-parts(8).
+  std::vector<std::string> skipped{};
 };
 
 // Lists the executables of a hook point: <hooks-dir>/<point>/NAME beneath the host's root, sorted by name. Blocks the

@@ -92,7 +92,7 @@ class Draining {
   Step step_ = Step::confirming_slot;
   DrainCordon cordon_;
   std::unique_ptr<drain::Drain> drain_;
-  std::optional<HoldUp> held_up_;  // before the first eviction
+  std::optional<HoldUp> held_up_;  // what delays the drain before the first eviction
 };
 
 }  // namespace haulout::agent

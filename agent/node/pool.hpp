@@ -39,7 +39,7 @@ struct OwnPool {
 // Label of a Node, and of the Leases that are slots.
 inline constexpr std::string_view pool_label = "haulout.dev/pool";
 inline constexpr std::string_view default_pool = "default";
-// The pool of nodes with the label below, unless the user names another pool. Its limit is one node.
+// The pool of nodes with the label `control_plane_label`, unless the user names another pool. Its limit is one node.
 inline constexpr std::string_view control_plane_pool = "control-plane";
 inline constexpr std::string_view control_plane_label = "node-role.kubernetes.io/control-plane";
 

@@ -20,9 +20,9 @@ using boost::asio::awaitable;
 
 // Time limit of each search at the start: for other programs that reboot the machine, and for cautions.
 constexpr Duration look_around_limit = std::chrono::seconds(30);
-constexpr Duration check_limit = std::chrono::seconds(30);    // of --check, until the parts of the agent are made
-constexpr Duration release_limit = std::chrono::seconds(25);  // of --release; less than the 30 s for which the
-                                                              // package's scripts wait
+constexpr Duration check_limit = std::chrono::seconds(30);  // of --check, until the parts of the agent are made
+// The scripts of the package wait 30 s for --release, so its limit is shorter.
+constexpr Duration release_limit = std::chrono::seconds(25);
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
 
