@@ -79,8 +79,8 @@ struct Explanation {
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
   std::vector<drain::DiagnosisFact> findings;  // diagnoses that neither the messages of pods nor `why` contain
-  std::vector<std::string> not_known;          // what is not known: objects that could not be read, with the errors,
-                                               // and what only an eviction would show
+  // What is not known: objects that could not be read, with the errors, and what only an eviction would show.
+  std::vector<std::string> not_known;
   // Why the agent does not update the node now, the decisive reason first; never empty.
   std::vector<std::string> why;
 };

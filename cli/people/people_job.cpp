@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The limit is short, because a person has pressed Tab and waits.
+// Limit for a completion of the shell. It is short, because a person has pressed Tab and waits.
 constexpr Duration completion_limit = std::chrono::seconds(2);
 
 // Returns a function that measures the terminal on stdout. The function is empty if stdout is not a terminal that can
