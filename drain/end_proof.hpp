@@ -63,8 +63,8 @@ class EndProof {
   Feeds feeds_;
   SingleTask proof_;
   std::optional<Pending> pending_;
-  std::optional<TimePoint> settling_told_;  // the cordon for which `settling` was emitted, by its time
-  TimePoint not_before_{};                  // of the next proof
+  std::optional<TimePoint> settling_told_;  // when the cordon began for which the event `settling` was emitted
+  TimePoint not_before_{};                  // the next check must not begin before this time
   Backoff backoff_{BackoffOptions{}};
 };
 

@@ -57,10 +57,10 @@ class NodeFeed {
   NodeFacts facts_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> view_;
   bool list_forbidden_ = false;
-  std::size_t events_ = 0;             // number of changes that the view has reported
-  std::size_t late_pods_ = 0;          // number of late pods so far
-  std::size_t late_pods_settled_ = 0;  // number of late pods that were recorded before the last confirmed read of the
-                                       // Node
+  std::size_t events_ = 0;     // number of changes that the view has reported
+  std::size_t late_pods_ = 0;  // number of late pods so far
+  // Number of late pods that were recorded before the last confirmed read of the Node.
+  std::size_t late_pods_settled_ = 0;
   SingleTask doubt_;
 };
 
