@@ -74,8 +74,8 @@ struct ConnectionFlags {
   bool insecure_skip_tls_verify = false;
 };
 
-// What discover() and the like use of the process and the machine. It is a parameter, so that tests do not depend on
-// the environment.
+// What the functions that find a connection use of the process and the machine. It is a parameter, so that tests do not
+// depend on the environment.
 struct Environment {
   std::map<std::string, std::string> variables;
   std::string home;
