@@ -453,7 +453,7 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
     refusing.emplace_back(&site, refused.plugin);
   }
   if (best != nullptr) return {.node = name_of(*best->node)};
-  // by_preemption() examines every pod again for each site, so it runs only if no node was found.
+  // by_preemption() computes the requests of all pods on a node again, so it runs only if the pod fits on no node.
   const auto preempts = std::find_if(refusing.begin(), refusing.end(), [&](const auto& refused) {
     return by_preemption(pod, *refused.first, refused.second);
   });

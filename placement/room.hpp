@@ -96,6 +96,7 @@ class Room {
     Amounts requests;
     std::int64_t priority = 0;
   };
+  // A node with what it offers and the pods that are counted on it.
   struct Site {
     Object node;
     Amounts limits;
