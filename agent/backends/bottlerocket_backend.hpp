@@ -86,7 +86,8 @@ Pending bottlerocket_answer(const BottlerocketStatus& status);
 // request, so pending() refreshes the list of updates regularly. apply() requests that the image is written to the
 // other partition and marked for the next boot.
 //
-// The transport must reach the API (see bottlerocket_client()). Transport, clock and Rng must outlive the back end.
+// The transport must reach the API (see bottlerocket_client()). Transport, clock and Rng must outlive the back end. All
+// coroutines are cancellable; booted() and apply() fail as BottlerocketApi does.
 class BottlerocketBackend final : public Backend {
  public:
   BottlerocketBackend(http::Transport& transport, Clock& clock, Rng& rng)

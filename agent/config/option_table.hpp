@@ -13,6 +13,7 @@
 
 namespace haulout::agent {
 
+// A row of the table: one option of the agent.
 struct Option : OptionOf<AgentConfig> {
   // Where the option can be set.
   enum class Home {

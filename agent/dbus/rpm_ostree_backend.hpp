@@ -30,9 +30,9 @@ std::string version_of(const Deployment& deployment);
 // deployment has to finalize it.
 Pending judge_deployments(const std::vector<Deployment>& deployments);
 
-// The back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects updates and verifies them
-// after the boot. It starts no transaction, because rpm-ostree transactions use D-Bus connections of their own, which
-// sdbus-c++ 1.2 does not support.
+// The back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects staged updates, and
+// reports the booted version, by which the agent verifies an update. It starts no transaction, because rpm-ostree
+// transactions use D-Bus connections of their own, which sdbus-c++ 1.2 does not support. So apply() does nothing.
 //
 // pending(): see judge_deployments(). booted() returns the version or the checksum of the booted deployment. changed()
 // returns when the properties have changed, when the bus has appeared or disappeared, or when next_recheck() is due.

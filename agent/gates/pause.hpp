@@ -16,8 +16,8 @@
 namespace haulout::agent {
 
 // A person pauses updates by an annotation of the Node, or by a key of the ConfigMap `haulout` for a pool or for the
-// whole cluster. The functions here are pure. A pause that cannot be parsed has no end, because its author intended to
-// stop updates; its reason says what is wrong with it.
+// whole cluster. The functions outside of PauseSource are pure. A pause that cannot be parsed has no end, because its
+// author intended to stop updates; its reason says what is wrong with it.
 
 // Annotation of the Node. Its value is `<RFC 3339 or empty>; reason`.
 inline constexpr std::string_view pause_annotation = "haulout.dev/pause";

@@ -1,5 +1,5 @@
-// Stores whether this node needs a reboot and which version runs, from the back end, which updates wait, from the
-// updater, and reads a person's reboot request from the Node. Borrows its parts. One thread.
+// Stores the last answers of the back end (whether this node needs a reboot, and which version runs) and of the updater
+// (which updates wait). Reads a person's reboot request from the Node. Borrows its parts. One thread.
 #pragma once
 
 #include <functional>
