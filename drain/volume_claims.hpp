@@ -1,7 +1,7 @@
 // Finds out to which claim each volume attached to the node belongs, by reading the PersistentVolumes, which name their
 // claims. VolumeQuestions decides which PersistentVolume to read next; VolumeClaims sends the requests and passes the
-// answers to the VolumeBook. A request that fails is repeated; only a volume that must be read and may not be ends the
-// drain.
+// answers to the VolumeBook. A request that fails is repeated. Only if volumes are required and the drain may not read
+// them, the drain ends.
 #pragma once
 
 #include <algorithm>
