@@ -1,5 +1,5 @@
-// Owns a file descriptor, and closes it when destroyed. Not copyable. release() returns the descriptor without closing
-// it; the caller owns it then.
+// Owns a file descriptor, and closes it when destroyed. Not copyable; can be moved. release() returns the descriptor
+// without closing it; the caller owns it then. Nothing fails.
 #pragma once
 
 #include <unistd.h>

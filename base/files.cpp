@@ -58,7 +58,7 @@ std::string behind_links(const std::string& path) {
   for (int i = 0; i < most && fs::is_symlink(target, failure); ++i) {
     const fs::path next = fs::read_symlink(target, failure);
     if (failure) break;
-    target = target.parent_path() / next;  // just `next` if it is absolute
+    target = target.parent_path() / next;  // the result is `next` if that is absolute
   }
   return target;
 }

@@ -16,7 +16,7 @@ namespace {
 enum class Number { good, outside, none };
 
 Number number_in(const std::string& text, std::int64_t low, std::int64_t high, std::int64_t& value) {
-  // Not parse_number(): a number that is too large for 64 bits has a message of its own.
+  // parse_number() is not used, because a number that is too large for 64 bits has a message of its own.
   const char* end = text.data() + text.size();
   std::int64_t read = 0;
   const auto [stop, failure] = std::from_chars(text.data(), end, read);

@@ -101,7 +101,8 @@ using Words = std::vector<std::pair<std::string, T>>;
 std::string read_boolean(const std::string& text, bool& value);
 // Parses a whole number from `low` to `high`. Every error message states that range.
 std::string read_number(const std::string& text, std::int64_t low, std::int64_t high, std::int64_t& value);
-// Does the same for kubectl's flags, whose ranges are wide: only a number outside gets a message with the range.
+// Does the same for kubectl's flags, whose ranges are wide: the error message states the range only for a number
+// outside of it.
 std::string read_integer(const std::string& text, std::int64_t low, std::int64_t high, std::int64_t& value);
 // Parses a duration that is not negative. Zero is `allowed` only if it has a meaning for the option.
 enum class Zero { allowed, refused };

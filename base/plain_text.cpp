@@ -9,7 +9,7 @@ constexpr std::string_view ellipsis = "…";
 
 bool is_blank(std::string_view character) {
   const auto byte = static_cast<unsigned char>(character[0]);
-  // Terminals interpret U+0080 to U+009F as control characters, like the control characters of ASCII.
+  // U+0080 to U+009F count as blanks, too, because terminals interpret them like the control characters of ASCII.
   const bool c1 = byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
   return byte <= 0x20 || byte == 0x7F || c1;
 }

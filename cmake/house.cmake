@@ -63,7 +63,7 @@ target_compile_options(house_warnings INTERFACE
 add_library(house_build INTERFACE)
 target_include_directories(house_build INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_definitions(house_build INTERFACE
-  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION  # one object file holds Asio and Beast (http/asio.cpp)
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION  # compiled once: retry/asio.cpp, http/beast.cpp
   BOOST_ASIO_NO_DEPRECATED)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(house_build INTERFACE

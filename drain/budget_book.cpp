@@ -112,8 +112,8 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.condition_reason == "SyncFailed")
     return fmt::format("blocked by PodDisruptionBudget {}: the disruption controller cannot compute it: {}",
                        budget.key(), budget.condition_message);
-  // This check comes before the comparison of healthy pods. If `expectedPods` is 0, the disruption controller allows no
-  // disruption, whatever the other counts are.
+  // The check of `expectedPods` comes before the comparison of healthy pods: if it is 0, the disruption controller
+  // allows no disruption, whatever the other counts are.
   if (budget.expected_pods <= 0)
     return fmt::format(
         "blocked by PodDisruptionBudget {}: it matches no pod that it can count, so it allows no disruption",
@@ -121,8 +121,8 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   if (budget.disruptions_allowed > 0)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions in progress use all that it allows ({})",
                        budget.key(), budget.disruptions_allowed);
-  // The API server counts an eviction as soon as it accepts it. The disruption controller updates `currentHealthy` a
-  // moment later.
+  // The API server counts an eviction as soon as it accepts it, and the disruption controller updates `currentHealthy`
+  // a moment later. So the difference shows evictions in progress.
   if (budget.current_healthy > budget.desired_healthy)
     return fmt::format("blocked by PodDisruptionBudget {}: evictions in progress use all that it allows ({})",
                        budget.key(), budget.current_healthy - budget.desired_healthy);

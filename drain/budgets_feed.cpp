@@ -71,7 +71,8 @@ asio::awaitable<void> BudgetsFeed::doubt() {
 
 void BudgetsFeed::watch_health() {
   if (!view_) return;
-  // A view that has been disconnected for long would show a budget as exhausted that allows disruptions again.
+  // A view that has been disconnected for long may show a budget as exhausted that allows disruptions again, so it does
+  // not count.
   const auto& health = view_->health();
   pipeline_.set_budgets_visible(health.synced &&
                                 (health.connected || session_.now() < health.last_heard + trusted_for));

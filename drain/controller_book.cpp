@@ -339,7 +339,7 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   // replacement again, but no further pod is missing.
   if (leaves && group && group->counted && member->seen && !member->ready_at_first) member->takes_nothing = true;
   if (leaves) return;
-  // The first count assumed that the pod was being evicted or deleted, but it was not.
+  // The first count assumed that the pod was being evicted or deleted, but it was not: correct its entry.
   if (std::exchange(member->left_before, false) && pod.ready) {
     member->takes_nothing = false;
     member->ready_at_first = true;

@@ -143,9 +143,10 @@ struct ControllerTally {
   std::size_t without_replacement = 0;
   bool any_left = false;  // a pod has become `leaving` since the first count
   bool any_left_before = false;
-  bool found_home = false;                         // a replacement was scheduled to a node
-  const ControlledPod* homeless = nullptr;         // the replacement that has been unschedulable longest
-  const ControlledPod* homeless_of_all = nullptr;  // the same, also among the pods that existed at the first count
+  bool found_home = false;                  // a replacement was scheduled to a node
+  const ControlledPod* homeless = nullptr;  // the replacement that has been unschedulable longest
+  // Like `homeless`, but also among the pods that existed at the first count.
+  const ControlledPod* homeless_of_all = nullptr;
 };
 
 // A top-level controller, and the counts of its pods.

@@ -241,7 +241,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGua
                        std::vector<DiagnosisFact>& facts) {
   const Guards& guards = guard.guards();
   const bool together = budgets_visible && guards.single_replica != SingleReplica::allow && !guards.max_unavailable;
-  std::map<std::string, Here> here;  // by UID
+  std::map<std::string, Here> here;  // key: UID of the controller
   for (const TrackedPod* pod : pods) {
     const TrackedPod& tracked = *pod;
     if (!has_yet_to_leave(tracked) || !ControllerBook::guarded(tracked.pod)) continue;

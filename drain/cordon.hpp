@@ -22,6 +22,7 @@ inline constexpr std::string_view unschedulable_taint = "node.kubernetes.io/unsc
 // takes seconds.
 inline constexpr Duration mark_tolerance = std::chrono::seconds(10);
 
+// The content of the mark: the run that has cordoned the node, who runs it, and when, by the server's clock.
 struct CordonMark {
   std::string run;
   std::string by;
@@ -50,6 +51,7 @@ std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_to
 // nothing to do.
 std::optional<std::string> take_back_patch(const k8s::Node& node, const std::string& run);
 
+// The Node before and after a change; `changed` is false if there was nothing to change.
 struct CordonChange {
   k8s::Node before;
   k8s::Node after;

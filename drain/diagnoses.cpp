@@ -55,7 +55,8 @@ DiagnosisFact denied_fact(const TrackedPod& tracked) {
 
 void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
                       std::vector<DiagnosisFact>& facts) {
-  // A single refusal right after a reconnect proves nothing.
+  // A single refusal by an authorizer, a webhook or a policy proves nothing right after a reconnect, so a second one is
+  // needed.
   const bool again = tracked.refusal.times >= 2;
   const EvictionVerdict verdict = tracked.refusal.verdict;
   if (verdict == EvictionVerdict::forbidden && again) {
@@ -471,7 +472,8 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
   if (stuck) return deadlock(about);
   if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);
-  // The API server has counted evictions that the disruption controller has not counted yet. They are in progress.
+  // Evictions that the API server has counted and the disruption controller has not are in progress; they need no
+  // diagnosis.
   if (budget.current_healthy > budget.desired_healthy) return std::nullopt;
   return waiting(about);
 }
@@ -499,7 +501,7 @@ DiagnosisFact protected_fact(const k8s::Pod& pod, const std::string& message) {
 
 DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
   DiagnosisFact fact{reason::local_volume, "pod " + pod.key(), std::move(message), {}, about(pod)};
-  // This is only advice: it describes what will happen after the eviction.
+  // The diagnosis is only advice: it describes what will happen after the eviction.
   fact.scope.holds = false;
   return fact;
 }

@@ -83,6 +83,7 @@ struct WebhookCase {
   const std::optional<k8s::Service>* service = nullptr;
 };
 
+// Returns the diagnosis of the webhook, with a remedy that depends on whether its pods are on this node.
 DiagnosisFact diagnose_webhook(const WebhookCase& about);
 
 // The following, up to diagnose_budget(), is about a PodDisruptionBudget that allows no eviction. If several causes

@@ -45,7 +45,7 @@ bool EndProof::volume_is_past_limit() const {
 // Ends the drain as `blocked` if a volume is past its limit. Returns true if it has ended the drain.
 asio::awaitable<bool> EndProof::ended_by_volume() {
   if (!volume_is_past_limit()) co_return false;
-  // The watch may have lost the event that the volume was detached.
+  // The watch may have lost the event that the volume was detached, so list the volumes before the drain ends.
   const auto listed = co_await feeds_.volumes.list_again();
   if (!listed) {
     postpone(listed.error().retry_after);

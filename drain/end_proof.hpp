@@ -1,7 +1,8 @@
 // Checks that a drain is over, and ends it. When the views show that no pod that must leave is left and the settle time
 // has passed, it asks the API server, because a view may have stopped without an error: it lists the pods and the
 // volumes (most-recent lists), and reads the Node. If these confirm it, the drain ends as `drained`. Also ends the
-// drain as `blocked` if a volume is past its limit. Borrows session, pipeline, cordon and feeds.
+// drain as `blocked` if a volume is past its limit. A request that fails is repeated later, and becomes a diagnosis.
+// The check runs as a child of the task group of look(), which cancels it. Borrows session, pipeline, cordon and feeds.
 #pragma once
 
 #include <optional>
@@ -62,8 +63,8 @@ class EndProof {
   Feeds feeds_;
   SingleTask proof_;
   std::optional<Pending> pending_;
-  std::optional<TimePoint> settling_told_;  // the cordon for which `settling` was emitted, by its time
-  TimePoint not_before_{};                  // of the next proof
+  std::optional<TimePoint> settling_told_;  // when the cordon began for which the event `settling` was emitted
+  TimePoint not_before_{};                  // the next check must not begin before this time
   Backoff backoff_{BackoffOptions{}};
 };
 

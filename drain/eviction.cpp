@@ -150,7 +150,7 @@ TimePoint Eviction::overdue_at() const {
   for (const TrackedPod* tracked : pipeline_.leaving()) {
     if (tracked->state != PodState::terminating || !tracked->pod.deletion_timestamp) continue;
     const Duration left = *limit - Duration(wall - *tracked->pod.deletion_timestamp);
-    // `left` is negative if the wall clock has passed that time after policy was applied.
+    // `left` is negative if the wall clock has passed the limit after policy was applied.
     next = std::min(next, saturating_add(session_.now(), std::max(left, Duration::zero()) + overdue_margin));
   }
   return next;
@@ -170,7 +170,7 @@ asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline) {
   const auto& budgets = pipeline.book().budgets();
   pipeline.start(session.now());
   for (const TrackedPod* tracked : pipeline.leaving())
-    if (tracked->state == PodState::parked) ++blocked;  // by policy; the report has the reason
+    if (tracked->state == PodState::parked) ++blocked;  // policy parks the pod; its report has the reason
   for (const auto& [uid, name] : pipeline.plan()) {
     Result<> answer;
     if (session.options().dry_run == DryRunMode::server) {

@@ -24,7 +24,8 @@ constexpr std::string_view policy_prefix = "ValidatingAdmissionPolicy '";
 // cause distinguishes it from other refusals.
 constexpr std::string_view other_node_message = "can only evict pods with spec.nodeName set to itself";
 
-// The ValidatingAdmissionPolicy of the agents' installation, which refuses evictions for the same reason.
+// The ValidatingAdmissionPolicy of the agents' installation. Like the plug-in NodeRestriction, it refuses evictions of
+// pods on other nodes.
 constexpr std::string_view own_pods_policy = "haulout-own-pods";
 
 constexpr std::string_view closed_budget = "DisruptionBudget";
@@ -50,9 +51,9 @@ EvictionVerdict classify_too_many(const Error& error) {
 EvictionVerdict classify_status(const Error& error) {
   const PeerStatus& peer = *error.peer;
   if (peer.structured && peer.message.starts_with(webhook_prefix)) return EvictionVerdict::admission;
-  // A denial by a policy has the code that the policy sets: 401, 403, 413 or 422.
+  // A denial by a policy has the code that the policy sets: 401, 403, 413 or 422. classify_forbidden() handles 403.
   if (peer.structured && peer.code != 403 && !admission_policy(peer.message).empty()) return EvictionVerdict::admission;
-  // Such an answer comes from a proxy in front of the API server, so it does not depend on the pod.
+  // An answer without a Status comes from a proxy in front of the API server, so it does not depend on the pod.
   if (!peer.structured && peer.code != 429 && peer.code != 401 && peer.code != 503) return EvictionVerdict::retry;
   switch (peer.code) {
     case 400:

@@ -1,6 +1,11 @@
 // Helpers for the feeds of a drain. A feed keeps the drain's view of one kind of object up to date: the Node, the pods,
 // the budgets, the controllers or the volumes. It lists and watches the objects, passes each change on, and lists them
-// again if an expected change does not arrive for long.
+// again if an expected change does not arrive for long. The helpers send nothing and never fail.
+//
+// The feeds have functions of the same names, which each feed has as far as it needs them. look(group) starts the
+// requests that are due as children of the task group, and returns at once. next_wake() returns the next time at which
+// the main loop must call look() even without an event; max() if there is none. diagnose() appends the facts to report.
+// close() ends the watch; call it when the task group has ended.
 #pragma once
 
 #include "retry/clock.hpp"
@@ -28,7 +33,7 @@ class HeldLong {
   TimePoint next_ = TimePoint::max();  // max(): the condition does not hold
 };
 
-// A child of a task group that runs at most once at a time. Must outlive the group.
+// A child of a task group that runs at most once at a time. Must outlive the group, which cancels the child.
 class SingleTask {
  public:
   bool runs() const { return runs_; }

@@ -1,5 +1,6 @@
 // The diagnoses of a drain. Sends the look-ups that Inquiries has scheduled, collects the conditions that keep the
-// drain from ending, and reports the diagnoses that are raised and withdrawn. The drain does not wait for the answers.
+// drain from ending, and reports the diagnoses that are raised and withdrawn. The drain does not wait for the answers;
+// a look-up that fails is repeated later. Look-ups run as a child of the task group of look(), which cancels them.
 // Borrows session, pipeline and feeds.
 #pragma once
 

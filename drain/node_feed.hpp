@@ -57,14 +57,15 @@ class NodeFeed {
   NodeFacts facts_;
   std::unique_ptr<k8s::Reflector<k8s::Node>> view_;
   bool list_forbidden_ = false;
-  std::size_t events_ = 0;             // number of changes that the view has reported
-  std::size_t late_pods_ = 0;          // number of late pods so far
-  std::size_t late_pods_settled_ = 0;  // those recorded before the last confirmed read of the Node
+  std::size_t events_ = 0;     // number of changes that the view has reported
+  std::size_t late_pods_ = 0;  // number of late pods so far
+  // Number of late pods that were recorded before the last confirmed read of the Node.
+  std::size_t late_pods_settled_ = 0;
   SingleTask doubt_;
 };
 
-// Watches the node's pods from the list of the plan on, lists them again if a pod is parked or
-// terminating for long, and passes every change to the pipeline. Borrows session, pipeline and node.
+// Watches the node's pods from the list of the plan on, lists them again if a pod is parked or terminating for long,
+// and passes every change to the pipeline. Borrows session, pipeline and node.
 class PodsFeed {
  public:
   PodsFeed(Session& session, Pipeline& pipeline, NodeFeed& node)

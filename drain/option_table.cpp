@@ -16,7 +16,7 @@ enum class Users { command, agent, both };
 struct Row {
   Users users = Users::both;
   OptionOf<Options> option;
-  // The sentence that is appended to the meaning for one of the users.
+  // For one of the users, the sentence that is appended to the meaning of the option.
   std::string for_command{};
   std::string for_agent{};
 };

@@ -43,6 +43,7 @@ enum class FitPolicy { off, warn, block, require };
 // PersistentVolumes may not be read, `if_permitted` does not wait, and a diagnosis says so; `required` ends the drain.
 enum class VolumeWait { off, if_permitted, required };
 
+// `client` sends no eviction; `server` sends each with dryRun=All. Both change nothing.
 enum class DryRunMode { none, client, server };
 
 struct Options {
@@ -66,8 +67,8 @@ struct Options {
   VolumeWait volume_turns = VolumeWait::off;
   // A volume that is still attached this long after its last pod was deleted counts as stuck. 0 means never.
   Duration volume_limit = std::chrono::minutes(2);
-  bool end_at_volume_limit =
-      false;  // a stuck volume ends the drain as `blocked`; if false, the drain reports it and waits
+  // A stuck volume ends the drain as `blocked`. If false, the drain reports the volume and waits.
+  bool end_at_volume_limit = false;
   // How long at most the drain waits, after a volume was detached, for another node to attach it. Until then it does
   // not evict the next pod of the same CSI driver (if `volume_turns` is on) and does not end (if `volumes` is on). 0
   // turns this off. The wait never changes the outcome (reattach.hpp).

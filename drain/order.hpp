@@ -39,6 +39,7 @@ struct OrderRule {
 // text, and for an empty selector, which would match every pod.
 Result<OrderRule> parse_order_rule(std::string_view text);
 
+// The keys 1 to 4.
 struct Tier {
   bool own = false;
   std::int64_t explicit_order = 0;
@@ -49,6 +50,7 @@ struct Tier {
   auto operator<=>(const Tier&) const = default;
 };
 
+// All keys. A smaller key comes first.
 struct OrderKey {
   Tier tier;
   std::int64_t negative_grace = 0;

@@ -315,7 +315,8 @@ void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = found->second;
   if (tracked.state == PodState::vanished) return;
   tracked.told_at = now;
-  // The event is older than a list that arrived before it. If the deletion was really undone, the next list shows that.
+  // A watch event that shows a terminating pod without deletionTimestamp is older than a list that arrived before it.
+  // If the deletion was really undone, the next list shows that.
   if (tracked.pod.terminating() && !pod.terminating()) return;
   change(tracked, pod, now);
 }
@@ -638,7 +639,8 @@ bool Pipeline::take(Pass pass, Taking& taking) {
   for (TrackedPod* tracked : order_) {
     const bool due =
         tracked->state == PodState::queued || (tracked->state == PodState::parked && tracked->wake_at <= now);
-    // A pod that exists again after etcd was restored from a backup may still have a request in flight from before.
+    // A pod that exists again after etcd was restored from a backup may still have a request in flight from before; it
+    // must wait for the answer.
     if (tracked->state == PodState::in_flight || (due && tracked->request_out)) {
       close_behind(*tracked);
       continue;
@@ -744,7 +746,8 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.holds_place = true;
       become(tracked, PodState::terminating);
       tracked.terminating_since = now;
-      // The grace period begins when the pod is deleted, which a webhook may delay.
+      // The end of the grace period, and so that of the pod's place, is not known yet: the period begins when the pod
+      // is deleted, which a webhook may delay.
       tracked.terminating_until = TimePoint::max();
       tracked.report.outcome = PodOutcome::terminating;
       tracked.report.reason.clear();
@@ -801,7 +804,7 @@ void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVer
     if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, error == nullptr);
     tracked.denied = false;
   }
-  // Only these answers prove that the admission webhooks have seen the request.
+  // Only these four answers prove that the admission webhooks have seen the request.
   tracked.asked |= verdict == V::accepted || verdict == V::budget || verdict == V::overlap || verdict == V::admission;
   hear_of_webhook(tracked, error, verdict, now);
 }

@@ -44,6 +44,8 @@
 
 namespace haulout::drain {
 
+// `left`: the drain does not wait for the pod, which stays on the node (skipped, or not waited for any more). The other
+// states are explained above.
 enum class PodState { left, queued, in_flight, terminating, parked, vanished };
 
 // Returns true if the pod must leave the node and was not deleted yet.
@@ -297,9 +299,9 @@ class Pipeline {
   bool take(Pass pass, Taking& taking);
   void take_in_turn(Taking& taking);
   bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
-  // These shorten grace periods: another client, or an earlier drain, has deleted a pod with a longer grace period than
-  // that of the options. The server accepts a shorter one without checking any budget, and ignores any other. A request
-  // that shortens a grace period takes no place and no lane.
+  // The next three functions shorten grace periods: another client, or an earlier drain, has deleted a pod with a
+  // longer grace period than that of the options. The server accepts a shorter one without checking any budget, and
+  // ignores any other. A request that shortens a grace period takes no place and no lane.
   bool to_be_shortened(const TrackedPod& tracked) const;
   void take_shortenings(Taking& taking);
   void not_shortened(TrackedPod& tracked, const Error& error, TimePoint now);

@@ -101,7 +101,7 @@ asio::awaitable<bool> Preflight::review_permissions() {
   removal.resource = "pods";
   if (!session_.options().delete_instead_of_evict) removal.subresource = "eviction";
   if (co_await permitted(removal)) co_return true;
-  // The right is not granted for the whole cluster. Checks the namespaces that have pods to evict.
+  // The right is not granted for the whole cluster, so check the namespaces that have pods to evict.
   for (const std::string& ns : namespaces) {
     removal.ns = ns;
     if (!co_await permitted(removal))
@@ -143,7 +143,7 @@ asio::awaitable<bool> Preflight::check_fit() {
   closed.insert(session_.node_name());
   const std::set<std::string> leaving = leaving_pods(pipeline_);
   const std::string what = "whether the pods of node " + session_.node_name() + " fit elsewhere is unknown";
-  // With `warn` the check must not delay the drain without limit.
+  // With `warn` the check must not delay the drain without limit. Otherwise the drain may not begin without an answer.
   const TimePoint limit =
       session_.options().fit == FitPolicy::warn ? session_.now() + patience_with_others : TimePoint::max();
   auto fits = co_await session_.insist<std::vector<placement::PodFit>>(
@@ -239,8 +239,8 @@ asio::awaitable<bool> Preflight::run_again() {
   if (!co_await feeds_.controllers.look_up(pods->items, true)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_.pod_listed(pod, asked, session_.now());
   feeds_.pods.listed(*std::move(pods));
-  // These lists are requested before the loop. Without them the loop would park pods, and a pod that was parked once
-  // does not keep the next tier from starting any more.
+  // The pods of the controllers and the volumes are listed before the loop of the eviction. Without these lists the
+  // loop would park pods, and a pod that was parked once does not keep the next tier from starting any more.
   co_return co_await feeds_.controllers.list_pods() && co_await feeds_.volumes.list();
 }
 

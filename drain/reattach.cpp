@@ -52,7 +52,8 @@ void DetachedVolumes::attachment_changed(const std::string& uid, const k8s::Volu
 }
 
 void DetachedVolumes::add(VolumeReport report, TimePoint now) {
-  // If the claim is unknown, it is also unknown which pod would use the volume on another node.
+  // The drain waits only for a volume with a known claim: otherwise it is unknown which pod would use it on another
+  // node.
   if (limit_ > Duration::zero() && !report.claim.empty()) report.reattach = Reattach::waiting;
   detached_.push_back({std::move(report), now});
   emit_(EventType::volume_detached, detached_.back().report);

@@ -24,6 +24,7 @@ inline constexpr Duration claim_hold = std::chrono::seconds(30);
 // The waits end this long before the deadline of the drain, so that its final requests can be answered in time.
 inline constexpr Duration reattach_margin = std::chrono::seconds(30);
 
+// Input of decide_reattach(): what is known about one detached volume.
 struct ReattachFacts {
   enum class Elsewhere { nowhere, attaching, attached };  // most advanced state on any other node
 

@@ -30,7 +30,7 @@ struct DiagnosisFact {
   Scope scope{};
 };
 
-// Long enough for a controller to do its work, short enough to raise the diagnosis within 30 s.
+// A hold time that is long enough for a controller to do its work, and short enough to raise the diagnosis within 30 s.
 inline constexpr Duration controller_hold = std::chrono::seconds(15);
 // For conditions that usually end without help, such as the start of a replacement. The longest hold time with which
 // the diagnosis is still raised within 30 s.
@@ -55,8 +55,10 @@ enum class PodOutcome {
   gone,         // deleted without an eviction by this drain
 };
 
+// What policy decides about a pod: the action of the filters (pod_filter.hpp).
 enum class Verdict { evict, skip, refuse, park };
 
+// What happened to one pod.
 struct PodReport {
   std::string ns;
   std::string name;
@@ -111,6 +113,7 @@ struct VolumeReport {
   std::string text() const;
 };
 
+// Whether the node was cordoned before the drain, and at its end.
 struct CordonReport {
   bool before = false;
   bool after = false;
@@ -120,6 +123,7 @@ struct CordonReport {
   bool known = true;  // false: the answer to a change of the cordon was lost, so it may or may not have taken effect
 };
 
+// A condition that keeps the drain from ending, or of which a person should know.
 struct Diagnosis {
   std::string code;     // "BudgetNeverAllows", …
   std::string subject;  // "PodDisruptionBudget shop/web", "pod shop/web-0", "node n1"

@@ -22,7 +22,8 @@ namespace haulout::drain {
 
 // Limit of a single request. A list has a limit for each of its pages instead (k8s::longest_page).
 inline constexpr Duration request_timeout = std::chrono::seconds(40);
-// How long the plan retries to read optional information. After that the drain continues without it.
+// How long a drain retries to read what it can do without: DaemonSets, the controllers of pods, and the fit check
+// unless that may refuse the drain. After that it continues without it.
 inline constexpr Duration patience_with_others = std::chrono::minutes(1);
 // How long a request that the drain depends on may fail before that is reported.
 inline constexpr Duration worth_a_word = std::chrono::seconds(5);
@@ -120,8 +121,8 @@ class Session {
   std::function<Progress()> progress_;
 };
 
-// Reports a request that fails repeatedly: once it has failed for a while, and again when it has succeeded or is given
-// up.
+// Reports a request that fails repeatedly, by the events `disconnected` and `reconnected`: when it has failed for
+// `worth_a_word`, again whenever its error then changes, and at the end, whether it has succeeded or is given up.
 class Trouble {
  public:
   Trouble(Session& session, std::string what) : session_(session), what_(std::move(what)), since_(session.now()) {}

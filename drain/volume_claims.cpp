@@ -76,7 +76,7 @@ Task<std::string> VolumeClaims::claim_of(std::string name, TimePoint limit) {
       co_await session_.client().get<k8s::PersistentVolume>(name, std::min(limit, session_.within(request_timeout)));
   if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
   any_read_ = true;
-  // A claimRef that a person wrote may lack the name or the namespace.
+  // A claimRef that a person wrote may lack the name or the namespace; then the volume has no claim.
   if (!volume || volume->claim_name.empty() || volume->claim_ns.empty()) co_return std::string();
   std::string key = volume->claim_ns + "/" + volume->claim_name;
   if (!may_be_of_an_earlier_claim(*volume)) co_return key;

@@ -1,6 +1,7 @@
 // Finds out to which claim each volume attached to the node belongs, by reading the PersistentVolumes, which name their
 // claims. VolumeQuestions decides which PersistentVolume to read next; VolumeClaims sends the requests and passes the
-// answers to the VolumeBook.
+// answers to the VolumeBook. A request that fails is repeated. Only if volumes are required and the drain may not read
+// them, the drain ends.
 #pragma once
 
 #include <algorithm>
@@ -67,6 +68,7 @@ class VolumeQuestions {
       BackoffOptions{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(2), BackoffOptions::Jitter::equal}};
 };
 
+// Borrows session and volumes.
 class VolumeClaims {
  public:
   // `required`: a volume whose claim may not be read ends the drain.

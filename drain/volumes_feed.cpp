@@ -166,8 +166,8 @@ TimePoint VolumesFeed::next_wake(TimePoint at) const {
 }
 
 void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
-  // This diagnosis has no hold time: it is certain that the drain does not wait for volumes, and a short drain would
-  // end before a hold time has passed.
+  // The diagnosis that volumes may not be read has no hold time: it is certain that the drain does not wait for
+  // volumes, and a short drain would end before a hold time has passed.
   if (refused())
     facts.push_back(
         {reason::right_missing,
@@ -185,7 +185,7 @@ void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
   const auto seen = view_ ? view_->health().error : std::nullopt;
   const Error* trouble = trouble_ ? &*trouble_ : claims_.trouble();
   const Error* error = seen ? &*seen : trouble;
-  // This diagnosis has a hold time, because a single refusal right after a reconnect proves nothing.
+  // A later refusal has a hold time, because a single one right after a reconnect proves nothing.
   if (!refused() && error && k8s::is_forbidden(*error))
     facts.push_back({reason::right_missing, "volumes of node " + session_.node_name(),
                      fmt::format("the drain cannot see any more whether they are detached: {}; grant verbs list and "

@@ -28,7 +28,7 @@ class Conversation {
   // Reads from the connection once and parses what has arrived. At the end of the stream, fails unless the message is
   // complete.
   Task<> advance();
-  // The same as in BodyStream.
+  // The same as BodyStream::hold_back() and read_on() (transport.hpp).
   bool hold_back();
   void read_on();
 

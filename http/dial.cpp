@@ -157,7 +157,8 @@ Task<> Handshake::connect_by_http() {
   if (status / 100 != 2)
     co_return cannot(Errc::unavailable,
                      fmt::format("it answered {}; ask its operator whether this is allowed", status));
-  // With TLS and HTTP the client sends first, so bytes behind the head cannot come from the server.
+  // The client sends first, with TLS and with HTTP. So bytes after the proxy's response head do not come from the
+  // server, and the peer is no HTTP proxy.
   if (head.size() > end) co_return not_a_proxy("HTTP proxy");
   co_return Result<>();
 }

@@ -20,10 +20,10 @@ std::string host_of(const boost::urls::url_view& url) {
 // Returns the port of the URL, or `otherwise` if it has none. Returns nullopt if the port is not a number from 1 to
 // 65535.
 std::optional<std::uint16_t> port_of(const boost::urls::url_view& url, std::uint16_t otherwise) {
-  // Boost.URL parses "https://host:name" as an empty port and a path.
+  // Boost.URL parses "https://host:name" as an empty port and a path without a slash, so such a path is a wrong port.
   if (const auto path = url.encoded_path(); !path.empty() && path.front() != '/') return std::nullopt;
   if (!url.has_port() || url.port().empty()) return otherwise;
-  // port_number() of Boost 1.81 accepts some numbers that are too large, modulo 65536.
+  // port_number() of Boost 1.81 is not used, because it accepts some numbers that are too large, modulo 65536.
   const auto digits = url.port();
   const auto port = parse_number<std::uint16_t>({digits.data(), digits.size()});
   return port == 0 ? std::nullopt : port;

@@ -57,7 +57,7 @@ std::optional<std::chrono::sys_seconds> parse_http_date(const std::string& text)
   if (!complete() || !number) return std::nullopt;
   const auto date =
       std::chrono::year(year) / std::chrono::month(*number) / std::chrono::day(static_cast<unsigned>(day));
-  // Second 60 is a leap second.
+  // Second 60 is valid: a leap second.
   if (!date.ok() || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
     return std::nullopt;
   const std::chrono::sys_seconds time = std::chrono::sys_days(date) + std::chrono::hours(hour) +
@@ -94,7 +94,7 @@ std::optional<std::chrono::milliseconds> retry_after(const Headers& headers, std
   const auto value = headers.find("Retry-After");
   if (!value || value->empty()) return std::nullopt;
   if (value->find_first_not_of("0123456789") == std::string_view::npos) {
-    // Larger numbers count as ten years.
+    // Numbers that are larger than ten years in seconds count as ten years.
     constexpr std::chrono::seconds longest = std::chrono::days(3650);
     const auto seconds = parse_number<std::uint64_t>(*value);
     if (!seconds || *seconds > static_cast<std::uint64_t>(longest.count())) return longest;

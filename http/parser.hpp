@@ -28,11 +28,13 @@ class ResponseParser {
 
   Result<std::size_t> put(std::string_view bytes);
   Result<> put_eof();
+  // Returns whether a byte of the message has arrived.
   bool got_some() const { return got_some_; }
   bool head_done() const;
   bool done() const;
   // Returns whether the connection can carry another message. Valid only if the message is complete.
   bool keep_alive() const;
+  // Valid once head_done() is true. The reference is valid as long as the parser.
   ResponseHead& head();
   std::string& body();
 

@@ -162,7 +162,7 @@ Error no_helper(const std::string& host, std::string_view why) {
 
 LookUps::LookUps(std::size_t most, LookUp look_up) : look_up_(std::move(look_up)) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;  // then addresses_of() fails
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;  // without the pipe addresses_of() fails
   places_ = std::make_shared<const Places>(Descriptor(ends[0]), Descriptor(ends[1]));
   for (std::size_t i = 0; i < most; ++i) give_back(places_->give_back_to);
 }
@@ -181,7 +181,7 @@ Result<> LookUps::start(const std::string& host) {
   const bool started = start_helper([host, look_up = look_up_, places = places_, theirs] {
     const Answer answer = message_of(look_up(host));
     give_back(places->give_back_to);
-    // All callers may have been cancelled. A failed send is then harmless.
+    // All callers may have been cancelled. Then the send fails, which does no harm.
     ::send(theirs->get(), &answer, sizeof answer, MSG_NOSIGNAL);
   });
   if (!started) return no_helper(host, "no thread can be started");

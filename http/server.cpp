@@ -22,8 +22,8 @@ using Ec = boost::system::error_code;
 namespace {
 
 constexpr Duration handshake_timeout = std::chrono::seconds(10);  // limit of a TLS handshake; as in the client
-constexpr Duration out_of_descriptors_pause = std::chrono::milliseconds(100);  // before accept() is tried again
-constexpr Duration linger = std::chrono::seconds(1);  // for the peer to close after a last response
+constexpr Duration out_of_descriptors_pause = std::chrono::milliseconds(100);  // pause before accept() is tried again
+constexpr Duration linger = std::chrono::seconds(1);  // time for the peer to close after a last response
 
 std::string head_bytes(int status, const Headers& headers, std::string_view framing) {
   std::string bytes = fmt::format("HTTP/1.1 {} {}\r\n", status, status < 400 ? "OK" : "Error");
@@ -206,7 +206,8 @@ asio::awaitable<void> Server::Impl::accept_into(TaskGroup& group) {
     auto [failure, socket] = co_await acceptor_.async_accept(asio::as_tuple(asio::use_awaitable));
     unwind_if_cancelled(failure);
     if (failure) {
-      // The process most likely has no free file descriptors. Connections that end will release some.
+      // The process most likely has no free file descriptors. Connections that end will release some, so try again
+      // after a pause.
       co_await clock_.sleep_until(clock_.now() + out_of_descriptors_pause);
       continue;
     }

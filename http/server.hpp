@@ -19,12 +19,13 @@
 
 namespace haulout::http {
 
+// One request and its response. The handler borrows it.
 class Exchange {
  public:
   virtual ~Exchange() = default;
   virtual const Request& request() const = 0;
-  // These operations fail with Errc::reset if the peer has disconnected, and with Errc::timeout if it does not read.
-  // They are cancellable.
+  // The operations of an exchange fail with Errc::reset if the peer has disconnected, and with Errc::timeout if it does
+  // not read. They are cancellable.
   virtual Task<> reply(Response response) = 0;
   // Starts a chunked response. Each write() sends one chunk.
   virtual Task<> start_stream(ResponseHead head) = 0;

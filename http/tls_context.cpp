@@ -185,7 +185,8 @@ Result<std::shared_ptr<TlsContext>> TlsContext::for_server(const TlsOptions& opt
   auto& context = **made;
   SSL_CTX_set_alpn_select_cb(context.native(), select_http11, nullptr);
   context.verify_ = context.has_own_ca_;
-  // OpenSSL refuses to resume a session with a client certificate if the context has no session ID context.
+  // The context gets a session ID context, because without one OpenSSL refuses to resume a session with a client
+  // certificate.
   constexpr std::array<unsigned char, 7> application = {'h', 'a', 'u', 'l', 'o', 'u', 't'};
   SSL_CTX_set_session_id_context(context.native(), application.data(), static_cast<unsigned>(application.size()));
   return made;

@@ -20,7 +20,8 @@ namespace haulout::http {
 
 class TlsContext {
  public:
-  // Both fail with Errc::tls if the PEM data cannot be parsed, or if key and certificate do not match.
+  // for_client() and for_server() fail with Errc::tls if the PEM data cannot be parsed, or if key and certificate do
+  // not match.
   static Result<std::shared_ptr<TlsContext>> for_client(const TlsOptions& options);
   static Result<std::shared_ptr<TlsContext>> for_server(const TlsOptions& options);
   ~TlsContext();

@@ -57,7 +57,7 @@ void reset(Socket& socket) {
 // Returns whether a server may use the current certificate of the chain, by the rule of Go: its extended key usage is
 // absent, or names serverAuth or any. OpenSSL would also accept the Netscape and Microsoft usages.
 bool is_for_servers(X509_STORE_CTX* store) {
-  // All bits are set if the certificate has no extended key usage.
+  // OpenSSL sets all bits of the usage if the certificate has no extended key usage.
   const auto usage = X509_get_extended_key_usage(X509_STORE_CTX_get_current_cert(store));
   if ((usage & (XKU_SSL_SERVER | XKU_ANYEKU)) != 0) return true;
   X509_STORE_CTX_set_error(store, X509_V_ERR_INVALID_PURPOSE);
@@ -94,7 +94,8 @@ class TlsWire final : public Wire {
     SSL_clear_mode(ssl(), SSL_MODE_RELEASE_BUFFERS);
   }
   ~TlsWire() override {
-    // Otherwise OpenSSL would mark the session as not resumable, because no close_notify was exchanged.
+    // Tells OpenSSL that both sides have closed the connection. Otherwise it would mark the session as not resumable,
+    // because no close_notify was exchanged.
     SSL_set_shutdown(ssl(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }
 
@@ -147,7 +148,7 @@ Result<> TlsWire::prepare_client(const std::string& host) {
   Ec not_literal;
   asio::ip::make_address(host, not_literal);
   const bool is_name = static_cast<bool>(not_literal);
-  // RFC 6066 3 forbids addresses as server names.
+  // Only a name is sent as the server name, because RFC 6066 3 forbids addresses.
   if (is_name && SSL_set_tlsext_host_name(ssl(), host.c_str()) != 1)
     return Error(Errc::tls, "\"" + host + "\" cannot be used as a server name");
   if (context_->verifies()) {
@@ -158,8 +159,8 @@ Result<> TlsWire::prepare_client(const std::string& host) {
     const int accepted = is_name ? X509_VERIFY_PARAM_set1_host(parameters, host.data(), host.size())
                                  : X509_VERIFY_PARAM_set1_ip_asc(parameters, host.c_str());
     if (accepted != 1) return Error(Errc::tls, "\"" + host + "\" is not a name that a certificate can have");
-    // OpenSSL's purpose check for servers also checks the key usage and does not accept "any". Whether a CA certificate
-    // is a CA is checked for every purpose.
+    // OpenSSL's own purpose check is off: for servers it also checks the key usage and does not accept "any".
+    // is_for_servers() checks instead. Whether a CA certificate is a CA is checked for every purpose.
     X509_VERIFY_PARAM_set_purpose(parameters, X509_PURPOSE_ANY);
     stream_.set_verify_mode(asio::ssl::verify_peer);
     stream_.set_verify_callback([this](bool good, asio::ssl::verify_context& store) {
@@ -196,7 +197,7 @@ Task<> TlsWire::accept(std::string peer) {
   unwind_if_cancelled(failure);
   if (!failure) co_return Result<>();
   if (ERR_GET_REASON(static_cast<unsigned long>(static_cast<unsigned>(failure.value()))) == SSL_R_HTTP_REQUEST) {
-    // kube-apiserver sends the same response to plain HTTP.
+    // Responds to plain HTTP as kube-apiserver does.
     co_await write_to(stream_.next_layer(),
                       "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
   }

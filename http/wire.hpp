@@ -49,9 +49,9 @@ class Wire {
 
 std::unique_ptr<Wire> plain_wire(boost::asio::ip::tcp::socket socket);
 std::unique_ptr<Wire> plain_wire(boost::asio::local::stream_protocol::socket socket);
-// Both perform the TLS handshake and return the connection. `peer` ("host:port") is for messages. If the context
-// verifies certificates, the server's certificate must name `host`. Fail with Errc::tls, or with Errc::reset if the
-// peer disconnects. Cancellable.
+// tls_client_wire() and tls_server_wire() perform the TLS handshake and return the connection. `peer` ("host:port") is
+// for messages. If the context verifies certificates, the server's certificate must name `host`. They fail with
+// Errc::tls, or with Errc::reset if the peer disconnects. Cancellable.
 Task<std::unique_ptr<Wire>> tls_client_wire(boost::asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> context,
                                             std::string host, std::string peer);
 Task<std::unique_ptr<Wire>> tls_server_wire(boost::asio::ip::tcp::socket socket, std::shared_ptr<TlsContext> context,

@@ -25,6 +25,7 @@
 
 namespace haulout::k8s {
 
+// What AuthCore needs of the network and of exec plugins.
 struct AuthHooks {
   // Sets the certificates and the key for later connections. On failure (for example a certificate that does not fit
   // its key) the old ones stay in use.

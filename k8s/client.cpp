@@ -85,7 +85,8 @@ Task<http::Response> Client::send(http::Request request, TimePoint deadline) {
   auto failure = failure_of(response, clock_.wall_now());
   if (failure) co_return std::move(*failure);
   has_succeeded_ = true;
-  // A body that is not a JSON object may come from a proxy, whose clock may be different.
+  // The Date of a response whose body is not a JSON object is not used: it may come from a proxy, whose clock may be
+  // different.
   if (response.body.starts_with('{')) server_time_.learn(response.headers);
   co_return response;
 }
@@ -98,7 +99,8 @@ void ServerTime::learn(const http::Headers& headers) {
   last_date_ = *text;
   const auto date = http::date(headers);
   if (!date) return;
-  // The response was also written some time before it arrived. So a difference of less than two seconds counts as none.
+  // The response was also written some time before it arrived. So a difference of less than two seconds between server
+  // and local clock counts as none.
   const WallTime ours = clock_.wall_now();
   const bool alike = std::chrono::abs(*date - ours) < std::chrono::seconds(2);
   seen_.emplace(clock_.now(), alike ? ours : WallTime(*date));

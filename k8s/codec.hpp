@@ -35,6 +35,7 @@ struct WatchEvent {
 template <class T>
 Result<WatchEvent<T>> decode_watch_event(std::string_view line);
 
+// The answer to a SelfSubjectAccessReview.
 struct AccessReview {
   bool allowed = false;
   std::string reason;

@@ -53,7 +53,8 @@ class Builder {
   }
   bool on_key(Text key, std::size_t, Ec&) {
     if (within_dropped_ == 0) {
-      // The parser passes a key in parts if it has an escaped character. No key of the API has one.
+      // The parser passes a key in parts if it has an escaped character. No key in `dropped_` has one, so such a key is
+      // kept.
       drop_next_ = !key_has_parts_ && std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
       stack_.push_key(key);
     }

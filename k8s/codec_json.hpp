@@ -112,13 +112,13 @@ Result<> check_kind(const Json& json, std::string_view kind);
 Result<> check_kind_if_any(const Json& json, std::string_view kind);
 // Converts a Status object to an Error.
 Error error_of(const Json& status);
-// Calls visit(item) for each item of a list, until one fails. Returns resourceVersion and continue token. Fails with
-// Errc::decode if the resourceVersion or the field `items` is missing: for an empty list, too, the server writes
-// `items`, as [] or null.
 struct ListHead {
   std::string resource_version;
   std::string continue_token;
 };
+// Calls visit(item) for each item of a list, until one fails. Returns resourceVersion and continue token. Fails with
+// Errc::decode if the resourceVersion or the field `items` is missing: for an empty list, too, the server writes
+// `items`, as [] or null.
 Result<ListHead> read_list(const Json& list, std::string_view kind, const std::function<Result<>(const Json&)>& visit);
 
 // Writes one JSON object, with its members in the order in which they are added. Replaces bytes that are not UTF-8,

@@ -113,7 +113,7 @@ Result<Connection> in_cluster(const Environment& environment) {
   const std::uint16_t number = parse_number<std::uint16_t>(port).value_or(0);
   if (number == 0)
     return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is not a port number", port));
-  // Some installations put brackets around an IPv6 address here, most do not.
+  // Some installations put brackets around an IPv6 address in KUBERNETES_SERVICE_HOST, most do not.
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   connection.endpoint.kind = http::Endpoint::Kind::tls;
   connection.endpoint.host = bracketed ? host.substr(1, host.size() - 2) : host;

@@ -3,7 +3,8 @@
 // Sources: a kubeconfig as kubectl reads it, the in-cluster ServiceAccount, the kubelet's kubeconfig. A Connection is
 // plain data about where credentials come from. AuthTransport (auth_transport.hpp) sends requests with them and reads
 // rotated files again. Fails with Errc::unavailable (file missing, unreadable, not YAML, unknown context, unsupported
-// setting). The message names the file, the cause and the remedy, and contains no secret.
+// setting). The message names the file, the cause and the remedy, and contains no secret. Blocks while it reads files;
+// sends nothing.
 #pragma once
 
 #include <map>
@@ -17,6 +18,7 @@
 
 namespace haulout::k8s {
 
+// A credential plugin (client-go's exec), which run_exec_plugin() runs.
 struct ExecPlugin {
   std::string api_version;  // client.authentication.k8s.io/v1 or v1beta1
   std::string command;      // absolute, or looked up in PATH
@@ -37,6 +39,7 @@ struct Material {
   bool operator==(const Material&) const = default;
 };
 
+// Where the API server is, and the identity with which it is called.
 struct Connection {
   http::Endpoint endpoint;
   std::optional<http::Proxy> proxy;
@@ -71,8 +74,8 @@ struct ConnectionFlags {
   bool insecure_skip_tls_verify = false;
 };
 
-// What discover() and the like use of the process and the machine. It is a parameter, so that tests do not depend on
-// the environment.
+// What the functions that find a connection use of the process and the machine. It is a parameter, so that tests do not
+// depend on the environment.
 struct Environment {
   std::map<std::string, std::string> variables;
   std::string home;

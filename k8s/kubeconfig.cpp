@@ -99,7 +99,7 @@ KubeconfigCluster decode_cluster(const Reader& reader, const std::string& file,
   cluster.insecure_skip_tls_verify = reader.boolean("insecure-skip-tls-verify");
   cluster.disable_compression = reader.boolean("disable-compression");
   for (const Reader& extension : reader.objects("extensions")) {
-    // The exec plugin protocol reserves this name.
+    // The exec plugin protocol reserves this name for the cluster information that a plugin gets.
     if (extension.string("name") == "client.authentication.k8s.io/exec" && extension.has("extension"))
       cluster.exec_config_json = extension.json()["extension"].dump();
   }
@@ -110,7 +110,7 @@ KubeconfigExec decode_exec(const Reader& reader, const std::filesystem::path& di
   KubeconfigExec exec;
   exec.api_version = reader.string("apiVersion");
   exec.command = reader.string("command");
-  // A bare name is looked up in PATH.
+  // A path is relative to the directory of the kubeconfig. A bare name is looked up in PATH.
   if (exec.command.find('/') != std::string::npos) exec.command = absolute(exec.command, directory);
   exec.args = reader.strings("args");
   for (const Reader& variable : reader.objects("env"))
@@ -136,7 +136,7 @@ std::optional<WallTime> expiry_of(const std::string& token) {
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("exp") || !json["exp"].is_number()) return std::nullopt;
   const double seconds = json["exp"].get<double>();
-  // Year 2200. No real token is valid for longer, and a clock cannot represent much more.
+  // A time after the year 2200 is ignored: no real token is valid for longer, and a clock cannot represent much more.
   if (!(seconds >= 0) || seconds > 7'258'118'400.0) return std::nullopt;
   return WallTime(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
 }
@@ -186,7 +186,7 @@ Error unusable(const std::string& file, std::string_view cause) {
 // position of the error is used.
 std::optional<Json> parse_json(std::string_view text, std::string& failure) {
   try {
-    // No real kubeconfig is nested this deep, and the code that reads the result later is recursive.
+    // No real kubeconfig is nested deeper than 100, and the code that reads the result later is recursive.
     bool too_deep = false;
     auto json = Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
       too_deep = too_deep || depth > 100;

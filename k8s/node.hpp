@@ -55,7 +55,8 @@ inline constexpr std::size_t most_labels = 1000;
 inline constexpr std::size_t longest_labels = kilobytes(64);
 // Returns true if some labels of the Node may not have been kept.
 inline bool labels_may_be_cut(const Node& node) {
-  constexpr std::size_t longest_label = 253 + 1 + 63 + 63;  // that the API accepts: prefix, slash, name and value
+  // The longest label that the API accepts: prefix, slash, name and value.
+  constexpr std::size_t longest_label = 253 + 1 + 63 + 63;
   return node.labels.size() >= most_labels || text_of(node.labels) + longest_label > longest_labels;
 }
 

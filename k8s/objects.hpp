@@ -1,6 +1,6 @@
 // The Kubernetes objects that Haulout reads, reduced to the fields that it uses, and the types of lists. They are plain
 // values and take a fraction of the memory of their JSON. Names and meanings are those of the API. An absent field and
-// zero are the same unless the field is optional. No I/O.
+// zero are the same unless the field is optional. Decoding fails with Errc::decode (codec.hpp). No I/O.
 #pragma once
 
 #include "k8s/kind.hpp"
@@ -153,7 +153,8 @@ struct Kind<NodeEvent> {
   }
 };
 
-// The identity under which the server sees this client. Node and pod are known if the token is bound to a pod.
+// The identity under which the server sees this client (Client::review_self()). A field is empty if the server does not
+// report it; node and pod are known if the token is bound to a pod.
 struct Self {
   std::string username;
   std::vector<std::string> groups;

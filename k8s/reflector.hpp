@@ -70,6 +70,7 @@ inline std::optional<std::string_view> LineSplitter::next() {
   return line;
 }
 
+// How current the view is.
 struct ReflectorHealth {
   bool synced = false;        // a list has been received
   bool connected = false;     // the watch is open (or, when polling, the last list succeeded)

@@ -73,7 +73,7 @@ struct Segment {
 Result<std::string> path_of(std::initializer_list<Segment> segments) {
   std::string path;
   for (const Segment& segment : segments) {
-    // A proxy that normalises paths would turn "." and ".." into another path.
+    // Refuses "." and "..", which a proxy that normalises paths would turn into another path.
     if (segment.value.empty() || segment.value == "." || segment.value == "..")
       return Error(Errc::decode, fmt::format("an object of the server has the {} '{}', which is not a valid name ({}…)",
                                              segment.what, segment.value, path + std::string(segment.before)));

@@ -225,7 +225,7 @@ bool is_too_many_requests(const Error& error) {
 bool is_denied_by_rbac(const Error& error) {
   if (!is_forbidden(error) || !error.peer->structured || !error.peer->causes.empty()) return false;
   const std::string_view message = error.peer->message;
-  // The rest of the message is the webhook's own text.
+  // The message of a webhook's denial has this prefix. The rest is the webhook's own text, which may contain anything.
   if (message.starts_with("admission webhook ")) return false;
   const auto user = message.find("forbidden: User \"");
   return user != std::string_view::npos && message.find("\" cannot ", user) != std::string_view::npos;

@@ -1,5 +1,5 @@
 // Decides for a Reflector what to do after a list that failed or a watch that ended, and when. The time and the random
-// numbers are arguments. Never waits and sends no requests.
+// numbers are arguments. Never waits, sends no requests, never fails.
 #pragma once
 
 #include <optional>
@@ -51,6 +51,7 @@ class WatchPacing {
 
   explicit WatchPacing(BackoffOptions backoff) : backoff_(backoff) {}
 
+  // Returns what the Reflector does next, and the delay before that.
   WatchStep after(const WatchEnd& end, TimePoint now, Rng& rng);
 
  private:

@@ -79,7 +79,7 @@ std::optional<std::string> floating(std::string_view text) {
   if (text[0] == '+') text.remove_prefix(1);
   const auto value = parse_number<double>(text);
   if (!value) return std::nullopt;
-  // JSON writes the negative zero as -0, which YAML reads as the integer 0.
+  // A negative zero becomes 0, because JSON writes it as -0, which YAML reads as the integer 0.
   return fmt::format("{}", *value == 0 ? 0.0 : *value);
 }
 
@@ -353,7 +353,8 @@ Result<> read_documents(std::string_view text, const Take& take) {
     bool more = true;
     int last = -1;
     while (more && parser.HandleNextDocument(builder)) {
-      // yaml-cpp 0.7 can stop at a token that it does not understand and return empty documents there for ever.
+      // yaml-cpp 0.7 can stop at a token that it does not understand and return empty documents there for ever. So a
+      // document that does not begin later than the last one is an error.
       if (builder.start().pos <= last)
         throw Refusal{builder.start(), "this is neither part of the document nor a new document"};
       last = builder.start().pos;

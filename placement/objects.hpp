@@ -35,6 +35,7 @@ const Json& condition(const Json& object, std::string_view type);
 
 bool node_ready(const Json& node);   // also true if the kubelet has not reported a status yet
 bool pod_finished(const Json& pod);  // phase Succeeded or Failed
+// Returns true if the scheduler has to find a node for the pod.
 bool waits_for_node(const Json& pod);
 bool has_scheduling_gates(const Json& pod);  // schedulers ignore such a pod until all its gates are removed
 // Returns the requested extended resources that a ResourceClaim serves, as the scheduler has recorded in the pod's

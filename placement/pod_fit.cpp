@@ -7,8 +7,8 @@
 namespace haulout::placement {
 namespace {
 
-// Lists the pods with this answer. Names only the first five, because the text must fit into a Node's annotation and an
-// Event.
+// Lists the pods whose answer is `fit`, each with its message. Names only the first five, because the text must fit
+// into a Node's annotation and an Event.
 std::string listed(const std::vector<PodFit>& fits, Fit fit) {
   constexpr std::size_t shown = 5;
   std::string text;

@@ -73,7 +73,7 @@ bool term_matches(const Json& term, const Json& node) {
 
 std::optional<std::int64_t> thousandths(std::string_view quantity) {
   long double value = 0;
-  // Not parse_number(): a suffix may follow the number.
+  // parse_number() is not used, because a suffix may follow the number.
   const auto [stop, failure] = std::from_chars(quantity.data(), quantity.data() + quantity.size(), value);
   if (failure != std::errc()) return std::nullopt;
   const std::string_view rest = quantity.substr(static_cast<std::size_t>(stop - quantity.data()));
@@ -408,7 +408,7 @@ Room::Refusal Room::refused_by_node(const Json& pod, const Site& site) {
       flag(node, "/spec/unschedulable") && !tolerates(pod, "node.kubernetes.io/unschedulable", "NoSchedule");
   if (site.closed || cordoned) return {"NodeUnschedulable", {"node(s) were unschedulable"}};
   if (terminating(node)) return {"NodeUnschedulable", {"node(s) were being deleted"}};
-  // A node that is not Ready gets its taint only a moment after its condition.
+  // A node that is not Ready gets its taint only a moment after its condition, so the condition counts, too.
   if (!node_ready(node) || !tolerates_node(pod, node)) return {"TaintToleration", {"node(s) had untolerated taint(s)"}};
   if (!wants_node(pod, node)) return {"NodeAffinity", {"node(s) didn't match Pod's node affinity/selector"}};
   return {};
@@ -453,7 +453,7 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
     refusing.emplace_back(&site, refused.plugin);
   }
   if (best != nullptr) return {.node = name_of(*best->node)};
-  // by_preemption() examines every pod again for each site, so it runs only if no node was found.
+  // by_preemption() computes the requests of all pods on a node again, so it runs only if the pod fits on no node.
   const auto preempts = std::find_if(refusing.begin(), refusing.end(), [&](const auto& refused) {
     return by_preemption(pod, *refused.first, refused.second);
   });

@@ -43,6 +43,7 @@ Amounts limits_of(const Json& node);
 // (claimed_resources()). An amount that cannot be parsed or is too large counts as more than any node has.
 Amounts requests_of(const Json& pod);
 
+// The result of Room::find().
 struct Place {
   std::string node{};               // empty if no node fits; only then are the other members set
   std::string message{};            // why no node fits, in the words of kube-scheduler
@@ -95,6 +96,7 @@ class Room {
     Amounts requests;
     std::int64_t priority = 0;
   };
+  // A node with what it offers and the pods that are counted on it.
   struct Site {
     Object node;
     Amounts limits;

@@ -3,6 +3,7 @@
 // with_deadline(clock, deadline, task) returns the result of the task, even if the task ends at the same moment as the
 // deadline passes, because a write may have taken effect. Otherwise it cancels the task at the deadline, waits until it
 // has ended, and fails with Errc::timeout. Cancellable: then it cancels the task, too. The task must be cancellable.
+// Borrows the clock; owns the task.
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>

@@ -1,5 +1,6 @@
 // The interface of random numbers, so that the same seed repeats a run of a test. The distributions are implemented
-// here, because those of the standard library differ between implementations. Never fails; no coroutines.
+// here, because those of the standard library differ between implementations. Never fails; no coroutines. Not for
+// secrets. One thread.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@ namespace haulout {
 class Rng {
  public:
   virtual ~Rng() = default;
+  // Returns a number that is uniform over 64 bits.
   virtual std::uint64_t next() = 0;
 
   // Returns a number that is uniform in [low, high]. Requires low <= high.
@@ -22,6 +24,7 @@ class Rng {
   bool chance(unsigned percent) { return between(std::uint64_t{0}, std::uint64_t{99}) < percent; }
 };
 
+// The numbers that follow from a seed. The program takes the seed from the system, a test chooses it.
 class SeededRng final : public Rng {
  public:
   explicit SeededRng(std::uint64_t seed) : engine_(seed) {}

@@ -50,7 +50,7 @@ TaskGroup::~TaskGroup() {
 
 TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const ChildId id = next_id_++;
-  // Read before the child runs: a child that cancels the group is cancelled by that already.
+  // Read before the child runs: if the child itself cancels the group, cancel() cancels the child, too.
   const bool late = cancelled_;
   auto signal = std::make_shared<asio::cancellation_signal>();
   children_.emplace(id, Child{signal});
@@ -114,7 +114,7 @@ asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGr
     scope.cancel_children();
     if (thrown) std::rethrow_exception(thrown);
   };
-  group.body_ = group.next_id_;  // before the spawn, which may run the body at once
+  group.body_ = group.next_id_;  // set before the spawn, which may run the body at once
   group.spawn(run_body(body, group));
 
   // throw_if_cancelled(false), because the wait for the children must go on when the caller is cancelled.

@@ -4,7 +4,7 @@
 demo_directory=""
 demo_processes=()
 
-# Ends all processes of the demo and deletes its files, whatever ended it.
+# Ends all processes of the demo and deletes its files, however the demo has ended.
 demo_cleanup() {
   local process
   for process in "${demo_processes[@]}"; do kill "$process" 2>/dev/null || true; done

@@ -2,7 +2,8 @@
 //
 // A request takes half of its latency to arrive, and its response takes the other half to return. The server carries
 // out each request that has arrived, even if the caller has stopped waiting, as in a real network. It responds only
-// while the world's agenda runs. Calls fail with Errc::timeout, Errc::unreachable or Errc::reset. Borrows the world.
+// while the world's agenda runs. Calls fail with Errc::timeout, Errc::unreachable or Errc::reset. Cancellable, as if
+// the caller had stopped waiting. Borrows the world.
 #pragma once
 
 #include <deque>

@@ -53,7 +53,7 @@ bool is_percentage(const Json& value) {
 
 std::int64_t integer(std::string_view text) {
   std::int64_t amount = 0;
-  // Not parse_number(): a "%" may follow the number.
+  // parse_number() is not used, because a "%" may follow the number.
   std::from_chars(text.data(), text.data() + text.size(), amount);
   return amount;
 }

@@ -1,5 +1,5 @@
-// PodDisruptionBudgets of the simulated cluster: the pods that each budget selects, and the disruption controller. No
-// I/O.
+// PodDisruptionBudgets of the simulated cluster: the pods that each budget selects, and the disruption controller,
+// which borrows the world. No I/O; nothing fails.
 #pragma once
 
 #include <set>

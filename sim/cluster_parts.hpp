@@ -1,5 +1,5 @@
-// The parts of the simulated cluster (sim/cluster.hpp). Tests use them to make single parts misbehave. Cannot be copied
-// or moved, because the parts refer to each other.
+// The parts of the simulated cluster (sim/cluster.hpp), which owns them. Tests use them to make single parts misbehave.
+// Cannot be copied or moved, because the parts refer to each other. Borrows clock and rng.
 #pragma once
 
 #include "sim/api_server.hpp"

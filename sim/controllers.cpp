@@ -57,7 +57,8 @@ NamespaceController::NamespaceController(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     if (change.key.resource == "namespaces" && change.type != ChangeType::deleted && terminating(*change.object))
       world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.name] { empty(ns); });
-    // A restored object may be in a terminating namespace whose objects were already deleted.
+    // A restored object may be in a terminating namespace whose objects were already deleted, so empty the namespace
+    // again.
     if (change.restored && !change.key.ns.empty())
       world_.agenda.after(world_.timing.namespace_lag, [this, ns = change.key.ns] { empty(ns); });
     if (change.type == ChangeType::deleted && !change.key.ns.empty())

@@ -1,5 +1,6 @@
 // Small controllers of the simulated control plane. They taint cordoned Nodes, and delete the pods of deleted Nodes,
-// the objects of terminating namespaces, Leases whose owners were deleted, and old Events. No I/O.
+// the objects of terminating namespaces, Leases whose owners were deleted, and old Events. They borrow the world. No
+// I/O; nothing fails.
 #pragma once
 
 #include "sim/world.hpp"

@@ -1,5 +1,5 @@
 // The subresource pods/eviction of the simulated API server: the algorithm of the real server, with the same order of
-// checks, retries and responses.
+// checks, retries and responses. Borrows the world. No I/O; a refusal is a response.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct EvictionRequest;
 
 // The decision of an admission webhook about an eviction.
 struct Admission {
-  Duration takes{};
+  Duration takes{};  // time that the webhook takes before it decides
   std::optional<StatusBody> refusal{};
   bool as_dry_run = false;  // true makes the eviction a dry run: the request succeeds without effect
 };

@@ -34,7 +34,7 @@ class Lists {
   struct OldCache {
     TimePoint until{};
     std::uint64_t revision = 0;
-    // All objects at that revision. Key: plural of the resource.
+    // All objects at `revision`. Key: plural of the resource.
     std::map<std::string, std::vector<Object>, std::less<>> objects;
   };
 

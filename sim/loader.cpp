@@ -168,7 +168,7 @@ Result<> collect(Json document, std::vector<Json>& into) {
   if (!document.is_object()) return Error(Errc::invalid, "not a Kubernetes object");
   const std::string kind = text(document, "/kind");
   if (document.contains("items") && document["items"].is_array()) {
-    // In a typed list ("PodList", as the API returns it) the items have no kind.
+    // In a typed list ("PodList", as the API returns it) the items have no kind; the kind of the list names it.
     const std::string of = kind.ends_with("List") ? kind.substr(0, kind.size() - 4) : "";
     for (Json& item : document["items"]) {
       if (item.is_object() && !item.contains("kind") && !of.empty()) item["kind"] = of;

@@ -51,7 +51,7 @@ Kubelet::Kubelet(World& world) : world_(world) {
     if (change.key.resource == "volumeattachments" && flag(*change.object, "/status/attached"))
       return volume_attached(text(*change.object, "/spec/nodeName"));
     if (change.key.resource != "pods") return;
-    // The restored state may be older than the request to stop the pod.
+    // The restored state may be older than the request to stop the pod, so the kubelet forgets that request.
     if (change.restored) stopping_.erase(uid_of(*change.object));
     if (change.type == ChangeType::deleted) {
       stopping_.erase(uid_of(*change.object));

@@ -1,4 +1,4 @@
-// The simulated machines under the Nodes, and their kubelets. No I/O.
+// The simulated machines under the Nodes, and their kubelets. Borrows the world. No I/O; nothing fails.
 #pragma once
 
 #include <map>

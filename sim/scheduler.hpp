@@ -2,7 +2,7 @@
 // sees the pod, and binds the pod Timing::scheduler_lag later, so that a cordon can happen in between, as in a real
 // cluster. A pod that fits on no node is tried again when a node changes or a pod is deleted. A pod with scheduling
 // gates is not bound. The scheduler preempts no pods: if a pod would fit in place of pods of lower priority, it gets
-// status.nominatedNodeName and waits.
+// status.nominatedNodeName and waits. Borrows the world. No I/O; nothing fails.
 #pragma once
 
 #include <map>

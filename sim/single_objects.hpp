@@ -11,6 +11,7 @@
 
 namespace haulout::sim {
 
+// Each function returns the server's response to the call, also if that is a refusal. Borrows the world.
 class SingleObjects {
  public:
   explicit SingleObjects(World& world) : world_(world) {}

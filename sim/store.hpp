@@ -89,6 +89,7 @@ class Index {
 
 enum class ChangeType { added, modified, deleted };
 
+// One write to the store.
 struct Change {
   ChangeType type;
   std::uint64_t revision;

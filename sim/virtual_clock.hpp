@@ -4,6 +4,7 @@
 //
 // Everything must run on this one io_context: while another thread or process works, the context would look idle and
 // the clock would advance too early. Wall time advances with monotonic time from a fixed start; a test may shift it.
+// Borrows the context. run() blocks and cannot be cancelled.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

@@ -22,6 +22,7 @@ namespace haulout::sim {
 // Returns the pod's PersistentVolumes that must be attached to its node and are not attached.
 std::vector<Object> not_attached(const Store& store, const Json& pod);
 
+// Runs both controllers. Borrows the world.
 class Volumes {
  public:
   explicit Volumes(World& world);

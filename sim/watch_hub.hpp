@@ -1,6 +1,6 @@
 // The open watches of the simulated API server. The hub first sends a watch the changes since its resourceVersion, from
 // the history of the store, then every change, bookmarks and its end, one JSON line at a time. A watch exists as long
-// as its reader keeps the channel.
+// as its reader keeps the channel. Borrows the world. No I/O; nothing fails.
 #pragma once
 
 #include <deque>

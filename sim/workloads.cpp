@@ -182,7 +182,8 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   if (in_use.size() == 1)
     world_.store.modify({"replicasets", key.ns, name_of(*in_use[0])},
                         [&](Json& next) { next["spec"]["replicas"] = replicas; });
-  // A Deployment with status.observedGeneration already has ReplicaSets, even if the snapshot does not contain them.
+  // A Deployment with status.observedGeneration already has ReplicaSets, even if the snapshot does not contain them. It
+  // gets no new one.
   if (!sets.empty() || !at(deployment, "/status/observedGeneration").is_null()) return;
   Json set = {{"metadata",
                {{"name", key.name + "-" + world_.store.new_uid().substr(0, 8)},
@@ -215,7 +216,7 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";
-  // The field of the API is a 32-bit integer.
+  // spec.ordinals.start is a 32-bit integer in the API.
   const auto first = static_cast<std::int32_t>(number(set, "/spec/ordinals/start"));
   for (std::int64_t i = 0; i < replicas; ++i) {
     const std::string name = fmt::format("{}-{}", key.name, first + i);

@@ -1,4 +1,4 @@
-// Simulated controllers of workloads, and the pods that they create. No I/O.
+// Simulated controllers of workloads, and the pods that they create. Borrows the world. No I/O; nothing fails.
 #pragma once
 
 #include <map>

@@ -111,6 +111,7 @@ struct Timing {
   std::chrono::seconds watch_default{1800};
 };
 
+// Behaviours of the simulated cluster that its owner may change while the cluster runs.
 struct Switches {
   std::string user = "haulout";  // user of requests without a token, or with an unknown one
   Tokens tokens;
@@ -136,6 +137,7 @@ struct Switches {
   std::set<std::string> stopped_kubelets;  // names of nodes whose kubelets do nothing
 };
 
+// What every part of the simulated cluster works with. It borrows everything.
 struct World {
   Store& store;
   Agenda& agenda;

@@ -154,7 +154,7 @@ k8s::NodeEvent event(const AttemptContext& context) {
 // Returns the requests that must succeed, because the agent cannot work without them. Under `impersonation` they are
 // sent as the Node.
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
-  // These requests do no harm even if a proxy drops the `dryRun` parameter.
+  // The requests that must succeed do no harm even if a proxy drops the `dryRun` parameter.
   return {
       {"list the pods on the own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
       {"cordon and mark the own Node",
@@ -166,7 +166,8 @@ std::vector<Attempt> needed_attempts(const AttemptContext& context) {
 
 // Returns the requests that the API server must deny if it restricts a node's identity to its own Node.
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
-  // The admission plug-in NodeRestriction forbids kubelets to set labels with this prefix.
+  // The admission plug-in NodeRestriction forbids kubelets to set labels with the prefix
+  // node-restriction.kubernetes.io/.
   return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
            label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
 }

@@ -40,6 +40,7 @@ struct Rights {
   bool operator==(const Rights&) const = default;
 };
 
+// The result of find_authority(): how and as whom the agent acts.
 struct Authority {
   AuthorityKind kind = AuthorityKind::service_account;
   OwnNode node{};
@@ -81,8 +82,17 @@ std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& s
 // Errc::unavailable; the message names the remedy.
 Result<> may_use_slots(const Authority& authority, SlotsChoice slots);
 
+// What find_authority() needs to know of the configuration.
+struct AuthorityOptions {
+  AuthorityChoice wanted = AuthorityChoice::automatic;
+  std::string node_name{};     // empty: the Node of the credential
+  std::string ns = "haulout";  // namespace of Leases and ConfigMap
+  SlotsChoice slots = SlotsChoice::lease;
+};
+
 // Finds out by trial requests which Node this agent serves, and what restricts it to that Node. Changes nothing,
 // because every write is a dry run. Trial evictions name a pod that does not exist, or a UID that no pod has.
+// `transport` uses the credential without impersonation. Borrows `transport` and `clock` while it runs.
 //
 // Chooses the best authority that works, or tries only the one that the options request. Before it accepts an authority
 // that restricts the agent, it sends a write that the server must deny. If the server accepts that write (no admission
@@ -93,15 +103,6 @@ Result<> may_use_slots(const Authority& authority, SlotsChoice slots);
 // tries again later. All other errors are final, and need a person: Errc::invalid (node-name), Errc::unavailable (no
 // authority works, or the Node does not exist), or the server's error. After the first 403 it waits one second and
 // repeats that request, because a server that has just started denies requests that it allows later. Cancellable.
-struct AuthorityOptions {
-  AuthorityChoice wanted = AuthorityChoice::automatic;
-  std::string node_name{};     // empty: the Node of the credential
-  std::string ns = "haulout";  // namespace of Leases and ConfigMap
-  SlotsChoice slots = SlotsChoice::lease;
-};
-
-// Finds the authority. `transport` uses the credential without impersonation. Borrows `transport` and `clock` while it
-// runs.
 Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline);
 
 // Returns true for get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, and

@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// apt and its front ends hold the first one for a whole run, dpkg the second one while it works.
+// apt and its front ends hold lock-frontend for a whole run; dpkg holds the other lock while it works.
 constexpr const char* locks[] = {"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"};
 
 // Time limit of a simulation, which reads only files. On a slow machine it takes some seconds.
@@ -34,7 +34,7 @@ constexpr Duration busy_pause = std::chrono::seconds(1);
 constexpr const char* change_unit = "haulout-update.service";
 
 std::string holder(const HostRoot& root, pid_t pid) {
-  // The holder is not visible here, for example because it runs in another container.
+  // The holder of the lock is not visible here, for example because it runs in another container.
   if (pid <= 0) return "another program";
   const auto name = root.read(fmt::format("/proc/{}/comm", pid), line_limit);
   const std::string word = name && *name ? first_line(**name) : std::string();
@@ -70,7 +70,7 @@ AptUpdater::AptUpdater(HostRoot root, HostPrograms& programs, Clock& clock, Rng&
 
 HostProgram AptUpdater::apt_get(std::vector<std::string> args, const std::string& description) const {
   HostProgram program{.program = options_.apt_get, .unit = change_unit, .description = description};
-  // These override the files in /etc/apt: what the agent must never do does not depend on them.
+  // These options override the files in /etc/apt, so that no setting there permits what the agent must never do.
   for (const char* option :
        {"APT::Get::AllowUnauthenticated=false", "APT::Get::allow-downgrades=false",
         "APT::Get::allow-remove-essential=false", "APT::Get::allow-change-held-packages=false",
@@ -79,8 +79,9 @@ HostProgram AptUpdater::apt_get(std::vector<std::string> args, const std::string
     program.args.insert(program.args.end(), {"-o", option});
   program.args.insert(program.args.end(), {"-o", fmt::format("DPkg::Lock::Timeout={}", lock_seconds), "-q", "-y"});
   program.args.insert(program.args.end(), args.begin(), args.end());
-  // The last two are for programs that package scripts call: ucf keeps the administrator's files, and needrestart
-  // restarts the services that use an old library without a question. No workload runs at that time.
+  // UCF_FORCE_CONFFOLD and NEEDRESTART_MODE are for programs that package scripts call: ucf keeps the administrator's
+  // files, and needrestart restarts the services that use an old library without a question. No workload runs at that
+  // time.
   program.env = {{"DEBIAN_FRONTEND", "noninteractive"},
                  {"APT_LISTCHANGES_FRONTEND", "none"},
                  {"LC_ALL", "C"},
@@ -140,8 +141,8 @@ Task<> AptUpdater::refresh(TimePoint deadline) {
   return change(apt_get({"update"}, "Haulout fetches the lists of available packages"), deadline);
 }
 
-// The lists are fetched here and not by look(), which changes nothing. If that fails, apt's own job may do it; the
-// agent tries again with the next look.
+// changed() fetches the lists of available packages, because look() must change nothing. If the fetch fails, apt's own
+// job may do it; the agent tries again with the next look.
 asio::awaitable<void> AptUpdater::changed() {
   if (clock_.now() >= next_lists_) {
     const auto done = co_await refresh(saturating_add(clock_.now(), lists_limit));
@@ -162,9 +163,9 @@ Task<> AptUpdater::download(TimePoint deadline) {
 }
 
 Task<std::string> AptUpdater::blocked_by(TimePoint deadline) {
-  // If a program of this updater runs, it holds the locks itself, and change() waits for it.
+  // A program of this updater that runs holds the locks itself. That blocks nothing, because change() waits for it.
   if (changing_) co_return std::string();
-  // In a container, the lock of dpkg may not be visible.
+  // In a container, the lock of dpkg may not be visible. So ask systemd whether the unit of an earlier agent runs.
   CO_TRY(const bool runs, co_await programs_.runs(change_unit, deadline));
   if (runs) co_return fmt::format("{}, which an earlier agent has started, still installs packages", change_unit);
   co_return dpkg_locked_by(root_);
@@ -189,7 +190,7 @@ Task<> AptUpdater::install(TimePoint deadline) {
   if (!wanted.updates.empty()) {
     auto done = co_await install(wanted, deadline);
     if (!done) {
-      // Leave as few packages as possible that are not configured, because pods may run again soon.
+      // The installation failed. Configure what was unpacked, because pods may run again soon.
       static_cast<void>(co_await repair(deadline));
       co_return std::move(done).error();
     }
@@ -203,7 +204,8 @@ Task<> AptUpdater::install(TimePoint deadline) {
 Task<> AptUpdater::install(const AptPlan& wanted, TimePoint deadline) {
   HostProgram program = apt_get(upgrade(wanted), "Haulout installs updates");
   if (!options_.security_only) co_return co_await change(std::move(program), deadline);
-  // apt-get install marks each package that it is given as one that a person has installed.
+  // apt-get install marks each package that it is given as installed by a person. So remember which packages were
+  // marked as installed automatically, and mark them again afterwards.
   CO_TRY(const std::string marked, co_await output_of(apt_mark({"showauto"}, "apt-mark showauto"), deadline));
   std::vector<std::string> args = automatic(wanted, marked);
   auto done = co_await change(std::move(program), deadline);
@@ -227,7 +229,7 @@ Task<> AptUpdater::change(HostProgram program, TimePoint deadline) {
 Task<> AptUpdater::run_alone(HostProgram program, TimePoint deadline) {
   for (;;) {
     const auto end = co_await programs_.run(program, deadline);
-    // If the end of the program is lost, run it again: every program here may run twice.
+    // If it is unknown how the program ended, run it again: every program here may run twice.
     const bool lost = !end && end.error().code() == Errc::reset;
     if (!end && !lost) co_return end.error();
     if (end && end->ours && end->success) co_return Result<>();

@@ -3,6 +3,11 @@
 // The agent never lets apt-get downgrade or remove a package, install one that is not authenticated, or change one on
 // hold. The files of an administrator in /etc stay as they are. Which packages: all (`apt-get upgrade
 // --with-new-pkgs`), or those from a security archive.
+//
+// Fails with Errc::unavailable if a program fails, if apt-get would remove a package, or if updates still wait after
+// the installation; with Errc::decode if the output of apt-get cannot be read; with Errc::timeout if another program of
+// the agent took too long; otherwise as HostPrograms and HostRoot do. Errors name the program. All coroutines are
+// cancellable; whether a program that runs then continues depends on HostPrograms.
 #pragma once
 
 #include <string>
@@ -50,7 +55,7 @@ class AptUpdater final : public Updater {
  private:
   HostProgram apt_get(std::vector<std::string> args, const std::string& description) const;
   HostProgram apt_mark(std::vector<std::string> args, const std::string& description) const;
-  // Makes the program one whose output is kept, and that may run beside others.
+  // Makes the program one whose output is kept, and that may run beside a program that changes the machine.
   HostProgram look_only(HostProgram program);
   // Returns the output of a program that changes nothing. Fails unless it succeeds.
   Task<std::string> output_of(HostProgram program, TimePoint deadline);

@@ -19,6 +19,7 @@ struct AptUpdate {
   bool operator==(const AptUpdate&) const = default;
 };
 
+// What apt-get would do.
 struct AptPlan {
   std::vector<AptUpdate> updates{};       // in apt's order
   std::vector<std::string> unfinished{};  // packages that are unpacked and not configured, so dpkg was interrupted
@@ -31,8 +32,8 @@ struct AptPlan {
 // and versions of the result are safe as arguments of apt-get.
 Result<AptPlan> parse_simulation(std::string_view output);
 
-// Returns the security updates of installed packages. Packages that they need in addition follow when they are
-// installed.
+// Returns only the security updates of installed packages. Packages on which they depend are not among them; apt-get
+// adds those when it installs.
 AptPlan only_security(AptPlan plan);
 
 // Returns which packages of the plan are in this output of `apt-mark showauto`: they were installed automatically.
@@ -41,8 +42,9 @@ std::vector<std::string> automatic(const AptPlan& plan, std::string_view output)
 // Returns the plan as the agent shows it.
 Updates updates_of(const AptPlan& plan);
 
-// Returns a clause that names what was to be installed or configured by `plan` and still waits by `after`; empty if
-// nothing does. A newer version that has become available meanwhile is another update.
+// Compares the plan from before an installation with the plan `after` it. Returns a clause that names the updates of
+// `plan` that `after` still has in the same version, and the packages that `after` has as not configured; empty if
+// there are none. A newer version that has become available meanwhile is another update.
 std::string still_waiting(const AptPlan& plan, const AptPlan& after);
 
 }  // namespace haulout::agent

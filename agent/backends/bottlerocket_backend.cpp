@@ -168,7 +168,7 @@ Pending bottlerocket_answer(const BottlerocketStatus& status) {
         return unknown("is Ready, but has no version for the next boot");
       return yes(status.staged, "installed for the next boot");
     case State::staged:
-      if (status.chosen.empty()) return {.need = Need::no};  // withdrawn after it was written
+      if (status.chosen.empty()) return {.need = Need::no};  // the update was withdrawn after it was written
       return yes(status.chosen, status.chosen == status.staged ? "written to the other partition" : "available");
     case State::available:
       if (status.chosen.empty()) return unknown("is Available, but has no version");
@@ -190,7 +190,7 @@ Task<BottlerocketStatus> BottlerocketBackend::current(TimePoint deadline) {
   if (!refresh_is_due(status) || refreshing_ || applying_) co_return std::move(status);
   refreshing_ = true;
   const ScopeExit done([this] { refreshing_ = false; });
-  // Also delays retries: after a failure the next refresh waits for the interval.
+  // Set before the refresh, so that it also delays retries: after a failure the next refresh waits for the interval.
   next_refresh_ = clock_.now() + refresh_interval;
   co_return co_await api_.run(BottlerocketAction::refresh, deadline);
 }

@@ -42,6 +42,9 @@ Result<BottlerocketStatus> decode_bottlerocket_status(std::string_view body);
 // Decodes the response to GET /os: the running version.
 Result<std::string> decode_bottlerocket_version(std::string_view body);
 
+// The commands of an update: look for updates, write one to the other partition, boot from that partition next.
+enum class BottlerocketAction { refresh, prepare, activate };
+
 // A client for the part of Bottlerocket's API that concerns updates. Actions are asynchronous: the server accepts an
 // action at once, and the action has ended when the status has a most_recent_command with another timestamp. run()
 // waits for that.
@@ -51,8 +54,6 @@ Result<std::string> decode_bottlerocket_version(std::string_view body);
 // Errc::unavailable if the action failed (with the end of its stderr), or if another client ran a command at the same
 // time. Also fails with Errc::decode, Errc::timeout and the errors of the transport. While another update command holds
 // the lock (423), repeats the request each second. All operations are cancellable. Borrows transport and clock.
-enum class BottlerocketAction { refresh, prepare, activate };
-
 class BottlerocketApi {
  public:
   BottlerocketApi(http::Transport& transport, Clock& clock) : transport_(transport), clock_(clock) {}
@@ -76,17 +77,17 @@ class BottlerocketApi {
 Result<std::unique_ptr<http::Client>> bottlerocket_client(boost::asio::any_io_executor executor, Clock& clock,
                                                           const HostRoot& root);
 
-// The back end for Bottlerocket: image updates through the API on /run/api.sock. Bottlerocket looks for updates only on
-// request, so pending() refreshes the list of updates regularly. apply() requests that the image is written to the
-// other partition and marked for the next boot.
-//
-// The transport must reach the API (see bottlerocket_client). Transport, clock and Rng must outlive the back end.
-
 // Returns the need for a reboot by the status. Pure. `ready`: yes, to the version on the other partition. `available`
 // and `staged`: yes, to the selected version; `staged` without a selected version is no, because the update was
 // withdrawn. `idle`: no, or unknown if the last refresh failed. A status that contradicts itself is unknown.
 Pending bottlerocket_answer(const BottlerocketStatus& status);
 
+// The back end for Bottlerocket: image updates through the API on /run/api.sock. Bottlerocket looks for updates only on
+// request, so pending() refreshes the list of updates regularly. apply() requests that the image is written to the
+// other partition and marked for the next boot.
+//
+// The transport must reach the API (see bottlerocket_client()). Transport, clock and Rng must outlive the back end. All
+// coroutines are cancellable; booted() and apply() fail as BottlerocketApi does.
 class BottlerocketBackend final : public Backend {
  public:
   BottlerocketBackend(http::Transport& transport, Clock& clock, Rng& rng)

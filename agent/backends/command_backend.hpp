@@ -3,8 +3,8 @@
 // start. Therefore a missing command never causes a reboot. The first line of the command's stdout is the reason.
 //
 // The command runs directly, without a shell, in the environment of the agent. The back end runs it at intervals that
-// vary by up to a fifth, so that the nodes of a fleet do not run it at the same time. Clock and Rng must outlive the
-// back end.
+// vary by up to a fifth, so that the nodes of a fleet do not run it at the same time. Cancellation kills the command.
+// No coroutine fails: an error is in the answer. Clock and Rng must outlive the back end.
 #pragma once
 
 #include "agent/hosts/host_command.hpp"
@@ -13,6 +13,7 @@
 
 namespace haulout::agent {
 
+// The exit statuses of the command that mean that a reboot is needed, and that none is.
 struct ExitCodes {
   std::vector<int> yes = {0};
   std::vector<int> no = {1};

@@ -28,19 +28,18 @@ std::string kernel_flavour(std::string_view release);
 // an initrd.img-RELEASE, a kernel without one does not count, because it cannot boot yet.
 std::optional<std::string> newer_kernel(std::string_view running, const std::vector<std::string>& names);
 
+// Returns the packages in a reboot-required.pkgs file, in their order and without duplicates: at most ten, then "and N
+// more". `cut` is true if the text is only the beginning of the file, so that its last line may be incomplete. Pure.
+std::vector<std::string> package_reasons(std::string_view text, bool cut);
+
 // Debian, Ubuntu and similar systems. Package scripts create /run/reboot-required, and list the packages that need the
 // reboot in /run/reboot-required.pkgs. (If /var/run is a directory of its own, the back end also reads these files
 // there.) Plain Debian without unattended-upgrades or update-notifier creates no such file. There the option
 // `running_kernel` compares the kernels in /boot with the running one.
 //
 // The tool has no versions. When the file appears, the packages are already installed, so apply() does nothing. Reads
-// files beneath the host's root. Clock and Rng must outlive the back end. Destroy it before the io_context on which it
-// runs.
-
-// Returns the packages in a reboot-required.pkgs file, in their order and without duplicates: at most ten, then "and N
-// more". `cut` is true if the text is only the beginning of the file, so that its last line may be incomplete. Pure.
-std::vector<std::string> package_reasons(std::string_view text, bool cut);
-
+// files beneath the host's root. No coroutine fails: an error is in the answer. Cancellable. Clock and Rng must outlive
+// the back end. Destroy it before the io_context on which it runs.
 class DebianBackend final : public Backend {
  public:
   struct Options {

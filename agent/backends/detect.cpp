@@ -60,7 +60,7 @@ Result<FoundBackend> found(const HostRoot& root) {
   if (*release) {
     if (auto choice = by_release(**release)) return *std::move(choice);
   } else {
-    // Some pods on Bottlerocket mount only this socket from the host.
+    // Some pods on Bottlerocket mount only the socket of its API from the host, so its presence suffices.
     auto socket = root.exists("/run/api.sock");
     if (!socket) return std::move(socket).error();
     if (*socket) return FoundBackend{"bottlerocket", "", root.display("/run/api.sock") + " exists"};

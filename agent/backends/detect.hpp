@@ -12,12 +12,14 @@ namespace haulout::agent {
 // Returns the values of --backend, sorted.
 const std::vector<std::string>& backend_names();
 
+// What the options say about the back end; empty: not given.
 struct BackendWish {
   std::string backend{};           // --backend; empty: detect it
   std::string sentinel{};          // --sentinel
   std::string sentinel_command{};  // --sentinel-command
 };
 
+// The back end that was chosen.
 struct FoundBackend {
   std::string backend;
   std::string sentinel{};  // for the back end "file": the path from --sentinel, or this system's own one

@@ -35,8 +35,8 @@ class FileWatch {
   // change is missed. If the kernel provides no inotify watch, changed() only waits for the clock.
   void arm(const boost::asio::any_io_executor& executor);
 
-  // Returns when a file may have changed since arm(), or at the latest after next_recheck(). If the
-  // kernel gives no inotify instance, returns after about 30 s, and the next call tries again. Cancellable.
+  // Returns when a file may have changed since arm(), or at the latest after next_recheck(). If the kernel gives no
+  // inotify instance, returns after about 30 s, and the next call tries again. Cancellable.
   boost::asio::awaitable<void> changed(Clock& clock, Rng& rng);
 
  private:
@@ -57,8 +57,8 @@ class FileWatch {
   std::map<int, Names> watches_;
 };
 
-// These functions turn the content of a sentinel file into an answer. Pure, except read_sentinel(), which blocks while
-// it reads the file.
+// sentinel_answer() and read_sentinel() turn the content of a sentinel file into an answer, and either() combines two
+// answers. Pure, except read_sentinel(), which blocks while it reads the file.
 
 // The sentinel of transactional-update for a new snapshot (MicroOS, Leap Micro).
 inline constexpr std::string_view suse_sentinel = "/run/reboot-needed";
@@ -68,8 +68,8 @@ inline constexpr std::string_view suse_sentinel = "/run/reboot-needed";
 Pending sentinel_answer(const Result<std::optional<std::string>>& content, const std::string& name);
 Pending read_sentinel(const HostRoot& root, const std::string& path);
 
-// Returns `yes` if one of them is yes, otherwise `unknown` if one is unknown, otherwise `no`. If both are yes, the
-// reasons of `first` come first.
+// Returns `yes` if one of the two answers is yes, otherwise `unknown` if one is unknown, otherwise `no`. If both are
+// yes, the reasons of `first` come first.
 Pending either(Pending first, Pending second);
 
 // The back end for a sentinel file (--sentinel FILE): another program updates the system, and creates that file when a
@@ -77,8 +77,8 @@ Pending either(Pending first, Pending second);
 // sentinel in each of its runs; therefore, after that sentinel disappears, the answer is `unknown` for 15 minutes, and
 // then `no`.
 //
-// Reads the file beneath the host's root in each pending(). Clock and Rng must outlive the back end. Destroy it before
-// the io_context on which it runs.
+// Reads the file beneath the host's root in each pending(). No coroutine fails: an error is in the answer. Cancellable.
+// Clock and Rng must outlive the back end. Destroy it before the io_context on which it runs.
 class FileBackend final : public Backend {
  public:
   FileBackend(HostRoot root, Clock& clock, Rng& rng, std::string sentinel);

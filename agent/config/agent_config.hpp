@@ -18,16 +18,18 @@
 
 namespace haulout::agent {
 
+// Values of --authority, --slots and --backend. `automatic`: the agent finds out what fits.
 enum class AuthorityChoice { automatic, impersonation, kubelet, policies, service_account };
 enum class SlotsChoice { lease, fleetlock, none };
 enum class BackendChoice { automatic, debian, file, command, bottlerocket, flatcar, rpm_ostree };
 // When the agent installs the updates of the operating system, and which ones.
 enum class UpdateChoice { off, after_drain };
 enum class UpdatePackages { all, security };
+// Ways to reboot the machine: the values of --reboot-method.
 enum class RebootMethod { logind, systemd, command, none };
 // What happens after a hook has failed or exceeded its limit: the update stops, or continues.
 enum class HookFailure { stop, go_on };
-// The verdict of the alert gate if Prometheus does not answer. With `closed` the node waits.
+// The state of the alert gate if Prometheus does not answer. With `closed` the node waits.
 enum class FailMode { closed, open };
 
 inline constexpr const char* default_config_file = "/etc/haulout/config.yaml";
@@ -49,7 +51,9 @@ struct AgentConfig {
 
   // Slots: how many nodes may be updated at the same time.
   SlotsChoice slots = SlotsChoice::lease;
-  std::string pool;                   // if empty, the node's role decides the pool (pool_of_role())
+  // If empty, `pool_label` decides. Without that, the node's role decides (pool_of_role()); with FleetLock the pool is
+  // `default`.
+  std::string pool;
   std::string pool_label;             // key of the Node's label whose value is the pool
   std::string max_unavailable = "1";  // number or percentage of nodes, for example "3" or "10%"
   std::string zone_label;
@@ -57,7 +61,9 @@ struct AgentConfig {
   std::string fleetlock_url;
 
   // How the agent detects that a reboot is needed, and how it reboots the machine.
-  BackendChoice backend = BackendChoice::automatic;  // automatic becomes file or command if a sentinel is given
+  // `automatic` means `file` if `sentinel` is set, `command` if `sentinel_command` is set, otherwise what fits the
+  // host.
+  BackendChoice backend = BackendChoice::automatic;
   std::string sentinel;  // absolute path on the host, which the agent looks up below host_root
   std::vector<std::string> sentinel_command;
   // Whether each exit code of sentinel_command means that a reboot is needed. Any other code means that this is
@@ -95,7 +101,8 @@ struct AgentConfig {
   drain::Options drain = drain::agent_defaults();
   Duration lb_drain_wait = Duration::zero();  // wait after the exclusion from load balancers; 0: no exclusion
 
-  // Hooks: programs that the agent runs during an update.
+  // Hooks: programs on the host that the agent runs during an update, and annotations that other programs answer. The
+  // limit and the failure rule apply to both.
   std::string hooks_dir = "/etc/haulout/hooks.d";
   Duration hook_limit = HookRules{}.limit;
   HookFailure hook_failure = HookFailure::stop;

@@ -256,7 +256,8 @@ std::string Option::variable() const {
 }
 
 bool Option::empty_resets() const {
-  if (values.type == ValueType::number_or_percentage) return shown_default().empty();  // empty means off
+  // an option of this type that is empty is off
+  if (values.type == ValueType::number_or_percentage) return shown_default().empty();
   return values.type == ValueType::text || values.type == ValueType::list || values.type == ValueType::command;
 }
 

@@ -1,6 +1,7 @@
-// The table of the agent's options: name, values and meaning of each option. The rows of the drain are those of
-// drain/option_table.hpp. The default of an option is its value in AgentConfig(). Flags, HAULOUT_* variables, keys of
-// the file, help and docs/configuration.md are all made from this table. No I/O.
+// The table of the agent's options: name, values and meaning of each option, including the rows of
+// drain/option_table.hpp that the agent has. The default of an option is its value in AgentConfig(). Flags, HAULOUT_*
+// variables, keys of the file, help and docs/configuration.md are all made from this table. Pointers and references to
+// its rows stay valid until the program ends. No I/O; never fails.
 #pragma once
 
 #include <string>
@@ -12,7 +13,9 @@
 
 namespace haulout::agent {
 
+// A row of the table: one option of the agent.
 struct Option : OptionOf<AgentConfig> {
+  // Where the option can be set.
   enum class Home {
     everywhere,            // flag, variable and key of the file
     flag_and_environment,  // for the option that names the file
@@ -38,6 +41,7 @@ struct OptionGroup {
   std::vector<Option> options;
 };
 
+// Returns all groups, in the order of the help and of docs/configuration.md.
 const std::vector<OptionGroup>& option_groups();
 // Returns all rows, in the order of the table.
 std::vector<const Option*> options();

@@ -224,7 +224,8 @@ class FileReader {
     if (meaning_of(value) == Meaning::null) return;
     GivenValue given{value.text, option->name, place(key.line)};
     const std::string wrong = misread(*option, value);
-    if (wrong.empty() && meaning_of(value) == Meaning::boolean) given.text = value.json;  // also for yes and on
+    // "true" or "false", also if the file has yes, no, on or off
+    if (wrong.empty() && meaning_of(value) == Meaning::boolean) given.text = value.json;
     if (!wrong.empty())
       reading_.problems.push_back(invalid_value(given, wrong));
     else if (option->repeatable() && value.text.empty())

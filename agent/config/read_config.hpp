@@ -20,7 +20,7 @@
 
 namespace haulout::agent {
 
-// First the values of options from flags, environment or file, as text that has not been validated yet. Pure.
+// The values of options from flags, environment or file, as text that has not been validated yet. Pure.
 
 struct GivenValue {
   std::string text;
@@ -32,6 +32,7 @@ struct GivenValue {
 // list.
 using Given = std::map<std::string, std::vector<GivenValue>, std::less<>>;
 
+// The values in one source, and what is wrong with them.
 struct Reading {
   Given given;
   std::vector<std::string> problems;  // one sentence each: place, thing, cause, remedy

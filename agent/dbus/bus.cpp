@@ -245,7 +245,7 @@ asio::awaitable<void> Bus::run() {
 
 Task<> Bus::send(Call& call, TimePoint deadline) {
   while (true) {
-    // Never send again over the link that broke.
+    // Never send the call again over the link that broke.
     while (!link_ || link_ == call.link) {
       const bool woken = co_await call.wake.wait_until(clock_, deadline);
       if (!woken && (!link_ || link_ == call.link))

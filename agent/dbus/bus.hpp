@@ -58,18 +58,9 @@ bool is_absent(const Error& error);
 // Returns a sentence about what can keep a container from using the host's bus, with the remedy.
 std::string container_traps();
 
-// The agent's connection to the D-Bus system bus. It runs on the io_context without threads and reconnects after
-// failures.
-//
-// run() connects, serves the connection, and reconnects with backoff after the bus has closed it. It connects by the
-// socket's path each time, because a restarted bus creates a new socket. An idle bus causes no wake-up. Calls and
-// signals make progress only while run() runs. Calls and listeners survive a reconnection. A call that has not been
-// sent waits for the new connection. A listener is subscribed again, and its `on_connection` is called.
-//
-// One thread. A Bus outlives its calls and its Listenings.
-
 class BusLink;
 
+// Names a method of a service on the bus, or a property (bus_property()).
 struct BusMethod {
   std::string service;
   std::string path;
@@ -86,6 +77,15 @@ struct BusListener {
   std::function<void()> on_connection;  // called when a connection is made or lost; signals may have been missed
 };
 
+// The agent's connection to the D-Bus system bus. It runs on the io_context without threads and reconnects after
+// failures.
+//
+// run() connects, serves the connection, and reconnects with backoff after the bus has closed it. It connects by the
+// socket's path each time, because a restarted bus creates a new socket. An idle bus causes no wake-up. Calls and
+// signals make progress only while run() runs. Calls and listeners survive a reconnection. A call that has not been
+// sent waits for the new connection. A listener is subscribed again, and its `on_connection` is called.
+//
+// One thread. Borrows clock and rng. A Bus outlives its calls and its Listenings.
 class Bus {
  public:
   Bus(boost::asio::any_io_executor executor, Clock& clock, Rng& rng, std::vector<std::string> addresses);
@@ -139,6 +139,7 @@ class Bus {
 };
 
 // Subscribes a listener for as long as this object lives. It must not be created or destroyed inside a bus callback.
+// Borrows the bus.
 class Listening {
  public:
   Listening(Bus& bus, BusListener listener);

@@ -34,8 +34,8 @@ inline std::string owner_changes(const std::string& name) {
 }
 
 // Typed calls over a Bus. bus_call<Out…>(bus, method, deadline, arguments…) returns the Out values as a tuple.
-// bus_property<T>() returns one property. Both fail as Bus::exchange() does. The caller awaits each call in the
-// expression that makes it.
+// bus_property<T>() returns one property. Both fail as Bus::exchange() does, and are cancellable. They borrow the bus;
+// the caller awaits each call in the expression that makes it.
 
 // Reads the values in order. Returns false if there are too few or their types differ.
 template <class... Out>

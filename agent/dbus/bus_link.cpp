@@ -73,7 +73,7 @@ Task<> probe_bus(Clock& clock, std::string socket_path, TimePoint deadline) {
 
 namespace {
 
-// Limit for the few calls to the bus itself that the library makes in place (match rules).
+// Limit for the calls to the bus daemon during which the library blocks the thread: it adds match rules synchronously.
 constexpr std::chrono::seconds in_place_limit{5};
 // Number of messages that the pump handles before it lets other work of the io_context run.
 constexpr int messages_per_turn = 64;
@@ -122,7 +122,7 @@ void BusLink::listen(const void* owner, const std::vector<std::string>& matches,
   } catch (const sdbus::Error& failure) {
     fail("the bus refused a match rule: " + failure.getMessage());
   }
-  nudge();  // the library may have read messages while it waited for the bus
+  nudge();  // while it waited for the bus, the library may have read messages that no event of the descriptor announces
 }
 
 void BusLink::forget(const void* owner) {
@@ -158,7 +158,8 @@ TimePoint BusLink::dispatch(Clock& clock) {
 }
 
 asio::awaitable<std::string> BusLink::pump(Clock& clock) {
-  // Each pending wait holds a reference to this object. Closing the descriptor ends the waits when the pump ends.
+  // Keeps this object alive while the pump runs. Pending waits keep it alive, too: closing the descriptor, when the
+  // pump ends, ends them.
   const auto self = shared_from_this();
   const ScopeExit close([this] { descriptor_.close(); });
   while (true) {

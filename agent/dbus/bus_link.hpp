@@ -14,16 +14,15 @@
 
 namespace haulout::agent {
 
-// Checks whether a D-Bus server answers on the socket of a bus. systemd often keeps the socket open while the bus is
-// stopped or starting. Such a socket accepts connections but may not answer for a long time, and the handshake of the
-// D-Bus library would block the thread meanwhile.
-
-// Authenticates as the D-Bus library does, then disconnects. Fails with Errc::unreachable. Cancellable.
+// Checks whether a D-Bus server answers on the socket of a bus: authenticates as the D-Bus library does, then
+// disconnects. systemd often keeps the socket open while the bus is stopped or starting. Such a socket accepts
+// connections but may not answer for a long time, and the handshake of the D-Bus library would block the thread
+// meanwhile. Fails with Errc::unreachable. Cancellable.
 Task<> probe_bus(Clock& clock, std::string socket_path, TimePoint deadline);
 
 // One connection to a D-Bus bus, served on an io_context by one thread. It is opened, pumped until it breaks, and never
 // reused. The pump calls the callbacks for replies and signals. Such a callback may only store data and notify. It must
-// not suspend, throw, resume a coroutine in place or destroy anything that belongs to the connection.
+// not suspend, throw, resume a coroutine before it returns, or destroy anything that belongs to the connection.
 class BusLink : public std::enable_shared_from_this<BusLink> {
  public:
   // Opens a connection. Blocks the thread during the handshake, so callers probe the bus first. Fails with

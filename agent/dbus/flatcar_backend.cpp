@@ -67,7 +67,8 @@ void FlatcarBackend::heard(sdbus::Message& signal) {
   const bool is_status = signal.getMemberName() == "StatusUpdate" &&
                          read_values(signal, last_checked, progress, status.operation, status.new_version, size);
   if (is_status && status == last_) return;
-  // Any other signal may mean a change, so pending() is called again.
+  // A status with another operation or version, the start or end of the service, or a signal that cannot be read: each
+  // may mean a change, so pending() is called again.
   changed_.notify();
 }
 

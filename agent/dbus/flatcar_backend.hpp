@@ -2,9 +2,10 @@
 // installs the new version by itself, and then reports that a reboot is needed.
 //
 // pending() returns yes for UPDATED_NEED_REBOOT, no for idle and for every step of an update, and unknown otherwise.
-// booted() returns VERSION of etc/os-release. changed() returns when the operation or the version has changed, when the
-// service or the bus has appeared or disappeared, or when next_recheck() is due. It ignores signals that report only
-// the progress of a download.
+// booted() returns VERSION of etc/os-release; it fails as HostRoot does, and with Errc::unavailable if there is none.
+// apply() does nothing. changed() returns when the operation or the version has changed, when the service or the bus
+// has appeared or disappeared, or when next_recheck() is due. It ignores signals that report only the progress of a
+// download. All coroutines are cancellable.
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@
 
 namespace haulout::agent {
 
+// What update_engine reports (GetStatus, StatusUpdate).
 struct UpdateStatus {
   std::string operation;    // for example "UPDATE_STATUS_IDLE"
   std::string new_version;  // "0.0.0" if update_engine does not report it

@@ -119,7 +119,7 @@ Task<> LogindHost::logind_permits(TimePoint deadline) {
 }
 
 Task<std::string> LogindHost::blocked_by(TimePoint deadline) {
-  // If systemd is the only method, a reboot ignores inhibitors.
+  // If systemd is the only method, inhibitors do not block the reboot.
   if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return std::string();
   CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
   const auto judged = judge_inhibitors(inhibitors);
@@ -140,7 +140,8 @@ Task<std::vector<Inhibitor>> LogindHost::inhibitors(TimePoint deadline) {
 }
 
 Task<> LogindHost::systemd_permits(TimePoint deadline) {
-  // systemd has no method that answers this. It lets the host's root reboot, and asks all other users for a password.
+  // No method of systemd says whether it would permit a reboot. It lets the host's root reboot, and asks all other
+  // users for a password.
   auto state = co_await bus_property<std::string>(bus_, systemd1("SystemState"), deadline);
   if (!state) co_return explain_refusal("systemd", std::move(state).error());
   const std::uint32_t uid = co_await uid_on_the_bus(bus_, deadline);
@@ -172,7 +173,7 @@ Task<bool> LogindHost::boot_complete(TimePoint deadline) {
   const BusMethod manager = systemd1("SystemState");
   auto there = co_await bus_call<bool>(bus_, bus_driver("NameHasOwner"), deadline, manager.service);
   if (!there) co_return std::move(there).error();
-  // Early in a boot, systemd may be running without being on the bus yet.
+  // Early in a boot, systemd may be running without being on the bus yet: then the boot is not complete.
   if (!std::get<0>(*there)) {
     CO_TRY(const bool booted, systemd_booted(root()));
     co_return !booted;
@@ -262,7 +263,7 @@ Task<> ShutdownInhibitor::refresh() {
   auto delay = co_await bus_property<std::uint64_t>(bus_, login1("InhibitDelayMaxUSec"), deadline);
   if (delay) delay_ = from_microseconds(*delay);
   auto preparing = co_await bus_property<bool>(bus_, login1("PreparingForShutdown"), deadline);
-  // If a signal arrived during the calls, use its time, because it is the most accurate.
+  // If a signal about the shutdown arrived during the calls, its time is the most accurate beginning of the shutdown.
   const TimePoint since = heard_ ? heard_->at : heard ? heard->at : bus_.clock().now();
   if (preparing || heard) prepare(preparing ? *preparing : heard->preparing, since);
   CO_CHECK(std::move(delay));
@@ -271,7 +272,7 @@ Task<> ShutdownInhibitor::refresh() {
 }
 
 Task<> ShutdownInhibitor::catch_up() {
-  stale_ = false;  // set before asking, so that a change during the calls sets it again
+  stale_ = false;  // before the calls, so that a change during them sets it again
   CO_CHECK(co_await refresh());
   // While logind prepares a shutdown it refuses new locks. A lock that is already held still delays the shutdown.
   if (preparing_since_ || !wanted_) co_return Result<>();
@@ -282,9 +283,9 @@ Task<> ShutdownInhibitor::take(std::string why) {
   const TimePoint deadline = saturating_add(bus_.clock().now(), answer_limit);
   auto taken = co_await bus_call<sdbus::UnixFd>(bus_, login1("Inhibit"), deadline, "shutdown", "haulout", why, "delay");
   if (!taken) co_return explain_refusal("logind", std::move(taken).error());
-  if (!wanted_) co_return Result<>();  // released during the call
+  if (!wanted_) co_return Result<>();  // release() was called during the call
   // sdbus-c++ duplicates the descriptor without FD_CLOEXEC. Child processes would inherit it and hold the lock until
-  // they end.
+  // they end. So keep another duplicate, with that flag.
   const int lock = ::fcntl(std::get<0>(*taken).get(), F_DUPFD_CLOEXEC, 0);
   if (lock < 0) co_return Error(Errc::unavailable, "keep the lock: " + std::generic_category().message(errno));
   let_go();

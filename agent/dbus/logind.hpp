@@ -17,8 +17,8 @@
 
 namespace haulout::agent {
 
-// These functions interpret the answers of logind and systemd. Pure. Sources: org.freedesktop.login1(5),
-// org.freedesktop.systemd1(5).
+// The functions below interpret the answers of logind and systemd. Those that fail do so with Errc::unavailable. Pure.
+// Sources: org.freedesktop.login1(5), org.freedesktop.systemd1(5).
 
 // One row of ListInhibitors.
 struct Inhibitor {

@@ -11,7 +11,7 @@
 
 namespace haulout::agent {
 
-// These functions interpret the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
+// The functions below interpret the deployments of an ostree system (Fedora CoreOS, RHCOS, Silverblue). Pure.
 
 // A deployment. Lists of them are in rpm-ostree's order: the boot loader boots the first one next.
 struct Deployment {
@@ -30,14 +30,15 @@ std::string version_of(const Deployment& deployment);
 // deployment has to finalize it.
 Pending judge_deployments(const std::vector<Deployment>& deployments);
 
-// The back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects updates and verifies them
-// after the boot. It starts no transaction, because rpm-ostree transactions use D-Bus connections of their own, which
-// sdbus-c++ 1.2 does not support.
+// The back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects staged updates, and
+// reports the booted version, by which the agent verifies an update. It starts no transaction, because rpm-ostree
+// transactions use D-Bus connections of their own, which sdbus-c++ 1.2 does not support. So apply() does nothing.
 //
 // pending(): see judge_deployments(). booted() returns the version or the checksum of the booted deployment. changed()
 // returns when the properties have changed, when the bus has appeared or disappeared, or when next_recheck() is due.
 // The recheck finds what bootc or ostree stages while rpm-ostreed does not run, because that causes no signal. Starts
-// and stops of rpm-ostreed are ignored: it stops when idle, and each query starts it.
+// and stops of rpm-ostreed are ignored: it stops when idle, and each query starts it. All coroutines are cancellable;
+// booted() fails as Bus::exchange() does, and with Errc::decode or Errc::unavailable.
 class RpmOstreeBackend final : public Backend {
  public:
   // Borrows `bus` and `rng`.

@@ -130,7 +130,7 @@ class Follower {
     end.ours = ours;
     if (ours) end.errors = end_of(errors);
     if (ours && output.is_open()) end.output = beginning_of(output);
-    // The unit has ended, so a failure of this call does not matter.
+    // The unit has ended, so a failure of UnrefUnit does not matter.
     static_cast<void>(co_await bus_call<>(bus_, systemd1("UnrefUnit"), patience, command_.unit));
     co_return std::move(end);
   }

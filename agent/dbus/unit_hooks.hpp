@@ -1,4 +1,5 @@
-// Runs hook executables as transient units of systemd.
+// Runs programs, and hook executables in particular, as transient units of systemd. Errors and cancellation: see each
+// function. Borrows the bus.
 #pragma once
 
 #include <string>
@@ -10,11 +11,7 @@
 
 namespace haulout::agent {
 
-// Runs a program as a transient service of the host's systemd until it ends. The program runs outside the agent's
-// sandbox and container, and continues if the agent ends.
-//
-// If a unit of that name is already running, a previous agent has started it; then the agent waits for that unit
-// instead.
+// A program to run as a transient service of the host's systemd (run_unit()).
 struct UnitCommand {
   std::string unit;     // for example "haulout-hook-x.service"
   std::string program;  // a path on the host
@@ -24,6 +21,7 @@ struct UnitCommand {
   bool keeps_output = false;  // return its stdout, instead of leaving it in the journal
 };
 
+// How a unit ended.
 struct UnitEnd {
   std::string result;  // systemd's result of the service: success, exit-code, signal, timeout, …
   int code = 0;        // CLD_EXITED, CLD_KILLED, …; 0 if the program never ran
@@ -39,9 +37,13 @@ inline constexpr std::size_t unit_output_limit = std::size_t{1} << 20;
 // Returns a clause like "exit status 3: no quorum", "ended by signal 9 (Killed)", "took too long and was ended". Pure.
 std::string describe_end(const UnitEnd& end);
 
-// Returns how the unit ended. systemd ends it at the deadline, and `result` is then "timeout". Fails with Errc::timeout
-// if the unit is still running 20 s after the deadline; systemd is then asked to stop it. Fails with Errc::reset if the
-// unit's result is lost, otherwise as Bus::exchange() does. Cancellable: the unit continues.
+// Runs the program as a transient service of the host's systemd, and returns how the service ended. The program runs
+// outside the agent's sandbox and container, and continues if the agent ends. If a unit of that name is already
+// running, a previous agent has started it; then the function waits for that unit instead.
+//
+// systemd ends the unit at the deadline, and `result` is then "timeout". Fails with Errc::timeout if the unit is still
+// running 20 s after the deadline; systemd is then asked to stop it. Fails with Errc::reset if the unit's result is
+// lost, otherwise as Bus::exchange() does. Cancellable: the unit continues.
 Task<UnitEnd> run_unit(Bus& bus, UnitCommand command, TimePoint deadline);
 // Returns true if systemd has a unit of this name that has not ended. Fails as Bus::exchange() does. Cancellable.
 Task<bool> unit_runs(Bus& bus, std::string unit, TimePoint deadline);

@@ -7,7 +7,8 @@
 namespace haulout::agent {
 
 // Runs each program as a transient unit of the host's systemd. The agent's sandbox or container does not restrict it.
-// The program continues if the agent ends, or if run() is cancelled.
+// The program continues if the agent ends, or if run() is cancelled. Fails as HostPrograms::run() says, otherwise as
+// Bus::exchange() does.
 class UnitPrograms final : public HostPrograms {
  public:
   // Borrows `bus`.

@@ -166,7 +166,7 @@ minutes end_on_clock(minutes start, minutes end) {
   return end > start ? end : end + days(1);
 }
 
-// Keeps only the first of all starts with the same end. The result has at most one start before the end's time of day
+// Of all starts with the same end, keeps only the first. The result has at most one start before the end's time of day
 // and one after it.
 std::vector<minutes> first_per_end(const std::vector<minutes>& times, minutes end) {
   std::vector<minutes> kept;
@@ -176,7 +176,8 @@ std::vector<minutes> first_per_end(const std::vector<minutes>& times, minutes en
   return kept;
 }
 
-// Appends `next`, or merges it into the last piece. The caller passes the pieces in ascending order of `begin`.
+// Appends `next` to `pieces`, or extends the last piece if `next` overlaps or touches it. The caller passes the pieces
+// in ascending order of `begin`.
 template <class Piece>
 void append_merged(std::vector<Piece>& pieces, const Piece& next) {
   if (!pieces.empty() && next.begin <= pieces.back().end)

@@ -19,13 +19,12 @@ class time_zone;  // NOLINT(readability-identifier-naming): the library's own na
 
 namespace haulout::agent {
 
-// A time zone: an IANA zone from the system's zoneinfo, or UTC, which needs no files. Only this class uses the date
-// library. A small value; it borrows a zone that lives as long as the program. Zoneinfo lists the changes to and from
-// summer time until the year 2037; later changes are not known.
-
 // Local date and time, as a wall clock shows it.
 using LocalTime = std::chrono::local_seconds;
 
+// A time zone: an IANA zone from the system's zoneinfo, or UTC, which needs no files. Only this class uses the date
+// library. A small value; it borrows a zone that lives as long as the program. Zoneinfo lists the changes to and from
+// summer time until the year 2037; later changes are not known.
 class Zone {
  public:
   Zone() = default;  // UTC
@@ -62,10 +61,6 @@ struct Days {
   bool possible() const;
 };
 
-// Converts the starts and lengths of a window to intervals of real time, from local days, times of day and a time zone.
-// The result is correct across changes of the clock: a start that the clock skips moves to the first instant after the
-// change, and a start that the clock shows twice counts only the first time. Pure.
-
 // An interval that includes `begin` but not `end`.
 struct Interval {
   WallTime begin;
@@ -84,6 +79,9 @@ struct ForElapsed {
 };
 using Length = std::variant<UntilClock, ForElapsed>;
 
+// Converts the starts and lengths of a window to intervals of real time, from local days, times of day and a time zone.
+// The result is correct across changes of the clock: a start that the clock skips moves to the first instant after the
+// change, and a start that the clock shows twice counts only the first time. Pure.
 class Recurrence {
  public:
   // `times` are times of day, ascending, at least one.

@@ -1,5 +1,6 @@
-// Port: the gates of a node's update. Each gate is a row with its verdict and a message. The agent evaluates them
-// before it tries to take a slot, again when it has the slot, and during a drain.
+// Port: the gates of a node's update. Each gate is a row that says whether it is open, with a message. The agent
+// evaluates the gates before it tries to take a slot, again when it has the slot, and during a drain. It borrows the
+// GateKeeper.
 #pragma once
 
 #include <algorithm>
@@ -32,13 +33,14 @@ struct Gate {
   std::string name{};
   Verdict verdict = Verdict::open;
   std::string reason{};                  // of a closed gate, in CamelCase for the label: OutsideWindow, Paused, …
-  std::string message{};                 // one sentence, for every verdict
-  std::optional<WallTime> look_again{};  // when the verdict may change without an event, by this machine's clock
+  std::string message{};                 // one sentence, whether the gate is open or closed
+  std::optional<WallTime> look_again{};  // when the gate may open or close without an event, by this machine's clock
   Effect effect = Effect::waits;
   bool closed() const { return verdict == Verdict::closed; }
   bool operator==(const Gate&) const = default;
 };
 
+// The answer of all gates to one question.
 struct GateAnswer {
   std::vector<Gate> gates{};  // one row per gate, the closed ones first
 
@@ -74,6 +76,7 @@ struct GateAnswer {
   }
 };
 
+// What the gates are asked: whether this node may begin, or continue, its update.
 struct GateQuestion {
   enum class When {
     before_turn,  // the node has no slot yet; the answer of Prometheus may be some seconds old

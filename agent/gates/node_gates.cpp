@@ -242,7 +242,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   }
   for (Gate& row : rows) row.look_again = by_own_clock(client_, row.look_again);
   rows.push_back(cordon_gate(question.node, question.record, options_.cordoned_nodes));
-  // The record has the times of earlier reboots by this machine's clock.
+  // The reboot limit uses this machine's clock, by which the record has the times of earlier reboots.
   if (!under_way)
     rows.push_back(brake_gate(question.record.reboots, question.pending, question.requested, clock_.wall_now(),
                               options_.reboots_per_day));

@@ -51,15 +51,14 @@ class BlockingPods {
   Respite respite_;
 };
 
-// The gate "fleet": this node does not begin an update that has failed on another node of the pool. The slots, not this
-// gate, limit how many nodes may be unavailable at a time. Borrows client and rng.
-
 // Builds the row "fleet". Pure. `degraded` holds the nodes of the pool whose state label is `degraded`; it may include
 // `own`, this node. Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted` names and
 // has been degraded since. Two updates are the same if they have the same version. Without versions, all reasons of
 // `wanted` must be among the reasons of that reboot. Open if `wanted` names neither a version nor a reason.
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted);
 
+// The gate "fleet": this node does not begin an update that has failed on another node of the pool. The slots, not this
+// gate, limit how many nodes may be unavailable at a time. Borrows client and rng.
 class FleetHealth {
  public:
   FleetHealth(k8s::Client& client, Rng& rng, std::string node)
@@ -89,14 +88,6 @@ class FleetHealth {
   Respite respite_;
 };
 
-// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, blocking pods, alerts and
-// fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
-//
-// ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
-// a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
-// servers; and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
-// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments except the
-// options. Single-threaded.
 struct NodeGatesOptions {
   std::string node;
   std::string ns = "haulout";
@@ -109,6 +100,14 @@ struct NodeGatesOptions {
   AlertOptions alerts{};
 };
 
+// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, blocking pods, alerts and
+// fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
+//
+// ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
+// a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
+// servers; and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
+// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments except the
+// options. Single-threaded.
 class NodeGates final : public GateKeeper {
  public:
   // If `prometheus` is null, the alert gate is off.
@@ -120,7 +119,7 @@ class NodeGates final : public GateKeeper {
   const std::vector<Gate>& last() const { return last_; }
 
  private:
-  // The objects that the last answer depends on. changed() watches them.
+  // The objects of the API that the last answer depends on. changed() watches them.
   struct Scope {
     bool pauses = false, pods = false, fleet = false;
     bool operator==(const Scope&) const = default;

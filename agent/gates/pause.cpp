@@ -74,7 +74,7 @@ namespace {
 // A forbidden read is repeated once after this time, because right after a reconnect the server's authorizer may be out
 // of date.
 constexpr Duration before_it_is_believed = std::chrono::seconds(1);
-// Interval at which the agent checks, during a drain, whether it has been granted the permission.
+// Interval at which the agent checks, during a drain, whether it has been granted the permission to read the ConfigMap.
 constexpr Duration off_holds = std::chrono::minutes(5);
 
 std::vector<Gate> both(Gate gate) {

@@ -16,8 +16,8 @@
 namespace haulout::agent {
 
 // A person pauses updates by an annotation of the Node, or by a key of the ConfigMap `haulout` for a pool or for the
-// whole cluster. The functions here are pure. A pause that cannot be parsed has no end, because its author intended to
-// stop updates; its reason says what is wrong with it.
+// whole cluster. The functions outside of PauseSource are pure. A pause that cannot be parsed has no end, because its
+// author intended to stop updates; its reason says what is wrong with it.
 
 // Annotation of the Node. Its value is `<RFC 3339 or empty>; reason`.
 inline constexpr std::string_view pause_annotation = "haulout.dev/pause";
@@ -47,13 +47,12 @@ bool in_force(const Pause& pause, WallTime now);
 // Returns the pause for messages: "paused until 2026-11-28T06:00:00Z: new storage", "paused: new storage".
 std::string describe(const Pause& pause);
 
+inline constexpr std::string_view pause_config_map = "haulout";
+
 // Reads the pauses of the pool and of the cluster: keys `pause.<pool>` and `pause` of the ConfigMap `haulout` in the
 // agent's namespace. Without the permission to read the ConfigMap these gates are off, and their rows say so. If the
 // ConfigMap was readable before and is forbidden now, the pauses are unknown and the gate is closed. Borrows client and
 // rng.
-
-inline constexpr std::string_view pause_config_map = "haulout";
-
 class PauseSource {
  public:
   PauseSource(k8s::Client& client, Rng& rng, std::string ns)

@@ -49,9 +49,9 @@ struct Blackout {
   std::variant<Recurrence, Interval> when;
 };
 
-// Both fail with Errc::invalid if the text is wrong. The message says at which character, what is wrong and what to
-// write instead; the caller adds the text. Both fail with Errc::unavailable if the text names a zone and the machine
-// has no usable zoneinfo.
+// Parse the text of a window or a black-out. They fail with Errc::invalid if the text is wrong: the message says at
+// which character, what is wrong and what to write instead; the caller adds the text. They fail with Errc::unavailable
+// if the text names a zone and the machine has no usable zoneinfo.
 Result<Window> parse_window(std::string_view text);
 Result<Blackout> parse_blackout(std::string_view text);
 

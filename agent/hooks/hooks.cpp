@@ -230,7 +230,7 @@ Task<> ChildHooks::run(HookPoint point, std::string name, HookEnvironment enviro
   if (!outcome) co_return Error(outcome.error().code(), "hook " + outcome.error().message());
   if (outcome->exit_code == 0 && !outcome->too_much_output) co_return Result<>();
   std::string how = describe_end(*outcome);
-  // Many scripts print the reason for a failure on stdout.
+  // Many scripts print the reason for a failure on stdout. So if stderr is empty, the last line of stdout is shown.
   if (const std::string last = last_line(outcome->output); outcome->error_tail.empty() && !last.empty())
     how += ": " + last;
   co_return Error(Errc::unavailable, fmt::format("hook {}: {}", path, how));

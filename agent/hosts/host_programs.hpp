@@ -11,20 +11,22 @@
 
 namespace haulout::agent {
 
+// A program of the host with its arguments.
 struct HostProgram {
   std::string program;  // absolute path on the host
   std::vector<std::string> args{};
-  std::vector<std::pair<std::string, std::string>> env{};
+  std::vector<std::pair<std::string, std::string>> env{};  // variables in addition to those of its parent
   std::string unit{};         // the name of its unit if systemd runs it: "haulout-update.service"
-  std::string description{};  // likewise
+  std::string description{};  // the description of that unit
   bool keeps_output = false;  // return its stdout; a unit otherwise writes it to the journal
 };
 
+// How a program ended.
 struct ProgramEnd {
   // False: a unit of that name was already running, which an earlier agent had started, and this is how that one ended.
   // Then the program of this call was not run.
   bool ours = true;
-  bool success = false;
+  bool success = false;  // it ended with exit status 0
   std::string how{};     // a clause if not `success`: "exit status 100: E: …"
   std::string output{};  // its stdout, if the caller asked for it
 };

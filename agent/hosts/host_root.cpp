@@ -246,7 +246,7 @@ Result<std::uint64_t> read_first_process(const HostRoot& root) {
       Errc::unavailable,
       fmt::format("{} does not contain the start time of process 1; mount the host's /proc", root.display(path)));
   if (!*content) return unreadable;
-  // The name of the program is in parentheses, and can contain any character.
+  // The name of the program is in parentheses and can contain any character, so it ends at the last parenthesis.
   const std::size_t name_ends = (*content)->rfind(')');
   if (name_ends == std::string::npos) return unreadable;
   std::istringstream fields((*content)->substr(name_ends + 1));

@@ -1,5 +1,5 @@
-// Implementations of agent/ports/host.hpp for reboots that need no system bus. agent/dbus/logind.hpp reboots over
-// the bus.
+// Implementations of agent/ports/host.hpp for reboots that need no system bus. agent/dbus/logind.hpp reboots over the
+// bus. Errors of the host's files are those of HostRoot.
 #pragma once
 
 #include <memory>

@@ -96,8 +96,8 @@ void forget_the_attempt(Record& record) {
 void degrade(Record& record, Event event, const Moment& moment) {
   record.cause = moment.cause;
   record.cause_message = moment.cause_message;
-  // After these two events the machine has booted and may be unhealthy, so the cordon stays. In all other cases the
-  // node itself is healthy.
+  // After `not_verified` and `boot_unknown` the machine has booted and may be unhealthy, so the cordon stays. After all
+  // other events that lead here the node itself is healthy.
   record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
   record.judged = true;
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
@@ -112,7 +112,8 @@ bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
 }
 
-// Counts the installations that have failed in a row. A machine that goes down during an installation counts as such.
+// Counts the installations that have failed in a row. If the machine goes down during an installation, it counts as
+// failed.
 void count_installations(Record& record, State from, Event event) {
   const bool cut_short = event == Event::boot_changed && std::exchange(record.installing, false);
   record.installing = false;
@@ -194,7 +195,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
       record.cordoned = false;
       // The next boot does not belong to the abandoned attempt.
       forget_the_attempt(record);
-      // After these events the agent starts another attempt.
+      // After one of these events the agent starts another attempt, but only after the backoff.
       if (event == Event::drain_ended || event == Event::update_failed || event == Event::cordon_lost ||
           (event == Event::gate_closed && from != State::waiting))
         back_off(record, moment, times);

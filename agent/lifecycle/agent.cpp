@@ -97,7 +97,7 @@ class Life {
   RemainingPods pods_;
   Proof proof_;
   DrainStatus drain_status_;
-  const Draining* draining_ = nullptr;  // not null only in the state `draining`
+  const Draining* draining_ = nullptr;  // set only in the state `draining`
   Loading loading_;
   Shutdowns shutdowns_;
 };
@@ -227,10 +227,10 @@ asio::awaitable<void> Life::commit(Decision decision) {
     status.message = words_of(need_.updates()) + (need_.reboot_wanted() ? "; a reboot is needed, too" : "");
   if (const auto cordon = persons_cordon(view_.node()); cordon && record_.state == State::uncordoning)
     status.message = "verification passed; the node stays " + words_of(*cordon);
-  // Remove the ready file before the write, not only after the API server has accepted it.
+  // Remove the ready file before the write, because the API server may accept the write only much later.
   if (!duties_of(record_.state).shows_ready) writer_.show_ready(false);
-  // Any boot serves the request. A failed reboot ends the request, too, so that it does not cause one attempt after
-  // another.
+  // Any boot serves a person's reboot request. A failed reboot ends the request, too, so that it does not cause one
+  // attempt after another.
   const bool served = decision.event == Event::boot_changed || decision.event == Event::reboot_impossible ||
                       decision.event == Event::boot_unknown;
   shutdowns_.state_changed();
@@ -252,7 +252,7 @@ void Life::see_node(bool same) {
       foreign_records_.note();
       activity_.interrupt_to_reload();
     }
-    // This decision does not require that the Node is read again.
+    // A node that became schedulable ends the state, but does not require that the Node is read again.
     if (duties_of(record_.state).shows_ready && !view_.node().unschedulable) activity_.interrupt(cordon_lost());
   }
   gates_.node_changed();

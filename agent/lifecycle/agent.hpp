@@ -43,6 +43,7 @@ struct AgentOptions {
   std::function<std::string(const k8s::Node&)> pool = [](const k8s::Node&) { return std::string(); };
 };
 
+// What the agent works with. It borrows all references and pointers, and what the functions refer to.
 struct AgentParts {
   k8s::Client& client;
   Rng& rng;

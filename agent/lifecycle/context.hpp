@@ -23,7 +23,7 @@ namespace haulout::agent {
 struct Decision {
   Event event{};
   std::string cause{};    // reason of a degradation or of a failed attempt; empty if the event needs none
-  std::string message{};  // likewise; one sentence
+  std::string message{};  // one sentence; empty if the event needs none
   bool operator==(const Decision&) const = default;
 };
 // Returns the decision for a node that another client has made schedulable during its update.

@@ -108,10 +108,10 @@ Draining::Draining(const Context& context, GateWatch& gates, OwnSlot& slot, Hook
 
 asio::awaitable<Decision> Draining::run() {
   if (context_.rebooted()) co_return Decision{Event::boot_changed};
-  // The node was uncordoned while no agent was running.
+  // If the node was uncordoned while no agent was running, the drain must not begin.
   if (cordon_.lost(context_.node().unschedulable, false)) co_return cordon_lost();
   pods_.begin_drain();
-  // A pause may have been set while no agent was running.
+  // A pause may have been set while no agent was running, so ask the gates first.
   const Result<std::optional<Decision>> paused = co_await gates_.given_up();
   if (paused && *paused) co_return **paused;
   status_.begin();
@@ -250,7 +250,7 @@ asio::awaitable<void> Draining::drain() {
   options.run_id = context_.record.run;
   options.cordoned_by = cordoned_by;
   options.pinned_controllers = context_.record.pinned;
-  options.restore_cordon_on_failure = false;  // the next state does that
+  options.restore_cordon_on_failure = false;  // the states after `draining` decide what happens to the cordon
   drain_ = std::make_unique<drain::Drain>(context_.client, context_.rng, status_, options, context_.options.node);
   drain_->expect_leaked(context_.record.leaked);
   bool goes_on = co_await drain_->preflight();

@@ -1,5 +1,6 @@
 // The state `draining`: from the confirmed slot to the drained node. Also the exclusion of the node from external load
-// balancers, which begins before the first eviction. Cancellable. Borrows its arguments.
+// balancers, which begins before the first eviction. Nothing here fails: a problem delays the state, or becomes the
+// decision that ends it. Cancellable. Borrows its arguments.
 #pragma once
 
 #include <functional>
@@ -15,17 +16,15 @@
 
 namespace haulout::agent {
 
-// Excludes a node from external load balancers before the first eviction, so that they stop sending traffic to it, and
-// adds it again after the update. The exclusion does nothing if the option lb_drain_wait is 0.
-
 // What delays a drain before the first eviction.
 struct HoldUp {
   std::string reason{}, message{};
 };
 
-// Excludes the node, with retries until it succeeds, and then waits for lb_drain_wait. Call it after the cordon. If the
-// node is already excluded, the wait counts from the time in the cordon's mark, so that a wait before a restart of the
-// agent counts. Calls `hold` with what delays the drain, and with nothing at the end.
+// Excludes the node from external load balancers before the first eviction, so that they stop sending traffic to it.
+// Retries until that succeeds, and then waits for lb_drain_wait; does nothing if that option is 0. Call it after the
+// cordon. If the node is already excluded, the wait counts from the time in the cordon's mark, so that a wait before a
+// restart of the agent counts. Calls `hold` with what delays the drain, and with nothing at the end.
 boost::asio::awaitable<void> leave_load_balancers(const Context& context,
                                                   std::function<void(std::optional<HoldUp>)> hold);
 // Removes the exclusion, with retries until it succeeds or until the Node has to be read again.
@@ -93,7 +92,7 @@ class Draining {
   Step step_ = Step::confirming_slot;
   DrainCordon cordon_;
   std::unique_ptr<drain::Drain> drain_;
-  std::optional<HoldUp> held_up_;  // before the first eviction
+  std::optional<HoldUp> held_up_;  // what delays the drain before the first eviction
 };
 
 }  // namespace haulout::agent

@@ -9,6 +9,7 @@
 
 namespace haulout::agent {
 
+// How a hook point ended.
 struct HookResult {
   enum class Outcome { passed, failed, interrupted };
   Outcome outcome = Outcome::passed;
@@ -31,7 +32,8 @@ class Hooks {
 
  private:
   using Interrupted = const std::function<bool()>&;
-  // Both return a message if a hook failed and the update must stop; otherwise an empty string.
+  // ask_others() and run_programs() return a message if a hook failed and the update must stop; otherwise an empty
+  // string.
   boost::asio::awaitable<std::string> ask_others(HookPoint point, Interrupted interrupted);
   boost::asio::awaitable<std::string> run_programs(HookPoint point, Interrupted interrupted);
   bool all_answered(HookPoint point) const;

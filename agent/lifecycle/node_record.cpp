@@ -21,7 +21,7 @@ constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::c
 // Backoff for labels that another client removes, perhaps each time. It keeps the agent from writing all the time.
 constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
                                               BackoffOptions::Jitter::equal};
-// The backoff above starts again if nothing had to be restored for this time.
+// The backoff `patience_with_others` starts again if nothing had to be restored for this time.
 constexpr Duration forgotten_after = std::chrono::minutes(30);
 // Number of conflicts in a row after which the agent reports them; so many take about ten seconds.
 constexpr unsigned worth_a_word = 8;

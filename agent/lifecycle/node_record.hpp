@@ -85,7 +85,7 @@ class NodeWriter {
   // Returns the record as it is on the Node or will be there. A record that cannot be decoded stays as it is.
   std::string encoded() const { return unreadable_.empty() ? encode_record(record_) : unreadable_; }
   TimePoint within(Duration limit) const { return client_.clock().now() + limit; }
-  // These two report that the Node cannot be written, and that it can be written again.
+  // Report that the Node cannot be written, and that it can be written again.
   void tell_unwritten(const Error& error);
   void tell_written();
   Task<> write_condition();

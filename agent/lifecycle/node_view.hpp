@@ -34,8 +34,8 @@ class NodeView {
   const std::string& name() const { return name_; }
 
   // Takes over the answer to a request for the Node, also a Node with another UID. `news_before` is the value of news()
-  // when the request was sent. If
-  // no other state was learned since, the answer counts as the newest state; otherwise it counts unless it is older.
+  // when the request was sent. If no other state was learned since, the answer counts as the newest state; otherwise it
+  // counts unless it is older.
   void learn(k8s::Node node, std::uint64_t news_before);
   std::uint64_t news() const { return news_; }
   // Takes over a Node that may be older than the known one, or that may be another Node of the same name. `list_asked`

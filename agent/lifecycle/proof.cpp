@@ -42,7 +42,7 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
 // Returns true if the pod's controller has created pods on this cordoned node again and again. While a drain runs, the
 // drain detects this. This function detects it when the node is already empty.
 bool RemainingPods::comes_back(const k8s::Pod& pod) {
-  // A pod that was created while the node was schedulable has not come back.
+  // A pod that was created while the node was schedulable does not count.
   if (!pod.controller || !pod.created || *pod.created < context_.view.takes_no_pods_since()) return false;
   const std::string controller = drain::controller_key(pod);
   std::set<std::string>& returned = returned_[controller];
@@ -63,7 +63,7 @@ Task<std::optional<Decision>> Proof::prove() {
     auto answer = co_await (this->*question)();
     // One decision that prevents the reboot is enough, even if other questions have no answer.
     if (answer && *answer) co_return answer;
-    // Return the error with the longest Retry-After.
+    // Of several errors, returns the one with the longest Retry-After.
     if (!answer && (!unknown || unknown->retry_after < answer.error().retry_after)) unknown = std::move(answer).error();
   }
   if (unknown) co_return *std::move(unknown);

@@ -1,5 +1,5 @@
-// Stores whether this node needs a reboot and which version runs, from the back end, which updates wait, from the
-// updater, and reads a person's reboot request from the Node. Borrows its parts. One thread.
+// Stores the last answers of the back end (whether this node needs a reboot, and which version runs) and of the updater
+// (which updates wait). Reads a person's reboot request from the Node. Borrows its parts. One thread.
 #pragma once
 
 #include <functional>
@@ -44,7 +44,7 @@ class RebootNeed {
   bool reboot_wanted() const;
   // Returns true if there is a reason to begin: to reboot, or to install updates.
   bool wanted() const { return reboot_wanted() || updates_.need == Need::yes; }
-  // Returns true if it is known that there is no such reason.
+  // Returns true if it is known that there is no reason to begin.
   bool gone() const { return !wanted() && pending_.need != Need::unknown && updates_.need != Need::unknown; }
   // Returns the need for gates, which treat updates that wait like a reboot, because one may follow.
   Pending all() const;

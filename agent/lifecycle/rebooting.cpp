@@ -132,11 +132,12 @@ asio::awaitable<void> Ready::show(std::string reason, std::string message) {
 
 asio::awaitable<Decision> Rebooting::run() {
   if (context_.rebooted()) co_return Decision{Event::boot_changed};
-  // A shutdown that the previous process requested may be under way.
+  // A shutdown that the previous process requested may be under way, so wait until that is known.
   co_await shutdowns_.until_known();
   const auto methods = context_.parts.host.reboot_methods();
   Record& record = context_.record;
-  // The configuration may have changed since the record was written.
+  // The configuration may have changed since the record was written, so that the recorded method does not exist any
+  // more.
   if (methods.empty()) co_return Decision{Event::reboot_blocked};
   if (record.method >= methods.size()) {
     record.method = 0;

@@ -79,7 +79,8 @@ class Releasing {
   }
 
   asio::awaitable<void> free_turn(bool had_one) {
-    // The configured kind of slots would find nothing to release, and afterwards no record would refer to the slot.
+    // If the slot was taken with another kind of slots, the configured kind would find nothing to release, and
+    // afterwards no record would refer to the slot.
     if (const auto keeper = keeper_of(slot_); !keeper.empty() && keeper != parts_.slots.name()) {
       out_.failures.push_back(fmt::format(
           "slot {} was taken with --slots={} and is not released: run this again with that value instead of --slots={}",

@@ -32,6 +32,7 @@ struct ReleaseParts {
   Slots& slots;
 };
 
+// What release() did.
 struct Released {
   std::vector<std::string> done;      // one sentence for each change, and for each thing that stays on purpose
   std::vector<std::string> failures;  // one sentence for each step that failed

@@ -35,7 +35,7 @@ class WhileItShutsDown final : public drain::DrainObserver {
 Leaving leaving_of(const Record& record) {
   if (record.state == State::draining || record.state == State::updating) return Leaving::draining;
   const Duty cordon = duties_of(record.state).cordon;
-  // The last condition is for a machine that has booted again after its node became schedulable.
+  // Not in maintenance any more: the machine has booted again after its node became schedulable.
   const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
   return in_service ? Leaving::drains : Leaving::has_left;
 }
@@ -137,7 +137,7 @@ asio::awaitable<void> Shutdowns::drain_until(TaskGroup& group, TimePoint limit) 
   group.spawn(show_and_drain(limit));
   while (drain_ == Drain::under_way && going_down() && context_.now() < limit)
     co_await news_.wait_until(context_.clock, limit);
-  // If the shutdown was cancelled, the drain has not failed.
+  // A drain that ended because the shutdown was cancelled has not failed.
   if (!going_down()) drain_ = Drain::called_off;
 }
 
@@ -171,7 +171,7 @@ asio::awaitable<drain::Report> Shutdowns::drain(TimePoint limit) {
   drain::Options options = context_.options.drain;
   options.run_id = context_.record.run;
   options.cordoned_by = cordoned_by;
-  options.restore_cordon_on_failure = false;  // the process after the boot does that
+  options.restore_cordon_on_failure = false;  // the process after the boot removes the cordon
   // The machine goes down in any case. Therefore the drain waits for no settle time, and works without the permission
   // to read volumes.
   options.settle = Duration::zero();

@@ -66,7 +66,7 @@ asio::awaitable<bool> Updating::blocked() {
   if (who && who->empty()) co_return false;
   problem_ =
       who ? *std::move(who) : "it is unknown whether another program installs packages: " + who.error().message();
-  // An installation that an earlier process has begun is not another program.
+  // An installation that an earlier process has begun blocks this one, but it is not another program's.
   co_await context_.writer.show(context_.record.installing ? reason::updating : reason::update_blocked, problem_);
   co_return true;
 }
@@ -86,7 +86,8 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
     if (trouble && *trouble) co_return *std::move(trouble);
     if (activity.must_reload()) break;
     if (!trouble) {
-      // Without a proof the agent must not install anything. The limit counts from the installation.
+      // Without a proof the agent must not install anything. The time limit begins anew, because it is for the
+      // installation only.
       co_await context_.writer.show(reason::api_unavailable,
                                     "the agent cannot prove that the node is drained: " + trouble.error().message());
       co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
@@ -102,7 +103,7 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
       co_return std::nullopt;
     }
   }
-  co_return Decision{Event::turn_lost};  // does not count, because the Node has to be read again
+  co_return Decision{Event::turn_lost};  // the agent ignores this event, because the Node has to be read again
 }
 
 // No event stops a running installation, because that would leave packages that are not configured. The proofs before

@@ -272,7 +272,7 @@ asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need
     co_return Decision{Event::healed};
   }
   co_await need.first_answer();
-  // With this cause nothing can show that it is resolved, so only a person can end the state.
+  // Nothing can show that the cause BootIdUnchanged is resolved, so only a person can end the state.
   while (!activity.must_reload() && record.cause == reason::boot_id_unchanged) {
     if (need.requested()) co_return Decision{Event::needed};
     co_await context.writer.show(record.cause, record.cause_message);

@@ -99,7 +99,7 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
 }
 
 bool in_maintenance(const Record& record) {
-  // If the record cannot be read, the node may be in maintenance.
+  // If the record cannot be read, the node counts as in maintenance, because it may be.
   return !record.run.empty() || record.cause == reason::record_unreadable;
 }
 

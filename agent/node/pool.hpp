@@ -39,7 +39,7 @@ struct OwnPool {
 // Label of a Node, and of the Leases that are slots.
 inline constexpr std::string_view pool_label = "haulout.dev/pool";
 inline constexpr std::string_view default_pool = "default";
-// The pool of nodes with the label below, unless the user names another pool. Its limit is one node.
+// The pool of nodes with the label `control_plane_label`, unless the user names another pool. Its limit is one node.
 inline constexpr std::string_view control_plane_pool = "control-plane";
 inline constexpr std::string_view control_plane_label = "node-role.kubernetes.io/control-plane";
 
@@ -51,14 +51,15 @@ std::string pool_of_role(const std::map<std::string, std::string>& node_labels);
 // Returns the pool in the record of the node's agent; otherwise the pool in the label; otherwise nothing.
 std::optional<std::string> told_pool(const k8s::Node& node);
 
+// Whether a node belongs to a pool.
 enum class Membership {
   member,
   // The pool of the node is unknown: it has no agent yet, or never will. It may belong to this pool, so it counts
   // against the limit while it is unavailable, but not as one of the nodes to which a percentage refers.
   unknown,
-  stranger,
+  stranger,  // it belongs to another pool
 };
-// `turns` holds the Leases (slots) of all pools.
+// Returns whether the node belongs to the pool. `turns` holds the Leases (slots) of all pools.
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns = {});
 
 // --max-unavailable: the number or percentage of nodes of a pool that may be unavailable at the same time.

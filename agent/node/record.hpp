@@ -126,10 +126,12 @@ struct Record {
   bool operator==(const Record&) const = default;
 };
 
+// Returns the record as JSON in one line.
 std::string encode_record(const Record& record);
+// Never fails: a record that cannot be decoded becomes a degraded one.
 Record decode_record(std::string_view json);
 
-// The record keeps at most this many entries of a kind, so that it stays small.
+// The agent keeps at most this many past reboots and durations, so that the record stays small.
 inline constexpr std::size_t remembered_updates = 10;
 
 // Appends `latest` to the history, whose newest entry is the last one. Removes the oldest entries if there are too

@@ -57,7 +57,8 @@ constexpr std::array rows{
     // The machine went down during the installation. Pods must not run beside packages that are installed in part, so
     // the agent finishes the installation first.
     Row{State::updating, Event::boot_changed, State::updating},
-    // These four events occur only before the installation begins, when the agent proves that the node is drained.
+    // The following four events occur only before the installation begins, when the agent proves that the node is
+    // drained.
     Row{State::updating, Event::emptiness_lost, State::draining},
     Row{State::updating, Event::cordon_lost, State::pending},
     Row{State::updating, Event::turn_lost, State::pending},
@@ -70,17 +71,19 @@ constexpr std::array rows{
     Row{State::ready, Event::gate_closed, State::pending},
     Row{State::ready, Event::not_needed, State::pending},
     Row{State::ready, Event::boot_changed, State::verifying},
-    // Another program rebooted the machine, and would do so each time that the node becomes ready.
+    // Another program rebooted the machine, and would do so each time that the node becomes ready. So a person has to
+    // look.
     Row{State::ready, Event::boot_unknown, State::degraded},
 
     Row{State::rebooting, Event::boot_changed, State::verifying},
-    // In `ready` the agent watches everything that matters, so it can wait for hours at little cost.
+    // A blocked reboot waits in `ready`: there the agent watches everything that matters, so it can wait for hours at
+    // little cost.
     Row{State::rebooting, Event::reboot_blocked, State::ready},
     Row{State::rebooting, Event::reboot_overdue, State::rebooting},
     Row{State::rebooting, Event::reboot_impossible, State::degraded},
     Row{State::rebooting, Event::boot_unknown, State::degraded},
-    // These four events occur only before the reboot is requested, when the agent proves once more that the node is
-    // ready.
+    // The following four events occur only before the reboot is requested, when the agent proves once more that the
+    // node is ready.
     Row{State::rebooting, Event::emptiness_lost, State::draining},
     Row{State::rebooting, Event::cordon_lost, State::pending},
     Row{State::rebooting, Event::turn_lost, State::pending},

@@ -46,13 +46,13 @@ enum class Event {
   turn_taken,   // the slot is taken and confirmed
   turn_lost,    // the node does not hold its slot any more
   drained,      // every pod that must leave is deleted
-  update_due,   // likewise, and the agent installs updates before it asks for a reboot
+  update_due,   // every pod that must leave is deleted, and the agent installs updates before it asks for a reboot
   // The drain ended as blocked, refused or failed, or a hook or the installation of the update failed.
   drain_ended,
   installed,          // the updates are installed, and the machine has to be rebooted
   reboot_not_needed,  // the updates are installed, and no reboot is needed
-  update_failed,      // the updates were not installed; the agent tries again later
-  update_given_up,    // likewise, and so often that a person has to look
+  update_failed,      // the updates were not installed, for now; the agent tries again later
+  update_given_up,    // the updates were not installed, so often that a person has to look
   cordon_lost,        // another client made the node schedulable
   emptiness_lost,     // a pod that must leave has appeared
   reboot_due,         // the last proof found nothing against the reboot
@@ -76,6 +76,7 @@ std::string_view to_string(Event event);
 // Whether a slot or a cordon must be in force during a state. `keep`: the agent leaves it as it is.
 enum class Duty { no, yes, keep };
 
+// What must be in force during a state.
 struct Duties {
   Duty turn = Duty::no;
   Duty cordon = Duty::no;    // `yes`: in force, set by the drain; `no`: the agent uncordons
@@ -83,6 +84,7 @@ struct Duties {
 };
 Duties duties_of(State state);
 
+// A transition: the state `from` and the event lead to the state `to`.
 struct Row {
   State from;
   Event event;

@@ -1,6 +1,7 @@
 // Port: finds out whether the operating system needs a reboot. One implementation per update tool; tests and the demo
 // have fakes. If a back end cannot find out, it returns `unknown`, never `no` or `yes`. `unknown` never causes a
-// reboot.
+// reboot. AgentWhole owns the back end, and the agent borrows it. Which Errc the errors have depends on the tool; every
+// error names subject, cause and remedy.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -13,8 +14,10 @@
 
 namespace haulout::agent {
 
+// Whether the operating system needs something: a reboot, or updates.
 enum class Need { unknown, no, yes };
 
+// What the operating system needs, as a back end reports it.
 struct Pending {
   Need need = Need::unknown;
   std::vector<std::string> reasons{};  // for messages: packages, a kernel, a version

@@ -1,6 +1,6 @@
 // Ports: the machine on which the agent runs, and the delay of its shutdowns. Implemented in agent/hosts and
 // agent/dbus; rehearse/, the demo and the tests have simulated machines. Errors name the cause and, if known, the
-// remedy.
+// remedy; their Errc depends on the implementation. The agent borrows both objects.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

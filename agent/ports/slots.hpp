@@ -1,5 +1,6 @@
 // Port: the slot of a node in its pool (called Turn in the code). A slot never expires. It ends by release(), or when
-// its Node is deleted.
+// its Node is deleted. The agent borrows the object. Which Errc the errors have: see the implementations in
+// agent/slots.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -11,6 +12,7 @@
 
 namespace haulout::agent {
 
+// Whether this node holds a slot.
 struct Turn {
   bool ours = false;
   std::string slot{};  // the name of the slot, if `ours`

@@ -1,6 +1,9 @@
-// Port: finds the updates of the operating system that wait on this machine, and installs them (--update). The agent
-// uses it only between the drain and the reboot. One implementation per update tool; tests have fakes. A machine whose
-// updates another program installs has none.
+// Port: finds the updates of the operating system that wait on this machine, and installs them (--update). One
+// implementation per update tool; tests have fakes. The agent has none (null) if another program installs the updates.
+//
+// The agent calls look() and changed() as long as it runs, download() during the drain, and blocked_by() and install()
+// only between the drain and the reboot. `--check` calls look() and blocked_by(). AgentWhole owns the updater, and the
+// agent borrows it. Every error names subject, cause and remedy; its Errc depends on the tool.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>

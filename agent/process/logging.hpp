@@ -1,6 +1,6 @@
 // The log for debugging: text or JSON lines on stderr. It never contains credentials: callers log methods, targets and
 // status codes, not headers or bodies. The log passes each line, without its line break, to `write`. One instance per
-// program.
+// program. Borrows the clock. Never fails.
 //
 // If the program is a service whose stderr is the journal's stream, each line begins with its priority as in
 // sd-daemon(3), so that `journalctl -p` selects it. Text lines then have no time, because the journal records it.

@@ -120,7 +120,7 @@ Signals::Signals(asio::any_io_executor executor) : set_(executor, SIGTERM) {
 
 asio::awaitable<int> Signals::wait() {
   const int signal = co_await set_.async_wait(asio::use_awaitable);
-  set_.clear();  // restores the default actions, which work even if this process hangs
+  set_.clear();  // restores the default actions of the signals, which end the process even if it hangs
   std::signal(SIGHUP, SIG_IGN);
   co_return signal;
 }
@@ -152,7 +152,7 @@ int exit_code(const Error& error) {
   switch (error.code()) {
     case Errc::invalid: return exit_usage;
     case Errc::status:
-      // A response without a Status object does not come from the API server.
+      // A response without a Status object does not come from the API server, so it counts as a failed connection.
       return (error.peer && !error.peer->structured) || error.is_status(401) || error.is_status(403) ? exit_connection
                                                                                                      : exit_not_done;
     case Errc::timeout:

@@ -76,13 +76,12 @@ class FdSink final : public Sink {
   int failure_ = 0;
 };
 
-// Waits for SIGINT, SIGTERM or SIGHUP. After the first signal, a second SIGINT or SIGTERM ends the process at once. A
-// second SIGHUP is ignored, because a closing terminal sends several. If the process was started with SIGINT or SIGHUP
-// ignored (nohup, a shell's background job), that signal stays ignored.
-
 // After a signal, the final flush of output waits at most this long (milliseconds) for a reader that does not read.
 inline constexpr int patience_after_signal_ms = 300;
 
+// Waits for SIGINT, SIGTERM or SIGHUP. After the first signal, a second SIGINT or SIGTERM ends the process at once. A
+// second SIGHUP is ignored, because a closing terminal sends several. If the process was started with SIGINT or SIGHUP
+// ignored (nohup, a shell's background job), that signal stays ignored.
 class Signals {
  public:
   explicit Signals(boost::asio::any_io_executor executor);
@@ -98,9 +97,8 @@ class Signals {
 boost::asio::awaitable<std::optional<int>> until_signal(Signals& signals, boost::asio::awaitable<void> work,
                                                         std::vector<boost::asio::awaitable<void>> helpers);
 
-// The environment of the program, which each command receives: executor, clock, output, environment variables.
-
-// `main` owns this object and everything that it refers to.
+// The environment of the program, which each command receives: executor, clock, output, environment variables. `main`
+// owns this object and everything that it refers to.
 struct Process {
   boost::asio::any_io_executor executor;
   Clock& clock;

@@ -16,9 +16,6 @@
 
 namespace haulout::agent {
 
-// Counts the requests that were sent, by Kubernetes verb, for the report. Also stores the last denied request, so that
-// a message can name the missing RBAC rule.
-
 // The attributes of a request that the API server's authorizer checks.
 struct RequestInfo {
   std::string verb;  // get, list, watch, create, update, patch, delete, deletecollection
@@ -32,6 +29,8 @@ struct RequestInfo {
 // Returns the attributes of a request. A target outside of /api and /apis has only a verb. Pure.
 RequestInfo describe_request(std::string_view method, std::string_view target);
 
+// Counts the requests that were sent, by Kubernetes verb, for the report. Also stores the last denied request, so that
+// a message can name the missing RBAC rule.
 class RequestLedger {
  public:
   void count(const http::Request& request);
@@ -66,10 +65,6 @@ class ServerWarnings {
   std::size_t count_ = 0;
 };
 
-// Transport decorator: limits each request to --request-timeout, and logs it (method, target, status, milliseconds;
-// never headers or bodies). It also reports to `tell` how the request ended and which warnings the server sent. Borrows
-// the inner transport, the clock and the log.
-
 // The result of a request.
 struct RequestEnd {
   std::string method{};
@@ -79,6 +74,10 @@ struct RequestEnd {
   std::vector<std::string> warnings{};
 };
 
+// Transport decorator: limits each request to --request-timeout, and logs it (method, target, status, milliseconds;
+// never headers or bodies). It also reports to `tell` how the request ended and which warnings the server sent. Borrows
+// the inner transport, the clock and the log. Errors and cancellation are those of the inner transport; a request that
+// exceeds its limit fails as at its deadline.
 class WatchedTransport final : public http::Transport {
  public:
   // `server` is the URL without path; if it is not empty, requests are logged in kubectl's format.

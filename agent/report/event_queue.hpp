@@ -21,6 +21,7 @@
 
 namespace haulout::agent {
 
+// An Event to send, without its time and count.
 struct EventNote {
   k8s::NodeEvent::Type type = k8s::NodeEvent::Type::normal;
   std::string reason{};

@@ -43,8 +43,8 @@ std::string slurp(const char* path) {
 }  // namespace
 
 std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std::string_view stat, KernelUnits units) {
-  // The second field is the program's name in parentheses, which can contain blanks and parentheses itself; see
-  // proc(5).
+  // The second field of /proc/self/stat is the program's name in parentheses. The name can contain blanks and
+  // parentheses itself, so the last parenthesis ends it; see proc(5).
   const std::size_t name_end = self_stat.rfind(')');
   const std::size_t boot_line = stat.find("\nbtime ");
   if (name_end == std::string_view::npos || boot_line == std::string_view::npos) return std::nullopt;
@@ -263,7 +263,7 @@ class Metrics::Impl {
   std::string text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
 
  private:
-  // The process_ metrics have no label `node`.
+  // The process_ metrics describe the process, so they have no label `node`.
   Labels constant_labels(std::string_view name) const {
     return name.starts_with("haulout_") ? Labels{{"node", options_.node}} : Labels{};
   }

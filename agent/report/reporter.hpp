@@ -98,13 +98,6 @@ class ObservedSlots final : public Slots {
   std::function<void(bool)> tell_;
 };
 
-// Reports what the agent does: makes log lines, Events on the Node, metrics and messages for the service manager, all
-// from the same status or drain event.
-//
-// Callers are the agent (AgentParts::tell and warn), drains (it is their observer) and the decorators above. Calls
-// never block and never fail. run() writes the Events until it is cancelled. Borrows client and rng, and must outlive
-// run() and all callers. Whatever the functions capture must outlive it. One thread.
-
 struct LogEntry;
 
 struct ReporterParts {
@@ -122,6 +115,12 @@ struct ReporterOptions {
   std::string version{};
 };
 
+// Reports what the agent does: makes log lines, Events on the Node, metrics and messages for the service manager, all
+// from the same status or drain event.
+//
+// Callers are the agent (AgentParts::tell and warn), drains (it is their observer) and the decorators above. Calls
+// never block and never fail. run() writes the Events until it is cancelled. Borrows client and rng, and must outlive
+// run() and all callers. Whatever the functions capture must outlive it. One thread.
 class Reporter final : public drain::DrainObserver {
  public:
   Reporter(ReporterParts parts, ReporterOptions options);

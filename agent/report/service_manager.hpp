@@ -19,7 +19,7 @@ void notify_service_manager(const std::string& words);
 std::optional<Duration> watchdog_limit();
 
 // Sends WATCHDOG=1 twice per limit, as sd_watchdog_enabled(3) recommends, until cancelled. Run it on the event loop
-// that does all the work: if that loop hangs, the service manager restarts the agent.
+// that does all the work: if that loop hangs, the service manager restarts the agent. Borrows the clock. Never fails.
 boost::asio::awaitable<void> feed_watchdog(Clock& clock, Duration limit,
                                            std::function<void(const std::string&)> notify = notify_service_manager);
 

@@ -108,7 +108,7 @@ Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_exe
   auto parsed = parse_listen_address(address);
   if (!parsed) return std::move(parsed).error();
   const bool everywhere = parsed->host.empty();
-  // On Linux this address accepts IPv4 connections, too.
+  // On Linux the address "::" accepts IPv4 connections, too.
   if (everywhere) parsed->host = "::";
   auto server = listen(executor, clock, *parsed, sources);
   if (!server && everywhere) {

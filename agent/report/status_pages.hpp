@@ -10,6 +10,7 @@
 
 namespace haulout::agent {
 
+// A row of the page /readyz.
 struct Check {
   std::string name{};
   std::string problem{};  // empty if the check passes

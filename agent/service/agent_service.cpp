@@ -20,8 +20,9 @@ using boost::asio::awaitable;
 
 // Time limit of each search at the start: for other programs that reboot the machine, and for cautions.
 constexpr Duration look_around_limit = std::chrono::seconds(30);
-constexpr Duration check_limit = std::chrono::seconds(30);    // until the parts are made
-constexpr Duration release_limit = std::chrono::seconds(25);  // less than the 30 s for which the package's scripts wait
+constexpr Duration check_limit = std::chrono::seconds(30);  // of --check, until the parts of the agent are made
+// The scripts of the package wait 30 s for --release, so its limit is shorter.
+constexpr Duration release_limit = std::chrono::seconds(25);
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                   BackoffOptions::Jitter::equal};
 
@@ -120,8 +121,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(begun.error());
     co_return;
   }
-  // Not sent before, so that a start that fails at once, for example because of a missing option, never counts as
-  // ready.
+  // READY=1 is not sent earlier, so that a start that fails at once, for example because of a missing option, never
+  // counts as ready.
   notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "managing node " + authority.node.name,

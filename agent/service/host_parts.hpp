@@ -45,6 +45,7 @@ bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoo
 // choose_backend() does.
 Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& root);
 
+// A back end, with the client that it borrows.
 struct MadeBackend {
   std::unique_ptr<http::Client> client;  // for a back end that uses HTTP; else null
   std::unique_ptr<Backend> backend;
@@ -55,6 +56,7 @@ struct MadeBackend {
 // `host`.
 Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& found, const HostAccess& host);
 
+// An updater, with the runner of programs that it borrows.
 struct MadeUpdater {
   std::unique_ptr<HostPrograms> programs;  // runs the programs of the updater
   std::unique_ptr<Updater> updater;        // null if --update is off

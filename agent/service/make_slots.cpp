@@ -56,12 +56,12 @@ Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& a
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
   if (!config.pool_label.empty()) {
     const auto label = node.labels.find(config.pool_label);
-    // A node without the label gets no slot, whether the gates are open or not.
+    // The pool of a node without the label is unknown (empty). It gets no slot, whether the gates are open or not.
     const std::string value = label == node.labels.end() ? std::string() : label->second;
     return {value, config.pool_label + "=" + value};
   }
   if (!config.pool.empty()) return {config.pool};
-  // The groups of a FleetLock server are configured on the server.
+  // The groups of a FleetLock server are configured on the server, so the node's role does not matter.
   if (config.slots == SlotsChoice::fleetlock) return {std::string(default_pool)};
   return {pool_of_role(node.labels), {}, true};
 }

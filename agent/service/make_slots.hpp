@@ -19,6 +19,7 @@ OwnPool own_pool(const AgentConfig& config, const k8s::Node& node);
 // Returns the pool's name and how many of its nodes may be unavailable, for messages. Pure.
 std::string words_of_pool(const AgentConfig& config, const k8s::Node& node);
 
+// Slots, with the client that they borrow.
 struct MadeSlots {
   std::unique_ptr<http::Client> client;  // to the FleetLock server; else null
   std::unique_ptr<Slots> slots;

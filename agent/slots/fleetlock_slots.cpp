@@ -27,7 +27,7 @@ std::string bytes_of(std::string_view hexadecimal) {
     if (!value) return {};
     bytes += static_cast<char>(*value);
   }
-  // An id of zeros is invalid (machine-id(5)).
+  // An id of zeros is invalid (machine-id(5)), so it does not count as an id.
   return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; }) ? std::string() : bytes;
 }
 
@@ -120,7 +120,7 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::str
 }
 
 Task<FleetLockSlots::Answer> FleetLockSlots::demand(std::string group, TimePoint deadline) {
-  // Set before the response arrives, because the response may be lost.
+  // `held_` is set before the response arrives, because the server may grant the slot although its response is lost.
   held_ = group;
   co_return co_await post(std::string(pre_reboot), std::move(group), deadline);
 }
@@ -154,7 +154,7 @@ Task<Turn> FleetLockSlots::confirm(TimePoint deadline) {
 Task<> FleetLockSlots::release(TimePoint deadline) {
   CO_TRY(const std::string group, co_await this->group(deadline));
   CO_TRY(const Answer refusal, co_await post(std::string(steady_state), group, deadline));
-  // For a node that holds no slot, the protocol demands 200, but poseidon/fleetlock sends 423.
+  // 423 is a success, too: the protocol demands 200 for a node that holds no slot, but poseidon/fleetlock sends 423.
   if (refusal && refusal->status != locked)
     co_return Error(Errc::unavailable,
                     fmt::format("{} does not release the slot of group {}: {} ({}, HTTP {})", options_.server, group,

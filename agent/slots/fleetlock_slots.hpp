@@ -47,8 +47,17 @@ Result<std::string> fleetlock_id(std::string_view machine_id);
 // example "uninitialized" during a first boot: after that boot the file would have another id.
 Result<std::string> fleetlock_id(const HostRoot& root, const OwnNode& node);
 
+struct FleetLockOptions {
+  std::string prefix{};  // path of the base URL, without a final slash
+  // Returns the current group of the node, [a-zA-Z0-9.-]+. Called for each slot, because the pool of the node may
+  // change while the agent runs.
+  std::function<Task<std::string>(TimePoint deadline)> group;
+  std::string id{};                 // id of this machine, see fleetlock_id()
+  std::string server{"FleetLock"};  // name of the server in messages
+};
+
 // Slots from a FleetLock server: POST /v1/pre-reboot takes a slot, POST /v1/steady-state releases it. The group is the
-// pool. For credentials that may not write Leases. See slots.hpp for the port.
+// pool. For credentials that may not write Leases. See agent/ports/slots.hpp for the port.
 //
 // Both requests are idempotent, so they can be repeated. The protocol has no request for the holder of a slot, so
 // confirm() sends pre-reboot again, which changes nothing for a holder. It would give a slot to a node without one, so
@@ -62,15 +71,6 @@ Result<std::string> fleetlock_id(const HostRoot& root, const OwnNode& node);
 // "no slot", with the server's message. confirm() does the same, except for 5xx, 408 and 429: these are errors, because
 // the node may still hold its slot. A response that no FleetLock server sends is an error, too. Other errors are those
 // of http::Transport and of `group`. Cancellable.
-struct FleetLockOptions {
-  std::string prefix{};  // path of the base URL, without a final slash
-  // Returns the current group of the node, [a-zA-Z0-9.-]+. Called for each slot, because the pool of the node may
-  // change while the agent runs.
-  std::function<Task<std::string>(TimePoint deadline)> group;
-  std::string id{};                 // id of this machine, see fleetlock_id()
-  std::string server{"FleetLock"};  // name of the server in messages
-};
-
 class FleetLockSlots final : public Slots {
  public:
   // Borrows transport, clock and rng.
@@ -106,13 +106,14 @@ class FleetLockSlots final : public Slots {
 Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::string& node,
                                     const std::map<std::string, std::string>& node_labels);
 
-// Creates a client for the server at `url` (http or https, verified against the system's certificates). The caller owns
-// it. `prefix` is the path of the URL, for FleetLockOptions::prefix. Fails with Errc::invalid if `url` is not such a
-// URL.
+// The client for a FleetLock server, which the caller owns. `prefix` is the path of its URL, for
+// FleetLockOptions::prefix.
 struct FleetLockServer {
   std::unique_ptr<http::Client> client;
   std::string prefix;
 };
+// Creates a client for the server at `url` (http or https, verified against the system's certificates). Fails with
+// Errc::invalid if `url` is not such a URL.
 Result<FleetLockServer> fleetlock_server(boost::asio::any_io_executor executor, Clock& clock, const std::string& url);
 
 }  // namespace haulout::agent

@@ -109,7 +109,7 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases,
          co_await client_.list<k8s::Lease>(
              {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
-  // Keeps only Leases that the watch in changed() shows, too.
+  // `own` keeps only the Leases that the watch in changed() shows, too.
   auto own = all_of(leases.items, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.name.empty() && k8s::value_at(lease.labels, pool_label) != pool_.name;
@@ -135,7 +135,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   const SlotGrouping& grouping = options_.grouping;
   std::string pool_value;
   if (!grouping.pool_label.empty()) {
-    // The request for the nodes of the pool needs the value of its label.
+    // The request for the nodes of the pool needs the value of the pool's label, which is on this Node.
     CO_TRY(const k8s::Node own, co_await client_.get_node(node_.name, deadline));
     const SlotGrouping only_pool{.pool_label = grouping.pool_label};
     CO_TRY(const auto pool, groups_of(only_pool, node_.name, own.labels));

@@ -1,6 +1,6 @@
 // Slots as Leases in the agent's namespace. A pool has as many slots as it may have unavailable nodes. If zones are
-// limited, too, each zone of the pool has slots of its own. See slot_rules.hpp for the rules, and slots.hpp for the
-// port.
+// limited, too, each zone of the pool has slots of its own. See slot_rules.hpp for the rules, and agent/ports/slots.hpp
+// for the port.
 //
 // take() creates the Lease of the zone by POST, then that of the pool. Of several nodes that try at the same time, the
 // API server lets only one create a name. take() then lists all Leases again, and reads its own once more after a
@@ -15,9 +15,11 @@
 //
 // Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
 // have changed. A slot in another namespace does not count as held, but release() deletes its Lease there (see
-// remember()). Fails with the errors of k8s::Client; with Errc::invalid if the list of the pool's nodes does not have
-// this Node, if the Node was replaced, or as groups_of() does; with Errc::timeout if a deleted Lease does not
-// disappear.
+// remember()).
+//
+// Fails with the errors of k8s::Client; with Errc::invalid if the list of the pool's nodes does not have this Node, if
+// the Node was replaced, or as groups_of() does; with Errc::timeout if a deleted Lease does not disappear. All
+// coroutines are cancellable.
 #pragma once
 
 #include <functional>
@@ -79,6 +81,7 @@ class LeaseSlots final : public Slots {
   // Returns true if a slot is free, by the views in refused_ with the given Leases. Nodes named in `back` are available
   // again.
   bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const;
+  // A node that is unavailable without a slot, and the watch that shows when it is available again.
   struct FollowedNode {
     OutNode seen;  // as of the last look()
     std::unique_ptr<k8s::Reflector<k8s::Node>> view;

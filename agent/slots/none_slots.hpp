@@ -1,4 +1,4 @@
-// --slots=none: for a machine without other nodes. It always has a slot. Never fails.
+// --slots=none: for a machine without other nodes. It always has a slot. Never fails. Cancellable.
 #pragma once
 
 #include "agent/ports/slots.hpp"

@@ -71,6 +71,7 @@ struct OutNode {
   bool operator==(const OutNode&) const = default;
 };
 
+// What counts against the limit of one group.
 struct GroupView {
   SlotGroup group;
   std::vector<k8s::Lease> slots;  // Leases of other groups are ignored

@@ -10,7 +10,8 @@
 
 namespace haulout::cli {
 
-// Runs the agent and returns the exit code of the process. All output is written and flushed when it returns.
+// Runs the agent and returns the exit code of the process. Errors are in the log and in the exit code. Ends by a
+// signal, not by cancellation. All output is written and flushed when it returns. Borrows `process`.
 boost::asio::awaitable<int> run_agent(agent::Process& process, Settings settings);
 
 }  // namespace haulout::cli

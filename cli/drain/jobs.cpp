@@ -62,8 +62,8 @@ boost::asio::awaitable<void> CordonJob::run() {
     if (const auto state = agent_state(result->before); !on && state)
       tools_.console.warn(fmt::format("Warning: the agent of node/{} is updating it (state {}) and may cordon it again",
                                       node.name, *state));
-    // If the response to a first request was lost, the retry finds nothing to change. The Node that was read at the
-    // start then shows that this command has changed it.
+    // If the response to a first request was lost, the retry finds nothing to change. But the Node that was read at the
+    // start shows that this command has changed the cordon.
     const bool changed = result->changed || node.unschedulable != on;
     tools_.console.say(cordon_line(node.name, changed, on, settings_.drain.dry_run));
   }

@@ -1,5 +1,6 @@
 // The jobs of `haulout drain`, `cordon` and `uncordon`, and the drain observers that print progress as lines of text or
-// as JSON. live_view.hpp has the observer for terminals.
+// as JSON. live_view.hpp has the observer for terminals. Jobs are cancelled by a signal, and report their errors
+// themselves (Job in program.hpp). They borrow what Tools refers to.
 #pragma once
 
 #include <memory>

@@ -191,7 +191,7 @@ Summary drained(const Report& report, const Wording& wording) {
                     count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                     count(report, PodOutcome::skipped), volumes_detached(report),
                     format_duration(report.finished_at - report.started_at)));
-  // Diagnoses that remain after a successful drain. A person should look at them.
+  // Diagnoses that remain after a successful drain are printed, because a person should look at them.
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     result.errors.push_back(fmt::format("Warning: {} {}: {}", diagnosis.code, diagnosis.subject,
                                         without_subject(printable(diagnosis.message), diagnosis.subject)));

@@ -11,20 +11,23 @@
 
 namespace haulout::cli {
 
+// What the lines of a drain depend on besides its events and reports.
 struct Wording {
   drain::DryRunMode dry_run = drain::DryRunMode::none;
-  bool deleting = false;  // --disable-eviction is given: the drain deletes pods instead of evicting them
-  std::string program = "haulout";
+  bool deleting = false;            // --disable-eviction is given: the drain deletes pods instead of evicting them
+  std::string program = "haulout";  // the program's name in remedies: "haulout" or "kubectl haulout"
 };
 
-// Returns the line to print for one event of a drain; nullopt if no line is printed for it.
+// Returns the line to print for one event of a drain. Returns nullopt if no line is printed for it, or if
+// cordon_line(), fit_warnings() or summary() return the line.
 std::optional<std::string> line_of(const drain::Event& event, const Wording& wording);
-// Returns true if kubectl, too, prints a line for events of this type. Such lines belong on stdout, where scripts read
-// them; all others belong on stderr.
+// Returns true if the line that line_of() returns for events of this type is kubectl's. Such lines belong on stdout,
+// where scripts read them; all others belong on stderr.
 bool is_line_of_kubectl(drain::EventType type);
 
-// Returns the warnings to print after the preflight of a drain: the skipped pods, grouped by reason, and the pods to
-// evict that no controller will replace.
+// Returns the lines to print after the preflight of a drain, each with "Warning: " in front: the skipped pods, grouped
+// by reason (without mirror pods), and the pods to evict that no controller will replace (without finished pods, whose
+// deletion loses nothing).
 std::vector<std::string> skip_warnings(const drain::Report& report);
 // Returns one clause for each pod that does not fit on another node, or for which that is unknown: "pod shop/web-0 …".
 std::vector<std::string> fit_findings(const drain::Report& report);
@@ -44,7 +47,8 @@ struct Summary {
 Summary summary(const drain::Report& report, const Wording& wording);
 
 // Returns a phrase for the pods because of which policy refuses the drain for this reason, in kubectl's wording, with
-// the flag that allows them. Returns an empty string if such pods are never refused.
+// the flag that allows them. Returns an empty string if such pods are never refused, or if the reason is not known
+// here.
 std::string refusal_of(const std::string& reason);
 
 }  // namespace haulout::cli

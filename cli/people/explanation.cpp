@@ -203,7 +203,7 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
   const std::string message = held.empty() ? "no slot is held" : "held: " + joined(held, ", ");
   if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
-  // The value of max-unavailable is known only to the agent.
+  // Whether a slot is free is not known here, because only the agent knows max-unavailable.
   return {"slot", GateState::unknown,
           message +
               "; its agent requests one when it needs it, and nodes that are not Ready or cordoned by a person count "

@@ -1,5 +1,5 @@
 // The content of `haulout explain`: the state of one node according to the API server, and why its agent does not
-// update it now. The agent itself is not contacted. Pure.
+// update it now. The agent itself is not contacted. Pure; nothing fails.
 #pragma once
 
 #include <map>
@@ -40,15 +40,17 @@ struct Asked {
 enum class GateState { open, closed, unknown };
 std::string_view to_string(GateState state);
 
+// A gate as `explain` shows it.
 struct GateView {
-  std::string name;  // pause-node, pause-pool, pause-cluster, backoff, slot or agent
+  std::string name;  // pause-node, pause-pool, pause-cluster, backoff, slot, or agent: all gates that only the agent
+                     // can evaluate (windows, blocking pods, alerts, reboot limit)
   GateState state = GateState::open;
   std::string message;
   bool operator==(const GateView&) const = default;
 };
 
-// The input of explain(). If a member `…_problem` is set, the members before it could not be read and are empty, and it
-// contains the error.
+// The input of explain(). If a member `…_problem` is set, it contains the error, and the member directly before it
+// could not be read and is empty.
 struct NodeFacts {
   k8s::Node node;
   FleetFacts fleet{};
@@ -77,12 +79,14 @@ struct Explanation {
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
   std::vector<drain::DiagnosisFact> findings;  // diagnoses that neither the messages of pods nor `why` contain
-  std::vector<std::string> not_known;          // objects that could not be read, with the errors
+  // What is not known: objects that could not be read, with the errors, and what only an eviction would show.
+  std::vector<std::string> not_known;
   // Why the agent does not update the node now, the decisive reason first; never empty.
   std::vector<std::string> why;
 };
 
-// Returns the UIDs of the pods that a drain that begins now would evict. Only these pods need capacity on other nodes.
+// Returns the UIDs of the pods that a drain that begins now would evict, without those that are already terminating.
+// Only these pods need capacity on other nodes.
 std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now);
 
 // Returns the message about a pod whose namespace is being deleted. The message contains the code of the diagnosis
@@ -95,8 +99,8 @@ std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 // overrides that.
 std::vector<drain::DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now);
 
-// Returns the explanation of the node. Judges the pods by the default policy of an agent, because the agent's
-// configuration is not known here.
+// Returns the explanation of the node, with findings_of() in it. Judges the pods by the default policy of an agent,
+// because the agent's configuration is not known here.
 Explanation explain(const NodeFacts& facts, WallTime now);
 
 // Returns the explanation as lines, in the style of `kubectl describe`.

@@ -47,7 +47,8 @@ std::string degraded_line(const NodeView& node, WallTime now) {
 }
 
 std::string holder_line(const NodeView& node, WallTime now) {
-  // While a node waits, its agent has not reported since it took the slot, so its message is not printed.
+  // The node has a slot, but its state is still `waiting`: the agent has not written the Node since it took the slot.
+  // So its message is about the wait, and is not printed.
   if (node.state == to_string(agent::State::waiting))
     return fmt::format("{} has taken slot {} and is confirming it", node.name, node.turn);
   return with_message(fmt::format("{} holds slot {}, {}{}{}", node.name, node.turn, node.state,

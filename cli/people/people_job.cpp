@@ -18,7 +18,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The limit is short, because a person has pressed Tab and waits.
+// Limit for a completion of the shell. It is short, because a person has pressed Tab and waits.
 constexpr Duration completion_limit = std::chrono::seconds(2);
 
 // Returns a function that measures the terminal on stdout. The function is empty if stdout is not a terminal that can
@@ -69,7 +69,7 @@ std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const
 
 boost::asio::awaitable<FleetFacts> read_facts(k8s::Client& client, std::string ns, TimePoint deadline) {
   FleetFacts facts;
-  // Only the Leases of slots have a label with a pool.
+  // Only the Leases of slots have a label with a pool, so this selector finds them all.
   auto turns = co_await client.list<k8s::Lease>(
       {.label_selector = std::string(agent::pool_label), .limit = k8s::usual_page, .ns = ns}, deadline);
   if (turns)

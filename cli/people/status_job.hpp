@@ -1,4 +1,5 @@
-// `haulout status`: the job, and the table and the summary that it prints.
+// `haulout status`: the job, and the table and the summary that it prints. The job is cancelled by a signal, and
+// reports its errors itself (Job in program.hpp). It borrows what Tools refers to.
 #pragma once
 
 #include <string>

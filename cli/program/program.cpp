@@ -45,7 +45,7 @@ std::string way_out(const Error& error) {
       if (error.is_status(403)) return "let an administrator add the right:";
       return "";
     case Errc::unavailable:
-    case Errc::invalid: return "";  // these messages contain their own remedy
+    case Errc::invalid: return "";  // its messages contain their own remedy
   }
   return "";
 }

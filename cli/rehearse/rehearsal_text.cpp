@@ -80,8 +80,8 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
   for (const rehearse::Timeline::Row& row : timeline.rows())
     if ((row.vanished || row.left) && waited(row, end) >= std::chrono::seconds(1)) rows.push_back(&row);
   if (rows.empty()) return;
-  // Rows that waited equally long keep the order of their first events: rows() is in that order, so comparing addresses
-  // keeps it.
+  // Rows that waited equally long keep the order of their first events. That is the order of rows(), to whose elements
+  // `a` and `b` point, so the lower address comes first.
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
     return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
   });

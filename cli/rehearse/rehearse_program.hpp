@@ -11,9 +11,10 @@ namespace haulout::cli {
 // A function that runs a coroutine to completion on the executor of the process and returns its exit code.
 using RunToEnd = std::function<int(boost::asio::awaitable<int> program)>;
 
-// Runs the command and returns the exit code. All output is written and flushed when it returns. Calls `run` only to
-// read the snapshot from the API server. The simulation blocks the thread. During the simulation, signals have their
-// default actions, because there is nothing to clean up.
+// Runs the command, prints its errors, and returns the exit code. All output is written and flushed when it returns.
+// Calls `run` only to read the snapshot from the API server. The simulation blocks the thread and cannot be cancelled.
+// During the simulation, signals have their default actions, because there is nothing to clean up. Borrows `process`
+// and `settings`.
 int rehearse(agent::Process& process, const Settings& settings, const RunToEnd& run);
 
 }  // namespace haulout::cli

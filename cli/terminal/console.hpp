@@ -11,6 +11,7 @@
 
 namespace haulout::cli {
 
+// The size of the terminal in columns and lines, and what it can show.
 struct Terminal {
   std::size_t width = 80;
   std::size_t height = 24;
