@@ -109,7 +109,7 @@ func TestKubectlsOwnTests(t *testing.T) {
 	needHaulout(t)
 	module, err := kubernetesModule(t)
 	if err != nil {
-		t.Skipf("NOT RUN: the Go module of Kubernetes, which holds kubectl's tests, is not to be had: %v", err)
+		cannotRun(t, fmt.Sprintf("the Go module of Kubernetes, which has kubectl's tests, cannot be found: %v", err))
 	}
 	own, err := StartControlPlane(t.Context(), cluster.Programs)
 	must(t, err)

@@ -1,5 +1,6 @@
 // Tests keep-alive, stale connections, deadlines and cancellation, over plain TCP against scripted peers.
 #include "io_fixture.hpp"
+#include "retry/notifier.hpp"
 
 namespace haulout::testing {
 namespace {
@@ -251,14 +252,23 @@ TEST_F(ClientTest, TheDeadlineBoundsAnAnswerThatNeverComes) {
   EXPECT_EQ(peer.connections(), 2);
 }
 
-TEST_F(ClientTest, AnAnswerAfterTheDeadlineMeetsNobody) {
+TEST_F(ClientTest, ALateAnswerIsNotTakenForTheNextOne) {
   // The client does not use a connection again on which a deadline has passed. So it cannot take a late response for
   // the response to its next request.
-  ScriptedPeer peer(context, {wait_for_end, always(ok)});
+  Notifier late(context.get_executor());
+  const auto answers_late = [&](Socket& socket) -> asio::awaitable<void> {
+    co_await read_head(socket);
+    co_await late.wait_until(clock, soon());
+    co_await say(socket, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate");
+    co_await wait_for_end(socket);
+  };
+  ScriptedPeer peer(context, {answers_late, always(ok)});
   auto client = plain_client(peer.port());
   run_with(peer, [&]() -> asio::awaitable<void> {
     EXPECT_EQ(code_of(co_await client->round_trip(get("/"), in(20ms))), Errc::timeout);
-    EXPECT_TRUE(co_await client->round_trip(get("/"), soon()));
+    late.notify();
+    const auto next = co_await client->round_trip(get("/"), soon());
+    EXPECT_TRUE(next && next->body == "ok");
   });
   EXPECT_EQ(peer.connections(), 2);
 }

@@ -154,7 +154,7 @@ TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
 
 // For a node without pods, the command reads only objects of the kinds below, and for example no controllers, webhooks
 // or volumes.
-TEST_F(ExplainFindings, OfAnEmptyNodeOneListIsAll) {
+TEST_F(ExplainFindings, OfAnEmptyNodeItReadsNoControllersOrVolumes) {
   EXPECT_THAT(codes(), IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit())
     EXPECT_THAT(entry.resource,
