@@ -276,8 +276,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
         some_of(quotas));
   if (const std::vector<std::string> webhooks = webhooks_on_evictions(cluster); !webhooks.empty())
     assumed.push_back(
-        "the effect of webhooks on evictions is unknown: they are assumed to admit them and to move no pod, although a "
-        "webhook may move a pod whose budget never allows an eviction: " +
+        "webhooks are assumed to allow every eviction, although some, such as KubeVirt's, instead migrate a pod whose "
+        "budget never allows an eviction: " +
         some_of(webhooks));
   if (!not_replaced.empty())
     assumed.push_back("pods are not replaced if their controllers are not simulated or not in the snapshot: " +
@@ -395,12 +395,12 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster) {
     cluster.create("csidrivers", {{"metadata", {{"name", driver}}}, {"spec", {{"attachRequired", false}}}});
   if (!drivers.empty())
     assumed.push_back(
-        "volumes are not attached to nodes, because the snapshot shows pods that run without it, by driver " +
+        "volumes of these drivers need no attachment, because the snapshot has running pods with such volumes and "
+        "without VolumeAttachment: " +
         some_of(drivers));
   if (const auto moving = forget_attaching(cluster); !moving.empty())
     assumed.push_back(
-        "attachments in progress are discarded, and the volumes are attached again when a pod needs them: "
-        "PersistentVolume " +
+        "volumes that are being attached count as detached, and are attached when a pod needs them: PersistentVolume " +
         some_of(moving));
   return assumed;
 }

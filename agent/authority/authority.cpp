@@ -31,8 +31,8 @@ std::optional<std::string> weakness(AuthorityKind kind) {
     case AuthorityKind::impersonation:
     case AuthorityKind::kubelet: return std::nullopt;
     case AuthorityKind::policies:
-      return "a stolen token of this kind can evict pods of other nodes in the first milliseconds after their "
-             "creation, before the policies apply, and can list all pods; from Kubernetes 1.36 on use impersonation "
+      return "with authority policies, whoever steals the agent's token can list all pods, and evict a pod of another "
+             "node in the first milliseconds after its creation; from Kubernetes 1.36 on use authority impersonation "
              "(the kustomize base)";
     case AuthorityKind::service_account:
       return "the API server does not restrict this credential to its Node: a stolen copy could change every Node and "
@@ -167,7 +167,7 @@ std::vector<Attempt> needed_attempts(const AttemptContext& context) {
 // Returns the requests that the API server must deny if it restricts a node's identity to its own Node.
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
   // The admission plug-in NodeRestriction forbids kubelets to set labels with this prefix.
-  return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
+  return {{"what the identity of a node may write (is the admission plug-in NodeRestriction on?)",
            label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
 }
 
@@ -176,10 +176,10 @@ std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
 std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) {
   OwnNode somebody{std::string(nobody), std::string(nobodys_uid)};
   return {
-      {"what the ServiceAccount by itself writes to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
-      {"how the ServiceAccount by itself evicts pods", eviction(context.pod_ns, nobody, 30)},
-      {"which pods the ServiceAccount by itself evicts", eviction(context.pod_ns, context.pod_name, std::nullopt)},
-      {"Leases in another node's name",
+      {"what the agents' ServiceAccount may write to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
+      {"with which options the agents' ServiceAccount may evict pods", eviction(context.pod_ns, nobody, 30)},
+      {"which pods the agents' ServiceAccount may evict", eviction(context.pod_ns, context.pod_name, std::nullopt)},
+      {"for which nodes the agents' ServiceAccount may create Leases",
        k8s::create(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
 }
 
@@ -328,7 +328,7 @@ Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::v
     const auto& refusal = answer.refusal;
     if (refusal && k8s::is_forbidden(*refusal)) continue;
     const std::string instead = refusal ? fmt::format(" ({})", refusal->message()) : std::string();
-    co_return std::optional(fmt::format("nothing restricts {}{}", attempt.what, instead));
+    co_return std::optional(fmt::format("no rule restricts {}{}", attempt.what, instead));
   }
   co_return std::optional<std::string>();
 }
@@ -391,9 +391,10 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
   k8s::Client client(as, clock_);
   CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
   if (!found_.node.uid.empty() && found_.node.uid != node.uid)
-    co_return Error(Errc::unavailable, fmt::format("the token was issued for an earlier Node {} (UID {}, now {}): its "
-                                                   "pod will be deleted, and the new Node gets a pod of its own",
-                                                   printable(name), printable(found_.node.uid), node.uid));
+    co_return Error(Errc::unavailable,
+                    fmt::format("the token was issued for an earlier Node {} (UID {}, now {}): Kubernetes deletes this "
+                                "agent's pod, and creates an agent's pod for the new Node",
+                                printable(name), printable(found_.node.uid), node.uid));
   found_.node.uid = node.uid;
   co_return std::optional<std::string>();
 }

@@ -49,7 +49,7 @@ asio::awaitable<void> ForeignRecords::give_way() {
   }
   if (++in_a_row_ == surely_a_rival)
     warn_("another agent writes the record of node " + node_ +
-          ", too, and they overwrite each other: stop one of them");
+          ", too, and the two overwrite each other's record: stop one of the agents");
   co_await clock_.sleep_until(clock_.now() + backoff_.next(rng_));
   gave_way_ = clock_.now();
   seen_ = false;

@@ -122,7 +122,9 @@ std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
   add_waits(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);
   if (!rehearsal.not_weighed.empty()) {
-    lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
+    lines.emplace_back(
+        "the rehearsal does not apply all rules of the scheduler, so these pods may find less capacity than it "
+        "assumes:");
     for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
   }
   add_assumed(lines, rehearsal.assumed);
@@ -183,7 +185,8 @@ std::string sum_of(const rehearse::FleetRehearsal& rehearsal) {
 
 void add_not_weighed(std::vector<std::string>& lines, const std::vector<std::string>& pods) {
   if (pods.empty()) return;
-  lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
+  lines.emplace_back(
+      "the rehearsal does not apply all rules of the scheduler, so these pods may find less capacity than it assumes:");
   for (std::size_t i = 0; i < std::min(pods.size(), most_not_weighed); ++i) lines.push_back("  pod " + pods[i]);
   if (pods.size() > most_not_weighed) lines.push_back(fmt::format("  … and {} more", pods.size() - most_not_weighed));
 }
