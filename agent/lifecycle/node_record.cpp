@@ -163,8 +163,8 @@ void NodeWriter::tell_unwritten(const Error& error) {
   unwritten_ = true;
   Status status = shown_status(view_.node(), record_of(view_.node()).value_or(Record{}));
   status.reason = k8s::is_transient(error) ? reason::api_unavailable : reason::node_not_written;
-  status.message = fmt::format("the agent cannot write node {}, so it stays in state {}: {}", options_.node,
-                               to_string(status.state), error.message());
+  status.message = fmt::format("the agent cannot write to Node {}, which therefore stays in state {}: {}",
+                               options_.node, to_string(status.state), error.message());
   parts_.tell(status);
 }
 

@@ -90,7 +90,7 @@ constexpr std::array table{
 
     Reason{reason::backend_unknown, system, trouble,
            "The agent does not know whether a reboot is needed or which version runs, because the operating system's "
-           "update tool gives no answer. An unknown answer never leads to a reboot.",
+           "update tool gives no answer. Without an answer the agent reboots nothing.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{
         reason::api_unavailable, system, trouble,
@@ -239,7 +239,9 @@ constexpr std::array table{
         reason::single_replica, pods, trouble,
         "The pod is the only one of its controller, and `--single-replica block` forbids its eviction.",
         "Scale the controller up until the drain has ended, or annotate it with `haulout.dev/single-replica: allow`."},
-    Reason{reason::do_not_disrupt, pods, waiting, "An annotation of the pod protects it from eviction.",
+    Reason{reason::do_not_disrupt, pods, waiting,
+           "An annotation of the pod (`karpenter.sh/do-not-disrupt`, or `safe-to-evict` of the cluster autoscaler) "
+           "protects it from eviction.",
            "Wait until the pod has finished, or remove the annotation. To ignore all such annotations, set "
            "`--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
     Reason{reason::empty_dir, pods, trouble,
@@ -307,13 +309,14 @@ constexpr std::array table{
            "or was on this node. To have such pods evicted last, annotate them with `haulout.dev/drain-order`."},
     Reason{reason::namespace_stuck_terminating, finds, trouble,
            "A namespace has been terminating for more than five minutes; the server evicts no pods in it.",
-           "The Event lists what is left in the namespace, if the agent may read it. Otherwise run `kubectl get "
-           "namespace NAME -o yaml`."},
+           "See in the Event what is left in the namespace, or run `kubectl get namespace NAME -o yaml`. Delete that, "
+           "or repair the controller that must delete it."},
     Reason{reason::kubelet_not_ready, finds, trouble,
            "The kubelet does not report the node Ready. Without a kubelet no pod on the node is deleted.",
            "Start the kubelet again. If the machine is lost, delete the Node."},
     Reason{reason::local_volume, finds, trouble,
-           "A pod that waits has a volume that exists only on this node: its replacement will stay Pending.",
+           "A pod that must leave has a volume that exists only on this node. Its replacement stays Pending until the "
+           "node is uncordoned.",
            "Move the data first, or accept that the replacement is Pending for as long as the update takes."},
     Reason{reason::only_own_pod_left, finds, trouble,
            "Of the pods that must leave, only the one in which Haulout itself runs is left.",
@@ -345,10 +348,11 @@ constexpr std::array table{
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",
            "Create a PodDisruptionBudget for them, spread the pods, or set `--max-unavailable-per-controller`."},
-    Reason{reason::replicas_unknown, finds, waiting,
-           "The number of replicas of a controller could not be read. The drain assumes more than one.",
-           "See the cause in the Event: often a right is missing. `--max-unavailable-per-controller` counts pods of a "
-           "kind without replicas only if they are annotated with `haulout.dev/max-unavailable`."},
+    Reason{
+        reason::replicas_unknown, finds, waiting,
+        "The number of replicas of a controller could not be read. The drain assumes more than one.",
+        "See the cause in the Event: often a right is missing. If the controller has no replicas, "
+        "`--max-unavailable-per-controller` counts its pods only with the annotation `haulout.dev/max-unavailable`."},
     Reason{reason::override_invalid, finds, trouble,
            "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
            "drain goes on as if it were not there.",
@@ -376,9 +380,10 @@ constexpr std::array table{
     Reason{reason::shutdown_undrained, boot, trouble,
            "A person or program rebooted or powered off the machine, and logind did not wait for the drain.",
            "Reboot with `haulout request-reboot NODE` instead, or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
-    Reason{reason::cannot_delay_shutdown, boot, trouble,
-           "logind gives no delay lock, so a reboot that the agent did not request does not wait for the drain.",
-           "See logind's error in the message. Usually rights or a mount are missing, as for `CannotReboot`."},
+    Reason{
+        reason::cannot_delay_shutdown, boot, trouble,
+        "logind gives the agent no delay lock, so a reboot that the agent did not request does not wait for the drain.",
+        "See logind's error in the message. Usually rights or a mount are missing, as for `CannotReboot`."},
     Reason{reason::rebooted_meanwhile, boot, trouble,
            "The machine went down or was rebooted while its node was drained, or before the agent requested the "
            "reboot, so it was not updated. The agent uncordons the node when it is well. If a reboot is still needed, "
