@@ -645,7 +645,7 @@ DiagnosisFact diagnose_webhook(const WebhookCase& about) {
   const std::string subject = "webhook " + refusal.name;
   if (refusal.down)
     return {reason::webhook_down, subject,
-            fmt::format("the API server cannot call it, so it refuses the eviction of {} ({}); {}; or have its "
+            fmt::format("the API server cannot call it, and therefore refuses the eviction of {} ({}); {}; or have its "
                         "failurePolicy changed ({})",
                         whom, refusal.words, way_to_its_servers(about), configurations),
             controller_hold, drain::about(about.held)};

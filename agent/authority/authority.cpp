@@ -57,11 +57,9 @@ Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self
   const std::string& bound = self.node_name.empty() ? of_certificate : self.node_name;
   if (!bound.empty()) {
     if (node_name.empty() || node_name == bound) return OwnNode{bound, self.node_uid};
-    return Error(
-        Errc::invalid,
-        fmt::format("node-name is {}, but the credential ({}) is bound to Node {}: remove node-name, or use the "
-                    "credential of that node",
-                    node_name, printable(self.username), printable(bound)));
+    return Error(Errc::invalid, fmt::format("node-name is {0}, but the credential ({1}) is bound to Node {2}: remove "
+                                            "node-name, or use a credential of Node {0}",
+                                            node_name, printable(self.username), printable(bound)));
   }
   if (!node_name.empty()) return OwnNode{node_name, {}};
   return Error(
@@ -208,8 +206,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
-       "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause single "
-       "Nodes by their annotation"},
+       "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause each Node "
+       "by the annotation haulout.dev/pause"},
       {&Rights::events, k8s::create(event(context), dry_run), false, "the credential may not create Events"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
        false, "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance"},

@@ -219,8 +219,8 @@ std::string check_pool(const std::string& value) {
   const auto allowed = [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
   if (value.empty() || value.size() > 63 || !std::all_of(value.begin(), value.end(), allowed) ||
       !alphanumeric(value.front()) || !alphanumeric(value.back()))
-    return "a pool is named as the agents' --pool, or the value of their --pool-label, has it: letters, digits, \"-\", "
-           "\"_\" and \".\", the first and the last a letter or a digit";
+    return "it must be the name of a pool, as in the agents' --pool or in the label that their --pool-label names: "
+           "letters, digits, \"-\", \"_\" and \".\", the first and the last a letter or a digit";
   return {};
 }
 

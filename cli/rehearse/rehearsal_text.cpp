@@ -37,7 +37,8 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
                          count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                          count(report, PodOutcome::skipped));
     case Outcome::refused:
-      return fmt::format("node/{} would be refused before any change: {}", report.node, printable(report.message));
+      return fmt::format("the drain of node/{} would be refused before any change: {}", report.node,
+                         printable(report.message));
     case Outcome::blocked:
       if (!timeout_given && left_in(report) > 0)
         return fmt::format(
@@ -169,9 +170,9 @@ std::string end_of(const rehearse::FleetRehearsal& rehearsal) {
   switch (rehearsal.end) {
     case rehearse::FleetEnd::over: return {};
     case rehearse::FleetEnd::stuck:
-      return fmt::format("stopped: no progress for {}, and no event is pending",
+      return fmt::format("the rehearsal stopped: no node has made progress for {}, and no further event is expected",
                          format_whole_seconds(rehearsal.given_up_after));
-    case rehearse::FleetEnd::horizon: return "stopped: a rehearsal ends after thirty days";
+    case rehearse::FleetEnd::horizon: return "the rehearsal stopped: it simulates at most thirty days";
   }
   return {};
 }

@@ -102,7 +102,7 @@ TEST(ScheduleTest, Describes) {
        "outside the window: the next one opens Sat 2026-11-28 01:00 UTC"},
       {schedule({"Sat 01:00+6h Australia/Lord_Howe"}), "2026-11-23T00:00",
        "outside the window: the next one opens Sat 2026-11-28 01:00 +11"},
-      {schedule({"00:00+24h"}), "2026-11-23T00:00", "inside the window: it closes not within two years"},
+      {schedule({"00:00+24h"}), "2026-11-23T00:00", "inside the window: it does not close within two years"},
       {schedule({"cron(0 0 29 2 *)"}), "2028-03-01T00:00", "outside the window: no window opens within two years"},
       {schedule({}, {"12:00+1h"}), "2026-11-23T00:00",
        "outside the blackouts: the next one begins Mon 2026-11-23 12:00 UTC"},
