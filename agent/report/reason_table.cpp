@@ -31,7 +31,8 @@ constexpr std::array table{
            "updates.",
            "Wait. If the message says that no window is long enough, configure a longer one with `--window`."},
     Reason{reason::paused, gates, waiting,
-           "A person paused this node, its pool or the cluster; the message says who and why.",
+           "A person paused this node, its pool or the cluster; the message says who and why. A pause that cannot be "
+           "read counts as one without end; the message then says what is wrong with it.",
            "End the pause with `haulout resume`, or wait until it ends by itself."},
     Reason{reason::cordoned_by_person, gates, waiting,
            "A person has cordoned this node, with kubectl, `haulout cordon` or `haulout drain`; the message says who "
@@ -60,7 +61,7 @@ constexpr std::array table{
            "Repair that node first; the message names it."},
     Reason{reason::reboot_loop, gates, trouble,
            "The node was already rebooted for this update, but its operating system still requires a reboot: another "
-           "one would change nothing.",
+           "reboot would change nothing.",
            "See on the node why the update does not take effect. `haulout request-reboot NODE` reboots it once more "
            "all the same."},
     Reason{reason::too_many_reboots, gates, trouble,
@@ -85,12 +86,13 @@ constexpr std::array table{
            "The agent cannot find out whether a slot is free; the message says why.",
            "Restore access to the API server or FleetLock server, or the right to use Leases in the namespace."},
     Reason{reason::cannot_release, turns, trouble,
-           "The update of the node has ended, but the agent could not release its slot yet.",
-           "See the error in the message. The agent tries again until it succeeds."},
+           "The update of the node has ended, but the agent could not release the node's slot yet.",
+           "See the error in the message. The agent tries again until it succeeds. If the message names `--slots`, "
+           "restart the agent with the value that it names."},
 
     Reason{reason::backend_unknown, system, trouble,
            "The agent does not know whether a reboot is needed or which version runs, because the operating system's "
-           "update tool gives no answer. Without an answer the agent reboots nothing.",
+           "update tool gives no answer. Without an answer the agent does not reboot the node.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{
         reason::api_unavailable, system, trouble,
@@ -195,7 +197,7 @@ constexpr std::array table{
            "Wait. After five minutes the drain reports NamespaceStuckTerminating with what is left in the namespace."},
     Reason{reason::throttled, pods, progress,
            "The API server, or the way to it, is overloaded or unreachable. The drain sends requests more slowly.",
-           "Nothing."},
+           "Wait. If the reason stays, check the API server and the network to it."},
     Reason{reason::server_error, pods, progress,
            "The eviction failed with a temporary error. The drain sends it again.",
            "If the reason stays, see the server's error in the message."},
@@ -208,8 +210,8 @@ constexpr std::array table{
     Reason{reason::rejected, pods, trouble,
            "The API server rejects the eviction request itself, not because of a right, webhook or budget. The drain "
            "sends it again every minute, and fails when only such pods are left.",
-           "See the server's error in the message; it is about the request, so a change of the pod rarely helps. Or "
-           "delete the pod yourself."},
+           "See the server's error in the message. It is about the request, not the pod, so a change of the pod rarely "
+           "helps; you may delete the pod yourself."},
     Reason{reason::pod_stuck_terminating, pods, trouble, "The pod still exists a minute after its grace period ended.",
            "See the finalizers in the message, the Events of the pod and the log of the kubelet. The usual causes are "
            "a preStop hook, a process that does not end, or a volume that cannot be unmounted."},
@@ -233,8 +235,8 @@ constexpr std::array table{
            "Wait. If the reason stays, grant the rights that docs/guards.md lists."},
     Reason{reason::volumes_in_turn, pods, progress,
            "Pods with volumes of one CSI driver are evicted one at a time (`--serialize-volumes`); this one waits.",
-           "Nothing; the message says which pod or volume comes first. A pod that itself waits does not block others, "
-           "nor does a volume past `--volume-limit`."},
+           "Wait; the message says which pod or volume comes first. A pod whose eviction must wait does not block the "
+           "others, nor does a volume that has been attached for longer than `--volume-limit`."},
     Reason{
         reason::single_replica, pods, trouble,
         "The pod is the only one of its controller, and `--single-replica block` forbids its eviction.",
@@ -253,17 +255,19 @@ constexpr std::array table{
     Reason{reason::orphaned_daemon_set_pod, pods, trouble, "The pod's DaemonSet does not exist any more.",
            "Delete the pod."},
 
-    Reason{reason::daemon_set_managed, left, progress, "Its DaemonSet would create it on this node again at once.",
-           "Nothing."},
-    Reason{reason::mirror_pod, left, progress, "A static pod is deleted only with its manifest on the node.",
-           "Nothing."},
+    Reason{reason::daemon_set_managed, left, progress,
+           "The pod's DaemonSet would create it on this node again at once.", "Nothing."},
+    Reason{reason::mirror_pod, left, progress,
+           "The pod is static: it is deleted only when its manifest on the node is removed.", "Nothing."},
     Reason{reason::finished, left, progress, "The pod has succeeded or failed, and none of its containers run.",
            "Nothing."},
     Reason{reason::not_selected, left, progress, "The pod does not match `--pod-selector`.", "Nothing."},
     Reason{reason::left_by_labels, left, progress,
            "The pod matches `--leave-pods`, so it stays and goes down with the machine.", "Nothing."},
     Reason{reason::terminating_too_long, left, progress,
-           "The pod has been terminating for longer than `--skip-wait-for-delete-timeout`.", "Nothing."},
+           "The pod has been terminating for longer than `--skip-wait-for-delete-timeout`, so the drain does not wait "
+           "for it.",
+           "Nothing."},
 
     Reason{reason::budget_never_allows, finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
            "Change the budget; the Event names the field. Or delete its pods yourself if their owner agrees. If a "
