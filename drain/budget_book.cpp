@@ -106,8 +106,8 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
   const auto& budget = found->second;
   if (budget.observed_generation < budget.generation)
     return fmt::format(
-        "blocked by PodDisruptionBudget {}: the disruption controller has not processed it yet; is "
-        "kube-controller-manager running?",
+        "blocked by PodDisruptionBudget {}: the disruption controller has not processed it yet; check that "
+        "kube-controller-manager runs",
         budget.key());
   if (budget.condition_reason == "SyncFailed")
     return fmt::format("blocked by PodDisruptionBudget {}: the disruption controller cannot compute it: {}",
@@ -119,13 +119,15 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
         "blocked by PodDisruptionBudget {}: it matches no pod that it can count, so it allows no disruption",
         budget.key());
   if (budget.disruptions_allowed > 0)
-    return fmt::format("blocked by PodDisruptionBudget {}: evictions in progress use all that it allows ({})",
-                       budget.key(), budget.disruptions_allowed);
+    return fmt::format(
+        "blocked by PodDisruptionBudget {}: evictions in progress use all disruptions that it allows ({})",
+        budget.key(), budget.disruptions_allowed);
   // The API server counts an eviction as soon as it accepts it, and the disruption controller updates `currentHealthy`
   // a moment later. So the difference shows evictions in progress.
   if (budget.current_healthy > budget.desired_healthy)
-    return fmt::format("blocked by PodDisruptionBudget {}: evictions in progress use all that it allows ({})",
-                       budget.key(), budget.current_healthy - budget.desired_healthy);
+    return fmt::format(
+        "blocked by PodDisruptionBudget {}: evictions in progress use all disruptions that it allows ({})",
+        budget.key(), budget.current_healthy - budget.desired_healthy);
   const int ailing = budget.expected_pods - budget.current_healthy;
   return fmt::format("blocked by PodDisruptionBudget {}: needs {} healthy, has {}; no disruption allowed now{}",
                      budget.key(), budget.desired_healthy, budget.current_healthy,

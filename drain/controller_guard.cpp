@@ -149,8 +149,8 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_canary(const Contr
   const TimePoint until = *group.left_first + guards_.canary;
   if (book_.tally_of(group).found_home || until <= now) return std::nullopt;
   return Hold{reason::awaiting_replacement,
-              fmt::format("waiting until the first replacement of {} is scheduled, or for {}", group.controller.text(),
-                          seconds(guards_.canary)),
+              fmt::format("waiting until the first replacement of {} is scheduled, but at most {} (--canary)",
+                          group.controller.text(), seconds(guards_.canary)),
               until};
 }
 
@@ -169,7 +169,7 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held(const k8s::Pod& pod, 
   // The first count must include all existing pods: those of an unknown ReplicaSet would count as replacements later.
   if (const ControllerQuestion* found = group->counted ? nullptr : book_.questions().may_be_of(group->controller))
     return Hold{reason::controller_unknown,
-                fmt::format("waiting until {} {} has been read, which may be one of {}", found->owner.kind,
+                fmt::format("waiting until {} {} has been read, because it may belong to {}", found->owner.kind,
                             found->owner.name, group->controller.text())};
   if (!group->counted) book_.count_first(*group);
   // An eviction of the pod was sent and its response was lost. The pod counts as evicted already, so another request

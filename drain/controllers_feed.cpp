@@ -41,7 +41,7 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
     // The server answers 404, without more detail, for an API that it does not serve. Whatever replaced these pods
     // cannot do so now, so they count as pods of a controller without a Scale.
     if (!found && k8s::is_not_found(found.error()))
-      co_return without_scale(owner, ns, fmt::format("the API {} is not served", owner.api_version));
+      co_return without_scale(owner, ns, fmt::format("the API server does not serve {}", owner.api_version));
     if (!found) co_return nothing_known_of(owner, ns, found.error().message());
     known = scalable_.emplace(owner.api_version, *std::move(found)).first;
   }
@@ -263,10 +263,10 @@ void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
     facts.push_back(
         {reason::replacement_unschedulable,
          found.controller->text(),
-         fmt::format("its replacement, pod {}, cannot be scheduled: {}; until then {}; add capacity, or change the "
-                     "pod's requests",
+         fmt::format("its replacement, pod {}, cannot be scheduled: {}; until it is scheduled, {}; add capacity, or "
+                     "change the pod's requests",
                      found.pod, found.message,
-                     guard_.guards().canary > Duration::zero() ? "no further pod of it is evicted"
+                     guard_.guards().canary > Duration::zero() ? "no further pod of the controller is evicted"
                                                                : "it counts against --max-unavailable-per-controller"),
          {},
          {.pods = held_of(*found.controller)}});

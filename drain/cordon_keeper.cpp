@@ -104,7 +104,7 @@ asio::awaitable<void> CordonKeeper::restore() {
         return take_back(session_.client(), session_.rng(), session_.node_name(), session_.options().run_id, limit);
       });
   if (!restored) {
-    session_.ending().add(fmt::format("; {}, uncordoning it failed: {}",
+    session_.ending().add(fmt::format("; {}, because uncordoning it failed: {}",
                                       change_ == Change::requested ? "it is unknown whether the node is still cordoned"
                                                                    : "the node is still cordoned",
                                       restored.error().message()));

@@ -159,8 +159,8 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   facts.push_back(
       {reason::clock_skew,
        "clock",
-       fmt::format("the clock of this machine is {} s {} the API server's, so the times shown here are wrong by as "
-                   "much, and tokens and certificates may be rejected. Set the clock (timedatectl, chronyc tracking)",
+       fmt::format("the clock of this machine is {} s {} the API server's, so times in messages are wrong by as much, "
+                   "and tokens and certificates may be rejected. Set the clock (timedatectl, chronyc tracking)",
                    std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
        controller_hold,
        {.holds = false}});
@@ -186,9 +186,9 @@ std::string servers_here(const WebhookCase& about, const k8s::Service& service) 
   if (here) return fmt::format("; their pod {} is on this node, {}", here->pod.key(), state_of(here->pod));
   if (!left) return {};
   return fmt::format(
-      "; their pod {} {} this node before pods that the webhook checks: with the annotation {}: \"1\" it is evicted "
-      "after them",
-      left->pod.key(), left->state == PodState::vanished ? "has left" : "is leaving", drain_order_annotation);
+      "; their pod {} {} on this node, but pods that the webhook checks are still there; annotate such pods with {}: "
+      "\"1\" to have them evicted after the others",
+      left->pod.key(), left->state == PodState::vanished ? "was deleted" : "is terminating", drain_order_annotation);
 }
 
 std::string way_to_its_servers(const WebhookCase& about) {
@@ -284,7 +284,7 @@ std::string way_out_of_its_controller(const BudgetCase& about) {
   const k8s::OwnerReference& controller = *(*found)->controller;
   return fmt::format(
       "{0} {1} decides when its pods move, perhaps because of the eviction request, which the drain repeats: wait, or "
-      "see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} by hand",
+      "see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} yourself",
       controller.kind, controller.name, (*found)->ns, (*found)->name);
 }
 
@@ -375,7 +375,7 @@ std::string ways_out(const BudgetCase& about) {
         "if {0} {1} wants more pods than exist, find out why it creates none (kubectl describe {0} {1} -n {2}); "
         "otherwise ",
         about.held.front()->controller->kind, about.held.front()->controller->name, budget.ns);
-  return fmt::format("{}scale their controller to {} during the drain, or {}", first, *replicas, change);
+  return fmt::format("{}scale the controller to {} replicas during the drain, or {}", first, *replicas, change);
 }
 
 DiagnosisFact needs_all(const BudgetCase& about) {
@@ -391,7 +391,7 @@ DiagnosisFact needs_all(const BudgetCase& about) {
     return {reason::budget_of_single_pod,
             {},
             fmt::format("it protects a single pod ({}, needs {} healthy of 1), so this pod cannot be evicted; {}; or "
-                        "delete the pod by hand if its owner accepts the outage",
+                        "delete the pod with kubectl if its owner accepts the outage",
                         field_of(budget), budget.desired_healthy, ways_out(about)),
             controller_hold};
   return {reason::budget_needs_all_pods,
@@ -417,7 +417,7 @@ DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
   return {reason::budget_misconfigured,
           {},
           fmt::format("all its pods are healthy ({} of {}, {} needed), but it allows no disruption ({}); check that "
-                      "kube-controller-manager runs, or change that field",
+                      "kube-controller-manager runs, or change the field in brackets",
                       budget.current_healthy, budget.expected_pods, budget.desired_healthy, field_of(budget)),
           controller_hold};
 }
@@ -429,7 +429,7 @@ DiagnosisFact waiting(const BudgetCase& about) {
   const auto states = unhealthy(about);
   std::string what;
   if (!states.empty())
-    what = fmt::format("{}; it opens when they are Ready", listed(states));
+    what = fmt::format("{}; the budget allows an eviction when they are Ready", listed(states));
   else if (about.members)
     what = "the other pods do not exist yet; use kubectl describe on their controller to see why it creates none";
   else
@@ -441,7 +441,7 @@ DiagnosisFact never_opens(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   std::string way_out = way_out_of_its_controller(about);
   if (way_out.empty())
-    way_out = fmt::format("change that field{}, or delete the pods by hand if their owner agrees",
+    way_out = fmt::format("change that field{}, or delete the pods with kubectl if their owner agrees",
                           budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
   return {reason::budget_never_allows,
           {},
@@ -634,8 +634,8 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
   if (!node.gone && !node.ready && !pipeline.clear()) facts.push_back(diagnose_not_ready(node.name));
   if (only_own_pod_left(pipeline, node.own_uid))
     facts.push_back({reason::only_own_pod_left, subject,
-                     "only the pod that Haulout itself runs in is left, and it cannot wait for its own deletion; run "
-                     "it as a DaemonSet pod, or from another node",
+                     "only the pod in which Haulout itself runs is left, and Haulout cannot wait for the deletion of "
+                     "its own pod; run Haulout as a DaemonSet pod, or on another node",
                      controller_hold});
   diagnose_clock(node, facts);
 }
@@ -647,7 +647,7 @@ DiagnosisFact diagnose_webhook(const WebhookCase& about) {
   const std::string subject = "webhook " + refusal.name;
   if (refusal.down)
     return {reason::webhook_down, subject,
-            fmt::format("the API server cannot call it, so it refuses the eviction of {} ({}); {}; or have its "
+            fmt::format("the API server cannot call it, and therefore refuses the eviction of {} ({}); {}; or have its "
                         "failurePolicy changed ({})",
                         whom, refusal.words, way_to_its_servers(about), configurations),
             controller_hold, drain::about(about.held)};

@@ -133,7 +133,7 @@ void Eviction::conclude() {
     if (left > 0)
       why += fmt::format("with {} left", pods(left));
     else if (feeds_.volumes.clear())
-      why += "before emptiness was proved" + proof_.why_not_over();
+      why += "before it was proved that the node is empty" + proof_.why_not_over();
     else
       why += "before all volumes were detached: " + feeds_.volumes.book().waiting_for();
     session_.ending().end(Outcome::blocked, std::move(why));

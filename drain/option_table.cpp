@@ -159,8 +159,8 @@ std::vector<Row> rows_of_limits() {
         "the limit."}},
       {Users::both,
        {"settle", duration<O>(&O::settle, Zero::allowed),
-        "How long the node must have been cordoned and empty before it counts as drained. Pods that were being "
-        "scheduled arrive late."},
+        "How long the node must have been cordoned and empty before it counts as drained, because a pod that was being "
+        "scheduled at the time of the cordon may still arrive."},
        "The default is never more than half of --timeout."},
       {Users::both,
        {"check-fit",
@@ -209,7 +209,8 @@ std::vector<Row> rows_of_pods() {
       {Users::both,
        {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
         "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "
-        "pods with the label app=db. All other pods have 0. Several may be given, and the first that selects a pod "
+        "pods with the label app=db. A higher number does not wait until the lower ones are deleted, nor for a pod "
+        "whose eviction must wait. All other pods have 0. Several may be given, and the first that selects a pod "
         "counts. A pod's own annotation haulout.dev/drain-order takes precedence."}},
   };
 }
@@ -256,8 +257,8 @@ std::vector<Row> rows_of_guards() {
       {Users::both,
        {"max-unavailable-per-controller", unavailable_share(),
         "How many pods of a controller may be evicted without a Ready replacement: a number, or a percentage of its "
-        "replicas (rounded down, but at least one). PodDisruptionBudgets still apply, and nothing is written to the "
-        "cluster for it."},
+        "replicas (rounded down, but at least one). PodDisruptionBudgets still apply. The limit writes no object to "
+        "the cluster."},
        "",
        guards_need_rights},
       {Users::both,

@@ -272,7 +272,7 @@ void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   apply_decision(tracked, now);
   if (tracked.is_late) note_late(tracked, now);
   if (tracked.decision.verdict == Verdict::evict && options_.pinned_controllers.contains(controller_key(pod)))
-    pin(tracked, "has come back to this cordoned node each time that it was empty", now);
+    pin(tracked, "has created pods on this cordoned node each time that the node was empty", now);
 }
 
 void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
@@ -288,7 +288,7 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (vanished_of_[controller->uid] == 0) return;
   unsigned& returns = returns_[controller->uid];
   if (++returns >= returns_until_pinned)
-    pin(tracked, fmt::format("has come back to this cordoned node {} times", returns), now);
+    pin(tracked, fmt::format("has created pods on this cordoned node {} times", returns), now);
 }
 
 void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) {
@@ -299,11 +299,13 @@ void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) 
           ? "its pods tolerate the taint node.kubernetes.io/unschedulable"
           : "its pods do not tolerate the cordon, so spec.nodeName or a custom scheduler binds them to this node");
   if (options_.leaves_pinned) {
-    tracked.left_pinned = why + "; it stays (--pinned leave)";
+    tracked.left_pinned = why + "; the pod stays (--pinned leave)";
     return apply_decision(tracked, now);
   }
-  hold(tracked, TrackedPod::Hold::pinned, reason::pod_pinned,
-       why + "; leave such pods on the node (--pinned leave), scale them down, or ask their owner to change that");
+  hold(
+      tracked, TrackedPod::Hold::pinned, reason::pod_pinned,
+      why +
+          "; leave such pods on the node (--pinned leave), scale the controller down, or ask its owner to change that");
 }
 
 void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {
@@ -911,7 +913,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
   if (verdict == EvictionVerdict::gone) {
     // The view should show the deletion soon. If it does not, the answer was about another pod, and the drain asks
     // again.
-    park(tracked, reason::awaiting_watch, "the server reports that it does not exist any more",
+    park(tracked, reason::awaiting_watch, "the API server reports that the pod does not exist any more",
          now + std::chrono::seconds(30));
     return;
   }

@@ -35,7 +35,7 @@ void add_unanswered(const Pipeline& pipeline, const std::set<std::string>& leavi
                       placement::Fit::unknown,
                       {},
                       {},
-                      "it is not among the pods of the cluster that the API server lists"});
+                      "the API server did not list the pod among the pods of the cluster"});
   }
 }
 

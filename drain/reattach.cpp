@@ -131,14 +131,15 @@ std::string DetachedVolumes::say(const VolumeReport& report, const ReattachFacts
     case Reattach::unclaimed:
       return facts.used_here ? "a pod of this node uses it again"
                              : fmt::format(
-                                   "no other node has requested it within {} after it was detached: was its pod scaled "
-                                   "down, or can it not be scheduled?",
+                                   "no other node has requested it within {} after it was detached; perhaps its pod "
+                                   "was scaled down, or cannot be scheduled",
                                    seconds_of(claim_hold));
     case Reattach::late: break;
   }
   return fmt::format(
-      "no other node has attached it {} after it was detached here{}: {}; the drain continues. Use kubectl describe on "
-      "the pod with claim {} to see what it waits for, or raise --reattach-limit if this storage takes longer",
+      "no other node has attached it {} after it was detached from this node{}: {}; the drain continues. Use kubectl "
+      "describe on the pod with claim {} to see what it waits for, or raise --reattach-limit if this storage takes "
+      "longer",
       seconds_of(facts.now - facts.detached_at),
       facts.now >= facts.until ? ", and the drain has no more time to wait" : "", doing, report.claim);
 }

@@ -37,13 +37,13 @@ std::string describe(const ChildOutcome& outcome) {
   const std::string end = outcome.signal != 0 ? fmt::format("was ended by signal {}", outcome.signal)
                                               : fmt::format("exit status {}", outcome.exit_code);
   const std::string tail = on_one_line(outcome.error_tail);
-  return tail.empty() ? end + "; run it by hand to see why" : end + ": " + tail;
+  return tail.empty() ? end + "; run it in a shell to see why" : end + ": " + tail;
 }
 
 std::string describe_timeout(std::chrono::seconds limit, const ChildOutcome& outcome) {
   const std::string tail = on_one_line(outcome.error_tail);
   return fmt::format("did not finish within {} s; {}", limit.count(),
-                     tail.empty() ? "run it by hand to see what it waits for" : "it said: " + tail);
+                     tail.empty() ? "run it in a shell to see what it waits for" : "it said: " + tail);
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ Result<Json> parse(std::string_view text, const std::string& file) {
   }
   auto converted = yaml_to_json(text);
   if (!converted && !json_failure.empty()) return unusable(file, "not valid JSON: " + json_failure);
-  if (!converted) return unusable(file, "not YAML: " + converted.error().message());
+  if (!converted) return unusable(file, "it cannot be used as YAML: " + converted.error().message());
   std::string failure;
   auto json = parse_json(*converted, failure);
   if (!json) return unusable(file, "not valid UTF-8");

@@ -36,7 +36,7 @@ inline std::optional<std::string> excess(const ListBudget& budget, const ListSiz
   if (size.items > budget.items) return fmt::format("{} objects", budget.items);
   if (budget.read != 0 && size.read > budget.read) return fmt::format("{} MB", budget.read / megabytes(1));
   const std::size_t room = budget.kept + size.items * budget.kept_each;
-  if (size.kept > room) return fmt::format("{} MB of names, labels and the like", room / megabytes(1));
+  if (size.kept > room) return fmt::format("{} MB of names, labels, annotations and other text", room / megabytes(1));
   if (most_memory != 0 && size.memory > most_memory) return fmt::format("{} MB of memory", most_memory / megabytes(1));
   return std::nullopt;
 }

@@ -160,11 +160,13 @@ PodFit unknown(PodFit fit, std::string why) {
 PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
   if (const std::string unweighed = listed_unweighed(pod); !unweighed.empty())
     return unknown(std::move(fit),
-                   fmt::format("not weighed: {}; for all else there is room on {}", unweighed, found.place.node));
+                   fmt::format("this check does not consider {}; apart from that there is capacity on {}", unweighed,
+                               found.place.node));
   if (found.sure.empty())
     return unknown(
         std::move(fit),
-        fmt::format("there is room on {}, unless a pod whose own place is not known takes it", found.place.node));
+        fmt::format("there is capacity on {}, unless a pod takes it for which this check found no certain node",
+                    found.place.node));
   fit.fit = Fit::fits;
   fit.node = found.sure;
   return fit;
@@ -173,9 +175,10 @@ PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
 // Returns why the pod may fit although no node was found. Empty if it certainly does not.
 std::string all_the_same(const Place& place) {
   if (place.vague)
-    return "it depends on anti-affinity across namespaces or by label keys, or on tolerations that compare: " +
+    return "it depends on anti-affinity with namespaceSelector, matchLabelKeys or mismatchLabelKeys, or on tolerations "
+           "with operator Lt or Gt: " +
            place.message;
-  return place.preempts_on.empty() ? "" : "only if pods of lower priority are preempted: " + place.message;
+  return place.preempts_on.empty() ? "" : "it fits only if pods of lower priority are preempted: " + place.message;
 }
 
 // Returns the answer for a pod for which no node was found. If that depends on the nodes on which this check has placed
@@ -185,9 +188,10 @@ PodFit judge_refused(PodFit fit, const Json& pod, const Alone* alone, const Plac
   std::string why_unknown = all_the_same(place);
   if (why_unknown.empty() && alone != nullptr) why_unknown = all_the_same(alone->place);
   if (why_unknown.empty() && fits_alone && !placing.too_many_with(pod))
-    why_unknown = "there is capacity for it alone; it depends on the other pods: " + place.message;
+    why_unknown =
+        "there is capacity for it alone, but perhaps not for all pods that are evicted or pending: " + place.message;
   if (why_unknown.empty() && placing.may_fit_afterwards(pod))
-    why_unknown = "only when pods that are terminating on other nodes have gone: " + place.message;
+    why_unknown = "it fits only after pods that are terminating on other nodes are deleted: " + place.message;
   if (!why_unknown.empty()) return unknown(std::move(fit), std::move(why_unknown));
   fit.fit = Fit::does_not_fit;
   fit.plugins.assign(place.plugins.begin(), place.plugins.end());
@@ -204,7 +208,9 @@ PodFit place_one(Placing& placing, const Object& pod, const Alone* alone) {
   fit.uid = uid_of(*pod);
   const Placing::Found found = placing.find(*pod);
   if (const std::string scheduler = foreign_scheduler(*pod); !scheduler.empty())
-    fit = unknown(std::move(fit), fmt::format("scheduler {} decides, whose rules are not known", scheduler));
+    fit = unknown(
+        std::move(fit),
+        fmt::format("scheduler {} places it, and Haulout does not know the rules of that scheduler", scheduler));
   else if (!found.place.node.empty())
     fit = judge_found(std::move(fit), *pod, found);
   else

@@ -41,7 +41,7 @@ std::string clause(const PodFit& fit) {
     case Fit::does_not_fit: return "would find no capacity on other nodes: " + fit.message;
     case Fit::unknown: break;
   }
-  return "it is unknown whether it fits on another node: " + fit.message;
+  return "may find no capacity on other nodes: " + fit.message;
 }
 
 std::string summary(const std::string& node, const std::vector<PodFit>& fits) {

@@ -238,12 +238,12 @@ std::vector<std::string> not_weighed(const Json& pod) {
   add(has_bound_volume(pod), "volumes");
   add(hard_spread(pod), "topology spread");
   add(!at(pod, "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution").empty(), "pod affinity");
-  add(far_reaching(pod), "anti-affinity across namespaces or by label keys");
+  add(far_reaching(pod), "anti-affinity with namespaceSelector, matchLabelKeys or mismatchLabelKeys");
   add(has_host_port(pod), "host ports");
   add(!at(pod, "/spec/resourceClaims").empty() || !claimed_resources(pod).empty(), "resource claims");
   add(has_scheduling_gates(pod), "scheduling gates");
   add(!foreign_scheduler(pod).empty(), "another scheduler");
-  add(compares_taints(pod), "tolerations that compare");
+  add(compares_taints(pod), "tolerations with operator Lt or Gt");
   return result;
 }
 

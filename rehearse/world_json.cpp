@@ -276,8 +276,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
         some_of(quotas));
   if (const std::vector<std::string> webhooks = webhooks_on_evictions(cluster); !webhooks.empty())
     assumed.push_back(
-        "the effect of webhooks on evictions is unknown: they are assumed to admit them and to move no pod, although a "
-        "webhook may move a pod whose budget never allows an eviction: " +
+        "webhooks are assumed to allow every eviction, although some, such as KubeVirt's, instead migrate a pod whose "
+        "budget never allows an eviction: " +
         some_of(webhooks));
   if (!not_replaced.empty())
     assumed.push_back("pods are not replaced if their controllers are not simulated or not in the snapshot: " +
@@ -336,7 +336,7 @@ void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRo
     if (std::none_of(now.begin(), now.end(), [&](const NoRoom& still) { return still.pod == pod.pod; }))
       later.push_back(pod.pod);
   if (!later.empty())
-    assumed.push_back("no node has capacity, until pods that are terminating elsewhere are deleted, for " +
+    assumed.push_back("these pods find capacity only after pods that are terminating on other nodes are deleted: " +
                       some_of(later));
 }
 
@@ -345,8 +345,7 @@ void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<N
   for (const NoRoom& pod : no_room)
     if (!pod.preempts_on.empty()) pods.push_back(pod.pod);
   if (!pods.empty())
-    assumed.push_back("pods of lower priority are not preempted, although they may have to make room for " +
-                      some_of(pods));
+    assumed.push_back("no pod of lower priority is preempted, although these pods may preempt some: " + some_of(pods));
 }
 
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node) {
@@ -395,12 +394,12 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster) {
     cluster.create("csidrivers", {{"metadata", {{"name", driver}}}, {"spec", {{"attachRequired", false}}}});
   if (!drivers.empty())
     assumed.push_back(
-        "volumes are not attached to nodes, because the snapshot shows pods that run without it, by driver " +
+        "volumes of these drivers need no attachment, because the snapshot has running pods with such volumes and "
+        "without VolumeAttachment: " +
         some_of(drivers));
   if (const auto moving = forget_attaching(cluster); !moving.empty())
     assumed.push_back(
-        "attachments in progress are discarded, and the volumes are attached again when a pod needs them: "
-        "PersistentVolume " +
+        "volumes that are being attached count as detached, and are attached when a pod needs them: PersistentVolume " +
         some_of(moving));
   return assumed;
 }
@@ -414,8 +413,8 @@ std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, cons
   if (!any) return {};
   return {fmt::format("a volume is detached {} after its last pod on the node was deleted",
                       format_whole_seconds(assumptions.detach_within)),
-          fmt::format("a volume is attached elsewhere in {}, after the node that had it exclusively has detached it; "
-                      "its pod is Ready {} after that",
+          fmt::format("attaching a volume to another node takes {}, after the node that had it exclusively has "
+                      "detached it; its pod is Ready {} after that",
                       format_whole_seconds(assumptions.attach_within), format_whole_seconds(assumptions.ready_after))};
 }
 

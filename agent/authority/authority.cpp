@@ -31,8 +31,8 @@ std::optional<std::string> weakness(AuthorityKind kind) {
     case AuthorityKind::impersonation:
     case AuthorityKind::kubelet: return std::nullopt;
     case AuthorityKind::policies:
-      return "a stolen token of this kind can evict pods of other nodes in the first milliseconds after their "
-             "creation, before the policies apply, and can list all pods; from Kubernetes 1.36 on use impersonation "
+      return "with authority policies, whoever steals the agent's token can list all pods, and evict a pod of another "
+             "node in the first milliseconds after its creation; from Kubernetes 1.36 on use authority impersonation "
              "(the kustomize base)";
     case AuthorityKind::service_account:
       return "the API server does not restrict this credential to its Node: a stolen copy could change every Node and "
@@ -57,11 +57,9 @@ Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self
   const std::string& bound = self.node_name.empty() ? of_certificate : self.node_name;
   if (!bound.empty()) {
     if (node_name.empty() || node_name == bound) return OwnNode{bound, self.node_uid};
-    return Error(
-        Errc::invalid,
-        fmt::format("node-name is {}, but the credential ({}) is bound to Node {}: remove node-name, or use the "
-                    "credential of that node",
-                    node_name, printable(self.username), printable(bound)));
+    return Error(Errc::invalid, fmt::format("node-name is {0}, but the credential ({1}) is bound to Node {2}: remove "
+                                            "node-name, or use a credential of Node {0}",
+                                            node_name, printable(self.username), printable(bound)));
   }
   if (!node_name.empty()) return OwnNode{node_name, {}};
   return Error(
@@ -168,7 +166,7 @@ std::vector<Attempt> needed_attempts(const AttemptContext& context) {
 std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
   // The admission plug-in NodeRestriction forbids kubelets to set labels with the prefix
   // node-restriction.kubernetes.io/.
-  return {{"identities of nodes (is the admission plug-in NodeRestriction on?)",
+  return {{"what the identity of a node may write (is the admission plug-in NodeRestriction on?)",
            label(context.node.name, "node-restriction.kubernetes.io/haulout-probe")}};
 }
 
@@ -177,10 +175,10 @@ std::vector<Attempt> refused_to_nodes(const AttemptContext& context) {
 std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) {
   OwnNode somebody{std::string(nobody), std::string(nobodys_uid)};
   return {
-      {"what the ServiceAccount by itself writes to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
-      {"how the ServiceAccount by itself evicts pods", eviction(context.pod_ns, nobody, 30)},
-      {"which pods the ServiceAccount by itself evicts", eviction(context.pod_ns, context.pod_name, std::nullopt)},
-      {"Leases in another node's name",
+      {"what the agents' ServiceAccount may write to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
+      {"with which options the agents' ServiceAccount may evict pods", eviction(context.pod_ns, nobody, 30)},
+      {"which pods the agents' ServiceAccount may evict", eviction(context.pod_ns, context.pod_name, std::nullopt)},
+      {"for which nodes the agents' ServiceAccount may create Leases",
        k8s::create(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
 }
 
@@ -209,8 +207,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
-       "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause single "
-       "Nodes by their annotation"},
+       "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause each Node "
+       "by the annotation haulout.dev/pause"},
       {&Rights::events, k8s::create(event(context), dry_run), false, "the credential may not create Events"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
        false, "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance"},
@@ -329,7 +327,7 @@ Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::v
     const auto& refusal = answer.refusal;
     if (refusal && k8s::is_forbidden(*refusal)) continue;
     const std::string instead = refusal ? fmt::format(" ({})", refusal->message()) : std::string();
-    co_return std::optional(fmt::format("nothing restricts {}{}", attempt.what, instead));
+    co_return std::optional(fmt::format("no rule restricts {}{}", attempt.what, instead));
   }
   co_return std::optional<std::string>();
 }
@@ -392,9 +390,10 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
   k8s::Client client(as, clock_);
   CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
   if (!found_.node.uid.empty() && found_.node.uid != node.uid)
-    co_return Error(Errc::unavailable, fmt::format("the token was issued for an earlier Node {} (UID {}, now {}): its "
-                                                   "pod will be deleted, and the new Node gets a pod of its own",
-                                                   printable(name), printable(found_.node.uid), node.uid));
+    co_return Error(Errc::unavailable,
+                    fmt::format("the token was issued for an earlier Node {} (UID {}, now {}): Kubernetes deletes this "
+                                "agent's pod, and creates an agent's pod for the new Node",
+                                printable(name), printable(found_.node.uid), node.uid));
   found_.node.uid = node.uid;
   co_return std::optional<std::string>();
 }

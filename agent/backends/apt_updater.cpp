@@ -184,8 +184,8 @@ Task<> AptUpdater::install(TimePoint deadline) {
   CO_CHECK(co_await repair(deadline));
   CO_TRY(const AptPlan wanted, co_await plan(deadline));
   if (!wanted.removed.empty())
-    co_return Error(Errc::unavailable, fmt::format("apt-get would remove {}, so the agent does not run it: run apt-get "
-                                                   "upgrade by hand",
+    co_return Error(Errc::unavailable, fmt::format("apt-get would remove {} for these updates, so the agent does not "
+                                                   "install them: run apt-get upgrade on the machine yourself",
                                                    some_of(wanted.removed)));
   if (!wanted.updates.empty()) {
     auto done = co_await install(wanted, deadline);
@@ -211,14 +211,17 @@ Task<> AptUpdater::install(const AptPlan& wanted, TimePoint deadline) {
   auto done = co_await change(std::move(program), deadline);
   if (args.empty()) co_return done;
   args.insert(args.begin(), "auto");
-  const auto restored = co_await change(apt_mark(std::move(args), "Haulout restores marks of apt"), deadline);
+  const auto restored =
+      co_await change(apt_mark(std::move(args), "Haulout marks packages as automatically installed"), deadline);
   co_return done ? restored : done;
 }
 
 Task<> AptUpdater::change(HostProgram program, TimePoint deadline) {
   while (changing_) {
     if (clock_.now() >= deadline)
-      co_return Error(Errc::timeout, program.program + " did not run: another program of the agent took too long");
+      co_return Error(
+          Errc::timeout,
+          program.program + " was not started within its time limit, because another program of the agent still ran");
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
   }
   changing_ = true;
@@ -235,7 +238,10 @@ Task<> AptUpdater::run_alone(HostProgram program, TimePoint deadline) {
     if (end && end->ours && end->success) co_return Result<>();
     if (end && end->ours) co_return Error(Errc::unavailable, fmt::format("{}: {}", program.description, end->how));
     if (clock_.now() >= deadline)
-      co_return Error(Errc::timeout, program.program + " did not run: an earlier program of the agent took too long");
+      co_return Error(
+          Errc::timeout,
+          program.program +
+              " was not started within its time limit, because a program that an earlier agent started still ran");
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
   }
 }

@@ -24,8 +24,8 @@ Pending answer_of(const k8s::ChildOutcome& outcome, const ExitCodes& codes, cons
   const Need need = codes.need(outcome.exit_code);
   if (need == Need::no) return {.need = Need::no};
   if (need == Need::unknown)
-    return unknown(fmt::format("{}: {}; yes is {}, no is {}", program, describe_end(outcome), fmt::join(codes.yes, ","),
-                               fmt::join(codes.no, ",")));
+    return unknown(fmt::format("{}: {}, which is neither yes ({}) nor no ({}) in sentinel-exit-codes", program,
+                               describe_end(outcome), fmt::join(codes.yes, ","), fmt::join(codes.no, ",")));
   std::string reason = first_line(outcome.output);
   if (reason.empty()) reason = fmt::format("{} ended with exit status {}", program, outcome.exit_code);
   return {.need = Need::yes, .reasons = {std::move(reason)}};

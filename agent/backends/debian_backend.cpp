@@ -168,8 +168,8 @@ Pending DebianBackend::kernel_answer(const std::string& running) const {
                                          [](const std::string& name) { return name.starts_with("vmlinuz-"); });
   if (!any)
     return {.need = Need::unknown,
-            .problem = fmt::format("{} holds no kernel to compare the running one with; mount the host's /boot, or "
-                                   "switch the comparison off",
+            .problem = fmt::format("{} contains no kernel any more, so it is unknown whether a newer one needs a "
+                                   "reboot: mount the host's /boot, or restart the agent to go on without it",
                                    root_.display(boot))};
   const auto newer = newer_kernel(running, **names);
   if (!newer) return {.need = Need::no};

@@ -158,7 +158,7 @@ OptionGroup gates() {
            "A time in which no node is updated, whatever the windows say, like \"2026-12-20..2027-01-03\". Several may "
            "be given."},
           {"blocking-pod-selector", texts<C>(&C::blocking_pod_selectors, "label selector", check_label_selector),
-           "A node with a pod that matches waits until the pod has ended. Several may be given."},
+           "A label selector. A node with a pod that matches waits until the pod has ended. Several may be given."},
           {"cordoned-nodes",
            choice<C, CordonedNodes>(&C::cordoned_nodes,
                                     {{"wait", CordonedNodes::wait}, {"update", CordonedNodes::update}}),
@@ -168,8 +168,9 @@ OptionGroup gates() {
            "How often one node may be rebooted within 24 hours. If it needs another reboot, it becomes degraded "
            "instead; 0 disables the limit."},
           {"backoff", duration<C>(&C::backoff, Zero::refused),
-           "How long to wait after a failed drain before the next attempt. The time doubles with each failure, up to "
-           "an hour."},
+           "How long to wait before the next attempt after one that failed or was cancelled, for example because of "
+           "the drain, a hook, a package installation, a pause, or because another client uncordoned the node. The "
+           "time doubles with each such attempt, up to an hour."},
           {"prometheus-url", text<C>(&C::prometheus_url, "URL", check_url),
            "URL of a Prometheus whose alerts block updates."},
           {"prometheus-query", text<C>(&C::prometheus_query, "PromQL", check_not_blank),

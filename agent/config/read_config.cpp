@@ -190,7 +190,8 @@ class FileReader {
     std::string problem = unreadable(file_);
     if (!problem.empty()) return {{}, {std::move(problem)}};
     const auto tree = k8s::yaml_to_tree(file_.text);
-    if (!tree) return {{}, {fmt::format("{}: this is not YAML: {}", file_.path, tree.error().message())}};
+    if (!tree)
+      return {{}, {fmt::format("{}: the file cannot be used as YAML: {}", file_.path, tree.error().message())}};
     if (*tree == nullptr) return {};
     if ((*tree)->kind != Kind::mapping)
       return {{}, {place((*tree)->line) + ": the file must consist of lines like \"option: value\""}};
@@ -219,7 +220,8 @@ class FileReader {
       return problem(key.line, fmt::format("{0} is not allowed in the file that it names: use --{0} or {1}", name,
                                            option->variable()));
     if (value.kind == Kind::mapping)
-      return problem(key.line, name + " contains further keys, but the file is flat: it needs a value here");
+      return problem(key.line,
+                     name + " contains further keys, but no option has keys of its own: write one value after it");
     if (value.kind == Kind::sequence) return read_list(*option, key, value);
     if (meaning_of(value) == Meaning::null) return;
     GivenValue given{value.text, option->name, place(key.line)};

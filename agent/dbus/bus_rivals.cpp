@@ -27,7 +27,8 @@ constexpr Rival rivals[] = {
 };
 
 std::string sentence(const Rival& rival) {
-  return fmt::format("{} is active: it {} without a slot; stop it: {}", rival.unit, rival.does, rival.way_out);
+  return fmt::format("{} is active: it {} without waiting for a slot; stop it: {}", rival.unit, rival.does,
+                     rival.way_out);
 }
 
 // A unit in the answer of ListUnitsByNames: name, description, load state, active state, sub state, following, path,

@@ -77,8 +77,9 @@ boost::asio::awaitable<Pending> FlatcarBackend::pending(TimePoint deadline) {
       bus_, {service, path, interface, "GetStatus"}, deadline);
   if (!answer) {
     last_.reset();
-    co_return unknown(is_absent(answer.error()) ? "update_engine is not on this bus; is update-engine.service running?"
-                                                : answer.error().message());
+    co_return unknown(is_absent(answer.error())
+                          ? "update_engine is not on the system bus; is update-engine.service running?"
+                          : answer.error().message());
   }
   last_ = UpdateStatus{std::get<2>(*answer), std::get<3>(*answer)};
   co_return judge_update_status(*last_);

@@ -70,7 +70,7 @@ Error explain_refusal(std::string_view service, Error refusal) {
     return Error(Errc::unavailable, fmt::format("{}; {}", refusal.message(), container_traps()));
   if (is_absent(refusal))
     return Error(Errc::unavailable,
-                 fmt::format("{}; {} is not on this bus: {}", refusal.message(), service, other_methods));
+                 fmt::format("{}; {} is not on the system bus: {}", refusal.message(), service, other_methods));
   return refusal;
 }
 
@@ -152,7 +152,10 @@ Task<> LogindHost::systemd_permits(TimePoint deadline) {
 }
 
 Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {
-  if (method >= methods_.size()) co_return Error(Errc::invalid, fmt::format("reboot method {} does not exist", method));
+  if (method >= methods_.size())
+    co_return Error(Errc::invalid,
+                    fmt::format("bug in Haulout: reboot method number {} was requested, but there are {}", method + 1,
+                                methods_.size()));
   if (methods_[method] == by_logind) co_return co_await reboot_by_logind(deadline);
   if (methods_[method] != by_systemd) co_return no_such_method(methods_[method]);
   auto accepted = co_await bus_call<>(bus_, systemd1("Reboot"), deadline);

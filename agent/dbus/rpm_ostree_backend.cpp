@@ -92,7 +92,7 @@ Task<std::vector<Deployment>> RpmOstreeBackend::deployments(TimePoint deadline) 
   auto rows = co_await bus_property<std::vector<Dictionary>>(bus_, {service, path, interface, "Deployments"}, deadline);
   if (!rows && is_absent(rows.error()))
     co_return Error(Errc::unavailable,
-                    "rpm-ostreed is not on this bus and cannot be started: " + rows.error().message());
+                    "rpm-ostreed is not on the system bus and cannot be started: " + rows.error().message());
   if (!rows) co_return std::move(rows).error();
   std::vector<Deployment> out;
   for (const Dictionary& row : *rows) {

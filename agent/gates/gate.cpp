@@ -63,7 +63,7 @@ std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& want
   if (!same_need(last, wanted)) return std::nullopt;
   return Brake{reason::reboot_loop,
                fmt::format("the node was rebooted {}, but the operating system still requires a reboot, {}: another "
-                           "one would change nothing; find out on the node why the update does not take effect",
+                           "reboot would change nothing; find out on the node why the update does not take effect",
                            k8s::format_time(last.at), named(wanted))};
 }
 
@@ -77,8 +77,8 @@ std::optional<Brake> too_many(const std::vector<PastReboot>& past, WallTime now,
     only_asked = only_asked || reboot.asked_only;
   }
   if (per_day == 0 || recent.size() < per_day) return std::nullopt;
-  Brake brake{reason::too_many_reboots, fmt::format("the node was {} {} within 24 hours, and {} a day are allowed; "
-                                                    "find out why it needs so many reboots, or wait",
+  Brake brake{reason::too_many_reboots, fmt::format("the node was {} {} within 24 hours, and max-reboots-per-day "
+                                                    "allows {}; find out why it needs so many reboots, or wait",
                                                     only_asked ? "rebooted, or requested to reboot," : "rebooted",
                                                     count_of(recent.size(), "time"), per_day)};
   // At `look_again`, only `per_day` - 1 of the reboots are younger than a day, so one more is allowed.
@@ -193,7 +193,9 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
 
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day) {
-  Gate gate{.name = "reboot-brake", .message = "a reboot now would not be a loop", .effect = Gate::Effect::degrades};
+  Gate gate{.name = "reboot-brake",
+            .message = "a reboot would neither repeat one that changed nothing nor exceed max-reboots-per-day",
+            .effect = Gate::Effect::degrades};
   auto brake = reboot_brake(past, wanted, now, per_day);
   if (!brake) return gate;
   if (requested) {

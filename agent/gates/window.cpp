@@ -358,7 +358,7 @@ class Parser {
 
   Result<> readable() {
     if (text_.size() > longest_text)
-      return grammar_.wrong(longest_text, fmt::format("a {} cannot be longer", thing_), write_start);
+      return grammar_.wrong(longest_text, fmt::format("the text of a {} must be shorter", thing_), write_start);
     grammar_.skip_blanks();
     if (grammar_.done()) return grammar_.wrong(grammar_.at(), "it is empty", write_start);
     return {};
@@ -724,18 +724,18 @@ std::string Schedule::describe(WallTime now) const {
     return windows_.empty()
                ? fmt::format("outside the blackouts: {}", state.until ? "the next one begins " + shown(*state.until)
                                                                       : "none begins within two years")
-               : fmt::format("inside the window: it closes {}",
-                             state.until ? shown(*state.until) : "not within two years");
+               : "inside the window: it " +
+                     (state.until ? "closes " + shown(*state.until) : "does not close within two years");
   }
   if (windows_.empty() || (in_window(now) && latest_end(blackouts_, now))) {
     const auto cause = std::find_if(blackouts_.begin(), blackouts_.end(),
                                     [&](const Blackout& blackout) { return end_of(blackout, now).has_value(); });
     const std::string where = fmt::format("in the blackout \"{}\"", cause->text);
-    return state.next_open ? fmt::format("{}: it opens again {}", where, shown(*state.next_open))
-                           : where + ": nothing opens within two years";
+    return state.next_open ? fmt::format("{}: updates may begin again {}", where, shown(*state.next_open))
+                           : where + ": no update may begin within two years";
   }
-  return state.next_open ? "outside the window: next one opens " + shown(*state.next_open)
-                         : "outside the window: none opens within two years";
+  return state.next_open ? "outside the window: the next one opens " + shown(*state.next_open)
+                         : "outside the window: no window opens within two years";
 }
 
 }  // namespace haulout::agent

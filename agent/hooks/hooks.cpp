@@ -192,7 +192,7 @@ Result<HookFiles> hook_files(const HostRoot& root, std::string_view hooks_dir, H
     if (is_leftover(name)) continue;
     if (!is_name(name)) {
       files.skipped.push_back(
-          fmt::format("{} is not run: the name of a hook consists of letters, digits, '-', '_' and '.', at most {}",
+          fmt::format("{} is not run: the name of a hook consists of at most {} letters, digits, '-', '_' and '.'",
                       one_line(root.display(path)), longest_name));
       continue;
     }

@@ -166,8 +166,10 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
     co_return Error(outcome.error().code(),
                     fmt::format("{}: cannot be started: {}", command.program, outcome.error().message()));
   if (outcome->timed_out)
-    co_return Error(Errc::timeout,
-                    command.program + ": exceeded its time limit and was stopped; run it by hand to see why");
+    co_return Error(
+        Errc::timeout,
+        command.program +
+            ": exceeded its time limit and was stopped; run it on the machine yourself to see why it takes so long");
   co_return std::move(*outcome);
 }
 

@@ -44,7 +44,8 @@ Task<> CommandHost::can_reboot(TimePoint) {
 }
 
 Task<> CommandHost::reboot(std::size_t method, TimePoint deadline) {
-  if (method != 0) co_return Error(Errc::invalid, "a command is the only way to reboot this machine");
+  if (method != 0)
+    co_return Error(Errc::invalid, "bug in Haulout: another reboot method than the reboot command was requested");
   const std::string who = "reboot command " + command_.program;
   HostCommand command = command_;
   command.grace = grace;
@@ -89,7 +90,8 @@ Task<> JoinedHost::reboot(std::size_t method, TimePoint deadline) {
     if (left < count) co_return co_await host->reboot(left, deadline);
     left -= count;
   }
-  co_return Error(Errc::invalid, fmt::format("reboot method {} does not exist", method));
+  co_return Error(Errc::invalid, fmt::format("bug in Haulout: reboot method number {} was requested, but there are {}",
+                                             method + 1, method - left));
 }
 
 Task<bool> JoinedHost::boot_complete(TimePoint deadline) {

@@ -141,7 +141,7 @@ void tell_how_it_ended(Record& record, State from, Event event, const Moment& mo
   } else if (event == Event::not_needed) {
     attempt = {moment.now, "NotNeeded", "no reboot is needed any more"};
   } else if (event == Event::turn_lost) {
-    attempt = {moment.now, "TurnLost", "its slot was taken away"};
+    attempt = {moment.now, "TurnLost", "the node lost its slot, so the attempt ended"};
   } else if (event == Event::boot_changed) {
     attempt = {
         moment.now, reason::rebooted_meanwhile,

@@ -50,7 +50,7 @@ std::string besides(const Findings& findings, Predicate such) {
   if (!one) one = find(findings, such);
   return fmt::format(
       "; besides, {}{}", words_of(*one),
-      count == 1 ? "" : fmt::format(" (and {} more)", count_of(static_cast<std::size_t>(count - 1), "finding")));
+      count == 1 ? "" : fmt::format(" (and {} more)", count_of(static_cast<std::size_t>(count - 1), "problem")));
 }
 
 }  // namespace
@@ -162,9 +162,8 @@ std::string DrainStatus::message(const Findings& findings) const {
   const std::string text = cause                     ? words_of(*cause)
                            : waits_for_unclear()     ? of_unclear(progress_.unclear)
                            : progress_.to_evict == 0 ? "listing the pods that must leave"
-                                                     : fmt::format("{} of {} {} gone", progress_.vanished,
-                                                                   count_of(progress_.to_evict, "pod"),
-                                                                   progress_.to_evict == 1 ? "has" : "have");
+                                                     : fmt::format("{} of {} deleted", progress_.vanished,
+                                                                   count_of(progress_.to_evict, "pod"));
   return text + besides(findings, [&](const Diagnosis& finding) { return &finding != cause; });
 }
 

@@ -49,7 +49,7 @@ asio::awaitable<void> ForeignRecords::give_way() {
   }
   if (++in_a_row_ == surely_a_rival)
     warn_("another agent writes the record of node " + node_ +
-          ", too, and they overwrite each other: stop one of them");
+          ", too, and the two overwrite each other's record: stop one of the agents");
   co_await clock_.sleep_until(clock_.now() + backoff_.next(rng_));
   gave_way_ = clock_.now();
   seen_ = false;
@@ -163,8 +163,8 @@ void NodeWriter::tell_unwritten(const Error& error) {
   unwritten_ = true;
   Status status = shown_status(view_.node(), record_of(view_.node()).value_or(Record{}));
   status.reason = k8s::is_transient(error) ? reason::api_unavailable : reason::node_not_written;
-  status.message = fmt::format("the agent cannot write node {}, so it stays in state {}: {}", options_.node,
-                               to_string(status.state), error.message());
+  status.message = fmt::format("the agent cannot write to Node {}, which therefore stays in state {}: {}",
+                               options_.node, to_string(status.state), error.message());
   parts_.tell(status);
 }
 

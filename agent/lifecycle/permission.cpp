@@ -119,9 +119,10 @@ asio::awaitable<void> OwnSlot::release() {
     if (const auto keeper = keeper_of(slot); !keeper.empty() && keeper != configured) {
       co_await context_.writer.show(
           reason::cannot_release,
-          fmt::format("slot {} was taken with --slots={}, which is {} now: set it back until the slot is released, or "
-                      "release the slot by hand and remove the annotation {} of the Node",
-                      slot, keeper, configured, record_annotation));
+          fmt::format("the agent cannot release slot {}: it was taken with --slots={}, but --slots is {} now. Restart "
+                      "the agent with --slots={} until the slot is released, or free the slot yourself and remove the "
+                      "annotation {} of the Node",
+                      slot, keeper, configured, keeper, record_annotation));
       co_await context_.activity.wait(TimePoint::max());
       continue;
     }

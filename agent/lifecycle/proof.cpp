@@ -49,11 +49,13 @@ bool RemainingPods::comes_back(const k8s::Pod& pod) {
   returned.insert(pod.uid);
   if (returned.size() < drain::Pipeline::returns_until_pinned) return false;
   if (!context_.record.pinned.insert(controller).second) return true;
-  context_.writer.warn(reason::pod_pinned,
-                       fmt::format("{} has come back to this cordoned node {} times; {}", controller, returned.size(),
-                                   context_.options.drain.policy.pinned == drain::Treatment::skip
-                                       ? "it stays (--pinned leave)"
-                                       : "it is not evicted again, and the drain waits for it (--pinned wait)"));
+  context_.writer.warn(
+      reason::pod_pinned,
+      fmt::format("{} has created pods on this cordoned node {} times; {}", controller, returned.size(),
+                  context_.options.drain.policy.pinned == drain::Treatment::skip
+                      ? "they stay (--pinned leave)"
+                      : "they are not evicted again, and the drain waits (--pinned wait): scale it down, or remove the "
+                        "toleration or nodeName of its pods"));
   return true;
 }
 

@@ -75,8 +75,9 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
       until = context_.within(backoff.next(context_.rng, trouble.error().retry_after));
       not_before = trouble.error().retry_after ? until : context_.within(least_pause);
       if (context_.writer.status().reason != reason::api_unavailable)
-        group.spawn(
-            show(reason::api_unavailable, "ready, but the agent cannot prove it now: " + trouble.error().message()));
+        group.spawn(show(reason::api_unavailable,
+                         "the node is drained, but the agent cannot verify now that it may be rebooted: " +
+                             trouble.error().message()));
     } else if (*trouble) {
       activity.decide(**trouble);
     } else if (by_others) {
@@ -199,7 +200,9 @@ asio::awaitable<std::optional<Decision>> Rebooting::braked() {
   const Gate* brake = gates.closed_with(Gate::Effect::degrades);
   if (!brake) co_return std::nullopt;
   co_return Decision{Event::reboot_impossible, brake->reason,
-                     "it is unknown whether the machine was rebooted: " + brake->message};
+                     "the agent does not request the reboot again, because it is unknown whether its first request "
+                     "rebooted the machine: " +
+                         brake->message};
 }
 
 std::optional<std::string> Rebooting::later_boot() const {
@@ -244,8 +247,9 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
     deadline = start_limit();
     if (!trouble) {
       // Without a proof the agent must not request the reboot.
-      co_await context_.writer.show(reason::api_unavailable,
-                                    "the agent cannot prove that the node is ready: " + trouble.error().message());
+      co_await context_.writer.show(
+          reason::api_unavailable,
+          "the agent cannot verify that the node is drained and may be rebooted: " + trouble.error().message());
       co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
       deadline = start_limit();
       continue;

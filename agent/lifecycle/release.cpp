@@ -44,9 +44,9 @@ class Releasing {
     if (record) slot_ = record->slot;
     parts_.slots.remember(slot_);
     if (state == State::rebooting)
-      out_.done.emplace_back("a reboot was requested before, so the machine may still go down");
+      out_.done.emplace_back("the agent had requested a reboot, so the machine may still go down");
     if (state == State::updating)
-      out_.done.emplace_back("package updates were being installed, so the installation may still run");
+      out_.done.emplace_back("the agent was installing package updates, and the installation may still run");
     const bool uncordoned = co_await take_cordon_back();
     co_await change(
         "the node was added to load balancers again", "the node is still excluded from load balancers",
@@ -62,7 +62,7 @@ class Releasing {
     const auto mark = drain::mark_of(node_);
     // A person's cordon may also have a mark, because `haulout cordon` writes the person's name into one.
     if (!mark || mark->by != cordoned_by) {
-      if (node_.unschedulable) out_.done.emplace_back("the node stays cordoned: the cordon is not the agent's");
+      if (node_.unschedulable) out_.done.emplace_back("the node stays cordoned, because the agent did not cordon it");
       co_return true;
     }
     const std::string run = mark->run;
@@ -73,7 +73,7 @@ class Releasing {
       co_return false;
     }
     node_ = changed->after;
-    out_.done.emplace_back(node_.unschedulable ? "the node stays cordoned: the cordon belongs to another client now"
+    out_.done.emplace_back(node_.unschedulable ? "the node stays cordoned, because another client has cordoned it, too"
                                                : "the node was uncordoned");
     co_return true;
   }
@@ -82,9 +82,10 @@ class Releasing {
     // If the slot was taken with another kind of slots, the configured kind would find nothing to release, and
     // afterwards no record would refer to the slot.
     if (const auto keeper = keeper_of(slot_); !keeper.empty() && keeper != parts_.slots.name()) {
-      out_.failures.push_back(fmt::format(
-          "slot {} was taken with --slots={} and is not released: run this again with that value instead of --slots={}",
-          slot_, keeper, parts_.slots.name()));
+      out_.failures.push_back(
+          fmt::format("slot {} is not released, because it was taken with --slots={}: run haulout agent --release "
+                      "again with that value instead of --slots={}",
+                      slot_, keeper, parts_.slots.name()));
       co_return;
     }
     auto freed = co_await insist<void>([this](TimePoint limit) { return parts_.slots.release(limit); });

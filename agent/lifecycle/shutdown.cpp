@@ -56,15 +56,17 @@ LeavingResult leaving_result(const drain::Report& report) {
     }
   }
   const bool drained = report.outcome == drain::Outcome::drained;
-  std::string message = "the machine is shutting down, not requested by the agent: ";
-  message += drained && ended == 0
-                 ? count_of(evicted, "pod") + " left before that"
-                 : fmt::format("{} of {} left before that", evicted, count_of(evicted + ended + left, "pod"));
+  std::string message =
+      fmt::format("the machine is shutting down, not requested by the agent; evicted and deleted before that: {} of {}",
+                  evicted, count_of(evicted + ended + left, "pod"));
   if (ended > 0)
     message += fmt::format(
-        ", {} ended without an eviction: the kubelet ended them (shutdownGracePeriod), or they were deleted", ended);
+        "; {} ended without an eviction, by the kubelet (shutdownGracePeriod) or because another client deleted the "
+        "pod",
+        ended);
   if (left > 0)
-    message += fmt::format("; {} did not: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
+    message +=
+        fmt::format("; {} still on the node: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
   if (!drained && (report.outcome == drain::Outcome::failed || left == 0)) message += "; " + report.message;
   return {drained ? reason::shutdown_drained : reason::shutdown_undrained, std::move(message)};
 }
@@ -126,7 +128,8 @@ asio::awaitable<void> Shutdowns::drain_node() {
   co_await with_task_group([this, limit](TaskGroup& group) { return drain_until(group, limit); });
   if (drain_ == Drain::under_way)
     context_.writer.warn(reason::shutdown_undrained,
-                         "the machine is shutting down and waits no longer: " + context_.writer.status().message);
+                         "the machine goes down before its drain has ended, because logind's delay "
+                         "(InhibitDelayMaxSec=) is over; the node stays cordoned until the next boot");
   port.let_shutdown_proceed();
   // The shutdown cancelled the activity, so the agent continues from the record on the Node.
   while (going_down()) co_await news_.wait_until(context_.clock, TimePoint::max());

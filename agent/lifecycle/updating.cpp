@@ -27,7 +27,7 @@ Decision failed_update(const Record& record, unsigned limit, std::string reason,
   if (failures < limit) return decision;
   decision.event = Event::update_given_up;
   decision.message +=
-      fmt::format("; install them by hand, or annotate the Node with {}=reboot to try again", request_annotation);
+      fmt::format("; install them yourself, or annotate the Node with {}=reboot to try again", request_annotation);
   return decision;
 }
 
@@ -45,8 +45,9 @@ asio::awaitable<Decision> Updating::run() {
     co_return decision;
   }
   if (!context_.parts.updater)
-    co_return failed(reason::update_failed,
-                     "--update is off now, and an earlier process had begun; install the updates by hand");
+    co_return failed(
+        reason::update_failed,
+        "the agent had begun the installation, but was restarted with --update off; install the updates yourself");
   const Duration limit = context_.options.times.update_limit;
   deadline_ = context_.at(record.deadline.value_or(context_.wall()), limit);
   if (record.installing) deadline_ = std::max(deadline_, context_.within(resume_time));
@@ -89,7 +90,7 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
       // Without a proof the agent must not install anything. The time limit begins anew, because it is for the
       // installation only.
       co_await context_.writer.show(reason::api_unavailable,
-                                    "the agent cannot prove that the node is drained: " + trouble.error().message());
+                                    "the agent cannot verify that the node is drained: " + trouble.error().message());
       co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
       deadline_ = start_limit();
       continue;

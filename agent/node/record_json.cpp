@@ -17,7 +17,7 @@ std::string restart_shown(const BootMarks& before, const BootMarks& after, const
   if (!before.kubelet_boot_id.empty() && !now.empty() && now != before.kubelet_boot_id && now != own_boot_id)
     return "its kubelet reports another boot id";
   if (!before.start.source.empty() && after.start.source == before.start.source && after.start.at != before.start.at)
-    return "its process 1 is a different one";
+    return "its process 1 has another start time";
   return "";
 }
 
@@ -36,7 +36,7 @@ std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_i
 std::string unchanged_boot_id(const std::string& shown, const std::string& node) {
   return fmt::format(
       "the machine was rebooted ({}), but the agent reads the same boot id as before, as in a container, so it cannot "
-      "verify the update. Check the node, then remove its record: kubectl annotate node {} haulout.dev/record-",
+      "verify the update. If the node is healthy, remove its record: kubectl annotate node {} haulout.dev/record-",
       shown, node);
 }
 
@@ -133,7 +133,7 @@ Json to_json(const BootMarks& marks) {
 
 Record decoded(const Json& json) {
   Record record;
-  if (whole_number(json.at("v")) != 1) throw std::invalid_argument("it was written by a newer version");
+  if (whole_number(json.at("v")) != 1) throw std::invalid_argument("a newer version of Haulout has written it");
   const auto state = state_of(json.at("state").get<std::string>());
   if (!state) throw std::invalid_argument("its state is unknown");
   record.state = *state;
@@ -247,9 +247,9 @@ Record decode_record(std::string_view json) {
   Record record;
   record.state = State::degraded;
   record.cause = reason::record_unreadable;
-  record.cause_message =
-      "the annotation haulout.dev/record of this Node cannot be read (" + one_line(problem) +
-      "): check the node, then remove the annotation (kubectl annotate node NAME haulout.dev/record-) to start again";
+  record.cause_message = "the annotation haulout.dev/record cannot be read (" + one_line(problem) +
+                         "): if the node is healthy, remove it (kubectl annotate node NAME haulout.dev/record-); the "
+                         "agent then uncordons the node and starts anew";
   return record;
 }
 

@@ -31,7 +31,8 @@ constexpr std::array table{
            "updates.",
            "Wait. If the message says that no window is long enough, configure a longer one with `--window`."},
     Reason{reason::paused, gates, waiting,
-           "A person paused this node, its pool or the cluster; the message says who and why.",
+           "A person paused this node, its pool or the cluster; the message says who and why. A pause that cannot be "
+           "read counts as one without end; the message then says what is wrong with it.",
            "End the pause with `haulout resume`, or wait until it ends by itself."},
     Reason{reason::cordoned_by_person, gates, waiting,
            "A person has cordoned this node, with kubectl, `haulout cordon` or `haulout drain`; the message says who "
@@ -49,7 +50,7 @@ constexpr std::array table{
     Reason{reason::blocked_by_alert, gates, waiting, "An alert that `--prometheus-query` returns blocks the node.",
            "Resolve the alert that the message names, or silence it."},
     Reason{reason::prometheus_query_refused, gates, trouble, "Prometheus rejects `--prometheus-query`.",
-           "Correct the query; the message has the error of Prometheus."},
+           "Correct the query in `--prometheus-query`; the message has the error of Prometheus."},
     Reason{reason::prometheus_unavailable, gates, trouble,
            "Prometheus does not answer, so the agent does not know whether an alert fires.",
            "Make Prometheus reachable, or allow updates without its answer: `--prometheus-fail-mode open`."},
@@ -59,13 +60,15 @@ constexpr std::array table{
            "Another node of the pool has been degraded since it rebooted for the same update that this node needs.",
            "Repair that node first; the message names it."},
     Reason{reason::reboot_loop, gates, trouble,
-           "The node was already rebooted for this reason, but the system asks again: another reboot changes nothing.",
-           "See on the node why the update does not take effect; `haulout request-reboot NODE` tries once more."},
+           "The node was already rebooted for this update, but its operating system still requires a reboot: another "
+           "reboot would change nothing.",
+           "See on the node why the update does not take effect. `haulout request-reboot NODE` reboots it once more "
+           "all the same."},
     Reason{reason::too_many_reboots, gates, trouble,
            "The node was already rebooted as often within 24 hours as `--max-reboots-per-day` allows.",
-           "Find out why it asks for so many reboots, or wait until the oldest of them is a day old."},
+           "Find out why the node needs so many reboots, or wait until the oldest of them is a day old."},
     Reason{reason::backing_off, gates, waiting,
-           "The last attempt failed. The agent waits (`--backoff`) before the next one.",
+           "The last attempt failed or was cancelled. The agent waits (`--backoff`) before the next one.",
            "See the cause of the last attempt in the message, which also says when the next one begins."},
     Reason{reason::cannot_reboot, gates, trouble,
            "The machine would refuse a reboot, or a program holds a block inhibitor; the message has the error. The "
@@ -83,18 +86,20 @@ constexpr std::array table{
            "The agent cannot find out whether a slot is free; the message says why.",
            "Restore access to the API server or FleetLock server, or the right to use Leases in the namespace."},
     Reason{reason::cannot_release, turns, trouble,
-           "The update of the node has ended, but the agent could not release its slot yet.",
-           "See the error in the message. The agent tries again until it succeeds."},
+           "The update of the node has ended, but the agent could not release the node's slot yet.",
+           "See the error in the message. The agent tries again until it succeeds. If the message names `--slots`, "
+           "restart the agent with the value that it names."},
 
     Reason{reason::backend_unknown, system, trouble,
            "The agent does not know whether a reboot is needed or which version runs, because the operating system's "
-           "update tool gives no answer. An unknown answer never leads to a reboot.",
+           "update tool gives no answer. Without an answer the agent does not reboot the node.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
-    Reason{reason::api_unavailable, system, trouble,
-           "The API server does not answer, so the agent cannot verify anything.",
-           "Nothing on this node; the agent continues by itself when the server answers."},
+    Reason{
+        reason::api_unavailable, system, trouble,
+        "The API server does not answer, so the agent cannot verify anything.",
+        "Check that the API server runs and that this node reaches it. The agent continues when the server answers."},
     Reason{reason::node_missing, system, trouble, "The API server answers, but has no Node of this name.",
-           "Restart the kubelet, which registers the Node again. If the machine was retired, stop its agent."},
+           "Restart the kubelet, which registers the Node again. If the machine was retired, stop the agent on it."},
     Reason{
         reason::node_not_written, system, trouble,
         "The API server answers, but refuses what the agent writes to its Node, so the node stays in its state.",
@@ -102,10 +107,12 @@ constexpr std::array table{
         "annotations are too large, or the Node is newer than the agent's pod. `haulout agent --check` tests it."},
     Reason{reason::second_agent, system, trouble,
            "Another agent also writes the record of this Node: a DaemonSet and a systemd unit, or two DaemonSets.",
-           "Stop one of them. Until then each gives way to the other, and updates take longer."},
+           "Stop one of the two agents. Until then each waits for the other, and updates take longer."},
     Reason{reason::record_unreadable, system, trouble,
-           "The agent cannot read the annotation haulout.dev/record, which holds what it must remember after a crash.",
-           "Check the node, then remove the annotation: `kubectl annotate node NAME haulout.dev/record-`."},
+           "The agent cannot read the annotation haulout.dev/record, which holds what it must remember after a crash. "
+           "The node stays degraded.",
+           "If the node is healthy, remove the annotation: `kubectl annotate node NAME haulout.dev/record-`. The agent "
+           "then uncordons the node if it had cordoned it, releases its slot and starts anew."},
     Reason{reason::ready_file_failed, system, trouble, "The agent cannot write or remove the file /run/haulout/ready.",
            "Give the agent write access to the directory /run/haulout of the host."},
 
@@ -124,7 +131,7 @@ constexpr std::array table{
            "Nothing. After that time the drain warns about volumes that no node has attached, and continues."},
     Reason{reason::uncordoned, drain, waiting,
            "The node was made schedulable, but not by its agent, while it was being drained or was ready.",
-           "Nothing; the agent tries again later. To keep the agent away from the node, run `haulout pause NODE`."},
+           "Wait; the agent makes another attempt later. To prevent updates of the node, run `haulout pause NODE`."},
     Reason{reason::applying_update, drain, progress,
            "The operating system's update tool installs the new version for the next boot, before any eviction.",
            "Nothing."},
@@ -136,18 +143,20 @@ constexpr std::array table{
     Reason{reason::update_blocked, drain, waiting,
            "The node is drained, but another program installs packages, so its package updates cannot be installed "
            "now. The message names the program.",
-           "Wait until that program has ended. Switch off unattended-upgrades if `--update` is on. After "
-           "`--update-limit` the agent gives the attempt up."},
+           "Wait until that program has ended; after `--update-limit` the attempt has failed. With `--update "
+           "after-drain` switch unattended-upgrades off."},
     Reason{reason::update_failed, drain, trouble,
            "The package updates were not installed. The agent has uncordoned the node, and tries again "
            "later; after `--update-attempts` failures in a row the node is degraded.",
            "See the package manager's error in the message, and on the node `journalctl -u haulout-update` and "
-           "/var/log/apt/term.log. After a repair by hand, or with `haulout request-reboot NODE`, the agent goes on."},
+           "/var/log/apt/term.log. A degraded node goes on when you have installed the updates yourself, or after "
+           "`haulout request-reboot NODE`."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
-           "Resolve what the message names."},
+           "Resolve the cause that the message names, for example a budget or a volume. The agent makes another "
+           "attempt later."},
     Reason{reason::drain_failed, drain, trouble, "The last drain failed, or policy refused it.",
-           "See the message for the pods or the request that failed."},
+           "See the message for the pods or the request that failed. The agent makes another attempt later."},
     Reason{reason::waiting_for_load_balancers, drain, progress,
            "The node is cordoned and excluded from external load balancers. They have `--lb-drain-wait` to stop "
            "sending traffic to it; then the evictions begin.",
@@ -155,19 +164,24 @@ constexpr std::array table{
     Reason{reason::cannot_exclude, drain, trouble,
            "The node could not be excluded from external load balancers yet, so no pod is evicted.",
            "See the error in the message. The agent tries again until it succeeds."},
-    Reason{reason::cannot_restore, drain, trouble, "The node could not be given back to external load balancers yet.",
+    Reason{reason::cannot_restore, drain, trouble, "The node could not be added to external load balancers again yet.",
            "See the error in the message. The agent tries again until it succeeds."},
-    Reason{reason::cannot_uncordon, drain, trouble, "The agent could not remove its own cordon yet.",
-           "Nothing; the agent tries again until it succeeds. `kubectl uncordon NODE` does no harm."},
+    Reason{reason::cannot_uncordon, drain, trouble,
+           "The agent could not remove its own cordon yet. The node keeps its slot.",
+           "See the error in the message; the agent tries again. If the error stays (a missing right, a webhook), "
+           "repair its cause, or run `haulout uncordon NODE`."},
 
     Reason{reason::waiting_for_hook, hooks, progress,
-           "A hook is running, or a hook by annotation has not been answered; the message says which.",
-           "Nothing. If it takes too long, check what the hook does."},
-    Reason{reason::hook_failed, hooks, trouble, "A hook failed or took too long.",
-           "See the message for the error. If it stops the update, the agent runs executables again by itself."},
+           "A hook program runs, or a hook by annotation has not been answered; the message says which and since when. "
+           "After `--hook-limit`, or the limit in the annotation, it is HookFailed.",
+           "Wait. If it takes long, check the hook program, or the program that must answer the annotation "
+           "(docs/hooks.md). To go on without a hook by annotation, remove the annotation."},
+    Reason{reason::hook_failed, hooks, trouble, "A hook failed or took longer than its limit.",
+           "See the error in the message. A hook program that failed after the boot or before the release of the slot "
+           "is run again every ten minutes; one that failed earlier, with the next attempt."},
     Reason{reason::hook_skipped, hooks, trouble,
            "The agent did not run a file in the hooks directory, because its name, owner or permissions are wrong.",
-           "Correct what the message names."},
+           "Correct the name, the owner or the permissions of the file that the message names."},
 
     Reason{reason::blocked_by_budget, pods, waiting, "A PodDisruptionBudget allows no disruption of the pod now.",
            "Wait, add a replica, or change the budget; if it can never allow a disruption, see BudgetNeverAllows. The "
@@ -180,21 +194,24 @@ constexpr std::array table{
            "stays, ask the owner of the webhook or policy."},
     Reason{reason::terminating, pods, progress, "The pod is terminating.", "Nothing."},
     Reason{reason::namespace_terminating, pods, progress, "The pod's namespace is being deleted, and the pod with it.",
-           "Nothing, unless the namespace itself is stuck."},
+           "Wait. After five minutes the drain reports NamespaceStuckTerminating with what is left in the namespace."},
     Reason{reason::throttled, pods, progress,
            "The API server, or the way to it, is overloaded or unreachable. The drain sends requests more slowly.",
-           "Nothing."},
+           "Wait. If the reason stays, check the API server and the network to it."},
     Reason{reason::server_error, pods, progress,
            "The eviction failed with a temporary error. The drain sends it again.",
            "If the reason stays, see the server's error in the message."},
     Reason{reason::awaiting_watch, pods, progress,
-           "The API server answered that the pod was deleted or replaced. The drain waits for the watch event.",
+           "The API server answered that the pod was deleted or replaced. The drain waits until its watch shows that, "
+           "and asks again after 30 seconds.",
            "Nothing."},
     Reason{reason::forbidden, pods, trouble, "The API server does not allow the agent to evict the pod.",
-           "Grant it `create` on `pods/eviction`; the shipped RBAC does."},
+           "Grant the agent `create` on `pods/eviction`; the shipped RBAC does."},
     Reason{reason::rejected, pods, trouble,
-           "The server rejects the eviction with an error that a retry does not resolve.",
-           "See the server's error in the message."},
+           "The API server rejects the eviction request itself, not because of a right, webhook or budget. The drain "
+           "sends it again every minute, and fails when only such pods are left.",
+           "See the server's error in the message. It is about the request, not the pod, so a change of the pod rarely "
+           "helps; you may delete the pod yourself."},
     Reason{reason::pod_stuck_terminating, pods, trouble, "The pod still exists a minute after its grace period ended.",
            "See the finalizers in the message, the Events of the pod and the log of the kubelet. The usual causes are "
            "a preStop hook, a process that does not end, or a volume that cannot be unmounted."},
@@ -204,26 +221,29 @@ constexpr std::array table{
     Reason{
         reason::blocked_by_controller_budget, pods, waiting,
         "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready replacement.",
-        "Wait until a replacement is Ready; the message has the numbers. Repair one that never becomes Ready."},
+        "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
+        "Ready."},
     Reason{reason::awaiting_replacement, pods, waiting,
            "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
            "Wait. The drain continues when the replacement is scheduled, or when none is expected any more."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",
-           "See the scheduler's message in the message: add capacity, or change what the pod requests."},
+           "See in the message why the scheduler finds no node. Add capacity, or change what the pod requests."},
     Reason{reason::controller_unknown, pods, progress,
            "The drain is looking up the pod's controller, or the other pods of that controller.",
-           "Nothing. If the reason stays, check the rights in docs/guards.md."},
+           "Wait. If the reason stays, grant the rights that docs/guards.md lists."},
     Reason{reason::volumes_in_turn, pods, progress,
            "Pods with volumes of one CSI driver are evicted one at a time (`--serialize-volumes`); this one waits.",
-           "Nothing; the message says which pod or volume comes first. A pod that itself waits does not block others, "
-           "nor does a volume past `--volume-limit`."},
+           "Wait; the message says which pod or volume comes first. A pod whose eviction must wait does not block the "
+           "others, nor does a volume that has been attached for longer than `--volume-limit`."},
     Reason{
         reason::single_replica, pods, trouble,
         "The pod is the only one of its controller, and `--single-replica block` forbids its eviction.",
         "Scale the controller up until the drain has ended, or annotate it with `haulout.dev/single-replica: allow`."},
-    Reason{reason::do_not_disrupt, pods, waiting, "An annotation of the pod protects it from eviction.",
+    Reason{reason::do_not_disrupt, pods, waiting,
+           "An annotation of the pod (`karpenter.sh/do-not-disrupt`, or `safe-to-evict` of the cluster autoscaler) "
+           "protects it from eviction.",
            "Wait until the pod has finished, or remove the annotation. To ignore all such annotations, set "
            "`--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
     Reason{reason::empty_dir, pods, trouble,
@@ -235,17 +255,19 @@ constexpr std::array table{
     Reason{reason::orphaned_daemon_set_pod, pods, trouble, "The pod's DaemonSet does not exist any more.",
            "Delete the pod."},
 
-    Reason{reason::daemon_set_managed, left, progress, "Its DaemonSet would create it on this node again at once.",
-           "Nothing."},
-    Reason{reason::mirror_pod, left, progress, "A static pod is deleted only with its manifest on the node.",
-           "Nothing."},
+    Reason{reason::daemon_set_managed, left, progress,
+           "The pod's DaemonSet would create it on this node again at once.", "Nothing."},
+    Reason{reason::mirror_pod, left, progress,
+           "The pod is static: it is deleted only when its manifest on the node is removed.", "Nothing."},
     Reason{reason::finished, left, progress, "The pod has succeeded or failed, and none of its containers run.",
            "Nothing."},
-    Reason{reason::not_selected, left, progress, "The pod does not match the pod selector.", "Nothing."},
+    Reason{reason::not_selected, left, progress, "The pod does not match `--pod-selector`.", "Nothing."},
     Reason{reason::left_by_labels, left, progress,
            "The pod matches `--leave-pods`, so it stays and goes down with the machine.", "Nothing."},
     Reason{reason::terminating_too_long, left, progress,
-           "The pod has been terminating for longer than `--skip-wait-for-delete-timeout`.", "Nothing."},
+           "The pod has been terminating for longer than `--skip-wait-for-delete-timeout`, so the drain does not wait "
+           "for it.",
+           "Nothing."},
 
     Reason{reason::budget_never_allows, finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
            "Change the budget; the Event names the field. Or delete its pods yourself if their owner agrees. If a "
@@ -258,12 +280,15 @@ constexpr std::array table{
            "Add a replica, or lower the number that the budget needs; the Event has the numbers."},
     Reason{reason::budget_misconfigured, finds, trouble,
            "A PodDisruptionBudget counts no pods, or allows no disruption although all its pods are healthy.",
-           "The Event says which of the two. Pods without a controller count only for an integer `minAvailable`."},
+           "See in the Event which of the two it is. If it counts no pods, give the pods a controller or use an "
+           "integer `minAvailable`; otherwise check that kube-controller-manager runs."},
     Reason{reason::budget_sync_failed, finds, trouble,
            "The disruption controller cannot compute a PodDisruptionBudget.",
-           "See its error in the Event: often no scale subresource, which an integer `minAvailable` does not need."},
+           "See the controller's error in the Event. Often the controller of the pods has no scale subresource; an "
+           "integer `minAvailable` does not need one."},
     Reason{reason::budget_not_observed, finds, trouble,
-           "The disruption controller has not processed a PodDisruptionBudget, or keeps evicted pods in its status.",
+           "The disruption controller has not processed a PodDisruptionBudget, or its status still lists pods that "
+           "were evicted minutes ago.",
            "Check that kube-controller-manager runs."},
     Reason{reason::budget_unhealthy_deadlock, finds, trouble,
            "Unhealthy pods cannot be evicted, because their PodDisruptionBudget has too few healthy pods.",
@@ -284,19 +309,21 @@ constexpr std::array table{
            "of the webhook."},
     Reason{reason::webhook_down, finds, trouble,
            "The API server cannot call an admission webhook, and its `failurePolicy` denies the eviction then.",
-           "Check that the pods behind its Service run. The Event names both, and says if such a pod was on this node. "
-           "To have a webhook's pods evicted last, annotate them with `haulout.dev/drain-order`."},
+           "Check that the pods behind the webhook's Service run; the Event names the Service, and a pod of it that is "
+           "or was on this node. To have such pods evicted last, annotate them with `haulout.dev/drain-order`."},
     Reason{reason::namespace_stuck_terminating, finds, trouble,
            "A namespace has been terminating for more than five minutes; the server evicts no pods in it.",
-           "The Event lists what is left in the namespace, if the agent may read it. Otherwise run `kubectl get "
-           "namespace NAME -o yaml`."},
+           "See in the Event what is left in the namespace, or run `kubectl get namespace NAME -o yaml`. Delete that, "
+           "or repair the controller that must delete it."},
     Reason{reason::kubelet_not_ready, finds, trouble,
            "The kubelet does not report the node Ready. Without a kubelet no pod on the node is deleted.",
            "Start the kubelet again. If the machine is lost, delete the Node."},
     Reason{reason::local_volume, finds, trouble,
-           "A pod that waits has a volume that exists only on this node: its replacement will stay Pending.",
+           "A pod that must leave has a volume that exists only on this node. Its replacement stays Pending until the "
+           "node is uncordoned.",
            "Move the data first, or accept that the replacement is Pending for as long as the update takes."},
-    Reason{reason::only_own_pod_left, finds, trouble, "Only the pod in which Haulout itself runs is left.",
+    Reason{reason::only_own_pod_left, finds, trouble,
+           "Of the pods that must leave, only the one in which Haulout itself runs is left.",
            "Run Haulout as a DaemonSet pod, or from another node."},
     Reason{reason::clock_skew, finds, trouble,
            "The clock of the machine on which the agent or the command runs differs from the API server's by more than "
@@ -325,12 +352,15 @@ constexpr std::array table{
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",
            "Create a PodDisruptionBudget for them, spread the pods, or set `--max-unavailable-per-controller`."},
-    Reason{reason::replicas_unknown, finds, waiting,
-           "The number of replicas of a controller could not be read. The drain assumes more than one.",
-           "See the cause in the Event: often a right is missing. `--max-unavailable-per-controller` counts pods of a "
-           "kind without replicas only if they are annotated with `haulout.dev/max-unavailable`."},
-    Reason{reason::override_invalid, finds, trouble, "An annotation of a guard is invalid and ignored.",
-           "Correct the annotation; the Event says how."},
+    Reason{
+        reason::replicas_unknown, finds, waiting,
+        "The number of replicas of a controller could not be read. The drain assumes more than one.",
+        "See the cause in the Event: often a right is missing. If the controller has no replicas, "
+        "`--max-unavailable-per-controller` counts its pods only with the annotation `haulout.dev/max-unavailable`."},
+    Reason{reason::override_invalid, finds, trouble,
+           "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
+           "drain goes on as if it were not there.",
+           "Correct the value of the annotation; the Event names it and says what is wrong."},
     Reason{reason::right_missing, finds, trouble, "The agent lacks a right that it needs for this drain.",
            "Grant the right that the Event names; the shipped RBAC has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
@@ -343,8 +373,9 @@ constexpr std::array table{
            "The agent requests the reboot, or the machine is already shutting down; the message says which.",
            "Nothing."},
     Reason{reason::shutting_down, boot, progress,
-           "A person or program reboots or powers off the machine; the agent drains it while logind delays that.",
-           "Nothing. `InhibitDelayMaxSec=` in logind.conf(5) sets the delay."},
+           "A person or program reboots or powers off the machine. The agent uses logind's delay to drain the node, or "
+           "keeps the node cordoned until the machine has booted again.",
+           "Nothing. To give the pods more time, raise `InhibitDelayMaxSec=` in logind.conf(5)."},
     Reason{
         reason::shutdown_drained, boot, progress,
         "A person or program reboots or powers off the machine. While logind delayed that, the agent drained the node: "
@@ -353,9 +384,10 @@ constexpr std::array table{
     Reason{reason::shutdown_undrained, boot, trouble,
            "A person or program rebooted or powered off the machine, and logind did not wait for the drain.",
            "Reboot with `haulout request-reboot NODE` instead, or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
-    Reason{reason::cannot_delay_shutdown, boot, trouble,
-           "logind gives no delay lock, so a reboot that the agent did not request does not wait for the drain.",
-           "See logind's error in the message. Usually rights or a mount are missing, as for `CannotReboot`."},
+    Reason{
+        reason::cannot_delay_shutdown, boot, trouble,
+        "logind gives the agent no delay lock, so a reboot that the agent did not request does not wait for the drain.",
+        "See logind's error in the message. Usually rights or a mount are missing, as for `CannotReboot`."},
     Reason{reason::rebooted_meanwhile, boot, trouble,
            "The machine went down or was rebooted while its node was drained, or before the agent requested the "
            "reboot, so it was not updated. The agent uncordons the node when it is well. If a reboot is still needed, "
@@ -390,11 +422,12 @@ constexpr std::array table{
     Reason{reason::version_unexpected, boot, trouble, "After the reboot another version runs than expected.",
            "Check the update tool on the node; the message has both versions."},
     Reason{reason::rolled_back, boot, trouble,
-           "The old version runs again: the new one did not boot, or was rolled back. The agent does not try it again "
-           "on this node. While the node is degraded it keeps its slot, which blocks other nodes that may need the "
-           "same version.",
+           "The old version runs again: the new one did not boot, or was rolled back. The agent does not try the new "
+           "one again on this node. While the node is degraded it keeps its slot, which blocks other nodes that may "
+           "need the same version.",
            "Find out why the new version did not boot. Then run `haulout request-reboot NODE`, which tries the version "
-           "that is current by then. By itself only an idle node tries a newer version."},
+           "that is current by then. Without that request only an idle node tries a newer version; a degraded node "
+           "does not."},
 };
 
 }  // namespace

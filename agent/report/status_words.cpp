@@ -16,7 +16,8 @@ struct StateWords {
 StateWords words_of(State state) {
   switch (state) {
     case State::unknown:
-      return {"it is not known yet whether a reboot is needed: the back end has not answered", "Observing"};
+      return {"it is not known yet whether a reboot is needed: the operating system's update tool has not answered",
+              "Observing"};
     case State::idle: return {"no reboot is needed", "Observing"};
     case State::pending: return {"a reboot is needed", "Waiting"};
     case State::waiting: return {"waiting for a slot", "Waiting"};
@@ -67,7 +68,7 @@ LogEntry reattach_entry(const drain::VolumeReport& volume) {
   if (volume.reattach == waiting)
     return volume_entry("is detached, waiting until another node has attached it: " + volume.message, volume);
   LogEntry entry =
-      volume_entry("is not attached elsewhere, and the drain does not wait for it: " + volume.message, volume);
+      volume_entry("is not attached to another node, and the drain does not wait for that: " + volume.message, volume);
   if (volume.reattach == late) entry.severity = Severity::warning;
   return entry;
 }

@@ -91,10 +91,12 @@ awaitable<void> AgentCheck::check_updates(AgentWhole& whole) {
 awaitable<void> AgentCheck::check_reboot(AgentWhole& whole) {
   const auto methods = whole.host().reboot_methods();
   if (methods.empty())
-    co_return say(Mark::off, "reboot", "another program or a person reboots this machine when it is ready");
+    co_return say(Mark::off, "reboot",
+                  "reboot-method is none: another program or a person must reboot this machine when its node is ready");
   auto can = co_await whole.host().can_reboot(soon());
   say(can ? Mark::ok : Mark::failed, "reboot",
-      can ? "permitted by " + methods.front() + "; ways: " + joined(methods, ", ") : can.error().message());
+      can ? "permitted by " + methods.front() + "; methods, in this order: " + joined(methods, ", ")
+          : can.error().message());
 }
 
 void AgentCheck::check_hooks(AgentWhole& whole) {

@@ -133,7 +133,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
   if (const auto weak = weakness(authority.kind)) in_.log.write(Severity::warning, *weak);
   if (!authority.switched_off.empty())
-    in_.log.write(Severity::warning, "not with this credential: " + joined(authority.switched_off, "; "));
+    in_.log.write(Severity::warning, "some functions are off, because the credential lacks rights: " +
+                                         joined(authority.switched_off, "; "));
   group.spawn(whole_->reporter().run());
   group.spawn(whole_->memory().run());
   group.spawn(tell_rivals());
@@ -192,7 +193,8 @@ awaitable<void> AgentService::release_all(TaskGroup& group) {
   const Released released = co_await agent::release(parts, whole_->authority().node.name, deadline);
   for (const std::string& line : released.done) say(line);
   for (const std::string& failure : released.failures) in_.log.write(Severity::error, failure);
-  if (released.done.empty() && released.failures.empty()) say("nothing to release: the node has no marks of an agent");
+  if (released.done.empty() && released.failures.empty())
+    say("nothing to release: the Node has no labels, annotations, cordon or slot of an agent");
   if (!released.failures.empty()) exit_code_ = exit_not_done;
 }
 

@@ -113,10 +113,10 @@ Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   if (!names) return std::move(names).error();
   if (*others) return DebianBackend::Options{};
   if (!*names)
-    return DebianBackend::Options{.unseen_kernels =
-                                      fmt::format("it is unknown whether a new kernel needs a reboot: neither {} nor "
-                                                  "the programs of {} exist here; mount both from the host",
-                                                  root.display("/boot"), root.display("/etc/kernel/postinst.d"))};
+    return DebianBackend::Options{
+        .unseen_kernels = fmt::format("it is unknown whether a new kernel needs a reboot: {} does not exist, and {} "
+                                      "lacks the program that reports it; in a container, mount both from the host",
+                                      root.display("/boot"), root.display("/etc/kernel/postinst.d"))};
   const bool kernels = std::any_of((*names)->begin(), (*names)->end(),
                                    [](const std::string& name) { return name.starts_with("vmlinuz-"); });
   if (!kernels) return DebianBackend::Options{};
@@ -125,8 +125,9 @@ Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   std::string running = first_line(release->value_or(""));
   if (running.empty())
     return DebianBackend::Options{
-        .unseen_kernels = fmt::format("the running kernel is unknown: {} does not exist here; mount it from the host",
-                                      root.display(running_release))};
+        .unseen_kernels =
+            fmt::format("the running kernel is unknown: {} does not exist; in a container, mount it from the host",
+                        root.display(running_release))};
   return DebianBackend::Options{.running_kernel = std::move(running)};
 }
 

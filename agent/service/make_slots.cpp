@@ -71,8 +71,8 @@ std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
   if (config.slots != SlotsChoice::lease) return pool.name;
   if (is_control_plane(pool))
     return fmt::format(
-        "{}, because the node has the label {}: one node at a time, whatever max-unavailable says; set pool to use "
-        "another one",
+        "{}, because the node has the label {}: one node at a time, whatever max-unavailable says; to use another "
+        "pool, set the option pool",
         pool.name, control_plane_label);
   return fmt::format("{}, max-unavailable {}", pool.name.empty() ? "none" : pool.name, config.max_unavailable);
 }

@@ -30,8 +30,8 @@ std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string&
   const auto there = root.exists(parent);
   if (root.directory() == "/" || !there || *there) return std::nullopt;
   return fmt::format(
-      "hooks of the host do not run: {} does not exist here; mount the host's directory, or set hooks-dir to one that "
-      "is mounted",
+      "hooks of the host cannot run: the agent's container does not have {}; mount it from the host, or set hooks-dir "
+      "to a mounted directory. Ignore this if you use no hooks",
       root.display(parent));
 }
 
@@ -126,9 +126,10 @@ std::vector<std::string> pod_rivals(const std::vector<k8s::Pod>& pods) {
     for (const PodRival& rival : pod_table) {
       const auto label = pod.labels.find(rival.key);
       if (label == pod.labels.end() || label->second != rival.value) continue;
-      out.push_back(fmt::format(
-          "{} runs on this node (pod {}): it {} without a slot; remove it: kubectl delete daemonset -n {} {}",
-          rival.name, pod.key(), rival.does, pod.ns, pod.controller->name));
+      out.push_back(
+          fmt::format("{} runs on this node (pod {}): it {} without waiting for a slot; remove it: kubectl delete "
+                      "daemonset -n {} {}",
+                      rival.name, pod.key(), rival.does, pod.ns, pod.controller->name));
       break;
     }
   }
@@ -140,22 +141,25 @@ Result<std::vector<std::string>> file_rivals(const HostRoot& root) {
   if (!value) return std::move(value).error();
   std::vector<std::string> out;
   if (*value && apt_true(**value))
-    out.push_back(fmt::format(
-        "unattended-upgrades may reboot: {} is \"{}\" below {}, so it reboots without a slot; set it to \"false\"",
-        automatic_reboot, **value, root.display("/etc/apt")));
+    out.push_back(
+        fmt::format("unattended-upgrades reboots the machine without waiting for a slot, because {} is \"{}\" below "
+                    "{}; set that to \"false\"",
+                    automatic_reboot, **value, root.display("/etc/apt")));
   return out;
 }
 
 boost::asio::awaitable<Rivals> find_rivals(k8s::Client& client, std::string node, const HostAccess& host, bool ask_bus,
                                            TimePoint deadline) {
   Rivals rivals;
-  add(file_rivals(host.root), "competing updaters in the host's files", rivals);
+  add(file_rivals(host.root), "the host's files cannot be searched for competing updaters", rivals);
   auto pods = co_await client.list_pods_on(node, deadline);
   using Sentences = Result<std::vector<std::string>>;
   add(pods ? Sentences(pod_rivals(pods->items)) : Sentences(std::move(pods).error()),
-      "competing updaters among the node's pods", rivals);
+      "the node's pods cannot be searched for competing updaters", rivals);
   // The bus comes last, because a missing bus uses up the time until the deadline.
-  if (ask_bus) add(co_await bus_rivals(host.bus, deadline), "competing updaters among the host's services", rivals);
+  if (ask_bus)
+    add(co_await bus_rivals(host.bus, deadline), "the host's services cannot be searched for competing updaters",
+        rivals);
   co_return rivals;
 }
 

@@ -147,8 +147,9 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
                                 [this](const k8s::Node& node) { return node.name == node_.name; });
   // If the list lacks this Node, it is not the list of the agent's fleet.
   if (own == nodes.items.end())
-    co_return Error(Errc::invalid, fmt::format("the API server lists {} of the pool, and {} is not among them",
-                                               count_of(nodes.items.size(), "node"), node_.name));
+    co_return Error(Errc::invalid,
+                    fmt::format("the API server lists {} of the pool, but not this Node {}, so the agent takes no slot",
+                                count_of(nodes.items.size(), "node"), node_.name));
   if (own->uid != node_.uid)
     co_return Error(Errc::invalid,
                     fmt::format("Node {} was replaced: its UID is {}, not {}", node_.name, own->uid, node_.uid));
@@ -219,7 +220,7 @@ Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots,
 Task<std::string> LeaseSlots::look_at_taken(std::string name, TimePoint deadline) {
   auto lease = co_await client_.get<k8s::Lease>(options_.ns, std::move(name), deadline);
   if (!lease && !k8s::is_gone(lease.error())) co_return std::move(lease).error();
-  if (!lease || !is_unlisted(*lease)) co_return std::string("another node took it first");
+  if (!lease || !is_unlisted(*lease)) co_return std::string("another node has just taken the slot");
   std::string why = "the slot is held by " + words_of(*lease);
   unlisted_.push_back(*std::move(lease));
   co_return why;
@@ -229,8 +230,10 @@ Task<Turn> LeaseSlots::confirm(TimePoint deadline) {
   CO_TRY(const auto slots, co_await list(deadline));
   const auto own = all_of(slots, node_);
   const bool zone = std::any_of(own.begin(), own.end(), [](const auto& slot) { return is_zone_slot(slot.name); });
-  if (own.empty() || is_zone_slot(own.front().name)) co_return Turn{.why = "no Lease of a pool is held by this node"};
-  if (!zone && !options_.grouping.zone_label.empty()) co_return Turn{.why = "no Lease of a zone is held by this node"};
+  if (own.empty() || is_zone_slot(own.front().name))
+    co_return Turn{.why = "this node holds no Lease of its pool any more"};
+  if (!zone && !options_.grouping.zone_label.empty())
+    co_return Turn{.why = "this node holds no Lease of its zone any more"};
   co_return Turn{.ours = true, .slot = fmt::format("{}{}/{}", slot_prefix, options_.ns, own.front().name)};
 }
 

@@ -51,7 +51,7 @@ std::string holder_words(const GroupView& view, const k8s::Lease& slot) {
   });
   const auto degraded = view.degraded.find(slot.holder.substr(0, slot.holder.find('/')));
   // No agent takes several slots of a group, so a person made these.
-  if (turns > 1) return fmt::format("{} (has {} turns)", words_of(slot), turns);
+  if (turns > 1) return fmt::format("{} (has {} slots)", words_of(slot), turns);
   if (degraded == view.degraded.end()) return words_of(slot) + " (has the slot)";
   return fmt::format("{} (degraded{}{}, keeps its slot)", words_of(slot), degraded->second.empty() ? "" : ": ",
                      degraded->second);
@@ -60,8 +60,9 @@ std::string holder_words(const GroupView& view, const k8s::Lease& slot) {
 std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>& holding,
                     const std::vector<OutNode>& out) {
   if (view.limit == 0)
-    return fmt::format("max-unavailable allows no node of {} to be unavailable, so none is ever updated: raise it",
-                       view.group.words());
+    return fmt::format(
+        "max-unavailable allows no node of {} to be unavailable, so none is ever updated: raise max-unavailable",
+        view.group.words());
   std::vector<std::string> nodes;
   nodes.reserve(holding.size() + out.size());
   for (const k8s::Lease* slot : holding) nodes.push_back(holder_words(view, *slot));
@@ -170,8 +171,8 @@ bool is_unlisted(const k8s::Lease& lease) {
 std::string words_of(const k8s::Lease& lease) {
   const std::string name = lease.holder.substr(0, lease.holder.find('/'));
   if (is_unlisted(lease))
-    return fmt::format("{} (Lease {} without label {}: delete it, or set the label)", name.empty() ? "nobody" : name,
-                       lease.name, pool_label);
+    return fmt::format("{} (Lease {} without label {}: delete the Lease, or set the label)",
+                       name.empty() ? "nobody" : name, lease.name, pool_label);
   return name.empty() ? "nobody (Lease " + lease.name + ")" : name;
 }
 
@@ -208,7 +209,7 @@ std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& 
   const auto own =
       std::find_if(slots.begin(), slots.end(), [&](const k8s::Lease* slot) { return held_by(*slot, node); });
   const auto out = out_without_slot(view, node.name);
-  if (own == slots.end()) return "the slot was lost again";
+  if (own == slots.end()) return "the slot was lost again before it was confirmed";
   if (holding.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= names_for(view, slots))
     return explain(view, holding, out);
   return std::nullopt;

@@ -48,7 +48,7 @@ std::string reattach_line(const drain::VolumeReport& volume) {
     case drain::Reattach::unclaimed:
     case drain::Reattach::none: break;
   }
-  return fmt::format("{} is not attached elsewhere, and the drain does not wait for it: {}", volume.text(),
+  return fmt::format("{} is not attached to another node, and the drain does not wait for that: {}", volume.text(),
                      printable(volume.message));
 }
 
@@ -69,7 +69,7 @@ constexpr Kind kinds[] = {
     {reason::single_replica, "Pods that are the single replica of their controller",
      "Pods that are the single replica of their controller (scale it up during the drain, or use "
      "--single-replica=warn)"},
-    {reason::not_selected, "Pods that the pod selector does not match", ""},
+    {reason::not_selected, "Pods that --pod-selector does not match", ""},
     {reason::pod_pinned, "Pods that their controller creates on this node again after each eviction", ""},
     {reason::finished, "finished Pods", ""},
     {reason::terminating_too_long, "Pods that have been terminating for too long", ""},

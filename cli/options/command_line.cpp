@@ -100,7 +100,7 @@ std::string need_nodes(const Settings& settings) {
 }
 
 std::string needs_all(const std::string& flag) {
-  return flag + " applies to the agents of a fleet: add --all to rehearse their update, or remove it";
+  return flag + " applies only to the update of a whole fleet: add --all to rehearse that, or remove this flag";
 }
 
 // For `rehearse`: returns an error message unless either nodes or --all is given, and only flags that may be used with

@@ -114,11 +114,11 @@ Flag of_a_drain(Flag flag) {
 }
 
 std::string check_config_file(const std::string& file) {
-  return file.empty() ? "it names the configuration file of the agents" : "";
+  return file.empty() ? "it must name the configuration file of the agents" : "";
 }
 
 std::string check_snapshot(const std::string& file) {
-  return file.empty() ? "it names a file, or - for stdin" : "";
+  return file.empty() ? "it must name a file, or be - for stdin" : "";
 }
 
 Rows fleet_rows() {
@@ -203,7 +203,7 @@ Values<S> until() {
     }
     const auto duration = parse_duration(text);
     if (!duration) return "write a time like 2026-12-24T18:00:00Z, or for how long: 90m, 12h";
-    if (*duration <= Duration::zero()) return "it must be longer than nothing";
+    if (*duration <= Duration::zero()) return "it must be longer than 0";
     settings.people.until = *duration;
     return {};
   };
@@ -219,8 +219,8 @@ std::string check_pool(const std::string& value) {
   const auto allowed = [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
   if (value.empty() || value.size() > 63 || !std::all_of(value.begin(), value.end(), allowed) ||
       !alphanumeric(value.front()) || !alphanumeric(value.back()))
-    return "a pool is named as the agents' --pool, or the value of their --pool-label, has it: letters, digits, \"-\", "
-           "\"_\" and \".\", the first and the last a letter or a digit";
+    return "it must be the name of a pool, as in the agents' --pool or in the label that their --pool-label names: "
+           "letters, digits, \"-\", \"_\" and \".\", the first and the last a letter or a digit";
   return {};
 }
 

@@ -113,8 +113,8 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
 
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now) {
   return fmt::format(
-      "its namespace {} is being deleted, and the pod with it; until then the server evicts no pod of it{}", ns.name,
-      stuck(ns, now) ? " [NamespaceStuckTerminating]" : "");
+      "its namespace {} is being deleted, and the pod with it; the API server evicts no pod of such a namespace{}",
+      ns.name, stuck(ns, now) ? " [NamespaceStuckTerminating]" : "");
 }
 
 std::vector<DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now) {
@@ -206,8 +206,8 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   // Whether a slot is free is not known here, because only the agent knows max-unavailable.
   return {"slot", GateState::unknown,
           message +
-              "; its agent requests one when it needs it, and nodes that are not Ready or cordoned by a person count "
-              "against max-unavailable, too"};
+              "; the agent requests a slot when the node needs one; nodes that are not Ready or that a person has "
+              "cordoned count against max-unavailable, too"};
 }
 
 // Returns one gate for all conditions that only the agent can evaluate, because they are in its configuration:
@@ -265,7 +265,7 @@ void why_pods(const std::vector<PodView>& pods, bool now_draining, std::vector<s
   const std::size_t more = held.size() > shown ? held.size() - shown : 0;
   const std::string count = count_of(held.size(), "pod");
   held.resize(held.size() - more);
-  const char* verb = !now_draining ? "would block" : held.size() + more == 1 ? "holds" : "hold";
+  const char* verb = !now_draining ? "would block" : held.size() + more == 1 ? "blocks" : "block";
   why.push_back(fmt::format("{} {} a drain: {}{}", count, verb, joined(held, ", "),
                             more == 0 ? "" : fmt::format(" and {} more", more)));
 }
@@ -281,7 +281,7 @@ std::string why_not_ready(const Explanation& about) {
 
 std::vector<std::string> why_not_now(const Explanation& about) {
   const NodeView& node = about.node;
-  if (!node.agent) return {"no agent has reported on this node, so nothing updates it"};
+  if (!node.agent) return {"no agent has reported on this node, so no agent updates it"};
   std::vector<std::string> why;
   if (node.overdue) why.push_back(message_text(node, about.at));
   if (!node.ready) why.push_back(why_not_ready(about));
@@ -353,8 +353,7 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
                                             [](const PodView& pod) { return pod.reason == reason::blocked_by_budget; });
   if (at_closed_budget)
     about.not_known.emplace_back(
-        "whether an admission webhook would move a pod whose budget is exhausted: only an eviction request can show "
-        "this");
+        "whether an admission webhook would move a pod whose budget is exhausted: only an eviction request shows that");
   about.why = why_not_now(about);
   return about;
 }
@@ -476,9 +475,10 @@ void add_fits(Lines& lines, const Explanation& about) {
     if (pod.fit)
       rows.push_back({pod.key, std::string(to_string(pod.fit->fit)), or_none(pod.fit->node),
                       or_none(joined(pod.fit->plugins, ",")), printable(pod.fit->message)});
-  lines.emplace_back(rows.size() == 1
-                         ? "Fit elsewhere: no evicted pod would be created again"
-                         : "Fit elsewhere (largest pods first; assumes replacements like the present pods):");
+  lines.emplace_back(
+      rows.size() == 1
+          ? "Fit elsewhere: nothing to place: the drain evicts no pod that a controller would create again"
+          : "Fit elsewhere (largest pods first; a replacement is assumed to request what its pod requests):");
   if (rows.size() > 1) add_table(lines, rows);
 }
 

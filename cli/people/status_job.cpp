@@ -144,7 +144,8 @@ std::vector<std::string> status_block(const Fleet& fleet, const std::string& tro
   // The minimum height: a header, a row, a blank line, two notes and the line with the cursor.
   if (terminal.width < 2 || terminal.height < 6) return {};
   std::vector<std::string> notes{count_line(fleet.nodes)};
-  if (!trouble.empty()) notes.push_back("not connected, so this may be old: " + printable(trouble));
+  if (!trouble.empty())
+    notes.push_back("no connection to the API server, so this view may be old: " + printable(trouble));
   for (std::string& line : hold_lines(fleet, now)) notes.push_back(std::move(line));
   const std::size_t width = terminal.width - 1;  // some terminals wrap a line that fills the last column
   const std::size_t room = terminal.height - 1;  // without the line with the cursor

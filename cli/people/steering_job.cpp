@@ -222,8 +222,9 @@ Task<> RequestJob::act(std::string node) {
                                       deadline()));
   tools_.console.say(fmt::format("reboot of node/{} requested (state {})", node, state));
   if (state == to_string(agent::State::degraded))
-    tools_.console.warn(fmt::format("Warning: node/{0} is degraded, so it is not updated: `{1} explain {0}` shows why",
-                                    node, tools_.program));
+    tools_.console.warn(fmt::format(
+        "Warning: node/{0} is degraded: `{1} explain {0}` shows why, and what to repair before it is rebooted again",
+        node, tools_.program));
   co_return Result<>();
 }
 

@@ -240,7 +240,9 @@ PodView view_of(const k8s::Pod& pod, const drain::Decision& decision, const drai
       view.fate = PodFate::leaving;
       view.reason = reason::terminating;
       view.message = fmt::format("its grace period ends {}", k8s::format_time(*pod.deletion_timestamp));
-      if (!pod.finalizers.empty()) view.message += ", then its finalizers decide: " + joined(pod.finalizers, ", ");
+      if (!pod.finalizers.empty())
+        view.message +=
+            ", then its finalizers keep it until their controllers remove them: " + joined(pod.finalizers, ", ");
       if (const auto fact =
               drain::diagnose_leaving(pod, now >= *pod.deletion_timestamp + leaves_overdue_after, node_ready))
         view.message = fmt::format("{} [{}]", fact->message, fact->code);

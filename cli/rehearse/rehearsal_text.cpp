@@ -37,7 +37,8 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
                          count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                          count(report, PodOutcome::skipped));
     case Outcome::refused:
-      return fmt::format("node/{} would be refused before any change: {}", report.node, printable(report.message));
+      return fmt::format("the drain of node/{} would be refused before any change: {}", report.node,
+                         printable(report.message));
     case Outcome::blocked:
       if (!timeout_given && left_in(report) > 0)
         return fmt::format(
@@ -122,7 +123,9 @@ std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
   add_waits(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);
   if (!rehearsal.not_weighed.empty()) {
-    lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
+    lines.emplace_back(
+        "the rehearsal does not apply all rules of the scheduler, so these pods may find less capacity than it "
+        "assumes:");
     for (const std::string& pod : rehearsal.not_weighed) lines.push_back("  pod " + pod);
   }
   add_assumed(lines, rehearsal.assumed);
@@ -167,9 +170,9 @@ std::string end_of(const rehearse::FleetRehearsal& rehearsal) {
   switch (rehearsal.end) {
     case rehearse::FleetEnd::over: return {};
     case rehearse::FleetEnd::stuck:
-      return fmt::format("stopped: no progress for {}, and no event is pending",
+      return fmt::format("the rehearsal stopped: no node has made progress for {}, and no further event is expected",
                          format_whole_seconds(rehearsal.given_up_after));
-    case rehearse::FleetEnd::horizon: return "stopped: a rehearsal ends after thirty days";
+    case rehearse::FleetEnd::horizon: return "the rehearsal stopped: it simulates at most thirty days";
   }
   return {};
 }
@@ -183,7 +186,8 @@ std::string sum_of(const rehearse::FleetRehearsal& rehearsal) {
 
 void add_not_weighed(std::vector<std::string>& lines, const std::vector<std::string>& pods) {
   if (pods.empty()) return;
-  lines.emplace_back("the scheduler may not find the capacity that is assumed here for:");
+  lines.emplace_back(
+      "the rehearsal does not apply all rules of the scheduler, so these pods may find less capacity than it assumes:");
   for (std::size_t i = 0; i < std::min(pods.size(), most_not_weighed); ++i) lines.push_back("  pod " + pods[i]);
   if (pods.size() > most_not_weighed) lines.push_back(fmt::format("  … and {} more", pods.size() - most_not_weighed));
 }

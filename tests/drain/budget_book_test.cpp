@@ -39,7 +39,7 @@ TEST_F(BudgetBookTest, GrantedEvictionsCountUntilTheBudgetIsSeenToChange) {
   book.answered(pod, lanes, true);
   EXPECT_EQ(gate(a_pod("web-1")), Gate::closed) << "the one disruption is taken although the budget still says 1";
   EXPECT_EQ(book.explain(book.selecting(pod)),
-            "blocked by PodDisruptionBudget shop/web: evictions in progress use all that it allows (1)");
+            "blocked by PodDisruptionBudget shop/web: evictions in progress use all disruptions that it allows (1)");
   put(a_budget("web", 1));
   EXPECT_EQ(gate(a_pod("web-1")), Gate::open);
 }
@@ -50,7 +50,7 @@ TEST_F(BudgetBookTest, AnEvictionThatTheControllerHasNotCountedYet) {
   budget.current_healthy = 6;
   put(budget);
   EXPECT_EQ(book.explain(book.selecting(pod)),
-            "blocked by PodDisruptionBudget shop/web: evictions in progress use all that it allows (1)");
+            "blocked by PodDisruptionBudget shop/web: evictions in progress use all disruptions that it allows (1)");
 }
 
 // For a budget with maxUnavailable whose pods have no controller, the disruption controller sets expectedPods and

@@ -76,7 +76,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
        "change that field (managed by Helm, release web), or", 0s},
       {"maxUnavailable 0%", zero("0%", ""), "BudgetNeverAllows", "maxUnavailable: 0%", 0s},
       {"minAvailable 100%", zero("", "100%"), "BudgetNeverAllows", "minAvailable: 100%", 0s},
-      {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale their controller to 2"},
+      {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale the controller to 2 replicas"},
       {"one replica, needs more", counting(2, 1, 1), "BudgetOfSinglePod", "needs 2 healthy of 1"},
       {"as many as there are", counting(3, 3, 3), "BudgetNeedsAllPods", "needs 3 healthy of 3 pods"},
       {"more than there are", counting(5, 3, 3), "BudgetNeedsAllPods", "needs 5 healthy of 3 pods"},
@@ -253,7 +253,7 @@ TEST(BudgetDiagnosis, NobodyIsAdvisedToDeleteWhatAnotherControllerMoves) {
   };
   EXPECT_THAT(message(counting(1, 1, 1), machine),
               AllOf(HasSubstr("BudgetOfSinglePod: "), HasSubstr("VirtualMachineInstance vm decides when"),
-                    HasSubstr("do not delete pod virt-launcher-vm by hand"), Not(HasSubstr("scale"))));
+                    HasSubstr("do not delete pod virt-launcher-vm yourself"), Not(HasSubstr("scale"))));
   EXPECT_THAT(message(zero("0", ""), broker),
               AllOf(HasSubstr("BudgetNeverAllows: "), HasSubstr("StrimziPodSet kafka decides when"),
                     Not(HasSubstr("or delete"))));
@@ -261,7 +261,7 @@ TEST(BudgetDiagnosis, NobodyIsAdvisedToDeleteWhatAnotherControllerMoves) {
   const auto failed = with(zero("1", ""), [](auto& budget) { budget.condition_reason = "SyncFailed"; });
   EXPECT_THAT(message(failed, broker),
               AllOf(HasSubstr("BudgetSyncFailed: "), HasSubstr("StrimziPodSet kafka decides")));
-  EXPECT_THAT(message(zero("0", ""), job), HasSubstr("or delete the pods by hand"));
+  EXPECT_THAT(message(zero("0", ""), job), HasSubstr("or delete the pods with kubectl"));
   machine.annotations["kubevirt.io/evacuationNodeName"] = "n1";
   EXPECT_THAT(message(counting(1, 1, 1), machine),
               AllOf(HasSubstr("pod shop/virt-launcher-vm is being migrated"), Not(HasSubstr("delete"))));

@@ -259,8 +259,8 @@ TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
       EXPECT_EQ(tracked(pod).report.reason, "PodPinned") << leaves;
       EXPECT_EQ(tracked(pod).state, leaves ? PodState::left : PodState::parked);
       EXPECT_THAT(tracked(pod).report.message,
-                  ::testing::StartsWith("ReplicaSet typha-1 has come back to this cordoned node each time that it was "
-                                        "empty: "));
+                  ::testing::StartsWith(
+                      "ReplicaSet typha-1 has created pods on this cordoned node each time that the node was empty: "));
     }
     // The node was schedulable in between, so none of these pods counts as a return.
     pipeline->set_paused(true, now);

@@ -60,7 +60,7 @@ TEST_F(BrakedBootIds, ARepeatThatWouldBeOneRebootTooManyIsNone) {
   EXPECT_THAT(n1.asked, ElementsAre("logind")) << story();
   EXPECT_EQ(state("n1"), "degraded");
   EXPECT_EQ(label("n1", "haulout.dev/reason"), "TooManyReboots");
-  EXPECT_THAT(message(), HasSubstr("it is unknown whether the machine was rebooted"));
+  EXPECT_THAT(message(), HasSubstr("it is unknown whether its first request rebooted the machine"));
 }
 
 TEST_F(BrakedBootIds, TheNextWayLooksAtTheBrakeToo) {

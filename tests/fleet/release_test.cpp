@@ -140,7 +140,7 @@ TEST_F(ReleaseBy, APersonsCordonAndWishesStay) {
   run_for(5min);
   ASSERT_EQ(state("n1"), "ready") << story();
   const agent::Released released = release();
-  EXPECT_THAT(released.done, Contains(HasSubstr("not the agent's")));
+  EXPECT_THAT(released.done, Contains(HasSubstr("because the agent did not cordon it")));
   EXPECT_TRUE(unschedulable("n1"));
   EXPECT_THAT(traces(), ::testing::ElementsAre("haulout.dev/pause"));
   EXPECT_EQ(slots_held(), 0u);
@@ -186,8 +186,9 @@ TEST_F(ReleaseBy, SlotsOfAnotherKindLeaveRecordAndTurn) {
   run_for(5min);
   called = "fleetlock";
   EXPECT_THAT(release().failures,
-              ::testing::ElementsAre("slot lease/haulout/haulout-default-0 was taken with --slots=lease and is not "
-                                     "released: run this again with that value instead of --slots=fleetlock"));
+              ::testing::ElementsAre(
+                  "slot lease/haulout/haulout-default-0 is not released, because it was taken with --slots=lease: run "
+                  "haulout agent --release again with that value instead of --slots=fleetlock"));
   EXPECT_EQ(slots_held(), 1u);
   EXPECT_THAT(traces(), Contains("haulout.dev/record"));
   EXPECT_FALSE(unschedulable("n1"));

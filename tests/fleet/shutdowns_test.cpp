@@ -88,7 +88,7 @@ TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
   EXPECT_EQ(last.pods, 0u) << story();
   EXPECT_TRUE(last.unschedulable);
   EXPECT_EQ(last.reason, "ShutdownDrained") << story();
-  EXPECT_THAT(last.message, HasSubstr("pods left before"));
+  EXPECT_THAT(last.message, HasSubstr("evicted and deleted before that: "));
   EXPECT_EQ(last.maintenance, "True");
   EXPECT_NE(last.run, "");
   // The shutdown was not delayed longer than necessary.
@@ -266,6 +266,9 @@ TEST_F(Shutdowns, AnApiServerThatIsAwayDelaysItNoLonger) {
   after(5min + 21s, [&] { EXPECT_FALSE(n1.powered()) << story(); });
   run_fleet();
   EXPECT_EQ(n1.boots(), 1u) << story();
+  // The warning says what happens, without the status from before.
+  EXPECT_THAT(story(), HasSubstr("the machine goes down before its drain has ended")) << story();
+  EXPECT_THAT(story(), HasSubstr("the node stays cordoned until the next boot\n")) << story();
   expect_in_service("n1");
 }
 

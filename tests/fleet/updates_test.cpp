@@ -330,8 +330,9 @@ TEST_F(PinnedUpdates, APodThatComesBackToAnEmptyNodeIsWaitedForAfterTwoReturns) 
     EXPECT_EQ(state("n1"), "draining") << story();
     EXPECT_EQ(evictions(), 2u) << story();
     EXPECT_FALSE(n1.shows_ready());
-    EXPECT_THAT(story(),
-                HasSubstr("shop/StatefulSet/db has come back to this cordoned node 2 times; it is not evicted again"));
+    EXPECT_THAT(
+        story(),
+        HasSubstr("shop/StatefulSet/db has created pods on this cordoned node 2 times; they are not evicted again"));
     n1.kill_agent();
   });
   after(30min, [&] {

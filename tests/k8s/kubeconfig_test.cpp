@@ -308,7 +308,7 @@ const std::string two_contexts =
 INSTANTIATE_TEST_SUITE_P(
     Table, KubeconfigRefusals,
     ::testing::Values(
-        Refused{"not YAML", "a: 1\nb: [s3cret\nc: d\n", {"not YAML", "line 3", "--kubeconfig"}},
+        Refused{"not YAML", "a: 1\nb: [s3cret\nc: d\n", {"cannot be used as YAML", "line 3", "--kubeconfig"}},
         Refused{"not a mapping", "- s3cret", {"not a kubeconfig"}},
         Refused{"broken JSON", "{\"token\": \"s3cret\",\n \"a\": ", {"line 2", "JSON"}},
         Refused{"a number beyond all bounds", R"({"clusters": [1e999]})", {"clusters", "mapping"}},

@@ -46,12 +46,13 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        one_ssd,
        {pod_json("ml", "1", on_ssd), pod_json("web", "1500m")},
        {"shop/ml unknown", "shop/web fits a"},
-       "there is capacity for it alone; it depends on the other pods: 0/3 nodes are available: 1 Insufficient cpu"},
+       "there is capacity for it alone, but perhaps not for all pods that are evicted or pending: 0/3 nodes are "
+       "available: 1 Insufficient cpu"},
       {"4 + 3 + 3 into 6 + 4",
        {node_json("a", "6"), node_json("b", "4")},
        {pod_json("four", "4"), pod_json("three-1", "3"), pod_json("three-2", "3")},
        {"shop/four fits a", "shop/three-1 fits b", "shop/three-2 unknown"},
-       "it depends on the other pods"},
+       "perhaps not for all pods that are evicted or pending"},
       {"4 + 3 + 3 into 5 + 4",
        {node_json("a", "5"), node_json("b", "4")},
        {pod_json("four", "4"), pod_json("three-1", "3"), pod_json("three-2", "3")},
@@ -66,7 +67,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        one_ssd,
        {pod_json("ml", "1", on_ssd), waiting(pod_json("web", "1500m"))},
        {"shop/ml unknown"},
-       "it depends on the other pods"},
+       "perhaps not for all pods that are evicted or pending"},
       {"a pod that waits may go nowhere else",
        one_ssd,
        {pod_json("ml", "1", on_ssd), waiting(pod_json("web", "1500m", on_ssd))},
@@ -76,7 +77,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        one_ssd,
        {pod_json("ml", "1", on_ssd), pod_json("small", "500m", on_ssd), pod_json("web", "1500m")},
        {"shop/ml unknown", "shop/small unknown", "shop/web fits a"},
-       "unless a pod whose own place is not known takes it"},
+       "unless a pod takes it for which this check found no certain node"},
       {"too many pods",
        {node_json("a", "9", R"({"status":{"allocatable":{"pods":"1"}}})")},
        {pod_json("one", "1"), pod_json("two", "1")},
@@ -97,7 +98,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        {pod_json("low", "500m", R"({"nodeName":"a"})"), pod_json("urgent", "1", R"({"priority":10})"),
         waiting(pod_json("waits", "1500m", R"({"priority":10})"))},
        {"shop/urgent unknown"},
-       "it depends on the other pods"},
+       "perhaps not for all pods that are evicted or pending"},
   };
   for (const Together& c : cases) {
     SCOPED_TRACE(c.what);
@@ -113,7 +114,7 @@ TEST(FitOrder, RoomThatAnUnknownPodMayTakeIsNotCertain) {
   const auto fits = judged({node_json("n1", "8"), node_json("n2")},
                            {pod_json("foreign", "1500m", R"({"schedulerName":"volcano"})"), pod_json("web", "1")});
   EXPECT_THAT(verdicts(fits), ElementsAre("shop/foreign unknown", "shop/web unknown"));
-  EXPECT_THAT(fits[1].message, HasSubstr("whose own place is not known"));
+  EXPECT_THAT(fits[1].message, HasSubstr("for which this check found no certain node"));
 }
 
 struct AfterAnUnknown {
@@ -151,7 +152,7 @@ TEST(FitOrder, FitsHoldsWhereverAnUnknownPodGoes) {
         {c.unknown, c.web});
     EXPECT_EQ(verdicts(fits), c.verdicts);
     if (!fits.empty() && c.verdicts.back() == "shop/web unknown")
-      EXPECT_THAT(fits.back().message, HasSubstr("unless a pod whose own place is not known takes it"));
+      EXPECT_THAT(fits.back().message, HasSubstr("unless a pod takes it for which this check found no certain node"));
   }
 }
 

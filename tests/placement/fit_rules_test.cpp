@@ -42,7 +42,7 @@ TEST(FitRules, ThreeAnswers) {
       {"a taint compared", R"({"tolerations":[{"key":"gpu","operator":"Gt","value":"3"}]})",
        R"({"spec":{"taints":[{"key":"gpu","value":"4","effect":"NoSchedule"}]}})", Fit::unknown, "", "compare"},
       {"claim", R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})", "{}", Fit::unknown, "",
-       "not weighed: volumes; for all else there is room on n2"},
+       "this check does not consider volumes; apart from that there is capacity on n2"},
       {"a claim, and too large all the same",
        R"({"volumes":[{"name":"d","ephemeral":{}}],"resources":{"requests":{"cpu":"3"}}})", "{}", Fit::does_not_fit,
        "NodeResourcesFit", "1 Insufficient cpu"},
@@ -61,10 +61,10 @@ TEST(FitRules, ThreeAnswers) {
       {"host port", R"({"containers":[{"ports":[{"hostPort":80}]}]})", "{}", Fit::unknown, "", "host ports"},
       {"claims of devices", R"({"resourceClaims":[{"name":"gpu"}]})", "{}", Fit::unknown, "", "resource claims"},
       {"gates", R"({"schedulingGates":[{"name":"x"}]})", "{}", Fit::unknown, "", "scheduling gates"},
-      {"anti-affinity by keys of labels", apart_by_keys.c_str(), "{}", Fit::unknown, "", "label keys"},
+      {"anti-affinity by keys of labels", apart_by_keys.c_str(), "{}", Fit::unknown, "", "matchLabelKeys"},
       {"the default scheduler by name", R"({"schedulerName":"default-scheduler"})", "{}", Fit::fits, "", ""},
       {"another scheduler", R"({"schedulerName":"volcano"})", "{}", Fit::unknown, "",
-       "scheduler volcano decides, whose rules are not known"},
+       "scheduler volcano places it, and Haulout does not know the rules of that scheduler"},
       {"another scheduler, and too large", R"({"schedulerName":"volcano","resources":{"requests":{"cpu":"3"}}})", "{}",
        Fit::unknown, "", "volcano"},
   };
@@ -105,7 +105,7 @@ TEST(FitRules, PodsThatAreTerminatingElsewhereMakeItUnknown) {
   const auto fits = judged(nodes, {web, leaving});
   EXPECT_THAT(verdicts(fits), ElementsAre("shop/web unknown"));
   EXPECT_THAT(fits[0].message,
-              HasSubstr("only when pods that are terminating on other nodes have gone: 0/2 nodes are"));
+              HasSubstr("it fits only after pods that are terminating on other nodes are deleted: 0/2 nodes are"));
   EXPECT_THAT(verdicts(judged(nodes, {pod_json("web", "300m"), leaving})), ElementsAre("shop/web fits n2"));
   EXPECT_THAT(verdicts(judged(nodes, {pod_json("web", "3"), leaving})), ElementsAre("shop/web does-not-fit"));
   EXPECT_THAT(verdicts(judged(nodes, {web, leaving, pod_json("other", "1500m", R"({"nodeName":"n2"})")})),
@@ -163,7 +163,8 @@ TEST(FitRules, ResourcesThatClaimsServeAreNotWeighed) {
     return pod;
   };
   EXPECT_EQ(answer(served(asking("1"))).fit, Fit::unknown);
-  EXPECT_EQ(answer(served(asking("1"))).message, "not weighed: resource claims; for all else there is room on n2");
+  EXPECT_EQ(answer(served(asking("1"))).message,
+            "this check does not consider resource claims; apart from that there is capacity on n2");
   EXPECT_EQ(answer(served(asking("3"))).fit, Fit::does_not_fit);
   EXPECT_THAT(answer(served(asking("3"))).message, HasSubstr("0/2 nodes are available: 1 Insufficient cpu, 1 node(s)"));
 }

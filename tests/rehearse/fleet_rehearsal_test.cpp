@@ -283,8 +283,9 @@ TEST_F(FleetRehearsalBesideLeavingPodsTest, WhatWaitsForOneOfThemHasRoom) {
   add_leaving("leaving-3", "1900m", "n3");
   const FleetRehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("until pods that are terminating elsewhere are deleted"),
-                                                HasSubstr("shop/big"))));
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(AllOf(HasSubstr("only after pods that are terminating on other nodes are deleted"),
+                             HasSubstr("shop/big"))));
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 

@@ -38,7 +38,7 @@ TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
        {"kind", "ValidatingWebhookConfiguration"},
        {"metadata", {{"name", "virt-api-validator"}}},
        {"webhooks", {webhook("evictions.kubevirt.io", "pods/eviction"), webhook("pods.kubevirt.io", "pods")}}});
-  EXPECT_THAT(play().assumed, Contains(AllOf(HasSubstr("the effect of webhooks on evictions is unknown"),
+  EXPECT_THAT(play().assumed, Contains(AllOf(HasSubstr("webhooks are assumed to allow every eviction"),
                                              EndsWith(": evictions.kubevirt.io"))));
 }
 

@@ -79,9 +79,10 @@ TEST_F(RehearsedVolumes, ASharedVolumeIsAttachedAtOnce) {
 
 TEST_F(RehearsedVolumes, WhatIsAssumedOfThemIsSaid) {
   Rehearsal rehearsal = play();
-  EXPECT_THAT(rehearsal.assumed, AllOf(SizeIs(4), Contains(detached),
-                                       Contains("a volume is attached elsewhere in 15s, after the node that had it "
-                                                "exclusively has detached it; its pod is Ready 30s after that")));
+  EXPECT_THAT(rehearsal.assumed,
+              AllOf(SizeIs(4), Contains(detached),
+                    Contains("attaching a volume to another node takes 15s, after the node that had it "
+                             "exclusively has detached it; its pod is Ready 30s after that")));
   EXPECT_THAT(lines_of(rehearsal), HasSubstr(std::string("\n  ") + detached + "\n"));
   const Json assumed = Json::parse(cli::rehearsal_json(rehearsal, input.assumptions))["assumptions"];
   EXPECT_EQ(assumed["detachWithinSeconds"], 30.0);
@@ -90,8 +91,7 @@ TEST_F(RehearsedVolumes, WhatIsAssumedOfThemIsSaid) {
   input.assumptions.detach_within = 90s;
   input.assumptions.attach_within = 2s;
   rehearsal = play();
-  EXPECT_THAT(lines_of(rehearsal),
-              AllOf(HasSubstr("is detached 1m30s after"), HasSubstr("is attached elsewhere in 2s")));
+  EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("is detached 1m30s after"), HasSubstr("to another node takes 2s")));
   input.nodes = {"n2"};
   EXPECT_THAT(play().assumed, SizeIs(2)) << "nothing is attached to that one";
 }

@@ -157,9 +157,10 @@ TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(rehearsal.no_room, ::testing::IsEmpty());
-  EXPECT_THAT(rehearsal.assumed,
-              Contains(HasSubstr(
-                  "no node has capacity, until pods that are terminating elsewhere are deleted, for shop/web-")));
+  EXPECT_THAT(
+      rehearsal.assumed,
+      Contains(HasSubstr(
+          "these pods find capacity only after pods that are terminating on other nodes are deleted: shop/web-")));
   items = before;
   items.push_back(ending("leaving-some-day", 1'000'000));
   EXPECT_EQ(cli::exit_code(play()), 1);
@@ -178,7 +179,7 @@ TEST_F(RehearsalTest, PodsThatCouldPreemptOthersAreListed) {
   EXPECT_THAT(lines_of(rehearsal),
               AllOf(HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable. Unless it preempts pods of lower "
                               "priority on n2\n"),
-                    HasSubstr("they may have to make room for shop/web-")));
+                    HasSubstr("these pods may preempt some: shop/web-")));
   item("low")["spec"]["priority"] = 1000;
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("reempt")));
 }

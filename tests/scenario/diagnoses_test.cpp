@@ -276,7 +276,7 @@ TEST_F(Diagnoses, APodThatComesBackAgainAndAgain) {
   });
   expect_raised_and_healed(drain(), "PodPinned");
   EXPECT_THAT(told.message_of("PodPinned"),
-              AllOf(HasSubstr("StatefulSet db has come back"), HasSubstr("--pinned leave")));
+              AllOf(HasSubstr("StatefulSet db has created pods on this cordoned node"), HasSubstr("--pinned leave")));
 }
 
 TEST_F(Diagnoses, EvictionsThatAreNotAllowedForAWhile) {

@@ -244,7 +244,7 @@ TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_LT(took(), 2min);
   EXPECT_THAT(told.message_of("ReplicasUnknown"),
-              AllOf(HasSubstr("core.strimzi.io/v1beta2 is not served"),
+              AllOf(HasSubstr("the API server does not serve core.strimzi.io/v1beta2"),
                     HasSubstr("--max-unavailable-per-controller ignores its pods")));
 }
 

@@ -124,7 +124,8 @@ TEST_F(Webhooks, S35_OneThatRunsOnThisNodeIsWaitedForUntilItIsUpElsewhere) {
   for (const auto& each : report.pods) EXPECT_EQ(each.outcome, PodOutcome::evicted) << each.name;
   EXPECT_TRUE(told.raised("WebhookDown"));
   EXPECT_TRUE(told.withdrawn("WebhookDown"));
-  EXPECT_THAT(told.message_of("WebhookDown"), HasSubstr("is leaving this node before pods that the webhook checks"));
+  EXPECT_THAT(told.message_of("WebhookDown"),
+              HasSubstr("is terminating on this node, but pods that the webhook checks are still there"));
   EXPECT_LE(requests("get", "services").size(), 3u);
   EXPECT_THAT(report.diagnoses, IsEmpty());
   EXPECT_EQ(accepted_evictions(), 7u);

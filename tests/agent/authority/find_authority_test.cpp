@@ -167,14 +167,15 @@ TEST_F(FindAuthorityTest, PoliciesComeNext) {
 TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
   only_policies();
   const auto all = guards.policies;
-  const std::map<std::string, std::string> held{{"node", "what the ServiceAccount by itself writes to Nodes"},
-                                                {"pods", "how the ServiceAccount by itself evicts pods"},
-                                                {"own-pods", "which pods the ServiceAccount by itself evicts"},
-                                                {"slots", "Leases in another node's name"}};
+  const std::map<std::string, std::string> held{
+      {"node", "what the agents' ServiceAccount may write to Nodes"},
+      {"pods", "with which options the agents' ServiceAccount may evict pods"},
+      {"own-pods", "which pods the agents' ServiceAccount may evict"},
+      {"slots", "for which nodes the agents' ServiceAccount may create Leases"}};
   for (const auto& [name, what] : held) {
     guards.policies = all;
     guards.policies.erase(name);
-    EXPECT_THAT(problem(), AllOf(HasSubstr("nothing restricts " + what), HasSubstr("authority serviceaccount")))
+    EXPECT_THAT(problem(), AllOf(HasSubstr("no rule restricts " + what), HasSubstr("authority serviceaccount")))
         << name;
     EXPECT_THAT(problem({.wanted = AuthorityChoice::policies}), HasSubstr(what)) << name;
   }
@@ -186,13 +187,13 @@ TEST_F(FindAuthorityTest, ImpersonationIsRejectedIfTheSameRequestsWorkWithoutIt)
   guards.policies = {"slots"};
   ASSERT_TRUE(find());
   guards.denied.clear();
-  EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("by itself writes to Nodes"));
+  EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("ServiceAccount may write to Nodes"));
   guards.denied = {"patch nodes"};
-  EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("by itself evicts pods"));
+  EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("ServiceAccount may evict pods"));
   guards.denied = {"patch nodes", "create pods/eviction"};
   ASSERT_TRUE(find({.wanted = AuthorityChoice::impersonation}));
   guards.policies.clear();
-  EXPECT_THAT(problem(), HasSubstr("Leases in another node's name"));
+  EXPECT_THAT(problem(), HasSubstr("for which nodes the agents' ServiceAccount may create Leases"));
 }
 
 // Without the admission plugin NodeRestriction, a node's identity may evict pods of all nodes.

@@ -45,7 +45,7 @@ class FakeApt final : public HostPrograms {
     EXPECT_LE(running, 1) << what << " runs beside another program that changes the machine";
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + takes));
     running -= one;
-    if (clock_.now() >= deadline) co_return Error(Errc::timeout, "took too long");
+    if (clock_.now() >= deadline) co_return Error(Errc::timeout, "was not started within its time limit");
     if (!strange.empty()) {
       strange.pop_front();
       co_return ProgramEnd{.ours = false, .success = true};

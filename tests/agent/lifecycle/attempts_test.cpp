@@ -43,7 +43,8 @@ TEST_F(Attempts, TheLastAttemptsAreRemembered) {
   EXPECT_THAT(attempt(State::ready, Event::gate_closed, "Paused"), ended("Paused", "why"));
   EXPECT_THAT(attempt(State::rebooting, Event::reboot_impossible, "RebootFailed"), ended("RebootFailed", "why"));
   EXPECT_THAT(attempt(State::verifying, Event::not_verified, "RolledBack"), ended("RolledBack", "why"));
-  EXPECT_THAT(attempt(State::ready, Event::turn_lost, ""), ended("TurnLost", "its slot was taken away"));
+  EXPECT_THAT(attempt(State::ready, Event::turn_lost, ""),
+              ended("TurnLost", "the node lost its slot, so the attempt ended"));
   EXPECT_THAT(attempt(State::ready, Event::not_needed, ""), ended("NotNeeded", "no reboot is needed any more"));
   EXPECT_THAT(attempt(State::verifying, Event::verified, ""), ended("Updated", "version 1.1 runs"));
   EXPECT_THAT(attempt(State::draining, Event::drained, ""), IsEmpty()) << "goes on";

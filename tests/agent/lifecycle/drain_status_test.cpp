@@ -182,7 +182,7 @@ TEST_F(DrainStatusTest, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWaitedFor) {
   };
   see(2, 1);
   EXPECT_EQ(reason(), "Evicting");
-  EXPECT_EQ(message(), "2 of 3 pods have gone");
+  EXPECT_EQ(message(), "2 of 3 pods deleted");
   see(3, 1);
   EXPECT_EQ(reason(), "DetachingVolumes");
   EXPECT_EQ(message(), "1 volume is still attached, and it is unknown whether a pod of the node used it");

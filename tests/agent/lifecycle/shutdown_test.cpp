@@ -50,31 +50,29 @@ TEST(Leaving, SaysWhatHasLeftAndWhatHasNot) {
     std::vector<PodOutcome> pods;
     std::string reason, message;
   };
-  const std::string somebody = "the machine is shutting down, not requested by the agent: ";
+  const std::string before =
+      "the machine is shutting down, not requested by the agent; evicted and deleted before that: ";
   const std::vector<Row> rows{
-      {Outcome::drained, {}, "ShutdownDrained", somebody + "0 pods left before that"},
-      {Outcome::drained, {evicted, skipped}, "ShutdownDrained", somebody + "1 pod left before that"},
+      {Outcome::drained, {}, "ShutdownDrained", before + "0 of 0 pods"},
+      {Outcome::drained, {evicted, skipped}, "ShutdownDrained", before + "1 of 1 pod"},
       {Outcome::drained,
        {evicted, gone},
        "ShutdownDrained",
-       somebody + "1 of 2 pods left before that, 1 ended without an eviction: the kubelet ended them "
-                  "(shutdownGracePeriod), or they were deleted"},
+       before + "1 of 2 pods; 1 ended without an eviction, by the kubelet (shutdownGracePeriod) or because another "
+                "client deleted the pod"},
       {Outcome::blocked,
        {evicted, waiting},
        "ShutdownUndrained",
-       somebody + "1 of 2 pods left before that; 1 did not: shop/web-1 (BlockedByBudget)"},
+       before + "1 of 2 pods; 1 still on the node: shop/web-1 (BlockedByBudget)"},
       {Outcome::blocked,
        {terminating, waiting, skipped, planned},
        "ShutdownUndrained",
-       somebody + "0 of 3 pods left before that; 3 did not: shop/web-0 (terminating) and 2 more"},
-      {Outcome::blocked,
-       {evicted},
-       "ShutdownUndrained",
-       somebody + "1 of 1 pod left before that; the drain's own words"},
+       before + "0 of 3 pods; 3 still on the node: shop/web-0 (terminating) and 2 more"},
+      {Outcome::blocked, {evicted}, "ShutdownUndrained", before + "1 of 1 pod; the drain's own words"},
       {Outcome::failed,
        {waiting},
        "ShutdownUndrained",
-       somebody + "0 of 1 pod left before that; 1 did not: shop/web-0 (BlockedByBudget); the drain's own words"},
+       before + "0 of 1 pod; 1 still on the node: shop/web-0 (BlockedByBudget); the drain's own words"},
       {Outcome::refused, {waiting}, "ShutdownUndrained", "the drain's own words"},
   };
   for (const Row& row : rows) {

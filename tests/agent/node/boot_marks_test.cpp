@@ -48,7 +48,7 @@ TEST(BootMarks, BothSayWhatToDo) {
   node.name = "n1";
   node.boot_id = "k1";
   EXPECT_THAT(foreign_boot_id(node, "own"), HasSubstr("ProtectProc=default"));
-  EXPECT_THAT(unchanged_boot_id("its process 1 is a different one", "n1"), HasSubstr("haulout.dev/record-"));
+  EXPECT_THAT(unchanged_boot_id("its process 1 has another start time", "n1"), HasSubstr("haulout.dev/record-"));
 }
 
 }  // namespace

@@ -335,7 +335,7 @@ TEST_F(LeaseSlotsScript, ATurnThatIsTakenAndFreeAgainIsAskedForLater) {
   const auto turn = run(slots.take(soon));
   ASSERT_TRUE(turn) << turn.error().message();
   EXPECT_FALSE(turn->ours);
-  EXPECT_THAT(turn->why, HasSubstr("another node took it first"));
+  EXPECT_THAT(turn->why, HasSubstr("another node has just taken the slot"));
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ TEST(Choice, CountsANodeWithSeveralTurnsOnce) {
   EXPECT_EQ(choose_slot(taken, other(2)).take, std::nullopt) << "two nodes are out";
   const GroupView full = view(1, {slot(0, other(1)), slot(1, other(1))});
   EXPECT_EQ(choose_slot(full, me).take, std::nullopt) << "it is out all the same";
-  EXPECT_THAT(choose_slot(full, me).why, HasSubstr("and 1 is: other1 (has 2 turns)"));
+  EXPECT_THAT(choose_slot(full, me).why, HasSubstr("and 1 is: other1 (has 2 slots)"));
   const GroupView above = view(2, {slot(0, other(1)), slot(4, me)});
   EXPECT_TRUE(must_give_back(above, me)) << "no holder has taken a name too many";
   // Nothing shows that Leases without a holder belong to the same node.

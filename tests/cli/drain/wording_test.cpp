@@ -95,7 +95,8 @@ TEST(WordingTest, AVolumeThatIsWaitedForElsewhere) {
   EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::attached)),
             "volume pv-1 (claim shop/data) is attached to node n2");
   EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::unclaimed, "nobody asks")),
-            "volume pv-1 (claim shop/data) is not attached elsewhere, and the drain does not wait for it: nobody asks");
+            "volume pv-1 (claim shop/data) is not attached to another node, and the drain does not wait for that: "
+            "nobody asks");
   EXPECT_EQ(line(samples::detached_volume("pv-1", Reattach::late, "no other node has it")),
             "Warning: volume pv-1 (claim shop/data): no other node has it");
 }
@@ -155,7 +156,7 @@ TEST(WordingTest, SkippedPodsAreNamedByReason) {
                                                             pod("b", PodOutcome::skipped, "DaemonSetManaged"),
                                                             pod("c", PodOutcome::skipped, "NotSelected"), managed}));
   EXPECT_THAT(lines, ElementsAre("Warning: ignoring DaemonSet-managed Pods: shop/a, shop/b",
-                                 "Warning: ignoring Pods that the pod selector does not match: shop/c"));
+                                 "Warning: ignoring Pods that --pod-selector does not match: shop/c"));
 }
 
 // The text is that of kubectl's own warning.

@@ -83,7 +83,7 @@ std::map<std::string, Row> rows() {
       {"BudgetNeverAllows", {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "change that field"}},
       {"BudgetOfSinglePod",
        {of_budget([](auto& budget) { budget.expected_pods = budget.desired_healthy = budget.current_healthy = 1; }),
-        "delete the pod by hand"}},
+        "delete the pod with kubectl"}},
       {"BudgetNeedsAllPods", {of_budget([](auto& budget) { budget.expected_pods = 2; }), "lower minAvailable"}},
       {"BudgetMisconfigured",
        {of_budget([](auto& budget) { budget.expected_pods = 0; }), "give the pods a controller"}},
