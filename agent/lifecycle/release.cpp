@@ -46,7 +46,7 @@ class Releasing {
     if (state == State::rebooting)
       out_.done.emplace_back("a reboot was requested before, so the machine may still go down");
     if (state == State::updating)
-      out_.done.emplace_back("package updates were being installed, so the installation may still run");
+      out_.done.emplace_back("updates were being installed, so the installation may still run");
     const bool uncordoned = co_await take_cordon_back();
     co_await change(
         "the node was added to load balancers again", "the node is still excluded from load balancers",
