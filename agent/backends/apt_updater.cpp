@@ -30,9 +30,6 @@ constexpr int lock_seconds = 60;
 // Pause before a program is tried again that could not run because another one of the agent ran.
 constexpr Duration busy_pause = std::chrono::seconds(1);
 
-// The unit of all programs that change the machine. One name for all of them, so that systemd runs one at a time.
-constexpr const char* change_unit = "haulout-update.service";
-
 std::string holder(const HostRoot& root, pid_t pid) {
   // The holder of the lock is not visible here, for example because it runs in another container.
   if (pid <= 0) return "another program";
@@ -69,7 +66,7 @@ AptUpdater::AptUpdater(HostRoot root, HostPrograms& programs, Clock& clock, Rng&
     : root_(std::move(root)), programs_(programs), clock_(clock), rng_(rng), options_(std::move(options)) {}
 
 HostProgram AptUpdater::apt_get(std::vector<std::string> args, const std::string& description) const {
-  HostProgram program{.program = options_.apt_get, .unit = change_unit, .description = description};
+  HostProgram program{.program = options_.apt_get, .unit = update_unit, .description = description};
   // These options override the files in /etc/apt, so that no setting there permits what the agent must never do.
   for (const char* option :
        {"APT::Get::AllowUnauthenticated=false", "APT::Get::allow-downgrades=false",
@@ -166,8 +163,8 @@ Task<std::string> AptUpdater::blocked_by(TimePoint deadline) {
   // A program of this updater that runs holds the locks itself. That blocks nothing, because change() waits for it.
   if (changing_) co_return std::string();
   // In a container, the lock of dpkg may not be visible. So ask systemd whether the unit of an earlier agent runs.
-  CO_TRY(const bool runs, co_await programs_.runs(change_unit, deadline));
-  if (runs) co_return fmt::format("{}, which an earlier agent has started, still installs packages", change_unit);
+  CO_TRY(const bool runs, co_await programs_.runs(update_unit, deadline));
+  if (runs) co_return fmt::format("{}, which an earlier agent has started, still installs packages", update_unit);
   co_return dpkg_locked_by(root_);
 }
 
@@ -226,24 +223,7 @@ Task<> AptUpdater::change(HostProgram program, TimePoint deadline) {
   }
   changing_ = true;
   const ScopeExit done([this] { changing_ = false; });
-  co_return co_await run_alone(std::move(program), deadline);
-}
-
-Task<> AptUpdater::run_alone(HostProgram program, TimePoint deadline) {
-  for (;;) {
-    const auto end = co_await programs_.run(program, deadline);
-    // If it is unknown how the program ended, run it again: every program here may run twice.
-    const bool lost = !end && end.error().code() == Errc::reset;
-    if (!end && !lost) co_return end.error();
-    if (end && end->ours && end->success) co_return Result<>();
-    if (end && end->ours) co_return Error(Errc::unavailable, fmt::format("{}: {}", program.description, end->how));
-    if (clock_.now() >= deadline)
-      co_return Error(
-          Errc::timeout,
-          program.program +
-              " was not started within its time limit, because a program that an earlier agent started still ran");
-    co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
-  }
+  co_return co_await run_update_program(programs_, clock_, std::move(program), {}, deadline);
 }
 
 }  // namespace haulout::agent

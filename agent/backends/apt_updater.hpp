@@ -68,7 +68,6 @@ class AptUpdater final : public Updater {
   // Runs a program that changes the machine. Only one of them runs at a time, also if an earlier agent has started the
   // other one.
   Task<> change(HostProgram program, TimePoint deadline);
-  Task<> run_alone(HostProgram program, TimePoint deadline);
 
   HostRoot root_;
   HostPrograms& programs_;

@@ -41,30 +41,68 @@ bool is_transactional_suse(const OsRelease& release) {
   return std::any_of(ids.begin(), ids.end(), [&](const std::string& id) { return release.is_like(id); });
 }
 
-std::optional<FoundBackend> by_release(const OsRelease& release) {
+std::optional<FoundBackend> by_release(const OsRelease& release, bool updates) {
   const std::string os = "/etc/os-release names " + called(release);
   if (release.id == "bottlerocket") return FoundBackend{"bottlerocket", "", os};
   if (release.is_like("flatcar")) return FoundBackend{"flatcar", "", os};
+  // Without updates a file says enough, and the agent runs no program of the host.
+  if (is_transactional_suse(release) && updates) return FoundBackend{"transactional-update", "", os};
   if (is_transactional_suse(release))
     return FoundBackend{"file", std::string(suse_sentinel), fmt::format("{}, which leaves {}", os, suse_sentinel)};
   if (DebianBackend::detect(release)) return FoundBackend{"debian", "", os};
   return std::nullopt;
 }
 
-Result<FoundBackend> found(const HostRoot& root) {
+constexpr const char* rauc_files[] = {"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"};
+constexpr const char* sysupdate_directories[] = {"/etc/sysupdate.d", "/usr/lib/sysupdate.d"};
+
+// Finds tools by their files, because systems of any name use them. Asked after os-release.
+Result<std::optional<FoundBackend>> by_files(const HostRoot& root, const std::optional<OsRelease>& release) {
+  for (const char* file : rauc_files) {
+    auto there = root.exists(file);
+    if (!there) return std::move(there).error();
+    if (*there) return std::optional(FoundBackend{"rauc", "", root.display(file) + " exists"});
+  }
+  // Without a version the system is no image, and its transfers are of something else.
+  if (!release || release->image_version.empty()) return std::optional<FoundBackend>();
+  for (const char* directory : sysupdate_directories) {
+    auto names = root.list(directory);
+    if (!names) return std::move(names).error();
+    for (const std::string& name : names->value_or(std::vector<std::string>()))
+      if (name.ends_with(".transfer") || name.ends_with(".conf"))
+        return std::optional(FoundBackend{"sysupdate", "", fmt::format("{}/{} exists", root.display(directory), name)});
+  }
+  return std::optional<FoundBackend>();
+}
+
+// A machine with /run/ostree-booted: rpm-ostree, or bootc if only that is there. A container sees neither program.
+Result<FoundBackend> of_ostree(const HostRoot& root) {
+  auto rpm_ostree = root.exists("/usr/bin/rpm-ostree");
+  if (!rpm_ostree) return std::move(rpm_ostree).error();
+  auto bootc = root.exists("/usr/bin/bootc");
+  if (!bootc) return std::move(bootc).error();
+  const std::string why = root.display("/run/ostree-booted") + " exists";
+  if (*bootc && !*rpm_ostree) return FoundBackend{"bootc", "", why + ", and /usr/bin/rpm-ostree does not"};
+  return FoundBackend{"rpm-ostree", "", why};
+}
+
+Result<FoundBackend> found(const HostRoot& root, bool updates) {
   auto ostree = root.exists("/run/ostree-booted");
   if (!ostree) return std::move(ostree).error();
-  if (*ostree) return FoundBackend{"rpm-ostree", "", root.display("/run/ostree-booted") + " exists"};
+  if (*ostree) return of_ostree(root);
   auto release = read_os_release(root);
   if (!release) return std::move(release).error();
   if (*release) {
-    if (auto choice = by_release(**release)) return *std::move(choice);
+    if (auto choice = by_release(**release, updates)) return *std::move(choice);
   } else {
     // Some pods on Bottlerocket mount only the socket of its API from the host, so its presence suffices.
     auto socket = root.exists("/run/api.sock");
     if (!socket) return std::move(socket).error();
     if (*socket) return FoundBackend{"bottlerocket", "", root.display("/run/api.sock") + " exists"};
   }
+  auto by_file = by_files(root, *release);
+  if (!by_file) return std::move(by_file).error();
+  if (*by_file) return **std::move(by_file);
   const std::string seen = *release ? "no back end supports " + called(**release)
                                     : fmt::format("{} does not exist", root.display("/etc/os-release"));
   return Error(
@@ -77,7 +115,9 @@ Result<FoundBackend> found(const HostRoot& root) {
 }  // namespace
 
 const std::vector<std::string>& backend_names() {
-  static const std::vector<std::string> names = {"bottlerocket", "command", "debian", "file", "flatcar", "rpm-ostree"};
+  static const std::vector<std::string> names = {
+      "bootc",   "bottlerocket", "command",    "debian",    "file",
+      "flatcar", "rauc",         "rpm-ostree", "sysupdate", "transactional-update"};
   return names;
 }
 
@@ -87,7 +127,7 @@ Result<FoundBackend> choose_backend(const BackendWish& wish, const HostRoot& roo
     return contradiction("--sentinel and --sentinel-command exclude each other; give one");
   if (!wish.sentinel.empty()) return FoundBackend{"file", wish.sentinel, "--sentinel says so"};
   if (!wish.sentinel_command.empty()) return FoundBackend{"command", "", "--sentinel-command says so"};
-  return found(root);
+  return found(root, wish.updates);
 }
 
 }  // namespace haulout::agent

@@ -21,9 +21,21 @@ namespace haulout::agent {
 // Values of --authority, --slots and --backend. `automatic`: the agent finds out what fits.
 enum class AuthorityChoice { automatic, impersonation, kubelet, policies, service_account };
 enum class SlotsChoice { lease, fleetlock, none };
-enum class BackendChoice { automatic, debian, file, command, bottlerocket, flatcar, rpm_ostree };
+enum class BackendChoice {
+  automatic,
+  debian,
+  file,
+  command,
+  bottlerocket,
+  flatcar,
+  rpm_ostree,
+  bootc,
+  transactional_update,
+  rauc,
+  sysupdate
+};
 // When the agent installs the updates of the operating system, and which ones.
-enum class UpdateChoice { off, after_drain };
+enum class UpdateChoice { off, before_drain, after_drain };
 enum class UpdatePackages { all, security };
 // Ways to reboot the machine: the values of --reboot-method.
 enum class RebootMethod { logind, systemd, command, none };
@@ -73,6 +85,7 @@ struct AgentConfig {
   std::vector<RebootMethod> reboot_methods{RebootMethod::logind, RebootMethod::systemd};  // tried in this order
   std::vector<std::string> reboot_command;
   UpdateChoice update = UpdateChoice::off;
+  std::string update_bundle;  // for back end rauc: the bundle that --update installs, a URL or a file of the host
   UpdatePackages update_packages = UpdatePackages::all;
   Duration update_limit = LifecycleTimes{}.update_limit;
   std::uint32_t update_attempts = default_update_attempts;

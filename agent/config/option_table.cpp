@@ -100,7 +100,11 @@ OptionGroup operating_system() {
                                       {"command", B::command},
                                       {"bottlerocket", B::bottlerocket},
                                       {"flatcar", B::flatcar},
-                                      {"rpm-ostree", B::rpm_ostree}}),
+                                      {"rpm-ostree", B::rpm_ostree},
+                                      {"bootc", B::bootc},
+                                      {"transactional-update", B::transactional_update},
+                                      {"rauc", B::rauc},
+                                      {"sysupdate", B::sysupdate}}),
            "How to detect that a reboot is required. auto: file if a sentinel is given, command if a "
            "sentinel-command is given, otherwise according to the operating system of the host."},
           {"sentinel", text<C>(&C::sentinel, "file", check_absolute_path),
@@ -114,11 +118,17 @@ OptionGroup operating_system() {
           {"sentinel-interval", duration<C>(&C::sentinel_interval, Zero::refused),
            "How often the agent runs sentinel-command."},
           {"update",
-           choice<C, UpdateChoice>(&C::update,
-                                   {{"off", UpdateChoice::off}, {"after-drain", UpdateChoice::after_drain}}),
+           choice<C, UpdateChoice>(&C::update, {{"off", UpdateChoice::off},
+                                                {"before-drain", UpdateChoice::before_drain},
+                                                {"after-drain", UpdateChoice::after_drain}}),
            "Whether the agent installs the updates of the operating system. off: another program installs them, and "
            "the agent only notices that a reboot is needed. after-drain: when updates wait, the agent drains the node, "
-           "installs them, and reboots if that is needed. Only with backend debian (apt)."},
+           "installs them, and reboots if that is needed. before-drain: the agent writes the new image when the gates "
+           "are open, before it asks for a slot; not with backend debian, and only where the next boot runs the image. "
+           "Not with backends bottlerocket, file and command."},
+          {"update-bundle", text<C>(&C::update_bundle, "URL or file", check_bundle),
+           "For backend rauc with update: the bundle that the agent installs when its version differs from the running "
+           "one, a URL or an absolute path on the host."},
           {"update-packages",
            choice<C, UpdatePackages>(&C::update_packages,
                                      {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),

@@ -440,17 +440,26 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
        "sentinel-exit-codes is set, but sentinel-command is not: set sentinel-command, or remove sentinel-exit-codes"},
       {!sentinel_command && c.sentinel_interval != fresh.sentinel_interval,
        "sentinel-interval is set, but sentinel-command is not: set sentinel-command, or remove sentinel-interval"},
-      {updates && c.backend != B::debian && (c.backend != B::automatic || sentinel || sentinel_command),
-       "update is after-drain, but only backend debian can install updates: set backend to debian, or set update to "
-       "off"},
+      {updates && (c.backend == B::file || c.backend == B::command || sentinel || sentinel_command),
+       "update is set, but backends file and command cannot install updates: set update to off"},
+      {updates && c.backend == B::bottlerocket,
+       "update is set, but backend bottlerocket installs its image before the drain anyway: set update to off"},
+      {c.update == UpdateChoice::before_drain && c.backend == B::debian,
+       "update is before-drain, but backend debian would install packages while pods run: set update to after-drain"},
+      {updates && c.update_packages != fresh.update_packages && c.backend != B::debian && c.backend != B::automatic,
+       "update-packages is set, but only backend debian installs packages: remove update-packages"},
+      {updates && c.backend == B::rauc && c.update_bundle.empty(),
+       "backend is rauc and update is set, but no bundle is named: set update-bundle"},
+      {!c.update_bundle.empty() && (!updates || (c.backend != B::rauc && c.backend != B::automatic)),
+       "update-bundle is set, but only backend rauc with update uses it: set both, or remove update-bundle"},
       {!updates && c.update_packages != fresh.update_packages,
-       "update-packages is set, but update is off, so the agent installs nothing: set update to after-drain, or remove "
+       "update-packages is set, but update is off, so the agent installs nothing: set update, or remove "
        "update-packages"},
       {!updates && c.update_limit != fresh.update_limit,
-       "update-limit is set, but update is off, so the agent installs nothing: set update to after-drain, or remove "
+       "update-limit is set, but update is off, so the agent installs nothing: set update, or remove "
        "update-limit"},
       {!updates && c.update_attempts != fresh.update_attempts,
-       "update-attempts is set, but update is off, so the agent installs nothing: set update to after-drain, or remove "
+       "update-attempts is set, but update is off, so the agent installs nothing: set update, or remove "
        "update-attempts"},
       {by_command && c.reboot_command.empty(),
        "reboot-method contains command, but reboot-command is not set: set reboot-command, or remove command from "

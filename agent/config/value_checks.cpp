@@ -65,6 +65,13 @@ std::string check_absolute_path(const std::string& text) {
   return text.starts_with('/') ? "" : "it must be an absolute path: begin it with /";
 }
 
+std::string check_bundle(const std::string& text) {
+  return text.starts_with('/') || check_url(text).empty()
+             ? ""
+             : "it must be an absolute path, or an http or https URL without "
+               "user, password or query";
+}
+
 std::string check_url(const std::string& text) {
   const auto endpoint = http::parse_endpoint(text, nullptr);
   if (endpoint && endpoint->kind != http::Endpoint::Kind::unix_socket) return {};

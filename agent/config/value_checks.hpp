@@ -17,6 +17,8 @@ std::string check_node_name(const std::string& text);
 std::string check_absolute_path(const std::string& text);
 // Checks a URL: http:// or https://, without user, password or query.
 std::string check_url(const std::string& text);
+// A file or a URL, as a program takes it. It never looks like an option of that program.
+std::string check_bundle(const std::string& text);
 std::string check_label_key(const std::string& text);
 std::string check_label_selector(const std::string& text);
 // Checks an address like ":9090", "127.0.0.1:9090" or "[::1]:9090". Port 0 means any free port.

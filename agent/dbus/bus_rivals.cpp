@@ -22,6 +22,8 @@ constexpr Rival rivals[] = {
     {"zincati.service", "org.coreos.zincati", "finalizes updates of Fedora CoreOS and reboots for them",
      "systemctl mask --now zincati.service; for updates set AutomaticUpdatePolicy=stage in rpm-ostreed.conf and enable "
      "rpm-ostreed-automatic.timer"},
+    {"systemd-sysupdate-reboot.timer", "", "reboots after each update by systemd-sysupdate",
+     "systemctl mask --now systemd-sysupdate-reboot.timer"},
     {"bootc-fetch-apply-updates.timer", "", "applies updates of the image and reboots for them",
      "systemctl mask --now bootc-fetch-apply-updates.timer"},
 };

@@ -72,16 +72,24 @@ void FlatcarBackend::heard(sdbus::Message& signal) {
   changed_.notify();
 }
 
-boost::asio::awaitable<Pending> FlatcarBackend::pending(TimePoint deadline) {
+namespace {
+
+Task<UpdateStatus> get_status(Bus& bus, TimePoint deadline) {
   auto answer = co_await bus_call<std::int64_t, double, std::string, std::string, std::int64_t>(
-      bus_, {service, path, interface, "GetStatus"}, deadline);
-  if (!answer) {
-    last_.reset();
-    co_return unknown(is_absent(answer.error())
-                          ? "update_engine is not on the system bus; is update-engine.service running?"
-                          : answer.error().message());
-  }
-  last_ = UpdateStatus{std::get<2>(*answer), std::get<3>(*answer)};
+      bus, {service, path, interface, "GetStatus"}, deadline);
+  if (!answer && is_absent(answer.error()))
+    co_return Error(Errc::unavailable, "update_engine is not on the system bus; is update-engine.service running?");
+  if (!answer) co_return std::move(answer).error();
+  co_return UpdateStatus{std::get<2>(*answer), std::get<3>(*answer)};
+}
+
+}  // namespace
+
+boost::asio::awaitable<Pending> FlatcarBackend::pending(TimePoint deadline) {
+  auto status = co_await get_status(bus_, deadline);
+  last_.reset();
+  if (!status) co_return unknown(status.error().message());
+  last_ = *std::move(status);
   co_return judge_update_status(*last_);
 }
 
@@ -100,6 +108,66 @@ Task<> FlatcarBackend::apply(std::string, TimePoint) {
 
 boost::asio::awaitable<void> FlatcarBackend::changed() {
   co_await changed_.wait_until(bus_.clock(), next_recheck(bus_.clock(), rng_));
+}
+
+namespace {
+
+// Interval between two requests to look for an update; update_engine itself looks as often.
+constexpr Duration attempt_interval = std::chrono::hours(1);
+// After a request, update_engine is idle for a moment before it begins. If it is idle after this time, it has found
+// nothing, or has failed without a word.
+constexpr Duration begins_within = std::chrono::seconds(20);
+
+const std::string idle = std::string(prefix) + "IDLE";
+
+}  // namespace
+
+Task<> FlatcarUpdater::attempt(TimePoint deadline) {
+  CO_TRY(const UpdateStatus now, co_await get_status(bus_, deadline));
+  // Any other operation is an update that is under way or installed.
+  if (now.operation != idle) co_return Result<>();
+  auto asked = co_await bus_call<>(bus_, {service, path, interface, "AttemptUpdate"}, deadline);
+  if (!asked) co_return std::move(asked).error();
+  co_return Result<>();
+}
+
+boost::asio::awaitable<Updates> FlatcarUpdater::look(TimePoint deadline) {
+  const auto now = co_await get_status(bus_, deadline);
+  if (!now) co_return Updates{.problem = now.error().message()};
+  Pending judged = judge_update_status(*now);
+  if (judged.need == Need::unknown) co_return Updates{.problem = std::move(judged.problem)};
+  co_return Updates{.need = Need::no};
+}
+
+boost::asio::awaitable<void> FlatcarUpdater::changed() {
+  co_await bus_.clock().sleep_until(next_recheck(bus_.clock(), rng_, attempt_interval));
+  // If this fails, look() says why.
+  static_cast<void>(co_await attempt(bus_.clock().now() + begins_within));
+}
+
+Task<> FlatcarUpdater::download(TimePoint) {
+  co_return Result<>();
+}
+
+Task<std::string> FlatcarUpdater::blocked_by(TimePoint) {
+  co_return std::string();
+}
+
+Task<> FlatcarUpdater::install(TimePoint deadline) {
+  CO_CHECK(co_await attempt(deadline));
+  const TimePoint begun = bus_.clock().now() + begins_within;
+  bool seen = false;  // it has looked since the request
+  for (;;) {
+    CO_TRY(const UpdateStatus now, co_await get_status(bus_, deadline));
+    const Pending judged = judge_update_status(now);
+    if (judged.need == Need::yes) co_return Result<>();
+    if (judged.need == Need::unknown) co_return Error(Errc::unavailable, judged.problem);
+    if (now.operation != idle) seen = true;
+    if (now.operation == idle && (seen || bus_.clock().now() >= begun)) co_return Result<>();
+    if (bus_.clock().now() >= deadline)
+      co_return Error(Errc::timeout, "update_engine did not finish in time; it is at " + now.operation);
+    co_await bus_.clock().sleep_until(std::min(deadline, bus_.clock().now() + progress_));
+  }
 }
 
 }  // namespace haulout::agent

@@ -6,6 +6,9 @@
 // apply() does nothing. changed() returns when the operation or the version has changed, when the service or the bus
 // has appeared or disappeared, or when next_recheck() is due. It ignores signals that report only the progress of a
 // download. All coroutines are cancellable.
+//
+// The updater has update_engine look for an update at once. update_engine cannot look without installing: it downloads
+// what it finds, and writes it to the partition that does not run.
 #pragma once
 
 #include <optional>
@@ -13,6 +16,7 @@
 #include "agent/dbus/bus.hpp"
 #include "agent/hosts/system_files.hpp"
 #include "agent/ports/backend.hpp"
+#include "agent/ports/updater.hpp"
 #include "retry/notifier.hpp"
 #include "retry/rng.hpp"
 
@@ -48,6 +52,32 @@ class FlatcarBackend final : public Backend {
   Notifier changed_;
   std::optional<UpdateStatus> last_;
   Listening listening_;
+};
+
+class FlatcarUpdater final : public Updater {
+ public:
+  // `progress` is the interval at which install() asks how far update_engine is. Borrows `bus` and `rng`.
+  FlatcarUpdater(Bus& bus, Rng& rng, Duration progress = std::chrono::seconds(5))
+      : bus_(bus), rng_(rng), progress_(progress) {}
+
+  // Never yes: what update_engine has found, it installs by itself. Unknown if its last update failed, or if it does
+  // not answer.
+  boost::asio::awaitable<Updates> look(TimePoint deadline) override;
+  // Waits, then has update_engine look for an update.
+  boost::asio::awaitable<void> changed() override;
+  Task<> download(TimePoint deadline) override;
+  Task<std::string> blocked_by(TimePoint deadline) override;
+  // Has update_engine look for an update. Succeeds when it has found none, or has installed one. Cancellable;
+  // update_engine continues.
+  Task<> install(TimePoint deadline) override;
+
+ private:
+  // Does nothing if an update is under way or installed.
+  Task<> attempt(TimePoint deadline);
+
+  Bus& bus_;
+  Rng& rng_;
+  Duration progress_;
 };
 
 }  // namespace haulout::agent

@@ -28,6 +28,7 @@ Task<ProgramEnd> UnitPrograms::run(HostProgram program, TimePoint deadline) {
   if (end->output.size() > unit_output_limit)
     co_return Error(Errc::unavailable, program.program + ": printed more than 1 MiB");
   ProgramEnd out{.ours = end->ours, .success = end->success(), .output = std::move(end->output)};
+  if (end->code == CLD_EXITED) out.status = end->status;
   if (out.success) co_return out;
   const std::string errors = one_line(end_of(std::exchange(end->errors, {})), shown_errors);
   out.how = describe_end(*end) + (errors.empty() ? std::string() : ": " + errors);

@@ -1,5 +1,9 @@
 #include "agent/hosts/host_programs.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "agent/hosts/host_command.hpp"
 
 namespace haulout::agent {
@@ -8,8 +12,27 @@ namespace {
 
 // Time from SIGTERM to SIGKILL. A package manager that is killed leaves packages that are not configured.
 constexpr Duration stop_limit = std::chrono::seconds(10);
+// Pause before a program is tried again that could not run because another one of the agent ran.
+constexpr Duration busy_pause = std::chrono::seconds(1);
 
 }  // namespace
+
+Task<> run_update_program(HostPrograms& programs, Clock& clock, HostProgram program, std::vector<int> good,
+                          TimePoint deadline) {
+  program.unit = update_unit;
+  for (;;) {
+    const auto end = co_await programs.run(program, deadline);
+    const bool lost = !end && end.error().code() == Errc::reset;
+    if (!end && !lost) co_return end.error();
+    if (end && end->ours) {
+      if (end->success || std::find(good.begin(), good.end(), end->status) != good.end()) co_return Result<>();
+      co_return Error(Errc::unavailable, fmt::format("{}: {}", program.description, end->how));
+    }
+    if (clock.now() >= deadline)
+      co_return Error(Errc::timeout, program.program + " did not run: an earlier program of the agent took too long");
+    co_await clock.sleep_until(std::min(deadline, clock.now() + busy_pause));
+  }
+}
 
 Task<ProgramEnd> ChildPrograms::run(HostProgram program, TimePoint deadline) {
   HostCommand command{.program = program.program, .args = std::move(program.args)};
@@ -22,6 +45,7 @@ Task<ProgramEnd> ChildPrograms::run(HostProgram program, TimePoint deadline) {
   CO_TRY(k8s::ChildOutcome outcome, co_await run_host_command(clock_, std::move(command), deadline));
   if (outcome.too_much_output) co_return Error(Errc::unavailable, program.program + ": " + describe_end(outcome));
   ProgramEnd end{.success = outcome.signal == 0 && outcome.exit_code == 0};
+  if (outcome.signal == 0) end.status = outcome.exit_code;
   if (!end.success) end.how = describe_end(outcome);
   end.output = std::move(outcome.output);
   co_return end;

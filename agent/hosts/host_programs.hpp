@@ -27,6 +27,7 @@ struct ProgramEnd {
   // Then the program of this call was not run.
   bool ours = true;
   bool success = false;  // it ended with exit status 0
+  int status = -1;       // its exit status; negative if it was ended by a signal, or if it is unknown
   std::string how{};     // a clause if not `success`: "exit status 100: E: …"
   std::string output{};  // its stdout, if the caller asked for it
 };
@@ -42,6 +43,15 @@ class HostPrograms {
   // Cancellable.
   virtual Task<bool> runs(std::string unit, TimePoint deadline) = 0;
 };
+
+// The unit of all programs that change the machine. One name for all of them, so that systemd runs one at a time.
+inline constexpr const char* update_unit = "haulout-update.service";
+
+// Runs a program that changes the machine, in the unit `update_unit`. Waits until such a program of an earlier agent
+// has ended. Repeats the program if it is unknown how it ended; so it must be one that may run twice. Succeeds if its
+// exit status is one of `good`. Otherwise fails with Errc::unavailable, and as HostPrograms::run() does. Cancellable.
+Task<> run_update_program(HostPrograms& programs, Clock& clock, HostProgram program, std::vector<int> good,
+                          TimePoint deadline);
 
 // Runs the programs as child processes of the agent; beneath another root than "/" by chroot(8). Cancelling run() ends
 // the program.

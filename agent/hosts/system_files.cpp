@@ -29,6 +29,7 @@ void assign(OsRelease& release, std::string_view name, const std::string& value)
   if (name == "VERSION") release.version = value;
   if (name == "VERSION_ID") release.version_id = value;
   if (name == "PRETTY_NAME") release.pretty_name = value;
+  if (name == "IMAGE_VERSION") release.image_version = value;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct OsRelease {
   std::string version{};
   std::string version_id{};
   std::string pretty_name{};
+  std::string image_version{};  // of the system as a whole; empty if it is not built as an image
   bool operator==(const OsRelease&) const = default;
 
   // Returns true if `id` is `name`, or if `id_like` contains `name`.

@@ -213,8 +213,12 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::soaking: record.deadline = after(moment.now, times.soak); break;
     case State::degraded: degrade(record, event, moment); break;
     case State::unknown:
-    case State::waiting:
-    case State::ready: break;
+    case State::waiting: break;
+    case State::ready:
+      // Only now the version is known to which the reboot leads: that of the image that was written after the drain.
+      if (event == Event::installed && moment.pending.need == Need::yes && !moment.pending.target.empty())
+        record.to = moment.pending.target;
+      break;
   }
   tell_whose_boot_it_was(record);
   return record;

@@ -120,7 +120,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       drain_status_(parts.drain_observer, [this] { activity_.wake(); }),
       loading_(context_),
       shutdowns_(executor, context_, loading_, [this] {
-        if (record_.state == State::updating) return std::string("package updates are being installed");
+        if (record_.state == State::updating) return std::string("updates are being installed");
         return drain_status_.message(draining_ ? draining_->findings() : Findings());
       }) {}
 
@@ -222,7 +222,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   record_ = advance(std::move(record_), decision.event, moment, options_.times);
   Status status{record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
   if (decision.event == Event::reboot_not_needed)
-    status.message = "the package updates are installed and need no reboot; verifying that the node is Ready";
+    status.message = "the updates are installed and need no reboot; verifying that the node is Ready";
   if (decision.event == Event::needed && need_.updates().need == Need::yes)
     status.message = words_of(need_.updates()) + (need_.reboot_wanted() ? "; a reboot is needed, too" : "");
   if (const auto cordon = persons_cordon(view_.node()); cordon && record_.state == State::uncordoning)

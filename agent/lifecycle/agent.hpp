@@ -34,6 +34,8 @@ struct AgentOptions {
   drain::Options drain;  // the agent sets run_id, cordoned_by and restore_cordon_on_failure itself
   LifecycleTimes times;
   unsigned update_attempts = default_update_attempts;
+  // The updater writes an image that only the next boot runs, and does so before the drain (--update=before-drain).
+  bool stages_first = false;
   HookRules hooks;
   // Time between the cordon and the first eviction in which load balancers can stop sending traffic. With 0 the agent
   // does not change the node's membership in load balancers.

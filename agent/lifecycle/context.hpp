@@ -103,6 +103,9 @@ struct Context {
   // The machine has booted since the record was written.
   bool rebooted() const { return record.boot_id != view.boot_id(); }
 
+  // The agent installs updates, and does so between the drain and the reboot.
+  bool installs_after_drain() const { return parts.updater && !options.stages_first; }
+
   TimePoint now() const { return clock.now(); }
   WallTime wall() const { return clock.wall_now(); }
   TimePoint within(Duration limit) const { return now() + limit; }

@@ -120,7 +120,7 @@ asio::awaitable<Decision> Draining::run() {
   drain_.reset();
   if (const auto& decision = context_.activity.decision()) co_return *decision;
   if (step_ != Step::drained) co_return Decision{Event::drain_ended};
-  co_return Decision{context_.parts.updater ? Event::update_due : Event::drained};
+  co_return Decision{context_.installs_after_drain() ? Event::update_due : Event::drained};
 }
 
 asio::awaitable<void> Draining::watched(TaskGroup& group) {
@@ -136,7 +136,7 @@ asio::awaitable<void> Draining::watched(TaskGroup& group) {
     group.spawn(install_update());
   co_await until_installed();
   if (interrupted()) co_return;
-  if (context_.parts.updater) group.spawn(download_updates());
+  if (context_.installs_after_drain()) group.spawn(download_updates());
   const HookResult before = co_await pass_hooks(HookPoint::before_drain);
   if (before.outcome != HookResult::Outcome::passed) co_return;
   const TaskGroup::ChildId child = group.spawn(drain());

@@ -12,8 +12,10 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Time limit of one question to the back end or the updater.
+// Time limit of one question to the back end.
 constexpr Duration answer_limit = std::chrono::minutes(1);
+// Time limit of one question to the updater, which may ask a server.
+constexpr Duration updates_limit = std::chrono::minutes(5);
 // Backoff after an answer that says `unknown`.
 constexpr BackoffOptions until_known{std::chrono::seconds(1), 2.0, std::chrono::minutes(5),
                                      BackoffOptions::Jitter::equal};
@@ -24,7 +26,8 @@ constexpr Duration breath = std::chrono::milliseconds(200);
 
 std::string words_of(const Updates& updates) {
   if (updates.need == Need::unknown) return updates.problem;
-  if (updates.count == 0) return "no package update waits";
+  if (updates.count == 0) return "no update waits";
+  if (!updates.target.empty()) return "an update of the system waits: " + joined(updates.first, ", ");
   std::string words = fmt::format("{} {}: {}", count_of(updates.count, "package update"),
                                   updates.count == 1 ? "waits" : "wait", joined(updates.first, ", "));
   if (updates.count > updates.first.size()) words += fmt::format(" and {} more", updates.count - updates.first.size());
@@ -62,7 +65,7 @@ asio::awaitable<void> RebootNeed::follow() {
 asio::awaitable<void> RebootNeed::follow_updates() {
   Backoff backoff(until_known);
   for (;;) {
-    updates_ = co_await updater_->look(clock_.now() + answer_limit);
+    updates_ = co_await updater_->look(clock_.now() + updates_limit);
     looked_ = true;
     activity_.wake();
     if (updates_.need == Need::unknown) {
@@ -78,7 +81,7 @@ asio::awaitable<void> RebootNeed::follow_updates() {
 asio::awaitable<void> RebootNeed::ask_now() {
   pending_ = co_await backend_.pending(clock_.now() + answer_limit);
   answered_ = true;
-  if (updater_) updates_ = co_await updater_->look(clock_.now() + answer_limit);
+  if (updater_) updates_ = co_await updater_->look(clock_.now() + updates_limit);
 }
 
 asio::awaitable<void> RebootNeed::first_answer() {
@@ -87,17 +90,20 @@ asio::awaitable<void> RebootNeed::first_answer() {
 
 bool RebootNeed::reboot_wanted() const {
   if (requested()) return true;
-  if (pending_.need != Need::yes) return false;
-  return std::find(record_.bad_targets.begin(), record_.bad_targets.end(), pending_.target) ==
-         record_.bad_targets.end();
+  return pending_.need == Need::yes && !is_bad(pending_.target);
+}
+
+bool RebootNeed::is_bad(const std::string& target) const {
+  return std::find(record_.bad_targets.begin(), record_.bad_targets.end(), target) != record_.bad_targets.end();
 }
 
 Pending RebootNeed::all() const {
   Pending all = pending_;
-  if (all.need == Need::no && updates_.need == Need::unknown)
+  if ((all.need == Need::no || is_bad(all.target)) && updates_.need == Need::unknown)
     return {.need = Need::unknown, .problem = updates_.problem};
-  if (updates_.need != Need::yes || all.need == Need::unknown) return all;
+  if (!updates_wanted() || all.need == Need::unknown) return all;
   all.need = Need::yes;
+  if (all.target.empty()) all.target = updates_.target;
   all.reasons.insert(all.reasons.end(), updates_.first.begin(), updates_.first.end());
   return all;
 }

@@ -13,7 +13,8 @@
 
 namespace haulout::agent {
 
-// Returns a clause for messages: "2 package updates wait: openssl 3.0.15-1 to 3.0.16-1, vim 1 to 2". Pure.
+// Returns a clause for messages: "2 package updates wait: openssl 3.0.15-1 to 3.0.16-1, vim 1 to 2", or, if the update
+// tool has versions of the whole system, "an update of the system waits: 41.1 to 42.1". Pure.
 std::string words_of(const Updates& updates);
 
 class RebootNeed {
@@ -42,8 +43,10 @@ class RebootNeed {
   bool requested() const { return reboot_requested(view_.node()); }
   // Returns true if there is a reason to reboot: a request, or a need whose target was not rolled back before.
   bool reboot_wanted() const;
+  // Returns true if updates wait, and their version was not rolled back before.
+  bool updates_wanted() const { return updates_.need == Need::yes && !is_bad(updates_.target); }
   // Returns true if there is a reason to begin: to reboot, or to install updates.
-  bool wanted() const { return reboot_wanted() || updates_.need == Need::yes; }
+  bool wanted() const { return reboot_wanted() || updates_wanted(); }
   // Returns true if it is known that there is no reason to begin.
   bool gone() const { return !wanted() && pending_.need != Need::unknown && updates_.need != Need::unknown; }
   // Returns the need for gates, which treat updates that wait like a reboot, because one may follow.
@@ -56,6 +59,9 @@ class RebootNeed {
   const std::string& version() const { return version_; }
 
  private:
+  // Returns true if this version was rolled back on this node.
+  bool is_bad(const std::string& target) const;
+
   Backend& backend_;
   Updater* const updater_;
   Activity& activity_;

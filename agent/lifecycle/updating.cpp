@@ -23,7 +23,7 @@ constexpr Duration resume_time = std::chrono::minutes(5);
 Decision failed_update(const Record& record, unsigned limit, std::string reason, const std::string& why) {
   const unsigned failures = record.failed_updates + 1;
   Decision decision{Event::update_failed, std::move(reason),
-                    fmt::format("the package updates were not installed (attempt {} of {}): {}", failures, limit, why)};
+                    fmt::format("the updates were not installed (attempt {} of {}): {}", failures, limit, why)};
   if (failures < limit) return decision;
   decision.event = Event::update_given_up;
   decision.message +=
@@ -97,7 +97,7 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
     }
     const TimePoint proved = context_.now();
     record.installing = true;
-    co_await context_.writer.show(reason::updating, "installing package updates: " + words_of(need_.updates()));
+    co_await context_.writer.show(reason::updating, "installing updates: " + words_of(need_.updates()));
     if (!activity.must_reload() && context_.now() - proved <= proof_keeps) {
       // Changes since the proof are known from the watch, and from the answer to the write of the record.
       if (!context_.node().unschedulable) co_return cordon_lost();
@@ -123,7 +123,7 @@ asio::awaitable<Decision> Updating::reboot_or_not() {
     if (need_.reboot_wanted()) co_return Decision{Event::installed};
     if (need_.pending().need != Need::unknown) co_return Decision{Event::reboot_not_needed};
     co_await context_.writer.show(reason::backend_unknown,
-                                  "the package updates are installed, but it is unknown whether they "
+                                  "the updates are installed, but it is unknown whether they "
                                   "need a reboot: " +
                                       need_.pending().problem);
     co_await activity.wait(context_.within(look_interval));

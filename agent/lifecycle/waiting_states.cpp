@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/node_record.hpp"
+#include "agent/lifecycle/updating.hpp"
 #include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
@@ -20,6 +21,38 @@ constexpr Duration line_look = std::chrono::minutes(5);
 // The longest wait for a time of day. The wall clock may be set forward, so the agent reads it again after this
 // interval.
 constexpr Duration clock_look = std::chrono::minutes(10);
+
+// What happened to an image that is being written; nothing while that goes on.
+using Written = std::optional<Result<>>;
+
+asio::awaitable<void> write_image(const Context& context, TimePoint deadline, Written& written) {
+  written = co_await context.parts.updater->install(deadline);
+  context.activity.wake();
+}
+
+asio::awaitable<void> until_written(const Context& context, const Written& written) {
+  while (!written && !context.activity.must_reload()) co_await context.activity.wait(TimePoint::max());
+}
+
+// Writes the image that waits, so that later only the reboot is left. Returns nothing when it is in place, or when the
+// Node has to be read again; then the tool continues, and the next call waits for it. After a failure nothing has to be
+// given back, because nothing was taken; but it counts, so that a person looks at an image that cannot be written.
+asio::awaitable<std::optional<Decision>> stage_image(const Context& context, RebootNeed& need) {
+  Written written;
+  co_await context.writer.show(reason::applying_update,
+                               "the image is being written for the next boot: " + words_of(need.updates()));
+  co_await with_task_group([&context, &written](TaskGroup& group) {
+    group.spawn(write_image(context, context.within(context.options.times.update_limit), written));
+    return until_written(context, written);
+  });
+  if (!written || context.activity.must_reload()) co_return std::nullopt;
+  if (!*written)
+    co_return failed_update(context.record, context.options.update_attempts, reason::update_failed,
+                            written->error().message());
+  context.record.failed_updates = 0;
+  co_await need.ask_now();
+  co_return std::nullopt;
+}
 
 std::string backing_off(const Record& record) {
   return fmt::format("{} failed{}: {}; next attempt at {}", count_of(record.failures, "attempt"),
@@ -50,10 +83,10 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
       co_await writer.show(foreign->reason, foreign->message);
     } else if (pending.need == Need::unknown) {
       co_await writer.show(reason::backend_unknown, pending.problem);
-    } else if (pending.need == Need::yes) {
-      co_await writer.show(
-          reason::rolled_back,
-          "version " + pending.target + " was rolled back on this node, so the agent does not try it again");
+    } else if (pending.need == Need::yes || need.updates().need == Need::yes) {
+      const std::string& bad = pending.need == Need::yes ? pending.target : need.updates().target;
+      co_await writer.show(reason::rolled_back,
+                           "version " + bad + " was rolled back on this node, so the agent does not try it again");
     } else {
       note_no_need(context.record);
       const bool known = need.updates().need != Need::unknown;
@@ -89,6 +122,9 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
     } else if (record.not_before && *record.not_before > context.wall()) {
       until = context.at(*record.not_before, times.backoff_cap);
       co_await writer.show(reason::backing_off, backing_off(record));
+    } else if (context.options.stages_first && context.parts.updater && need.updates_wanted()) {
+      if (auto failed = co_await stage_image(context, need)) co_return *std::move(failed);
+      continue;
     } else {
       const Result<> known = co_await need.learn_version(context.within(request_timeout));
       // If another program reboots the machine, the agent does not need the permission to reboot.
@@ -112,7 +148,7 @@ asio::awaitable<Decision> SlotQueue::run() {
   if (!known) co_return Decision{Event::gate_closed};
   Backoff backoff(eager_patience);
   while (!context_.activity.must_reload()) {
-    if (!need_.wanted()) co_return Decision{Event::not_needed};
+    if (!worth_a_slot()) co_return Decision{Event::not_needed};
     const GateWatch::Asked asked = gates_.asked_now();
     if (!(co_await gates_.ask(When::before_turn)).open()) co_return Decision{Event::gate_closed};
     if (ask_again_) {
@@ -142,7 +178,7 @@ asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWa
   }
   slot_.take(turn->slot);
   // Taking the slot took time, so check the need and the gates again.
-  if (!need_.wanted()) co_return Decision{Event::not_needed};
+  if (!worth_a_slot()) co_return Decision{Event::not_needed};
   const GateAnswer again = co_await gates_.ask(When::with_turn);
   co_return Decision{again.open() ? Event::turn_taken : Event::gate_closed};
 }
@@ -157,7 +193,7 @@ asio::awaitable<void> SlotQueue::wait() {
 
 asio::awaitable<void> SlotQueue::until_worth_asking(GateWatch::Asked before, TimePoint until) {
   gates_.forget_change();
-  while (!context_.activity.must_reload() && !ask_again_ && !gates_.changed() && need_.wanted() &&
+  while (!context_.activity.must_reload() && !ask_again_ && !gates_.changed() && worth_a_slot() &&
          context_.now() < until) {
     co_await context_.activity.wait(until);
     if (gates_.asked_now().words == before.words) continue;

@@ -29,6 +29,8 @@ class SlotQueue {
  private:
   // Returns nothing if no slot is available yet; then `ask_again_` says whether to ask again at once.
   boost::asio::awaitable<std::optional<Decision>> ask(Backoff& backoff, GateWatch::Asked asked);
+  // Returns true if there is a reason to drain. An image that is written before the drain is none before it is written.
+  bool worth_a_slot() const { return context_.options.stages_first ? need_.reboot_wanted() : need_.wanted(); }
   boost::asio::awaitable<void> wait();
   boost::asio::awaitable<void> until_worth_asking(GateWatch::Asked before, TimePoint until);
   boost::asio::awaitable<void> follow_slots();

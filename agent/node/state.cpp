@@ -37,6 +37,9 @@ constexpr std::array rows{
     Row{State::pending, Event::not_needed, State::idle},
     Row{State::pending, Event::gates_open, State::waiting},
     Row{State::pending, Event::brake, State::degraded},
+    // An image that is written before the drain (--update=before-drain).
+    Row{State::pending, Event::update_failed, State::pending},
+    Row{State::pending, Event::update_given_up, State::degraded},
 
     Row{State::waiting, Event::not_needed, State::pending},
     Row{State::waiting, Event::gate_closed, State::pending},

@@ -1,9 +1,10 @@
-// Port: finds the updates of the operating system that wait on this machine, and installs them (--update). One
-// implementation per update tool; tests have fakes. The agent has none (null) if another program installs the updates.
+// Port: finds the updates of the operating system that wait on this machine, and installs them (--update): between the
+// drain and the reboot, or, if they are written to an image that only the next boot runs, before the drain. One
+// implementation per kind of update tool; tests have fakes. The agent has none (null) if another program installs the
+// updates.
 //
-// The agent calls look() and changed() as long as it runs, download() during the drain, and blocked_by() and install()
-// only between the drain and the reboot. `--check` calls look() and blocked_by(). AgentWhole owns the updater, and the
-// agent borrows it. Every error names subject, cause and remedy; its Errc depends on the tool.
+// The agent calls look() and changed() as long as it runs. AgentWhole owns the updater, and the agent borrows it. Every
+// error names subject, cause and remedy; its Errc depends on the tool.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -22,7 +23,9 @@ struct Updates {
   Need need = Need::unknown;         // yes: at least one update waits, or an interrupted installation must be finished
   std::size_t count = 0;             // number of updates
   std::vector<std::string> first{};  // the first of them, for messages: "openssl 3.0.15-1 to 3.0.16-1"
-  std::string problem{};             // why `need` is unknown: subject, cause, remedy
+  // The version to which they lead, as Pending::target; empty if the tool has no versions.
+  std::string target{};
+  std::string problem{};  // why `need` is unknown: subject, cause, remedy
   bool operator==(const Updates&) const = default;
 };
 // Maximum number of updates that are named in messages and in the record.

@@ -133,12 +133,12 @@ constexpr std::array table{
            "The node was made schedulable, but not by its agent, while it was being drained or was ready.",
            "Wait; the agent makes another attempt later. To prevent updates of the node, run `haulout pause NODE`."},
     Reason{reason::applying_update, drain, progress,
-           "The operating system's update tool installs the new version for the next boot, before any eviction.",
+           "The operating system's update tool installs the new version for the next boot, before any eviction; with "
+           "`--update=before-drain` also before the node asks for a slot.",
            "Nothing."},
     Reason{reason::apply_failed, drain, trouble, "The new version could not be installed, so no pod was evicted.",
            "See the update tool's error in the message. The agent tries again later."},
-    Reason{reason::updating, drain, progress,
-           "The node is drained, and its package updates are being installed (`--update`).",
+    Reason{reason::updating, drain, progress, "The node is drained, and its updates are being installed (`--update`).",
            "Nothing. On Debian and Ubuntu the log is in `journalctl -u haulout-update` and in /var/log/apt."},
     Reason{reason::update_blocked, drain, waiting,
            "The node is drained, but another program installs packages, so its package updates cannot be installed "
@@ -146,11 +146,11 @@ constexpr std::array table{
            "Wait until that program has ended; after `--update-limit` the attempt has failed. With `--update "
            "after-drain` switch unattended-upgrades off."},
     Reason{reason::update_failed, drain, trouble,
-           "The package updates were not installed. The agent has uncordoned the node, and tries again "
-           "later; after `--update-attempts` failures in a row the node is degraded.",
-           "See the package manager's error in the message, and on the node `journalctl -u haulout-update` and "
-           "/var/log/apt/term.log. A degraded node goes on when you have installed the updates yourself, or after "
-           "`haulout request-reboot NODE`."},
+           "The updates were not installed. The agent has uncordoned the node, and tries again later; after "
+           "`--update-attempts` failures in a row the node is degraded.",
+           "See the error of the package manager or of the update tool in the message, and on the node `journalctl -u "
+           "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
+           "updates yourself, or after `haulout request-reboot NODE`."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
            "Resolve the cause that the message names, for example a budget or a volume. The agent makes another "

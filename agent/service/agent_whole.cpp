@@ -58,7 +58,7 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
   const AgentConfig& config = around_.config;
   CO_TRY(const FoundBackend found, find_backend(config, root_));
   CO_TRY(backend_, make_backend(config, found, host_access()));
-  CO_TRY(updater_, make_updater(config, found, host_access()));
+  CO_TRY(updater_, make_updater(config, found, host_access(), *backend_.backend));
   host_ = make_host(config, host_access());
   CO_TRY(hooks_, make_hooks(config, host_access()));
   if (uses_bus()) shutdown_ = std::make_unique<ShutdownInhibitor>(around_.bus, around_.process.rng);

@@ -9,6 +9,7 @@
 #include "agent/backends/command_backend.hpp"
 #include "agent/backends/debian_backend.hpp"
 #include "agent/backends/file_backend.hpp"
+#include "agent/backends/image_backend.hpp"
 #include "agent/dbus/flatcar_backend.hpp"
 #include "agent/dbus/logind.hpp"
 #include "agent/dbus/rpm_ostree_backend.hpp"
@@ -74,12 +75,16 @@ std::string name_of(BackendChoice choice) {
     case BackendChoice::bottlerocket: return "bottlerocket";
     case BackendChoice::flatcar: return "flatcar";
     case BackendChoice::rpm_ostree: return "rpm-ostree";
+    case BackendChoice::bootc: return "bootc";
+    case BackendChoice::transactional_update: return "transactional-update";
+    case BackendChoice::rauc: return "rauc";
+    case BackendChoice::sysupdate: return "sysupdate";
   }
   return {};
 }
 
 MadeBackend alone(std::unique_ptr<Backend> backend) {
-  return {nullptr, std::move(backend)};
+  return {nullptr, nullptr, std::move(backend)};
 }
 
 std::unique_ptr<Backend> make_command(const AgentConfig& config, const HostAccess& host) {
@@ -141,13 +146,28 @@ Result<MadeBackend> make_bottlerocket(const HostAccess& host) {
   auto client = bottlerocket_client(host.executor, host.clock, host.root);
   if (!client) return std::move(client).error();
   auto backend = std::make_unique<BottlerocketBackend>(**client, host.clock, host.rng);
-  return MadeBackend{*std::move(client), std::move(backend)};
+  return MadeBackend{*std::move(client), nullptr, std::move(backend)};
+}
+
+Result<std::unique_ptr<HostPrograms>> make_programs(const HostAccess& host) {
+  auto units = systemd_booted(host.root);
+  if (!units) return std::move(units).error();
+  if (*units) return std::make_unique<UnitPrograms>(host.bus);
+  return std::make_unique<ChildPrograms>(host.clock, host.root.directory());
+}
+
+// Returns nothing if the back end has no such tool.
+Result<std::optional<ImageTool>> tool_of(const AgentConfig& config, const FoundBackend& found, const HostRoot& root) {
+  auto release = read_os_release(root);
+  if (!release) return std::move(release).error();
+  return image_tool(found.backend, release->value_or(OsRelease()), config.update_bundle);
 }
 
 }  // namespace
 
 Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& root) {
-  BackendWish wish{.backend = name_of(config.backend), .sentinel = config.sentinel};
+  BackendWish wish{
+      .backend = name_of(config.backend), .sentinel = config.sentinel, .updates = config.update != UpdateChoice::off};
   if (!config.sentinel_command.empty()) wish.sentinel_command = config.sentinel_command.front();
   return choose_backend(wish, root);
 }
@@ -160,22 +180,57 @@ Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& 
   if (found.backend == "command") return alone(make_command(config, host));
   if (found.backend == "flatcar") return alone(std::make_unique<FlatcarBackend>(host.bus, host.rng, host.root));
   if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus, host.rng));
-  return Error(Errc::invalid, "there is no back end for " + found.backend);
+  auto tool = tool_of(config, found, host.root);
+  if (!tool) return std::move(tool).error();
+  if (!*tool) return Error(Errc::invalid, "there is no back end for " + found.backend);
+  auto programs = make_programs(host);
+  if (!programs) return std::move(programs).error();
+  auto backend = std::make_unique<ImageBackend>(**std::move(tool), host.root, **programs, host.clock, host.rng);
+  return MadeBackend{nullptr, *std::move(programs), std::move(backend)};
 }
 
-Result<MadeUpdater> make_updater(const AgentConfig& config, const FoundBackend& found, const HostAccess& host) {
-  if (config.update == UpdateChoice::off) return MadeUpdater{};
-  if (found.backend != "debian")
-    return Error(Errc::invalid, fmt::format("update is after-drain, but the agent cannot install updates with backend "
-                                            "{} ({}), only with debian: set update to off",
-                                            found.backend, found.why));
-  auto units = systemd_booted(host.root);
-  if (!units) return std::move(units).error();
+namespace {
+
+// Returns why this back end cannot do what the options about updates say; empty if it can.
+std::string refused_update(const AgentConfig& config, const FoundBackend& found, bool stages) {
+  const std::string here = fmt::format("with backend {} ({})", found.backend, found.why);
+  if (found.backend == "bottlerocket")
+    return fmt::format("update is set, but {} the agent installs the image before the drain anyway: set update to off",
+                       here);
+  if (found.backend != "debian" && !stages)
+    return fmt::format("update is set, but {} the agent cannot install updates: set update to off", here);
+  if (found.backend == "debian" && config.update == UpdateChoice::before_drain)
+    return fmt::format(
+        "update is before-drain, but {} that would install packages while pods run: set update to after-drain", here);
+  if (found.backend != "debian" && config.update_packages != UpdatePackages::all)
+    return fmt::format("update-packages is security, but {} an update is a whole image: remove update-packages", here);
+  if (found.backend == "rauc" && config.update_bundle.empty())
+    return fmt::format("update is set, but {} no bundle is named: set update-bundle", here);
+  return {};
+}
+
+}  // namespace
+
+Result<MadeUpdater> make_updater(const AgentConfig& config, const FoundBackend& found, const HostAccess& host,
+                                 Backend& backend) {
   MadeUpdater made;
-  if (*units)
-    made.programs = std::make_unique<UnitPrograms>(host.bus);
-  else
-    made.programs = std::make_unique<ChildPrograms>(host.clock, host.root.directory());
+  if (config.update == UpdateChoice::off) return made;
+  auto tool = tool_of(config, found, host.root);
+  if (!tool) return std::move(tool).error();
+  const bool flatcar = found.backend == "flatcar";
+  if (std::string refused = refused_update(config, found, *tool || flatcar); !refused.empty())
+    return Error(Errc::invalid, std::move(refused));
+  if (flatcar) {
+    made.updater = std::make_unique<FlatcarUpdater>(host.bus, host.rng);
+    return made;
+  }
+  auto programs = make_programs(host);
+  if (!programs) return std::move(programs).error();
+  made.programs = *std::move(programs);
+  if (*tool) {
+    made.updater = std::make_unique<ImageUpdater>(**std::move(tool), backend, *made.programs, host.clock, host.rng);
+    return made;
+  }
   AptUpdater::Options options{.security_only = config.update_packages == UpdatePackages::security};
   made.updater = std::make_unique<AptUpdater>(host.root, *made.programs, host.clock, host.rng, std::move(options));
   return made;

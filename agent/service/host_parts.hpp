@@ -47,7 +47,8 @@ Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& roo
 
 // A back end, with the client that it borrows.
 struct MadeBackend {
-  std::unique_ptr<http::Client> client;  // for a back end that uses HTTP; else null
+  std::unique_ptr<http::Client> client;    // for a back end that uses HTTP; else null
+  std::unique_ptr<HostPrograms> programs;  // for a back end that runs programs of the host; else null
   std::unique_ptr<Backend> backend;
 };
 
@@ -63,8 +64,9 @@ struct MadeUpdater {
 };
 
 // Makes the updater for this back end: its programs run as transient units if the host runs systemd, otherwise as child
-// processes of the agent. Fails with Errc::invalid if no updater exists for the back end, otherwise as HostRoot does.
-// The updater borrows from `host`.
-Result<MadeUpdater> make_updater(const AgentConfig& config, const FoundBackend& found, const HostAccess& host);
+// processes of the agent. Fails with Errc::invalid if no updater exists for the back end, or if it cannot do what the
+// options say, otherwise as HostRoot does. The updater borrows `backend`, and from `host`.
+Result<MadeUpdater> make_updater(const AgentConfig& config, const FoundBackend& found, const HostAccess& host,
+                                 Backend& backend);
 
 }  // namespace haulout::agent

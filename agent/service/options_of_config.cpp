@@ -28,6 +28,7 @@ AgentOptions agent_options_of(const AgentConfig& config) {
   options.drain = config.drain;
   options.times = times_of(config);
   options.update_attempts = config.update_attempts;
+  options.stages_first = config.update == UpdateChoice::before_drain;
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
   options.pool = [&config](const k8s::Node& node) {

@@ -26,14 +26,15 @@ void FakeUpdates::cut_short() {
 void FakeUpdates::interrupt() {
   world_.trace("the installation is interrupted");
   running_ = false;
-  half_installed_ = failed_ = true;
+  failed_ = true;
+  half_installed_ = plan_.image.empty();  // a half-written image is in nobody's way
   news_.notify();
 }
 
 void FakeUpdates::end() {
   running_ = false;
   failed_ = plan_.failing > 0;
-  half_installed_ = failed_;
+  half_installed_ = failed_ && plan_.image.empty();
   if (failed_) {
     --plan_.failing;
     return world_.trace("the installation fails");
@@ -47,6 +48,7 @@ asio::awaitable<agent::Updates> FakeUpdates::look(TimePoint) {
   if (plan_.unknown) co_return agent::Updates{.problem = "the lists of packages cannot be read"};
   agent::Updates updates{.need = agent::Need::no, .count = plan_.waiting.size(), .first = plan_.waiting};
   if (half_installed_ || updates.count > 0) updates.need = agent::Need::yes;
+  if (updates.need == agent::Need::yes) updates.target = plan_.image;
   if (updates.first.size() > agent::named_updates) updates.first.resize(agent::named_updates);
   co_return updates;
 }
@@ -71,7 +73,7 @@ Task<> FakeUpdates::install(TimePoint deadline) {
   // As with apt-get, nothing is installed if no update waits, for example because an earlier agent has installed them.
   if (!running_ && !half_installed_ && plan_.waiting.empty()) co_return Result<>();
   if (!running_) {
-    world_.began();
+    if (!plan_.before_drain) world_.began();
     world_.trace("an installation begins");
     running_ = true;
     ++installations_;

@@ -22,6 +22,9 @@ struct UpdatesPlan {
   std::string blocked_by{};    // another program that installs packages
   bool unknown = false;        // the updates cannot be read
   bool fails_download = false;
+  // The update is an image of this version that only the next boot runs; empty: packages.
+  std::string image{};
+  bool before_drain = false;  // the image is written before the drain (--update=before-drain)
 };
 
 class FakeUpdates final : public agent::Updater {

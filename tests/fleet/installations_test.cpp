@@ -95,7 +95,7 @@ TEST_F(Installations, TheNodeNamesTheUpdates) {
   EXPECT_THAT(noted, ElementsAre("a 1 to 2", "b 1 to 2", "c 1 to 2", "d 1 to 2", "e 1 to 2", "and 1 more")) << story();
   EXPECT_THAT(messages,
               Contains(AllOf(HasSubstr("6 package updates wait"), HasSubstr("a 1 to 2"), HasSubstr("and 1 more"))));
-  EXPECT_THAT(messages, Contains(HasSubstr("installing package updates")));
+  EXPECT_THAT(messages, Contains(HasSubstr("installing updates: 6 package updates wait")));
 }
 
 TEST_F(Installations, OffByDefaultNothingIsInstalled) {
@@ -376,6 +376,125 @@ TEST_F(Installations, TheNextUpdatesAreInstalledToo) {
   run_fleet();
   expect_at_rest(n1);
   EXPECT_EQ(n1.updates().installations(), 2u);
+}
+
+// A fleet whose agents write images that only the next boot runs.
+struct Images : Installations {
+  static MachinePlan offered(UpdatesPlan updates = {}) {
+    updates.image = "42.1";
+    updates.waiting = {"1.0 to 42.1"};
+    return waiting(std::move(updates));
+  }
+  static MachinePlan before_drain(UpdatesPlan updates = {}) {
+    updates.before_drain = true;
+    return offered(std::move(updates));
+  }
+};
+
+TEST_F(Images, BeforeTheDrainOnlyTheRebootIsLeftForLater) {
+  Machine& n1 = machine("n1", before_drain());
+  machine("n2", {.target = ""});
+  web();
+  const auto& all = told(n1);
+  std::string shown;
+  after(1min, [&] {
+    EXPECT_TRUE(n1.updates().running()) << story();
+    EXPECT_FALSE(unschedulable("n1")) << "the pods stay";
+    EXPECT_EQ(slots_held(), 0u) << "other nodes may be updated meanwhile";
+    shown = state("n1") + " " + message("n1");
+  });
+  run_fleet();
+  EXPECT_THAT(shown, AllOf(HasSubstr("pending"), HasSubstr("an update of the system waits: 1.0 to 42.1")));
+  EXPECT_THAT(all, Contains("pending ApplyingUpdate"));
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "42.1");
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+  EXPECT_THAT(states_of("n1"), ElementsAre("idle", "pending", "waiting", "draining", "ready", "rebooting", "verifying",
+                                           "uncordoning", "soaking", "idle"))
+      << story();
+  EXPECT_EQ(record("n1").attempts.back().why, "version 42.1 runs");
+}
+
+TEST_F(Images, AfterTheDrainTheVersionIsVerifiedToo) {
+  Machine& n1 = machine("n1", offered());
+  web();
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "42.1");
+  EXPECT_THAT(states_of("n1"), Contains("updating"));
+  EXPECT_EQ(record("n1").attempts.back().why, "version 42.1 runs");
+}
+
+// P4: an image that cannot be written costs no pod, and is tried again with growing delays.
+TEST_F(Images, AFailureBeforeTheDrainDisturbsNobody) {
+  Machine& n1 = machine("n1", before_drain({.failing = 2}));
+  machine("n2", {.target = ""});
+  web();
+  std::string shown;
+  after(4min, [&] { shown = reason("n1") + " " + message("n1"); });
+  run_fleet();
+  EXPECT_THAT(shown, AllOf(HasSubstr("BackingOff"), HasSubstr("no space left"), HasSubstr("attempt 1 of 3")));
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "42.1");
+  EXPECT_EQ(n1.updates().installations(), 3u);
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(record("n1").failed_updates, 0u);
+}
+
+TEST_F(Images, AfterThreeFailuresBeforeTheDrainAPersonHasToLook) {
+  Machine& n1 = machine("n1", before_drain({.failing = 99}));
+  machine("n2", {.target = ""});
+  web();
+  run_fleet();
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  EXPECT_EQ(reason("n1"), "UpdateFailed");
+  EXPECT_EQ(n1.updates().installations(), 3u);
+  EXPECT_FALSE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 0u) << "it never had one";
+  EXPECT_THAT(states_of("n1"), ElementsAre("idle", "pending", "degraded")) << story();
+}
+
+TEST_F(Images, NothingIsWrittenWhileAGateIsClosed) {
+  Machine& n1 = machine("n1", before_drain());
+  cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/pause", "; not today"}}}}}});
+  after(1h, [&] {
+    EXPECT_EQ(n1.updates().installations(), 0u) << story();
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/pause", nullptr}}}}}});
+  });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "42.1");
+}
+
+// P7: the tool goes on without its agent, and the next agent waits for it.
+TEST_F(Images, AKilledAgentWaitsForWhatItHadBegun) {
+  Machine& n1 = machine("n1", before_drain());
+  after(1min, [&] {
+    EXPECT_TRUE(n1.updates().running()) << story();
+    n1.kill_agent();
+  });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+  EXPECT_EQ(n1.version(), "42.1");
+}
+
+// A version that was rolled back is neither written nor booted again.
+TEST_F(Images, AVersionThatWasRolledBackIsNotWrittenAgain) {
+  MachinePlan plan = before_drain();
+  plan.rolls_back = true;
+  Machine& n1 = machine("n1", plan);
+  after(3h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    EXPECT_THAT(record("n1").bad_targets, ElementsAre("42.1"));
+    // The boot loader runs the old image, and the tool offers the bad one again.
+    n1.plan().target = "";
+    n1.updates().add({"1.0 to 42.1"});
+  });
+  run_fleet(8h);
+  EXPECT_EQ(n1.updates().installations(), 1u) << story();
+  EXPECT_EQ(n1.boots(), 1u);
 }
 
 }  // namespace

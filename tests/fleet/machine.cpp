@@ -61,7 +61,8 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
                                  world_.cluster.after(delay, std::move(action));
                                },
                                [this](const std::string& what) { world_.trace(node_ + ": " + what); },
-                               [this] { world_.observer.installation_began(*this); }, [this] { want("1.1"); }}) {
+                               [this] { world_.observer.installation_began(*this); },
+                               [this] { want(plan_.updates.image.empty() ? "1.1" : plan_.updates.image); }}) {
   delay_.longest = plan_.delays_shutdown;
   delay_.deny(plan_.no_delay);
   delay_.let_go = [this] {
@@ -98,6 +99,7 @@ asio::awaitable<void> Machine::one_life(std::size_t number) {
   const auto decorated = world_.decorate_slots ? world_.decorate_slots(leases) : nullptr;
   agent::AgentOptions options = world_.agent;
   options.node = node_;
+  options.stages_first = plan_.updates.before_drain;
   if (plan_.agents_differ) options.authority = "authority-" + std::to_string(number);
   const auto gates = world_.gates(client, node_);
   agent::Agent agent(

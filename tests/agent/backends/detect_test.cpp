@@ -23,6 +23,11 @@ TEST_F(DetectTest, FromOsRelease) {
       {"ID=ubuntu\nID_LIKE=debian", "debian", ""},
       {"ID=bottlerocket", "bottlerocket", ""},
       {"ID=flatcar\nID_LIKE=coreos", "flatcar", ""},
+      // Flatcar quotes all values now. The agent of FLUO ends with an error on that.
+      {"NAME=\"Flatcar Container Linux by Kinvolk\"\nID=\"flatcar\"\nID_LIKE=\"coreos\"\nVERSION=\"4459.2.1\"\n"
+       "VERSION_ID=\"4459.2.1\"\nBUILD_ID=\"2025-11-18-1923\"\nSYSEXT_LEVEL=\"1.0\"\nPRETTY_NAME=\"Flatcar Container "
+       "Linux by Kinvolk 4459.2.1 (Oklo)\"\nANSI_COLOR=\"38;5;75\"\nFLATCAR_BOARD=\"amd64-usr\"",
+       "flatcar", ""},
       {"ID=\"opensuse-microos\"\nID_LIKE=\"suse opensuse\"", "file", "/run/reboot-needed"},
       {"ID=sl-micro", "file", "/run/reboot-needed"}};
   for (const auto& [text, backend, sentinel] : cases) {
@@ -51,6 +56,38 @@ TEST_F(DetectTest, FromMarks) {
   EXPECT_EQ(choice->backend, "bottlerocket");
   dir.write("etc/os-release", "ID=debian\n");
   EXPECT_EQ(choose_backend({}, root)->backend, "debian") << "somebody else's api.sock";
+}
+
+// Without updates, a file is enough, as it always was.
+TEST_F(DetectTest, UpdatesNeedABackEndThatCanInstallThem) {
+  dir.write("etc/os-release", "ID=\"opensuse-microos\"\nID_LIKE=\"suse opensuse opensuse-tumbleweed\"\n");
+  EXPECT_EQ(choose_backend({}, root)->backend, "file");
+  EXPECT_EQ(choose_backend({.updates = true}, root)->backend, "transactional-update");
+}
+
+TEST_F(DetectTest, FromTheFilesOfATool) {
+  dir.write("etc/os-release", "ID=poky\n");
+  dir.write("usr/lib/sysupdate.d/50-root.transfer", "");
+  EXPECT_FALSE(choose_backend({}, root)) << "its transfers are not of the system";
+  dir.write("etc/os-release", "ID=poky\nIMAGE_VERSION=7\n");
+  EXPECT_EQ(choose_backend({}, root)->backend, "sysupdate");
+  dir.write("etc/rauc/system.conf", "");
+  const auto choice = choose_backend({}, root);
+  EXPECT_EQ(choice->backend, "rauc");
+  EXPECT_THAT(choice->why, HasSubstr("/etc/rauc/system.conf"));
+  // Flatcar updates its extensions with systemd-sysupdate, and Debian may have the package of RAUC.
+  dir.write("etc/os-release", "ID=flatcar\n");
+  EXPECT_EQ(choose_backend({}, root)->backend, "flatcar");
+  dir.write("etc/os-release", "ID=debian\n");
+  EXPECT_EQ(choose_backend({}, root)->backend, "debian");
+}
+
+TEST_F(DetectTest, BootcWhereThereIsNoRpmOstree) {
+  dir.write("run/ostree-booted", "");
+  dir.write("usr/bin/bootc", "");
+  EXPECT_EQ(choose_backend({}, root)->backend, "bootc");
+  dir.write("usr/bin/rpm-ostree", "");
+  EXPECT_EQ(choose_backend({}, root)->backend, "rpm-ostree");
 }
 
 TEST_F(DetectTest, NothingFoundSaysWhatWasSeenAndWhatHelps) {

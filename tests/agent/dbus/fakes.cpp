@@ -138,8 +138,16 @@ void FakeUpdate1::publish(sdbus::IObject& object) {
   else
     object.registerMethod("GetStatus").onInterface(manager).implementedAs([this] {
       note("GetStatus");
+      if (attempted_ && !after_attempt.empty()) {
+        operation = after_attempt.front();
+        if (after_attempt.size() > 1) after_attempt.erase(after_attempt.begin());
+      }
       return std::make_tuple(std::int64_t{1}, 0.5, operation, new_version, std::int64_t{2});
     });
+  object.registerMethod("AttemptUpdate").onInterface(manager).implementedAs([this] {
+    note("AttemptUpdate");
+    attempted_ = true;
+  });
   object.registerSignal("StatusUpdate")
       .onInterface(manager)
       .withParameters<std::int64_t, double, std::string, std::string, std::int64_t>();

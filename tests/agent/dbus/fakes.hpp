@@ -112,6 +112,8 @@ class FakeUpdate1 final : public FakeService {
   std::string operation = "UPDATE_STATUS_IDLE";
   std::string new_version = "0.0.0";
   bool strange = false;  // returns undocumented types; set before connect()
+  // AttemptUpdate makes these the next operations, one for each GetStatus; the last one stays.
+  std::vector<std::string> after_attempt{};
 
   // Sends StatusUpdate with the values of the fields above.
   void send_status(double progress = 0);
@@ -120,6 +122,8 @@ class FakeUpdate1 final : public FakeService {
 
  private:
   void publish(sdbus::IObject& object) override;
+
+  bool attempted_ = false;
 };
 
 // Simulates org.projectatomic.rpmostree1 of rpm-ostreed.

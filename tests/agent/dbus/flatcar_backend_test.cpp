@@ -132,5 +132,63 @@ TEST_F(FlatcarBackendTest, IsWokenWhenTheBusComesBack) {
   });
 }
 
+class FlatcarUpdaterTest : public LiveBusTest {
+ protected:
+  std::size_t attempts() const { return static_cast<std::size_t>(std::ranges::count(update1.calls, "AttemptUpdate")); }
+  agent::FlatcarUpdater updater{bus, rng, std::chrono::milliseconds(1)};
+};
+
+TEST_F(FlatcarUpdaterTest, InstallsWhatUpdateEngineFinds) {
+  update1.after_attempt = {"UPDATE_STATUS_IDLE", "UPDATE_STATUS_CHECKING_FOR_UPDATE", "UPDATE_STATUS_DOWNLOADING",
+                           "UPDATE_STATUS_FINALIZING", "UPDATE_STATUS_UPDATED_NEED_REBOOT"};
+  update1.connect(daemon.address());
+  run({&update1}, [&](TaskGroup&) -> awaitable<void> {
+    auto done = co_await updater.install(soon());
+    EXPECT_TRUE(done) << done.error().message();
+    EXPECT_EQ(update1.operation, "UPDATE_STATUS_UPDATED_NEED_REBOOT");
+    // What is installed already is not asked for again.
+    done = co_await updater.install(soon());
+    EXPECT_TRUE(done);
+    EXPECT_EQ(attempts(), 1u);
+    const agent::Updates updates = co_await updater.look(soon());
+    EXPECT_EQ(updates.need, Need::no) << "only the reboot is left";
+  });
+}
+
+TEST_F(FlatcarUpdaterTest, NoUpdateIsASuccess) {
+  update1.after_attempt = {"UPDATE_STATUS_IDLE", "UPDATE_STATUS_CHECKING_FOR_UPDATE", "UPDATE_STATUS_IDLE"};
+  update1.connect(daemon.address());
+  run({&update1}, [&](TaskGroup&) -> awaitable<void> {
+    const auto done = co_await updater.install(soon());
+    EXPECT_TRUE(done) << done.error().message();
+    EXPECT_EQ(attempts(), 1u);
+  });
+}
+
+// P4: neither a failure nor an endless download is a success.
+TEST_F(FlatcarUpdaterTest, AFailureIsNoSuccess) {
+  update1.after_attempt = {"UPDATE_STATUS_CHECKING_FOR_UPDATE", "UPDATE_STATUS_REPORTING_ERROR_EVENT"};
+  update1.connect(daemon.address());
+  run({&update1}, [&](TaskGroup&) -> awaitable<void> {
+    const auto failed = co_await updater.install(soon());
+    EXPECT_FALSE(failed);
+    const agent::Updates updates = co_await updater.look(soon());
+    EXPECT_EQ(updates.need, Need::unknown);
+    EXPECT_THAT(updates.problem, ::testing::HasSubstr("update-engine"));
+    update1.after_attempt = {"UPDATE_STATUS_DOWNLOADING"};
+    const auto late = co_await updater.install(shortly());
+    EXPECT_FALSE(late);
+  });
+}
+
+TEST_F(FlatcarUpdaterTest, WithoutUpdateEngineNothingIsKnown) {
+  run({}, [&](TaskGroup&) -> awaitable<void> {
+    const agent::Updates updates = co_await updater.look(soon());
+    EXPECT_EQ(updates.need, Need::unknown);
+    const auto done = co_await updater.install(soon());
+    EXPECT_FALSE(done);
+  });
+}
+
 }  // namespace
 }  // namespace haulout::testing

@@ -149,7 +149,7 @@ TEST_F(UpdatingTest, WordsNameTheFirstUpdates) {
   EXPECT_EQ(words_of(moment.updates), "7 package updates wait: a, b, c, d, e and 2 more");
   EXPECT_EQ(words_of(Updates{.need = Need::yes, .count = 1, .first = {"a 1 to 2"}}),
             "1 package update waits: a 1 to 2");
-  EXPECT_EQ(words_of(Updates{.need = Need::no}), "no package update waits");
+  EXPECT_EQ(words_of(Updates{.need = Need::no}), "no update waits");
 }
 
 }  // namespace

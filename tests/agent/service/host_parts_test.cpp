@@ -1,5 +1,6 @@
 #include "agent/service/host_parts.hpp"
 
+#include "agent/backends/file_backend.hpp"
 #include "agent/dbus/unit_hooks.hpp"
 #include "agent/dbus/unit_programs.hpp"
 #include "agent/hooks/hooks.hpp"
@@ -8,6 +9,7 @@
 namespace haulout::agent {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -74,8 +76,11 @@ TEST_F(MakeHostTest, HooksAreUnitsWhereSystemdRuns) {
 class MakeUpdaterTest : public haulout::testing::HostTest {
  protected:
   Result<MadeUpdater> made(std::string backend) {
-    return make_updater(config, {std::move(backend), "", "/etc/os-release names it"}, access);
+    return make_updater(config, {std::move(backend), "", "/etc/os-release names it"}, access, backend_);
   }
+
+ private:
+  FileBackend backend_{root, clock, rng, "/run/none"};
 };
 
 TEST_F(MakeUpdaterTest, OffByDefault) {
@@ -86,13 +91,41 @@ TEST_F(MakeUpdaterTest, OffByDefault) {
   }
 }
 
-TEST_F(MakeUpdaterTest, OnlyAptInstalls) {
+TEST_F(MakeUpdaterTest, EachBackEndThatCanInstallHasOne) {
+  config.update_bundle = "https://example.org/a.raucb";
+  using U = UpdateChoice;
+  // What the error says to do; empty if there is an updater.
+  const std::map<std::string, std::pair<std::string, std::string>> expected{
+      {"bootc", {"", ""}},
+      {"bottlerocket", {"set update to off", "set update to off"}},
+      {"command", {"set update to off", "set update to off"}},
+      {"debian", {"", "set update to after-drain"}},
+      {"file", {"set update to off", "set update to off"}},
+      {"flatcar", {"", ""}},
+      {"rauc", {"", ""}},
+      {"rpm-ostree", {"", ""}},
+      {"sysupdate", {"", ""}},
+      {"transactional-update", {"", ""}}};
+  for (const std::string& backend : backend_names())
+    for (const U choice : {U::after_drain, U::before_drain}) {
+      config.update = choice;
+      const auto& row = expected.at(backend);
+      const std::string& remedy = choice == U::after_drain ? row.first : row.second;
+      const auto updater = made(backend);
+      ASSERT_EQ(static_cast<bool>(updater), remedy.empty()) << backend;
+      if (updater)
+        EXPECT_NE(updater->updater, nullptr) << backend;
+      else
+        EXPECT_THAT(updater.error().message(), AllOf(HasSubstr(remedy), HasSubstr("/etc/os-release names it")));
+    }
+}
+
+TEST_F(MakeUpdaterTest, WhatAnImageCannotDoIsRefused) {
   config.update = UpdateChoice::after_drain;
-  for (const std::string& backend : backend_names()) {
-    const auto updater = made(backend);
-    EXPECT_EQ(static_cast<bool>(updater), backend == "debian") << backend;
-    if (!updater) EXPECT_THAT(updater.error().message(), HasSubstr("set update to off"));
-  }
+  EXPECT_THAT(made("rauc").error().message(), HasSubstr("set update-bundle"));
+  config.update_packages = UpdatePackages::security;
+  EXPECT_THAT(made("bootc").error().message(), HasSubstr("remove update-packages"));
+  EXPECT_TRUE(made("debian"));
 }
 
 TEST_F(MakeUpdaterTest, ItsProgramsAreUnitsWhereSystemdRuns) {

@@ -1,0 +1,83 @@
+// The tools that write an update to an image which only the next boot runs: bootc, rpm-ostree, transactional-update,
+// RAUC and systemd-sysupdate. They differ only in their programs and in what these print. This file has a table of
+// them, and reads what they print. Pure.
+//
+// Versions: what a tool calls the system's version; for bootc also the start of the image's digest, for
+// transactional-update the number of the snapshot. All are one line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/hosts/host_programs.hpp"
+#include "agent/hosts/system_files.hpp"
+#include "agent/ports/updater.hpp"
+
+namespace haulout::agent {
+
+struct Images {
+  std::string booted{};  // the running version
+  // The version that the next boot runs; empty if no other image is in place. It may be the running version, in an
+  // image that was written again or that differs in its options.
+  std::string next{};
+  bool operator==(const Images&) const = default;
+};
+
+// How the programs of one question ended, in the order in which they ran.
+using ToolAnswers = std::vector<ProgramEnd>;
+
+// A program of a tool. Another exit status than these means that there is no answer.
+struct ToolCommand {
+  std::vector<std::string> argv{};  // the first one is an absolute path on the host
+  std::vector<int> answers{0};
+};
+
+struct ImageTool {
+  std::string name{};  // the value of --backend
+  // Asks which images there are, without a change and without a network. Empty for rpm-ostree, which has a back end of
+  // its own.
+  std::vector<ToolCommand> status{};
+  Result<Images> (*read_images)(const ToolAnswers&, const OsRelease&) = nullptr;
+  // Asks what the tool would install, without a change of an image. `Updates::target` is the version of the whole
+  // system, if the tool has one; then `first` has only details.
+  std::vector<ToolCommand> look{};
+  Result<Updates> (*read_offer)(const ToolAnswers&) = nullptr;
+  // The tool offers only what differs from the running system, even if the version is the same.
+  bool offer_differs = false;
+  // Writes the image for the next boot. Does not reboot.
+  ToolCommand stage{};
+  // Files of the host that change when an image was staged, so that the agent notices it at once.
+  std::vector<std::string> hints{};
+};
+
+// Returns the tool of this back end, or nothing if the back end has none. `bundle` is --update-bundle, for RAUC;
+// `release` decides how transactional-update updates the system.
+std::optional<ImageTool> image_tool(std::string_view backend, const OsRelease& release, const std::string& bundle);
+
+// Returns how transactional-update updates this system: "dup" for rolling distributions, "up" for others.
+std::string suse_verb(const OsRelease& release);
+
+// The readers fail with Errc::decode if an answer does not have the documented form.
+
+// `rpm-ostree upgrade --check`: exit status 77 means that there is no update.
+Result<Updates> read_rpm_ostree_check(const ToolAnswers& answers);
+// `bootc status --format=json`.
+Result<Images> read_bootc_images(const ToolAnswers& answers, const OsRelease&);
+// `bootc upgrade --check`, then `bootc status --format=json`.
+Result<Updates> read_bootc_offer(const ToolAnswers& answers);
+// `snapper --jsonout list`: the booted snapshot, and the default one of the next boot.
+Result<Images> read_snapshots(const ToolAnswers& answers, const OsRelease&);
+// `zypper --xmlout dup --dry-run`, or `up`.
+Result<Updates> read_zypper_plan(const ToolAnswers& answers);
+// `rauc status --detailed --output-format=json`.
+Result<Images> read_rauc_images(const ToolAnswers& answers, const OsRelease&);
+// `rauc info --output-format=json BUNDLE`.
+Result<Updates> read_rauc_bundle(const ToolAnswers& answers);
+// `systemd-sysupdate pending`, then `systemd-sysupdate --offline --json=short list`, and IMAGE_VERSION of os-release.
+Result<Images> read_sysupdate_images(const ToolAnswers& answers, const OsRelease& release);
+// `systemd-sysupdate --json=short check-new`.
+Result<Updates> read_sysupdate_offer(const ToolAnswers& answers);
+
+}  // namespace haulout::agent
