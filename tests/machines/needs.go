@@ -59,6 +59,9 @@ func FindNeeds() (*Needs, error) {
 	return n, err
 }
 
+// kernelDisk is what build-kernel-disk.sh has made.
+func (n *Needs) kernelDisk() string { return filepath.Join(n.Build, "kernel.disk") }
+
 // findOne returns the file that an environment variable names, else the only one that matches, which this command makes.
 func findOne(variable, pattern, command string) (string, error) {
 	if path := os.Getenv(variable); path != "" {
