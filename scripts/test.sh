@@ -257,24 +257,31 @@ e2e_tests() {
 # What the machines of tests/machines are made with; the rest is in their base file system.
 machines_packages=(systemd-container mmdebstrap iproute2 procps dpkg-dev)
 
+# What the machine with a kernel of its own is made with, beside those.
+kernel_packages=(qemu-system-x86 fdisk e2fsprogs)
+
 machines_did_not_run() {
   warn ""
   warn "THE TESTS ON REAL MACHINES DID NOT RUN: $1"
   warn "They need root, namespaces (processes, mounts, network), cgroup2, systemd-nspawn, mmdebstrap with a Debian mirror,"
-  warn "and what the end-to-end tests need."
+  warn "and what the end-to-end tests need. The test with a kernel of its own (--kernel) also needs amd64 and the packages"
+  warn "${kernel_packages[*]}."
   warn ""
 }
 
 # machines_tests GO-TEST-ARGUMENTS…: runs the tests in tests/machines with the package and the image of this tree. With
-# -short only those that ./dev test --all runs.
+# -short only those that ./dev test --all runs. With HAULOUT_KERNEL, the machine with a kernel of its own is there, too.
 machines_tests() {
-  local status=0 why=""
+  local status=0 why="" commands=(systemd-nspawn mmdebstrap ip nsenter)
+  if [[ -n ${HAULOUT_KERNEL:-} ]]; then commands+=(qemu-system-x86_64 sfdisk mke2fs); fi
   if ((EUID != 0)); then
     why="this is not root"
   elif ! unshare --fork --pid --mount --net --ipc --uts true 2>/dev/null; then
     why="no namespaces can be made here"
-  elif [[ -n $(missing_commands systemd-nspawn mmdebstrap ip nsenter) ]]; then
-    why="$(missing_commands systemd-nspawn mmdebstrap ip nsenter)is missing"
+  elif [[ -n $(missing_commands "${commands[@]}") ]]; then
+    why="$(missing_commands "${commands[@]}")is missing"
+  elif [[ -n ${HAULOUT_KERNEL:-} && $(dpkg --print-architecture) != amd64 ]]; then
+    why="the machine with a kernel of its own is for amd64"
   elif ! e2e_environment; then
     why="there is no control plane (see above)"
   fi
@@ -295,10 +302,17 @@ machines_tests() {
   export HAULOUT_DEB HAULOUT_IMAGE
   say "test: machines: programs and base file system"
   tests/machines/build-machines.sh "$HAULOUT_DEB" >&2
+  if [[ -n ${HAULOUT_KERNEL:-} ]]; then tests/machines/build-kernel-disk.sh >&2; fi
   say "test: machines (time lines in build/machines/timelines)"
   (cd tests/machines && go vet ./... && go test -json -count=1 -timeout 90m "$@" 2>&1) |
     python3 scripts/results.py go "$counts" >&2 || status=$?
   return "$status"
+}
+
+# The upgrade of a kernel, on a machine under QEMU.
+kernel_test() {
+  export HAULOUT_KERNEL=1
+  machines_tests -v -run '^TestKernelUpgrade$'
 }
 
 # Checks what needs no program of this tree, only its sources.
@@ -330,19 +344,22 @@ long_steps() {
 }
 
 run_tests() {
-  local all="" only_e2e="" only_machines=""
+  local all="" only_e2e="" only_machines="" only_kernel=""
   while (($#)); do
     case $1 in
       --all) all=1 ;;
       --e2e) only_e2e=1 ;;
       --machines) only_machines=1 ;;
+      --kernel) only_kernel=1 ;;
       *) break ;;
     esac
     shift
   done
-  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines) ]] || usage_error "test --all takes no further arguments"
+  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
     setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}"
+  elif [[ -n $only_kernel ]]; then
+    setup "${machines_packages[@]}" "${kernel_packages[@]}"
   elif [[ -n $only_machines ]]; then
     setup "${machines_packages[@]}"
   else
@@ -354,6 +371,9 @@ run_tests() {
     step "end to end" e2e_tests "$@"
   elif [[ -n $only_machines ]]; then
     step "machines" machines_tests "$@"
+  elif [[ -n $only_kernel ]]; then
+    (($# == 0)) || usage_error "test --kernel takes no further arguments"
+    step "a kernel upgrade under QEMU" kernel_test
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"

@@ -34,7 +34,7 @@ func TestForeignBootID(t *testing.T) {
 	f.Line.Note(m.Name, "the sandbox shows the boot id of the machine")
 	_, err = f.UntilBackInService(ctx, updateLimit, m, boot)
 	must(t, err)
-	f.checkOneUpdate(t, m)
+	f.checkOneUpdate(t, m.Name)
 }
 
 // UntilReason waits until a node has this reason.

@@ -252,9 +252,14 @@ func (f *Fleet) UntilState(ctx context.Context, limit time.Duration, name, state
 // UntilBackInService waits until the kubelet of a machine reports another boot than `boot`, and its node is idle, Ready
 // and schedulable. It returns the new boot's id.
 func (f *Fleet) UntilBackInService(ctx context.Context, limit time.Duration, m *Machine, boot string) (string, error) {
+	return f.untilBackInService(ctx, limit, m.Name, boot, m.BootID)
+}
+
+func (f *Fleet) untilBackInService(ctx context.Context, limit time.Duration, name, boot string,
+	bootID func(context.Context) (string, error)) (string, error) {
 	now := ""
-	err := f.Until(ctx, limit, m.Name+" has rebooted and is back in service", func() (bool, error) {
-		node := f.Witness.Node(m.Name)
+	err := f.Until(ctx, limit, name+" has rebooted and is back in service", func() (bool, error) {
+		node := f.Witness.Node(name)
 		now = node.Status.NodeInfo.BootID
 		return now != boot && nodeReady(node) && !node.Spec.Unschedulable && node.Labels[stateLabel] == "idle",
 			fmt.Errorf("boot %s, Ready %v, unschedulable %v, state %s %s", now, nodeReady(node), node.Spec.Unschedulable,
@@ -263,9 +268,9 @@ func (f *Fleet) UntilBackInService(ctx context.Context, limit time.Duration, m *
 	if err != nil {
 		return "", err
 	}
-	own, err := m.BootID(ctx)
+	own, err := bootID(ctx)
 	if err == nil && own != now {
-		err = fmt.Errorf("%s runs boot %s, its kubelet reports %s", m.Name, own, now)
+		err = fmt.Errorf("%s runs boot %s, its kubelet reports %s", name, own, now)
 	}
 	return now, err
 }
@@ -316,18 +321,14 @@ func (f *Fleet) AllowAgents(ctx context.Context) error {
 // Install installs Haulout's package on a machine as packaging/README.md says, with Leases as slots, and returns when
 // the agent is idle.
 func (f *Fleet) Install(ctx context.Context, m *Machine, more string) error {
-	identity, err := f.CA.Client("agent-"+m.Name, agents)
+	kubeconfig, err := f.agentAccess(m.Name)
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := writeAccess(f.AccessFrom(controlPlaneAddress, identity))
-	if err != nil {
+	if err := m.WriteSecret(agentKubeconfig, kubeconfig); err != nil {
 		return err
 	}
-	if err := m.WriteSecret("/etc/haulout/kubeconfig", kubeconfig); err != nil {
-		return err
-	}
-	if err := m.Write("/etc/haulout/config.yaml", agentConfig(m.Name)+more); err != nil {
+	if err := m.Write(agentConfigFile, agentConfig(m.Name)+more); err != nil {
 		return err
 	}
 	if err := f.CopyPackage(m); err != nil {
@@ -340,10 +341,23 @@ func (f *Fleet) Install(ctx context.Context, m *Machine, more string) error {
 	return f.UntilState(ctx, 2*time.Minute, m.Name, "idle")
 }
 
-const packagePath = "/opt/haulout.deb"
+const (
+	packagePath     = "/opt/haulout.deb"
+	agentKubeconfig = "/etc/haulout/kubeconfig"
+	agentConfigFile = "/etc/haulout/config.yaml"
+)
+
+// agentAccess is the kubeconfig of the agent on a machine.
+func (f *Fleet) agentAccess(name string) ([]byte, error) {
+	identity, err := f.CA.Client("agent-"+name, agents)
+	if err != nil {
+		return nil, err
+	}
+	return writeAccess(f.AccessFrom(controlPlaneAddress, identity))
+}
 
 func agentConfig(node string) string {
-	return "kubeconfig: /etc/haulout/kubeconfig\nauthority: serviceaccount\nnode-name: " + node + "\n"
+	return "kubeconfig: " + agentKubeconfig + "\nauthority: serviceaccount\nnode-name: " + node + "\n"
 }
 
 // CopyPackage writes the package under test to the disk of a machine.

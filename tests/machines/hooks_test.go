@@ -56,6 +56,6 @@ func TestHooks(t *testing.T) {
 	if got := strings.Join(slices.Compact(strings.Fields(text)), " "); got != "before-drain after-drain after-boot before-release" {
 		t.Errorf("hooks have run at %s", got)
 	}
-	f.checkOneUpdate(t, m)
+	f.checkOneUpdate(t, m.Name)
 	f.checkFailed(t, m, "broken.service")
 }

@@ -76,7 +76,7 @@ func (f *Fleet) finish(t *testing.T, work Work, boot string) {
 	must(t, err)
 	f.Line.Note(m.Name, "back in service in boot %s", boot)
 	must(t, f.UntilWhole(ctx, work))
-	f.checkOneUpdate(t, m)
+	f.checkOneUpdate(t, m.Name)
 	f.checkPromises(t, work)
 	f.checkNoSlots(t)
 }

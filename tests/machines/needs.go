@@ -59,6 +59,9 @@ func FindNeeds() (*Needs, error) {
 	return n, err
 }
 
+// kernelDisk returns the path of the disk that build-kernel-disk.sh makes.
+func (n *Needs) kernelDisk() string { return filepath.Join(n.Build, "kernel.disk") }
+
 // findOne returns the file that an environment variable names, or else the only file that matches the pattern.
 // `command` is the command that makes such a file, for the error.
 func findOne(variable, pattern, command string) (string, error) {

@@ -129,14 +129,7 @@ BindReadOnlyPaths=/run/boot-id:/proc/sys/kernel/random/boot_id
 // MakeNode installs containerd and a kubelet, with its identity where kubeadm writes it, on the disk of a machine that
 // is off.
 func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
-	identity, err := controlPlane.CA.Client("system:node:"+m.Name, "system:nodes")
-	if err != nil {
-		return err
-	}
-	access := controlPlane.AccessFrom(controlPlaneAddress, e2e.Identity{})
-	const current = "/var/lib/kubelet/pki/kubelet-client-current.pem"
-	access.CA, access.CAFile, access.CertFile, access.KeyFile = nil, "/etc/kubernetes/pki/ca.crt", current, current
-	kubeconfig, err := writeAccess(access)
+	kubeconfig, identity, err := kubeletIdentity(m.Name, controlPlane)
 	if err != nil {
 		return err
 	}
@@ -150,13 +143,13 @@ func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
 		"/etc/systemd/system/haulout.service.d/boot-id.conf": bootIDDropIn,
 		"/etc/containerd/config.toml":                        containerdConfig,
 		"/etc/cni/net.d/10-pods.conflist":                    fmt.Sprintf(cniConfig, podRange(m.Number)),
-		"/etc/kubernetes/pki/ca.crt":                         string(controlPlane.CA.PEM),
+		kubeletCA:                                            string(controlPlane.CA.PEM),
 	} {
 		if err := m.Write(path, content); err != nil {
 			return err
 		}
 	}
-	if err := m.WriteSecret("/etc/kubernetes/kubelet.conf", kubeconfig); err != nil {
+	if err := m.WriteSecret(kubeletKubeconfig, kubeconfig); err != nil {
 		return err
 	}
 	for unit, target := range map[string]string{
@@ -175,10 +168,29 @@ func MakeNode(m *Machine, controlPlane *e2e.ControlPlane) error {
 		return err
 	}
 	const dated = "kubelet-client-2026-01-01-00-00-00.pem"
-	if err := os.WriteFile(filepath.Join(kubelet, "pki", dated), append(identity.Cert, identity.Key...), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(kubelet, "pki", dated), identity, 0o600); err != nil {
 		return err
 	}
-	return os.Symlink(dated, filepath.Join(kubelet, "pki", filepath.Base(current)))
+	return os.Symlink(dated, filepath.Join(kubelet, "pki", filepath.Base(kubeletCertificate)))
+}
+
+// Where kubeadm puts a kubelet's identity.
+const (
+	kubeletKubeconfig  = "/etc/kubernetes/kubelet.conf"
+	kubeletCA          = "/etc/kubernetes/pki/ca.crt"
+	kubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
+)
+
+// kubeletIdentity is the kubeconfig of a machine's kubelet, and the certificate with its key that it names.
+func kubeletIdentity(name string, controlPlane *e2e.ControlPlane) (kubeconfig, certificate []byte, err error) {
+	identity, err := controlPlane.CA.Client("system:node:"+name, "system:nodes")
+	if err != nil {
+		return nil, nil, err
+	}
+	access := controlPlane.AccessFrom(controlPlaneAddress, e2e.Identity{})
+	access.CA, access.CAFile, access.CertFile, access.KeyFile = nil, kubeletCA, kubeletCertificate, kubeletCertificate
+	kubeconfig, err = writeAccess(access)
+	return kubeconfig, append(identity.Cert, identity.Key...), err
 }
 
 // writeAccess returns the content of a kubeconfig.

@@ -41,7 +41,7 @@ func TestFleetReboots(t *testing.T) {
 	}
 	must(t, f.UntilWhole(ctx, work))
 	for _, machine := range f.Machines {
-		f.checkOneUpdate(t, machine)
+		f.checkOneUpdate(t, machine.Name)
 	}
 	f.checkPromises(t, work)
 	f.checkNoSlots(t)
@@ -49,20 +49,20 @@ func TestFleetReboots(t *testing.T) {
 
 // checkOneUpdate checks that the machine rebooted once and was uncordoned once, and that its node was draining,
 // rebooting, verifying and idle, in this order.
-func (f *Fleet) checkOneUpdate(t *testing.T, m *Machine) {
+func (f *Fleet) checkOneUpdate(t *testing.T, name string) {
 	t.Helper()
-	if reboots := f.Reboots(m.Name); reboots != 1 {
-		t.Errorf("%s has rebooted %d times", m.Name, reboots)
+	if reboots := f.Reboots(name); reboots != 1 {
+		t.Errorf("%s has rebooted %d times", name, reboots)
 	}
-	if times := f.Witness.Uncordoned(m.Name); times != 1 {
-		t.Errorf("%s was uncordoned %d times", m.Name, times)
+	if times := f.Witness.Uncordoned(name); times != 1 {
+		t.Errorf("%s was uncordoned %d times", name, times)
 	}
-	states := f.Witness.States(m.Name)
+	states := f.Witness.States(name)
 	at := 0
 	for _, want := range []string{"draining", "rebooting", "verifying", "idle"} {
 		next := slices.Index(states[at:], want)
 		if next < 0 {
-			t.Errorf("%s went through %v", m.Name, states)
+			t.Errorf("%s went through %v", name, states)
 			return
 		}
 		at += next

@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# Makes the disk of the machine with a kernel of its own (kernel_test.go): Debian with its cloud kernel in the OLDER of the
+# versions that the mirror has, and with GRUB. The packages of the NEWER version are in the cache of its apt.
+#
+# Usage: build-kernel-disk.sh [DIR]     DIR: default <root>/build/machines, where build-machines.sh has made the base
+#
+# Writes DIR/kernel.disk, and DIR/kernel.versions with the two versions of linux-image-cloud-amd64. What is there is not made
+# again, unless what it is made of has changed. Needs root, qemu-system-x86_64, mmdebstrap, sfdisk, mke2fs and the Debian
+# mirror of this host. Takes two minutes on two cores, one of which is a boot under QEMU.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd -- "$here/../.." && pwd)
+out=${1:-$root/build/machines}
+tree=$out/kernel-tree
+disk=$out/kernel.disk
+codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
+kernel=linux-image-cloud-amd64
+
+# unattended-upgrades has the hook that writes /run/reboot-required. udev and zstd are what initramfs-tools wants.
+packages=(initramfs-tools udev zstd grub-pc unattended-upgrades qemu-guest-agent)
+megabytes=3072
+first_sector=2048
+
+say() { printf 'machines: %s\n' "$*" >&2; }
+
+# mirror_of SUITE: where this host gets a suite from; else $2.
+mirror_of() {
+  local found
+  found=$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(REPO_URI)' |
+    awk -v c="$1" '$1 == "Packages" && $2 == c {print $3; exit}')
+  printf '%s' "${found:-$2}"
+}
+
+main=$(mirror_of "$codename" http://deb.debian.org/debian)
+security=$(mirror_of "$codename-security" http://deb.debian.org/debian-security)
+
+# key: what the disk is made of. The newest kernel is part of it, so that the upgrade stays one to the kernel of today.
+key() {
+  {
+    cat "$out/base.key" "${BASH_SOURCE[0]}"
+    apt-cache madison "$kernel"
+  } | sha256sum | cut -d' ' -f1
+}
+
+# Runs in the tree, where mmdebstrap has mounted what maintainer scripts need.
+install_in_tree() {
+  local versions older newer
+  cp /etc/resolv.conf "$tree/etc/resolv.conf"
+  cat >"$tree/etc/apt/sources.list" <<EOF
+deb $main $codename main
+deb $security $codename-security main
+EOF
+  export DEBIAN_FRONTEND=noninteractive
+  # Only the drivers of QEMU's devices; found by name, since there is no machine to look at.
+  mkdir -p "$tree/etc/initramfs-tools/conf.d"
+  echo 'MODULES=list' >"$tree/etc/initramfs-tools/conf.d/modules"
+  in_tree apt-get update -q
+  in_tree apt-get install -q -y --no-install-recommends "${packages[@]}"
+  printf 'virtio_pci\nvirtio_blk\n' >>"$tree/etc/initramfs-tools/modules"
+  versions=$(in_tree apt-cache madison "$kernel" | awk '{print $3}' | sort -V -u)
+  older=$(head -n 1 <<<"$versions")
+  newer=$(tail -n 1 <<<"$versions")
+  if [[ $older == "$newer" ]]; then
+    say "the mirror has only one version of $kernel ($older): the newer one is that of $codename-backports"
+    echo "deb $main $codename-backports main" >>"$tree/etc/apt/sources.list"
+    in_tree apt-get update -q
+    newer=$(in_tree apt-cache madison "$kernel" | awk '{print $3}' | sort -V -u | tail -n 1)
+  fi
+  [[ -n $newer && $older != "$newer" ]] || {
+    say "the mirror has no two versions of $kernel"
+    return 1
+  }
+  in_tree apt-get install -q -y --no-install-recommends "$kernel=$older" \
+    "$(in_tree apt-cache show "$kernel=$older" | sed -n 's/^Depends: *\([^ ,]*\).*/\1/p')"
+  in_tree apt-get install -q -y -d --no-install-recommends "$kernel=$newer"
+  printf '%s\n%s\n' "$older" "$newer" >"$out/kernel.versions"
+  rm "$tree/etc/resolv.conf"
+}
+
+in_tree() { chroot "$tree" "$@"; }
+
+# What makes a machine of the tree.
+configure_tree() {
+  local units=$tree/etc/systemd/system
+  cat >"$tree/etc/fstab" <<EOF
+/dev/vda1 / ext4 noatime 0 1
+/dev/vdb /opt/node ext4 ro,nofail,x-systemd.device-timeout=1s 0 0
+EOF
+  mkdir -p "$tree/opt/node" "$tree/etc/systemd/network" "$units/multi-user.target.wants"
+  # The network of QEMU's user mode.
+  printf '[Match]\nName=en*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n' >"$tree/etc/systemd/network/lan.network"
+  ln -sf /lib/systemd/system/systemd-networkd.service "$units/multi-user.target.wants/"
+  # The release of the kernel on the console, above the prompt.
+  printf 'Debian GNU/Linux 12 kernel \\r \\n \\l\n\n' >"$tree/etc/issue"
+  mkdir -p "$tree/var/log/journal"
+  : >"$tree/etc/machine-id"
+  # Without hardware there is nothing to mitigate, to test or to wait for, and each of these costs seconds under emulation.
+  cat >"$tree/etc/default/grub" <<'EOF'
+GRUB_DEFAULT=0
+GRUB_TIMEOUT=0
+GRUB_DISTRIBUTOR=Debian
+GRUB_TERMINAL=serial
+GRUB_CMDLINE_LINUX_DEFAULT=""
+GRUB_CMDLINE_LINUX="console=ttyS0 quiet loglevel=5 systemd.show_status=yes mitigations=off cryptomgr.notests audit=0 apparmor=0"
+EOF
+  # These look for the world outside, or for work that no story has.
+  for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_reap.service unattended-upgrades.service \
+    systemd-networkd-wait-online.service systemd-timesyncd.service; do
+    ln -sf /dev/null "$units/$unit"
+  done
+  # Once, on the machine itself: where its disks are real for grub-install.
+  cat >"$units/install-grub.service" <<'EOF'
+[Unit]
+Description=GRUB on the disk
+After=local-fs.target
+ConditionPathExists=!/boot/grub/grub.cfg
+SuccessAction=poweroff
+FailureAction=poweroff
+[Service]
+Type=oneshot
+StandardOutput=journal+console
+StandardError=journal+console
+ExecStart=grub-install /dev/vda
+ExecStart=update-grub
+ExecStart=echo GRUB is on the disk
+EOF
+  ln -sf ../install-grub.service "$units/multi-user.target.wants/"
+}
+
+make_tree() {
+  rm -rf "$tree"
+  mkdir -p "$out/tmp"
+  export -f install_in_tree in_tree say
+  export tree out main security codename kernel
+  # A copy of the base. mmdebstrap only mounts what the packages need, in a mount namespace of its own.
+  cp -a "$out/base" "$tree"
+  local words="${packages[*]}"
+  unshare --mount --propagation private bash -euo pipefail -c '
+    read -r -a packages <<<"$1"
+    mount -t proc proc "$tree/proc"
+    mount -t sysfs -o ro sysfs "$tree/sys"
+    mount --bind /dev "$tree/dev"
+    mount -t tmpfs tmpfs "$tree/run"
+    mount -t tmpfs tmpfs "$tree/tmp"
+    printf "#!/bin/sh\nexit 101\n" >"$tree/usr/sbin/policy-rc.d"
+    chmod +x "$tree/usr/sbin/policy-rc.d"
+    install_in_tree
+    rm "$tree/usr/sbin/policy-rc.d"
+  ' bash "$words"
+  configure_tree
+}
+
+make_disk() {
+  local new=$disk.new release
+  rm -f "$new"
+  truncate -s "${megabytes}M" "$new"
+  echo "$first_sector,,L,*" | sfdisk -q --label dos "$new"
+  mke2fs -q -t ext4 -d "$tree" -E "offset=$((first_sector * 512))" "$new" $((megabytes * 1024 - first_sector / 2))k
+  release=$(basename "$tree"/boot/vmlinuz-*)
+  release=${release#vmlinuz-}
+  timeout 900 qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max -smp 2 -m 1024 -nodefaults -display none \
+    -serial "file:$out/kernel.console" -no-reboot -nic none -drive "file=$new,if=virtio,format=raw,cache=unsafe" \
+    -kernel "$tree/boot/vmlinuz-$release" -initrd "$tree/boot/initrd.img-$release" \
+    -append 'root=/dev/vda1 rw console=ttyS0 mitigations=off cryptomgr.notests' </dev/null >&2
+  grep -q 'GRUB is on the disk' "$out/kernel.console" || {
+    tail -n 40 "$out/kernel.console" >&2
+    return 1
+  }
+  mv "$new" "$disk"
+}
+
+now=$(key)
+if [[ -e $disk && $(cat "$out/kernel.key" 2>/dev/null) == "$now" ]]; then exit 0; fi
+say "making the disk of the machine with a kernel of its own"
+rm -f "$out/kernel.key"
+make_tree >"$out/kernel.log" 2>&1 || {
+  tail -n 30 "$out/kernel.log" >&2
+  exit 1
+}
+make_disk
+rm -rf "$tree"
+printf '%s\n' "$now" >"$out/kernel.key"
+say "the disk is $disk, with the kernel packages $(paste -sd ' ' "$out/kernel.versions")"

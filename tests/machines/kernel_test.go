@@ -1,0 +1,227 @@
+package machines
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Nothing is as slow as a processor that another one pretends to be. So these limits are for hosts that do other work, too.
+const (
+	emulatedLimit = 15 * time.Minute
+	updateOfQEMU  = 20 * time.Minute
+)
+
+const kernelPackage = "linux-image-cloud-amd64"
+
+// The budget allows no eviction until apt has ended. So the upgrade has ended before the machine reboots.
+var beneathUpgrade = Work{App: "web", Replicas: 4, Promised: 4, Lingers: time.Second, Grace: 30}
+
+// A machine with a kernel of its own: apt upgrades Debian's kernel package, a hook of Debian writes /run/reboot-required, and
+// the agent takes the node through a reboot, after which the new kernel runs. GRUB chooses it, as update-grub has told it.
+// The kubelets are played; what they report of the machine is what it says itself.
+func TestKernelUpgrade(t *testing.T) {
+	onlyWithKernel(t)
+	q, began := newVirtual(t, false), time.Now()
+	must(t, q.PowerOn())
+	f := NewFleet(t, needs, 0)
+	played, err := f.PlayKubelets(t, q.Name, "other")
+	must(t, err)
+	f.upgradeStory(t, q, began, func(ctx context.Context) error { return played.reportBoot(ctx, q) })
+}
+
+// The same with a kubelet and containerd in the machine, and another machine for the pods that leave.
+func TestKernelUpgradeBeneathKubelet(t *testing.T) {
+	onlyWithKernel(t)
+	q, began := newVirtual(t, true), time.Now()
+	must(t, q.PowerOn())
+	f := NewFleet(t, needs, 1)
+	nodeMade := false
+	f.upgradeStory(t, q, began, func(ctx context.Context) error {
+		if nodeMade {
+			return nil
+		}
+		nodeMade = true
+		return f.makeVirtualNode(ctx, q)
+	})
+}
+
+func onlyWithKernel(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HAULOUT_KERNEL") == "" {
+		t.Skip("only ./dev test --kernel, and ./dev soak")
+	}
+}
+
+// upgradeStory begins when the machine is on. `booted` is called when a boot is so far that commands can be run.
+func (f *Fleet) upgradeStory(t *testing.T, q *Virtual, began time.Time, booted func(context.Context) error) {
+	ctx := t.Context()
+	f.keepVirtualJournal(t, q)
+	f.spent(q, began, "the rest of the fleet")
+	must(t, q.UntilUp(ctx, emulatedLimit))
+	f.spent(q, began, "up")
+	boot, err := q.BootID(ctx)
+	must(t, err)
+	older, err := q.Kernel(ctx)
+	must(t, err)
+	f.Line.Note(q.Name, "kernel %s, boot %s", older, boot)
+	must(t, booted(ctx))
+	must(t, f.Until(ctx, emulatedLimit, q.Name+" is Ready", func() (bool, error) {
+		node := f.Witness.Node(q.Name)
+		return node != nil && nodeReady(node) && len(node.Spec.Taints) == 0, fmt.Errorf("%v", node)
+	}))
+	f.spent(q, began, "Ready")
+	if reported := f.Witness.Node(q.Name).Status.NodeInfo; reported.KernelVersion != older || reported.BootID != boot {
+		t.Fatalf("the kubelet reports kernel %s and boot %s", reported.KernelVersion, reported.BootID)
+	}
+	f.judgeResets(t, q, booted)
+
+	must(t, f.AllowAgents(ctx))
+	must(t, f.installOnVirtual(ctx, q))
+	f.spent(q, began, "the agent is idle")
+	must(t, f.Deploy(ctx, beneathUpgrade))
+	f.Witness.AtOnce(1)
+	if len(f.Witness.PodsOn(q.Name)) == 0 {
+		t.Fatalf("no pod is on %s", q.Name)
+	}
+
+	newer := f.upgradeKernel(t, q, older)
+	f.spent(q, began, "the kernel package is upgraded")
+	must(t, f.UntilState(ctx, emulatedLimit, q.Name, "draining"))
+	must(t, f.Until(ctx, emulatedLimit, q.Name+" is cordoned", func() (bool, error) {
+		return f.Witness.Node(q.Name).Spec.Unschedulable, nil
+	}))
+	if running, err := q.Kernel(ctx); err != nil || running != older {
+		t.Fatalf("kernel %s runs before the reboot (%v)", running, err)
+	}
+	must(t, f.Relax(ctx, beneathUpgrade))
+
+	now, err := f.untilBackInService(ctx, updateOfQEMU, q.Name, boot, q.BootID)
+	must(t, err)
+	f.spent(q, began, "back in service")
+	running, err := q.Kernel(ctx)
+	must(t, err)
+	f.Line.Note(q.Name, "kernel %s, boot %s", running, now)
+	if reported := f.Witness.Node(q.Name).Status.NodeInfo.KernelVersion; running != newer || reported != newer {
+		t.Errorf("kernel %s runs and the kubelet reports %s; %s is the new one", running, reported, newer)
+	}
+	if left, err := q.Shell(ctx, "ls /run/reboot-required* 2>/dev/null || true"); err != nil || left != "" {
+		t.Errorf("after the reboot there is %s (%v)", left, err)
+	}
+	must(t, f.UntilWhole(ctx, beneathUpgrade))
+	f.checkOneUpdate(t, q.Name)
+	f.checkPromises(t, beneathUpgrade)
+	f.checkNoSlots(t)
+	f.Line.Note(q.Name, "states: %s", strings.Join(f.Witness.States(q.Name), " "))
+	f.spent(q, began, "the end")
+}
+
+// spent notes how long the story has taken, and the processors of the machine.
+func (f *Fleet) spent(q *Virtual, began time.Time, what string) {
+	f.Line.Note(q.Name, "after %.0f s (processors: %.0f s): %s", time.Since(began).Seconds(), q.CPU().Seconds(), what)
+}
+
+// upgradeKernel upgrades Debian's kernel package with apt, and returns the release of the new kernel.
+func (f *Fleet) upgradeKernel(t *testing.T, q *Virtual, older string) string {
+	t.Helper()
+	ctx := t.Context()
+	versions, err := os.ReadFile(filepath.Join(needs.Build, "kernel.versions"))
+	must(t, err)
+	want := strings.Fields(string(versions))
+	if version, release := installedKernel(t, q); version != want[0] || release != older {
+		t.Fatalf("kernel %s runs, and %s %s (%s) is installed", older, kernelPackage, version, release)
+	}
+	if there, err := q.Shell(ctx, "ls /run/reboot-required* 2>/dev/null || true"); err != nil || there != "" {
+		t.Fatalf("before the upgrade there is %s (%v)", there, err)
+	}
+	f.Line.Note(q.Name, "apt-get install --only-upgrade %s", kernelPackage)
+	output, err := q.Run(ctx, "apt-get", "install", "-q", "-y", "-o", "Dpkg::Use-Pty=0", "--only-upgrade", kernelPackage)
+	if err := os.WriteFile(storyFile(t, needs, "apt"), []byte(output), 0o644); err != nil {
+		t.Log(err)
+	}
+	must(t, err)
+	version, newer := installedKernel(t, q)
+	if version != want[1] || newer == older {
+		t.Fatalf("apt has installed %s %s (%s):\n%s", kernelPackage, version, newer, output)
+	}
+	packages, err := q.Shell(ctx, "stat -c 'written %y' /run/reboot-required && cat /run/reboot-required.pkgs")
+	must(t, err)
+	lines := strings.Split(strings.TrimSpace(packages), "\n")
+	f.Line.Note(q.Name, "%s %s is installed; /run/reboot-required: %s", kernelPackage, version, strings.Join(lines, ", "))
+	if !slices.Contains(lines, "linux-image-"+newer) {
+		t.Errorf("the packages that need a reboot are %v", lines)
+	}
+	return newer
+}
+
+// installedKernel is the version of the kernel package, and the release of the kernel on which it depends.
+func installedKernel(t *testing.T, q *Virtual) (version, release string) {
+	t.Helper()
+	text, err := q.Run(t.Context(), "dpkg-query", "-W", "-f", "${db:Status-Status} ${Version} ${Depends}", kernelPackage)
+	must(t, err)
+	fields := strings.Fields(text)
+	if len(fields) < 3 || fields[0] != "installed" {
+		t.Fatalf("%s is %q", kernelPackage, text)
+	}
+	return fields[1], strings.TrimPrefix(fields[2], "linux-image-")
+}
+
+// newVirtual ends with the test.
+func newVirtual(t *testing.T, kubelet bool) *Virtual {
+	t.Helper()
+	const name = "q1"
+	console := storyFile(t, needs, name+".console")
+	must(t, os.MkdirAll(filepath.Dir(console), 0o755))
+	q, err := NewVirtual(needs, name, 9, console, kubelet)
+	must(t, err)
+	t.Cleanup(func() {
+		if err := q.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	return q
+}
+
+// judgeResets judges each reboot of the machine like those of the others. `booted` is called after each.
+func (f *Fleet) judgeResets(t *testing.T, q *Virtual, booted func(context.Context) error) {
+	ctx := t.Context()
+	go func() {
+		for range q.Resets {
+			f.Line.Note(q.Name, "REBOOTS")
+			f.judgeReboot(q.Name)
+			err := q.UntilUp(ctx, emulatedLimit)
+			if err == nil {
+				f.Line.Note(q.Name, "up")
+				err = booted(ctx)
+			}
+			if err != nil && ctx.Err() == nil {
+				f.Witness.Violate("after the reboot: %v", err)
+			}
+		}
+	}()
+}
+
+// keepVirtualJournal writes what the machine has logged in all of its boots beside the time line.
+func (f *Fleet) keepVirtualJournal(t *testing.T, q *Virtual) {
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		text, err := q.Run(ctx, "journalctl", "--no-pager", "-o", "short-precise")
+		if err != nil {
+			text = err.Error()
+		}
+		path := storyFile(t, needs, q.Name+".journal")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Log(err)
+		}
+		if t.Failed() {
+			agent, _ := q.Run(ctx, "journalctl", "--no-pager", "-o", "short-precise", "-u", "haulout", "-n", "200")
+			t.Logf("%s: the journal is in %s; the agent's end of it:\n%s", q.Name, path, agent)
+		}
+	})
+}

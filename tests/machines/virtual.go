@@ -1,0 +1,368 @@
+package machines
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Virtual is a machine with a kernel of its own: QEMU without KVM, with a firmware, and with GRUB on the disk, which chooses
+// the kernel. The disk is that of build-kernel-disk.sh; what the machine writes is gone with it. The network is QEMU's user
+// mode: the machine reaches what the room reaches, and nobody reaches the machine.
+type Virtual struct {
+	Name   string
+	Number int // the range of its pods is made of it
+
+	// Has an element when the machine has reset itself and the firmware runs again; closed when the power is off.
+	Resets chan struct{}
+
+	needs   *Needs
+	place   string
+	console string
+	agent   *guestAgent
+	drives  []string
+
+	mu   sync.Mutex
+	qemu *exec.Cmd
+	off  chan struct{} // closed when the machine is off
+}
+
+// virtualAddress is what QEMU's user mode gives to a machine; the disk has it, too.
+const virtualAddress = "10.0.2.15"
+
+// NewVirtual is off. With `kubelet`, it has the programs of a node.
+func NewVirtual(needs *Needs, name string, number int, console string, kubelet bool) (*Virtual, error) {
+	v := &Virtual{Name: name, Number: number, needs: needs, console: console, place: filepath.Join(roomDir, name),
+		Resets: make(chan struct{}, 16)}
+	v.agent = &guestAgent{socket: filepath.Join(v.place, "agent")}
+	if err := os.MkdirAll(v.place, 0o755); err != nil {
+		return nil, err
+	}
+	v.drives = []string{"file=" + needs.kernelDisk() + ",if=virtio,format=raw,cache=unsafe,snapshot=on"}
+	if !kubelet {
+		return v, nil
+	}
+	programs := filepath.Join(v.place, "programs.disk")
+	v.drives = append(v.drives, "file="+programs+",if=virtio,format=raw,readonly=on")
+	return v, v.makePrograms(programs)
+}
+
+// makePrograms makes a disk of what build-machines.sh has built for nodes.
+func (v *Virtual) makePrograms(disk string) error {
+	bin := filepath.Join(v.needs.Build, "bin")
+	content := filepath.Join(v.place, "programs")
+	if err := os.MkdirAll(content, 0o755); err != nil {
+		return err
+	}
+	size := int64(32 << 20)
+	// Not runc: this machine has the cgroup controllers that the others have not.
+	for _, name := range []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "workload.tar"} {
+		if err := copyFile(filepath.Join(bin, name), filepath.Join(content, "bin", name)); err != nil {
+			return err
+		}
+		info, err := os.Stat(filepath.Join(bin, name))
+		if err != nil {
+			return err
+		}
+		size += info.Size() * 11 / 10
+	}
+	defer os.RemoveAll(content)
+	return quietly("mke2fs", "-q", "-t", "ext4", "-m", "0", "-O", "^has_journal", "-d", content, disk,
+		strconv.FormatInt(size>>10, 10)+"k")
+}
+
+// PowerOn returns before the boot is done.
+func (v *Virtual) PowerOn() error {
+	log, err := os.Create(v.console + ".qemu")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	control := filepath.Join(v.place, "control")
+	command := exec.Command("qemu-system-x86_64", "-name", v.Name,
+		"-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "1536",
+		"-nodefaults", "-display", "none",
+		"-chardev", "file,id=console,path="+v.console, "-serial", "chardev:console",
+		"-qmp", "unix:"+control+",server=on,wait=off",
+		"-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
+		"-chardev", "socket,id=agent,path="+v.agent.socket+",server=on,wait=off",
+		"-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
+		"-netdev", "user,id=lan", "-device", "virtio-net-pci,netdev=lan")
+	for _, drive := range v.drives {
+		command.Args = append(command.Args, "-drive", drive)
+	}
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	off, started := make(chan struct{}), make(chan error, 1)
+	go func() {
+		// The parent-death signal is tied to this thread.
+		runtime.LockOSThread()
+		defer close(off)
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("start QEMU: %w", err)
+	}
+	v.mu.Lock()
+	v.qemu, v.off = command, off
+	v.mu.Unlock()
+	return v.watchResets(control)
+}
+
+// watchResets listens to QEMU's own word on what the machine does.
+func (v *Virtual) watchResets(control string) error {
+	var connection net.Conn
+	for {
+		var err error
+		if connection, err = net.Dial("unix", control); err == nil {
+			break
+		}
+		select {
+		case <-v.off:
+			return fmt.Errorf("QEMU has ended, see %s", v.console+".qemu")
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	if _, err := connection.Write([]byte(`{"execute":"qmp_capabilities"}` + "\n")); err != nil {
+		return err
+	}
+	go func() {
+		defer close(v.Resets)
+		defer connection.Close()
+		lines := bufio.NewScanner(connection)
+		for lines.Scan() {
+			var event struct {
+				Event string
+				Data  struct{ Guest bool }
+			}
+			if json.Unmarshal(lines.Bytes(), &event) == nil && event.Event == "RESET" && event.Data.Guest {
+				v.Resets <- struct{}{}
+			}
+		}
+	}()
+	return nil
+}
+
+// Close takes the power away and throws the machine away.
+func (v *Virtual) Close() error {
+	v.mu.Lock()
+	qemu, off := v.qemu, v.off
+	v.mu.Unlock()
+	if qemu != nil {
+		_ = qemu.Process.Kill()
+		<-off
+	}
+	return os.RemoveAll(v.place)
+}
+
+// CPU is how long the machine's processors have worked, in the host's time.
+func (v *Virtual) CPU() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.qemu == nil {
+		return 0
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", v.qemu.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// After the name, which may have spaces: state and ten more fields, then the ticks in user and system mode.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var ticks int
+	for _, field := range fields[11:13] {
+		count, _ := strconv.Atoi(field)
+		ticks += count
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
+// Run runs a command in the machine as root and returns what it prints.
+func (v *Virtual) Run(ctx context.Context, words ...string) (string, error) {
+	return v.run(ctx, nil, words...)
+}
+
+// Shell runs a line of shell in the machine.
+func (v *Virtual) Shell(ctx context.Context, line string) (string, error) {
+	return v.Run(ctx, "sh", "-c", line)
+}
+
+func (v *Virtual) run(ctx context.Context, input []byte, words ...string) (string, error) {
+	output, err := v.agent.run(ctx, input, words...)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", v.Name, err)
+	}
+	return output, err
+}
+
+// UntilUp waits until commands can be run in the machine.
+func (v *Virtual) UntilUp(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		_, err := v.Run(ctx, "true")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not boot: %w", v.Name, err)
+		case <-v.off:
+			return fmt.Errorf("QEMU has ended, see %s", v.console+".qemu")
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+}
+
+// Write puts files on the disk of the machine, which runs. Only root may read those with a key in them.
+func (v *Virtual) Write(ctx context.Context, files map[string][]byte) error {
+	var out bytes.Buffer
+	writer := tar.NewWriter(&out)
+	for path, content := range files {
+		mode := int64(0o644)
+		if bytes.Contains(content, []byte("PRIVATE KEY")) || strings.HasSuffix(path, "kubeconfig") {
+			mode = 0o600
+		}
+		header := tar.Header{Name: strings.TrimPrefix(path, "/"), Mode: mode, Size: int64(len(content)), ModTime: time.Now()}
+		if err := writer.WriteHeader(&header); err != nil {
+			return err
+		}
+		if _, err := writer.Write(content); err != nil {
+			return err
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return err
+	}
+	_, err := v.run(ctx, out.Bytes(), "tar", "-C", "/", "--no-same-owner", "-xf", "-")
+	return err
+}
+
+// BootID is that of the boot that runs.
+func (v *Virtual) BootID(ctx context.Context) (string, error) {
+	text, err := v.Run(ctx, "cat", "/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(text), err
+}
+
+// Kernel is the release of the kernel that runs.
+func (v *Virtual) Kernel(ctx context.Context) (string, error) {
+	text, err := v.Run(ctx, "uname", "-r")
+	return strings.TrimSpace(text), err
+}
+
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(to, content, 0o755)
+}
+
+// quietly runs a command and shows its output only if it fails.
+func quietly(words ...string) error {
+	output, err := exec.Command(words[0], words[1:]...).CombinedOutput()
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", strings.Join(words, " "), err), errors.New(string(output)))
+	}
+	return nil
+}
+
+// The kubelet of a machine with a kernel of its own has cgroup controllers, so it limits pods as everywhere.
+const virtualKubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous: {enabled: false}
+  x509: {clientCAFile: ` + kubeletCA + `}
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+cgroupDriver: systemd
+resolvConf: ""
+nodeStatusUpdateFrequency: 5s
+`
+
+const virtualContainerdConfig = `version = 3
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = 'overlayfs'
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+  sandbox = '` + workloadImage + `'
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+  bin_dirs = ['/usr/lib/cni']
+  conf_dir = '/etc/cni/net.d'
+[plugins.'io.containerd.cri.v1.runtime'.containerd]
+  default_runtime_name = 'runc'
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+  runtime_type = 'io.containerd.runc.v2'
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+  SystemdCgroup = true
+`
+
+// makeVirtualNode starts containerd and a kubelet with its identity on a machine that runs.
+func (f *Fleet) makeVirtualNode(ctx context.Context, v *Virtual) error {
+	kubeconfig, certificate, err := kubeletIdentity(v.Name, f.ControlPlane)
+	if err != nil {
+		return err
+	}
+	err = v.Write(ctx, map[string][]byte{
+		"/etc/hostname":                               []byte(v.Name + "\n"),
+		"/etc/hosts":                                  []byte("127.0.0.1 localhost " + v.Name + "\n"),
+		"/etc/systemd/system/containerd.service":      []byte(containerdUnit),
+		"/etc/systemd/system/workload-images.service": []byte(imagesUnit),
+		"/etc/systemd/system/kubelet.service":         fmt.Appendf(nil, kubeletUnit, v.Name, virtualAddress),
+		"/etc/containerd/config.toml":                 []byte(virtualContainerdConfig),
+		"/etc/cni/net.d/10-pods.conflist":             fmt.Appendf(nil, cniConfig, podRange(v.Number)),
+		"/var/lib/kubelet/config.yaml":                []byte(virtualKubeletConfig),
+		kubeletCA:                                     f.CA.PEM,
+		kubeletKubeconfig:                             kubeconfig,
+		kubeletCertificate:                            certificate,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = v.Shell(ctx, "hostname -F /etc/hostname && systemctl daemon-reload && "+
+		"systemctl enable --now containerd workload-images kubelet")
+	return err
+}
+
+// installOnVirtual installs the package under test as Install does, and returns when the agent is idle.
+func (f *Fleet) installOnVirtual(ctx context.Context, v *Virtual) error {
+	kubeconfig, err := f.agentAccess(v.Name)
+	if err != nil {
+		return err
+	}
+	deb, err := os.ReadFile(f.Package)
+	if err != nil {
+		return err
+	}
+	err = v.Write(ctx, map[string][]byte{
+		agentKubeconfig: kubeconfig, agentConfigFile: []byte(agentConfig(v.Name)), packagePath: deb,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = v.Run(ctx, "apt-get", "install", "-q", "-y", "-o", "Dpkg::Options::=--force-confold", "-o", "Dpkg::Use-Pty=0",
+		packagePath)
+	if err != nil {
+		return err
+	}
+	f.Line.Note(v.Name, "package installed")
+	return f.UntilState(ctx, bootLimit, v.Name, "idle")
+}
