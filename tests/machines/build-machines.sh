@@ -5,7 +5,7 @@
 # Usage: build-machines.sh PACKAGE.deb [DIR]    DIR: default <root>/build/machines
 #
 # PACKAGE.deb is Haulout's package; only its dependencies are read, because the machines have no way out and so their apt
-# needs these packages in its cache. Needs root, Go 1.26 or newer, mmdebstrap and the machine's Debian mirror. What DIR
+# needs these packages, and unattended-upgrades for a comparison, in its cache. Needs root, Go 1.26 or newer, mmdebstrap and the machine's Debian mirror. What DIR
 # already has is not built again, unless what it is made of has changed. From nothing but the packages of the control plane, on two cores: four minutes.
 set -euo pipefail
 
@@ -63,7 +63,7 @@ base() {
   mkdir -p "$out/tmp"
   TMPDIR=$out/tmp mmdebstrap --quiet --variant=minbase --skip=cleanup/apt,cleanup/reproducible \
     --include="$(IFS=,; printf '%s' "${packages[*]}")" \
-    --customize-hook="chroot \"\$1\" apt-get install -q -y -d --no-install-recommends $depends" \
+    --customize-hook="chroot \"\$1\" apt-get install -q -y -d --no-install-recommends $depends unattended-upgrades" \
     --customize-hook='rm -f "$1/etc/hostname" "$1/etc/resolv.conf"; : >"$1/etc/machine-id"' \
     "$codename" "$out/base" ${mirror:+"$mirror"} >"$out/base.log" 2>&1 || {
     tail -n 30 "$out/base.log" >&2
