@@ -108,6 +108,16 @@ func (w *Witness) installs(name string) {
 	w.installations[name] = &Installation{packages: map[string]bool{}, at: time.Now()}
 }
 
+// CountAnew forgets what was counted until now.
+func (w *Witness) CountAnew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.count()
+	for _, seen := range w.installations {
+		seen.Half, seen.Exposed, seen.Most = 0, 0, 0
+	}
+}
+
 // ForbidHalf: from now on no pod may be on a machine with a half-installed package.
 func (w *Witness) ForbidHalf() {
 	w.mu.Lock()

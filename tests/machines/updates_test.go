@@ -24,11 +24,13 @@ func fleetPackages(version string) []Offered {
 	return []Offered{
 		{Name: fleetTool, Version: version},
 		{Name: fleetIndex, Version: version, Postinst: fmt.Sprintf("sleep %g", configuring.Seconds())},
-		{Name: fleetSettings, Version: version, Conffile: "from version " + version + "\n"},
+		{Name: fleetSettings, Version: version, Conffile: settingsText(version)},
 		{Name: fleetKernel, Version: version, Postinst: `[ -z "$2" ] || { touch /run/reboot-required; echo ` + fleetKernel +
 			` >>/run/reboot-required.pkgs; }`},
 	}
 }
+
+func settingsText(version string) string { return "from version " + version + "\n" }
 
 const ownSettingsFile, ownSettingsText = "/etc/" + fleetSettings + ".conf", "changed by a person\n"
 
@@ -129,8 +131,14 @@ func (f *Fleet) keep(t *testing.T, what, text string, err error) {
 // keepViews keeps the views of the fleet that a person would ask for.
 func (f *Fleet) keepViews(t *testing.T, m *Machine) {
 	t.Helper()
-	for _, words := range [][]string{{"status"}, {"status", m.Name, "-o", "wide"}, {"explain", m.Name}} {
-		text, err := m.Run(t.Context(), slices.Concat([]string{"haulout"}, words, []string{"--kubeconfig", "/etc/haulout/kubeconfig"})...)
+	identity, err := f.CA.Client("machines-admin", "system:masters")
+	must(t, err)
+	kubeconfig, err := writeAccess(f.AccessFrom(controlPlaneAddress, identity))
+	must(t, err)
+	const admin = "/root/admin.conf"
+	must(t, m.WriteSecret(admin, kubeconfig))
+	for _, words := range [][]string{{"status"}, {"explain", m.Name}} {
+		text, err := m.Run(t.Context(), slices.Concat([]string{"haulout"}, words, []string{"--kubeconfig", admin})...)
 		f.keep(t, "haulout "+strings.Join(words, " "), text, err)
 	}
 	text, err := f.Kubectl(t.Context(), "", "get", "nodes", "-L", stateLabel+","+reasonLabel)
@@ -178,8 +186,10 @@ func TestUpdateAfterDrain(t *testing.T) {
 		}
 		settings, err := machine.Run(ctx, "cat", ownSettingsFile)
 		must(t, err)
-		if settings != ownSettingsText {
-			t.Errorf("%s: the configuration file is %q", machine.Name, settings)
+		offered, err := machine.Run(ctx, "cat", ownSettingsFile+".dpkg-dist")
+		must(t, err)
+		if settings != ownSettingsText || offered != settingsText("2") {
+			t.Errorf("%s: the configuration file is %q, and %q lies beside it", machine.Name, settings, offered)
 		}
 		f.checkHidden(t, machine, configuring)
 	}
@@ -281,8 +291,7 @@ func TestPackageFails(t *testing.T) {
 	}
 	f.checkStates(t, m, "updating", "pending", "updating", "degraded")
 	must(t, f.Configure(ctx, other, config))
-	must(t, f.UntilState(ctx, updateLimit, other.Name, "waiting"))
-	must(t, f.UntilReason(ctx, time.Minute, other.Name, "WaitingForSlot"))
+	must(t, f.UntilReason(ctx, updateLimit, other.Name, "WaitingForSlot"))
 	f.checkHolder(t, m)
 	f.keepViews(t, m)
 	text, err := m.Run(ctx, "journalctl", "--no-pager", "-u", "haulout-update")
@@ -348,6 +357,7 @@ func TestBesideUnattendedUpgrades(t *testing.T) {
 	f.Line.Note("archive", "all machines have unattended-upgrades")
 	packages := []string{fleetTool, fleetIndex, fleetSettings}
 	repository := f.publish(t, fleetPackages("1"), packages...)
+	must(t, f.onAll(func(m *Machine) error { return m.Write(ownSettingsFile, ownSettingsText) }))
 	must(t, f.Deploy(ctx, webWork))
 	must(t, f.WatchInstallations())
 
@@ -378,8 +388,8 @@ func TestBesideUnattendedUpgrades(t *testing.T) {
 	must(t, f.onAll(func(m *Machine) error { return switchTo(m, "0") }))
 	must(t, repository.Offer(fleetPackages("3")...))
 	f.Line.Note("archive", "offers version 3")
+	f.Witness.CountAnew()
 	f.Witness.ForbidHalf()
-	must(t, f.WatchInstallations())
 	must(t, f.onAll(func(m *Machine) error { return f.Configure(ctx, m, "update: after-drain\n") }))
 	for _, machine := range f.Machines {
 		must(t, f.UntilUpdated(ctx, machine, "3", packages...))
