@@ -37,12 +37,16 @@ type Witness struct {
 	atOnce     int // number of nodes that may be unschedulable at a time; 0 disables the check
 	violations []string
 	stop       context.CancelFunc
+
+	installations map[string]*Installation // by machine; empty: not watched
+	halfForbidden bool                     // no pod may be on a machine with a half-installed package
 }
 
 func newWitness(line *Timeline) *Witness {
 	return &Witness{
 		line: line, nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, states: map[string][]string{},
 		promised: map[string]int{}, least: map[string]int{}, uncordoned: map[string]int{},
+		installations: map[string]*Installation{},
 	}
 }
 
@@ -167,6 +171,10 @@ func (w *Witness) Node(name string) *corev1.Node {
 func (w *Witness) PodsOn(node string) []*corev1.Pod {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return w.podsOn(node)
+}
+
+func (w *Witness) podsOn(node string) []*corev1.Pod {
 	var found []*corev1.Pod
 	for _, pod := range w.pods {
 		if pod.Spec.NodeName == node {
@@ -244,7 +252,9 @@ func (w *Witness) seePod(pod *corev1.Pod, there bool) {
 	if before == nil {
 		before = &corev1.Pod{}
 	}
+	w.count()
 	where := pod.Spec.NodeName
+	defer w.judgeInstallation(where)
 	switch {
 	case !there:
 		delete(w.pods, pod.UID)
