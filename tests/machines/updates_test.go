@@ -20,6 +20,9 @@ const fleetTool, fleetIndex, fleetSettings, fleetKernel = "fleet-tool", "fleet-i
 // configuring is how long the slow package takes.
 const configuring = 2 * time.Second
 
+// surely is how long it is seen in that state at least: a line in the log may be seen late on a host that does other work.
+const surely = configuring / 2
+
 func fleetPackages(version string) []Offered {
 	return []Offered{
 		{Name: fleetTool, Version: version},
@@ -191,7 +194,7 @@ func TestUpdateAfterDrain(t *testing.T) {
 		if settings != ownSettingsText || offered != settingsText("2") {
 			t.Errorf("%s: the configuration file is %q, and %q lies beside it", machine.Name, settings, offered)
 		}
-		f.checkHidden(t, machine, configuring)
+		f.checkHidden(t, machine, surely)
 	}
 	f.checkStates(t, stays, "draining", "updating", "verifying", "idle")
 	f.checkStates(t, reboots, "draining", "updating", "rebooting", "verifying", "idle")
@@ -379,7 +382,7 @@ func TestBesideUnattendedUpgrades(t *testing.T) {
 		theirs += seen.Exposed
 		f.Line.Note(machine.Name, "unattended-upgrades: %s %s; half-installed packages for %.2f s, of that %.2f s under up to %d pods",
 			strings.Join(lines, ", "), wrong, seen.Half.Seconds(), seen.Exposed.Seconds(), seen.Most)
-		if !slices.Contains(lines, fleetIndex+" 2 installed") || seen.Exposed < configuring {
+		if !slices.Contains(lines, fleetIndex+" 2 installed") || seen.Exposed < surely {
 			t.Errorf("%s has %v; half-installed packages for %v, of that %v under pods", machine.Name, lines, seen.Half, seen.Exposed)
 		}
 	}
@@ -393,7 +396,7 @@ func TestBesideUnattendedUpgrades(t *testing.T) {
 	must(t, f.onAll(func(m *Machine) error { return f.Configure(ctx, m, "update: after-drain\n") }))
 	for _, machine := range f.Machines {
 		must(t, f.UntilUpdated(ctx, machine, "3", packages...))
-		f.checkHidden(t, machine, configuring)
+		f.checkHidden(t, machine, surely)
 		ours += f.Witness.Installation(machine.Name).Exposed
 	}
 	must(t, f.UntilWhole(ctx, webWork))
