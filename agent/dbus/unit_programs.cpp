@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
+
 #include "agent/dbus/unit_hooks.hpp"
 #include "base/plain_text.hpp"
 

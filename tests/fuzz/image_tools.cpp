@@ -24,7 +24,7 @@ static void check(const Result<agent::Updates>& updates) {
 
 static void one(std::string_view input) {
   const agent::ProgramEnd end{.success = true, .status = 0, .output = std::string(input)};
-  const agent::OsRelease release{.image_version = "1"};
+  const agent::OsRelease release = agent::parse_os_release("IMAGE_VERSION=1");
   check(agent::read_bootc_images({end}, release));
   check(agent::read_snapshots({end}, release));
   check(agent::read_rauc_images({end}, release));

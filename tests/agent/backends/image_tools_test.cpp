@@ -193,7 +193,7 @@ TEST(Rauc, Bundle) {
 // The answers are those of systemd 257 of Debian 13.
 TEST(Sysupdate, Images) {
   const auto read = [](int pending, const std::string& list, const std::string& booted) {
-    return read_sysupdate_images({printed("", pending), printed(list)}, {.image_version = booted});
+    return read_sysupdate_images({printed("", pending), printed(list)}, parse_os_release("IMAGE_VERSION=" + booted));
   };
   EXPECT_EQ(*read(1, R"({"current":"1","all":["1"],"appstreamUrls":[]})", "1"), (Images{"1", ""}));
   EXPECT_EQ(*read(0, R"({"current":"3","all":["3","1"],"appstreamUrls":[]})", "1"), (Images{"1", "3"}));

@@ -48,6 +48,7 @@ TEST_F(UnitProgramsTest, ReturnsItsOutput) {
       started, [&] { units.end_unit(unit, "success", CLD_EXITED, 0, "W: a warning\n", "Inst openssl\nmore\n"); });
   ASSERT_TRUE(end) << end.error().message();
   EXPECT_TRUE(end->success);
+  EXPECT_EQ(end->status, 0);
   EXPECT_TRUE(end->ours);
   EXPECT_EQ(end->output, "Inst openssl\nmore\n");
 }
@@ -68,6 +69,7 @@ TEST_F(UnitProgramsTest, AFailureHasTheEndOfItsErrors) {
   });
   ASSERT_TRUE(end) << end.error().message();
   EXPECT_FALSE(end->success);
+  EXPECT_EQ(end->status, 100);
   EXPECT_THAT(end->how, AllOf(HasSubstr("exit status 100"), HasSubstr("no space left"), HasSubstr("Sub-process")));
 }
 

@@ -85,6 +85,28 @@ TEST_F(UpdatingTest, ASuccessEndsTheCount) {
   }
 }
 
+TEST_F(UpdatingTest, TheVersionIsKnownWhenTheImageIsInPlace) {
+  Record record = in(State::updating);
+  record.to = "41.1";
+  EXPECT_EQ(go(record, Event::installed).to, "41.1") << "packages have no version";
+  moment.pending = {.need = Need::yes, .target = "42.1"};
+  EXPECT_EQ(go(record, Event::installed).to, "42.1");
+}
+
+// An image that is written before the drain.
+TEST_F(UpdatingTest, AFailureBeforeTheDrainCountsAndWaits) {
+  Record record = go(in(State::pending), Event::update_failed);
+  EXPECT_EQ(record.state, State::pending);
+  EXPECT_EQ(record.failed_updates, 1u);
+  EXPECT_EQ(record.not_before, moment.now + 5min);
+  EXPECT_EQ(record.cause, "UpdateFailed");
+  EXPECT_THAT(record.attempts, IsEmpty()) << "the node had no slot";
+  record = go(std::move(record), Event::update_given_up);
+  EXPECT_EQ(record.state, State::degraded);
+  EXPECT_EQ(record.failed_updates, 2u);
+  EXPECT_TRUE(record.uncordon);
+}
+
 // The node leaves the state `updating` for a reason that says nothing about the installation.
 TEST_F(UpdatingTest, WhatIsNoInstallationIsNotCounted) {
   for (const Event event : {Event::emptiness_lost, Event::cordon_lost, Event::turn_lost, Event::gate_closed}) {
@@ -149,6 +171,8 @@ TEST_F(UpdatingTest, WordsNameTheFirstUpdates) {
   EXPECT_EQ(words_of(moment.updates), "7 package updates wait: a, b, c, d, e and 2 more");
   EXPECT_EQ(words_of(Updates{.need = Need::yes, .count = 1, .first = {"a 1 to 2"}}),
             "1 package update waits: a 1 to 2");
+  EXPECT_EQ(words_of(Updates{.need = Need::yes, .count = 1, .first = {"41 to 42"}, .target = "42"}),
+            "an update of the system waits: 41 to 42");
   EXPECT_EQ(words_of(Updates{.need = Need::no}), "no update waits");
 }
 
