@@ -11,6 +11,7 @@ import collections
 import fnmatch
 import os
 import pathlib
+import posixpath
 import re
 import shutil
 import subprocess
@@ -279,7 +280,7 @@ def own_words(tree):
         if place:
             yield Finding(path, number, "own_words", f"{place.group(1)} is a place on one machine")
         for document in re.findall(r"(?<![\w./:-])([\w./-]*\w\.md)\b", re.sub(r"https?://\S+", "", line)):
-            if document.removeprefix("./").removeprefix("../") not in known:
+            if posixpath.normpath(posixpath.join(posixpath.dirname(path), document)) not in known and document not in known:
                 yield Finding(path, number, "own_words", f"{document} is not in this tree")
 
 
