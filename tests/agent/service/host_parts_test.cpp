@@ -161,6 +161,10 @@ TEST_F(MakeBackendTest, EachThatCanBeNamed) {
   EXPECT_EQ((config.backend = B::flatcar, make().backend->name()), "flatcar");
   EXPECT_EQ((config.backend = B::rpm_ostree, make().backend->name()), "rpm-ostree");
   EXPECT_EQ((config.backend = B::bottlerocket, make().backend->name()), "bottlerocket");
+  EXPECT_EQ((config.backend = B::bootc, make().backend->name()), "bootc");
+  EXPECT_EQ((config.backend = B::transactional_update, make().backend->name()), "transactional-update");
+  EXPECT_EQ((config.backend = B::rauc, make().backend->name()), "rauc");
+  EXPECT_EQ((config.backend = B::sysupdate, make().backend->name()), "sysupdate");
 }
 
 TEST_F(MakeBackendTest, WhatIsFoundOnTheHost) {
@@ -169,6 +173,8 @@ TEST_F(MakeBackendTest, WhatIsFoundOnTheHost) {
   const MadeBackend made = make();
   EXPECT_EQ(made.backend->name(), "file");
   EXPECT_THAT(pending(made).reasons, ElementsAre("a new snapshot"));
+  config.update = UpdateChoice::before_drain;
+  EXPECT_EQ(make().backend->name(), "transactional-update");
 }
 
 TEST_F(MakeBackendTest, NothingFoundSaysWhatHelps) {

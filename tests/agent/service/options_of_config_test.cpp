@@ -83,6 +83,9 @@ TEST(OptionsOfConfig, PackageUpdates) {
   const AgentOptions options = agent_options_of(config);
   EXPECT_EQ(options.times.update_limit, 53min);
   EXPECT_EQ(options.update_attempts, 7u);
+  EXPECT_FALSE(fresh.stages_first);
+  EXPECT_FALSE(options.stages_first);
+  EXPECT_TRUE(agent_options_of(config_of({{"update", "before-drain"}})).stages_first);
 }
 
 // A new option of the drain or of the hooks needs a row above. `hooks-dir` is excluded, because the host uses it.
