@@ -22,8 +22,18 @@ type guestAgent struct {
 	synced int64
 }
 
-// agentPatience is how long the agent may take for an answer. Then the machine is booting, or hangs.
-const agentPatience = 10 * time.Second
+// How long the agent may take for an answer: long, on a host that does other work, when it is known to run; else short, since
+// what was asked before a boot is lost.
+const (
+	agentPatience = time.Minute
+	pingPatience  = 5 * time.Second
+)
+
+// ping fails if the agent does not run.
+func (a *guestAgent) ping() error {
+	var nothing struct{}
+	return a.ask(pingPatience, "guest-ping", struct{}{}, &nothing)
+}
 
 // run returns what the command has written, once it has ended. It fails at once if the agent does not answer.
 func (a *guestAgent) run(ctx context.Context, input []byte, words ...string) (string, error) {
@@ -37,7 +47,7 @@ func (a *guestAgent) run(ctx context.Context, input []byte, words ...string) (st
 		arguments["input-data"] = base64.StdEncoding.EncodeToString(input)
 	}
 	var begun struct{ PID int }
-	if err := a.ask("guest-exec", arguments, &begun); err != nil {
+	if err := a.ask(agentPatience, "guest-exec", arguments, &begun); err != nil {
 		return "", err
 	}
 	for {
@@ -48,7 +58,7 @@ func (a *guestAgent) run(ctx context.Context, input []byte, words ...string) (st
 			Out      string `json:"out-data"`
 			Err      string `json:"err-data"`
 		}
-		if err := a.ask("guest-exec-status", object{"pid": begun.PID}, &status); err != nil {
+		if err := a.ask(agentPatience, "guest-exec-status", object{"pid": begun.PID}, &status); err != nil {
 			return "", err
 		}
 		if status.Exited {
@@ -75,7 +85,7 @@ func (a *guestAgent) run(ctx context.Context, input []byte, words ...string) (st
 }
 
 // ask sends one request and reads its result.
-func (a *guestAgent) ask(command string, arguments, result any) error {
+func (a *guestAgent) ask(patience time.Duration, command string, arguments, result any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	connection, err := net.Dial("unix", a.socket)
@@ -83,7 +93,7 @@ func (a *guestAgent) ask(command string, arguments, result any) error {
 		return err
 	}
 	defer connection.Close()
-	if err := connection.SetDeadline(time.Now().Add(agentPatience)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
 		return err
 	}
 	lines := bufio.NewReader(connection)

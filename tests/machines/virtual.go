@@ -217,7 +217,7 @@ func (v *Virtual) UntilUp(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
-		_, err := v.Run(ctx, "true")
+		err := v.agent.ping()
 		if err == nil {
 			return nil
 		}
