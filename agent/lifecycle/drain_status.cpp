@@ -48,9 +48,9 @@ std::string besides(const Findings& findings, Predicate such) {
   if (count == 0) return {};
   const Diagnosis* one = find(findings, [&](const Diagnosis& finding) { return such(finding) && finding.scope.holds; });
   if (!one) one = find(findings, such);
-  return fmt::format(
-      "; besides, {}{}", words_of(*one),
-      count == 1 ? "" : fmt::format(" (and {} more)", count_of(static_cast<std::size_t>(count - 1), "problem")));
+  const auto others = count - 1;
+  return fmt::format("; besides, {}{}", words_of(*one),
+                     others == 0 ? "" : fmt::format(" (and {} more {})", others, others == 1 ? "problem" : "problems"));
 }
 
 }  // namespace
@@ -150,7 +150,8 @@ std::string DrainStatus::of_volumes(const Findings& findings) const {
   const auto& volumes = attached_.empty() ? reattaching_ : attached_;
   const Diagnosis* cause = of_attached(findings);
   std::string text = cause ? words_of(*cause) : volumes.begin()->second;
-  if (volumes.size() > 1) text += fmt::format(" (and {} more)", count_of(volumes.size() - 1, "volume"));
+  if (volumes.size() > 1)
+    text += fmt::format(" (and {} more {})", volumes.size() - 1, volumes.size() == 2 ? "volume" : "volumes");
   return text + besides(findings, is_of_node);
 }
 

@@ -129,7 +129,7 @@ TEST_F(DrainStatusTest, OfSeveralFindingsBesideOneIsToldAndTheOthersAreCounted) 
               advice("LocalVolume", "pod shop/web-0", "its volume exists on this node only", {"u"}),
               {"KubeletNotReady", "node n1", "its kubelet is silent", {}}};
   EXPECT_EQ(message(),
-            "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent (and 2 findings more)");
+            "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent (and 2 more problems)");
 }
 
 class DrainStatusVolumesTest : public DrainStatusTest {
@@ -157,14 +157,14 @@ class DrainStatusVolumesTest : public DrainStatusTest {
 TEST_F(DrainStatusVolumesTest, AVolumeThatIsStuckIsSomebodysWorkAndComesFirst) {
   EXPECT_EQ(reason(), "DetachingVolumes");
   EXPECT_EQ(message(),
-            "volume pv-1 (claim shop/data) is still attached: csi.example.com is detaching it (and 1 volume more)");
+            "volume pv-1 (claim shop/data) is still attached: csi.example.com is detaching it (and 1 more volume)");
   findings = {of_volume("VolumeDetachError", "csi-1")};
   EXPECT_EQ(reason(), "DetachingVolumes") << "the driver tries again by itself";
   EXPECT_EQ(message(),
-            "PersistentVolume of csi-1: VolumeDetachError of csi-1; look at its controller (and 1 volume more)");
+            "PersistentVolume of csi-1: VolumeDetachError of csi-1; look at its controller (and 1 more volume)");
   findings.push_back(of_volume("VolumeStuck", "csi-2"));
   EXPECT_EQ(reason(), "VolumeStuck");
-  EXPECT_EQ(message(), "PersistentVolume of csi-2: VolumeStuck of csi-2; look at its controller (and 1 volume more)");
+  EXPECT_EQ(message(), "PersistentVolume of csi-2: VolumeStuck of csi-2; look at its controller (and 1 more volume)");
   see_pod(EventType::parked);
   EXPECT_EQ(reason(), "BlockedByBudget") << "the pods come first";
 }
