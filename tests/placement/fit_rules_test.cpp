@@ -40,7 +40,7 @@ TEST(FitRules, ThreeAnswers) {
       {"a node that has said nothing yet", "{}", R"({"status":{"allocatable":null}})", Fit::does_not_fit,
        "NodeResourcesFit", "1 Too many pods"},
       {"a taint compared", R"({"tolerations":[{"key":"gpu","operator":"Gt","value":"3"}]})",
-       R"({"spec":{"taints":[{"key":"gpu","value":"4","effect":"NoSchedule"}]}})", Fit::unknown, "", "compare"},
+       R"({"spec":{"taints":[{"key":"gpu","value":"4","effect":"NoSchedule"}]}})", Fit::unknown, "", "Lt or Gt"},
       {"claim", R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})", "{}", Fit::unknown, "",
        "this check does not consider volumes; apart from that there is capacity on n2"},
       {"a claim, and too large all the same",
