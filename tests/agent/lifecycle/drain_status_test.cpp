@@ -129,7 +129,7 @@ TEST_F(DrainStatusTest, OfSeveralFindingsBesideOneIsToldAndTheOthersAreCounted) 
               advice("LocalVolume", "pod shop/web-0", "its volume exists on this node only", {"u"}),
               {"KubeletNotReady", "node n1", "its kubelet is silent", {}}};
   EXPECT_EQ(message(),
-            "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent (and 2 findings more)");
+            "pod shop/web-0: " + pod.message + "; besides, node n1: its kubelet is silent (and 2 problems more)");
 }
 
 class DrainStatusVolumesTest : public DrainStatusTest {
