@@ -1,14 +1,10 @@
 #include "agent/backends/apt_updater.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
-#include "base/descriptor.hpp"
+#include "agent/hosts/system_files.hpp"
 #include "base/plain_text.hpp"
 #include "base/scope_exit.hpp"
 #include "base/text.hpp"
@@ -17,9 +13,6 @@ namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
-
-// apt and its front ends hold lock-frontend for a whole run; dpkg holds the other lock while it works.
-constexpr const char* locks[] = {"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"};
 
 // Time limit of a simulation, which reads only files. On a slow machine it takes some seconds.
 constexpr Duration look_limit = std::chrono::minutes(2);
@@ -30,37 +23,7 @@ constexpr int lock_seconds = 60;
 // Pause before a program is tried again that could not run because another one of the agent ran.
 constexpr Duration busy_pause = std::chrono::seconds(1);
 
-std::string holder(const HostRoot& root, pid_t pid) {
-  // The holder of the lock is not visible here, for example because it runs in another container.
-  if (pid <= 0) return "another program";
-  const auto name = root.read(fmt::format("/proc/{}/comm", pid), line_limit);
-  const std::string word = name && *name ? first_line(**name) : std::string();
-  return word.empty() ? fmt::format("process {}", pid) : fmt::format("{} (process {})", word, pid);
-}
-
-Error unread(const HostRoot& root, const char* lock) {
-  return Error(Errc::unavailable, fmt::format("{}: {}", root.display(lock), std::generic_category().message(errno)));
-}
-
 }  // namespace
-
-Result<std::string> dpkg_locked_by(const HostRoot& root) {
-  for (const char* lock : locks) {
-    auto path = root.locate(lock);
-    if (!path) return std::move(path).error();
-    const Descriptor file(::open(path->c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) continue;
-    if (!file.is_open()) return unread(root, lock);
-    struct flock asked{};
-    asked.l_type = F_WRLCK;
-    asked.l_whence = SEEK_SET;
-    if (::fcntl(file.get(), F_GETLK, &asked) != 0) return unread(root, lock);
-    if (asked.l_type != F_UNLCK)
-      return fmt::format("{} holds {}, so no package can be installed now", holder(root, asked.l_pid),
-                         root.display(lock));
-  }
-  return std::string();
-}
 
 AptUpdater::AptUpdater(HostRoot root, HostPrograms& programs, Clock& clock, Rng& rng, Options options)
     : root_(std::move(root)), programs_(programs), clock_(clock), rng_(rng), options_(std::move(options)) {}
@@ -165,7 +128,8 @@ Task<std::string> AptUpdater::blocked_by(TimePoint deadline) {
   // In a container, the lock of dpkg may not be visible. So ask systemd whether the unit of an earlier agent runs.
   CO_TRY(const bool runs, co_await programs_.runs(update_unit, deadline));
   if (runs) co_return fmt::format("{}, which an earlier agent has started, still installs packages", update_unit);
-  co_return dpkg_locked_by(root_);
+  CO_TRY(const std::string holder, dpkg_locked_by(root_));
+  co_return holder.empty() ? holder : holder + ", so no package can be installed now";
 }
 
 Task<> AptUpdater::repair(TimePoint deadline) {

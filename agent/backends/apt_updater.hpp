@@ -22,11 +22,6 @@
 
 namespace haulout::agent {
 
-// Returns a sentence that names the program that holds the lock of apt's front ends or of dpkg, so that no package can
-// be installed now. Returns an empty string if no program does, or if the files of the locks are not visible here.
-// Fails as HostRoot does, or if a lock cannot be read.
-Result<std::string> dpkg_locked_by(const HostRoot& root);
-
 class AptUpdater final : public Updater {
  public:
   struct Options {

@@ -119,8 +119,10 @@ Task<> LogindHost::logind_permits(TimePoint deadline) {
 }
 
 Task<std::string> LogindHost::blocked_by(TimePoint deadline) {
+  auto by_dpkg = co_await FileHost::blocked_by(deadline);
+  if (by_dpkg && !by_dpkg->empty()) co_return by_dpkg;
   // If systemd is the only method, inhibitors do not block the reboot.
-  if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return std::string();
+  if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return by_dpkg;
   CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
   const auto judged = judge_inhibitors(inhibitors);
   co_return judged ? std::string() : judged.error().message();

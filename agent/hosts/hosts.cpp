@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "agent/hosts/system_files.hpp"
+
 namespace haulout::agent {
 
 Task<std::string> FileHost::blocked_by(TimePoint) {
-  co_return std::string();
+  CO_TRY(const std::string holder, dpkg_locked_by(root_));
+  co_return holder.empty() ? holder : holder + ", so a reboot now could leave packages installed in part";
 }
 
 Task<MachineStart> FileHost::started(TimePoint) {

@@ -11,8 +11,9 @@
 namespace haulout::agent {
 
 // The part that all hosts share: boot id, start of the first process and ready file, beneath the host's root. Only a
-// service manager can report whether the boot is complete; boot_complete() returns true for hosts without one. Likewise
-// blocked_by() returns an empty string for hosts that cannot find out whether something inhibits the reboot.
+// service manager can report whether the boot is complete; boot_complete() returns true for hosts without one.
+// blocked_by() names the program that holds a lock of dpkg: kernel packages create /run/reboot-required before the boot
+// loader knows the new kernel.
 class FileHost : public Host {
  public:
   explicit FileHost(HostRoot root) : root_(std::move(root)) {}

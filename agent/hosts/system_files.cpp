@@ -1,11 +1,16 @@
 #include "agent/hosts/system_files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <vector>
 
 #include "agent/hosts/host_command.hpp"
+#include "base/descriptor.hpp"
 #include "base/plain_text.hpp"
 
 namespace haulout::agent {
@@ -189,6 +194,41 @@ bool apt_true(std::string_view value) {
     if (word == yes) return true;
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; }) &&
          word.find_first_not_of('0') != std::string::npos;
+}
+
+namespace {
+
+// apt and its front ends hold lock-frontend for a whole run; dpkg holds the other lock while it works.
+constexpr const char* locks[] = {"/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock"};
+
+std::string holder(const HostRoot& root, pid_t pid) {
+  // The holder of the lock is not visible here, for example because it runs in another container.
+  if (pid <= 0) return "another program";
+  const auto name = root.read(fmt::format("/proc/{}/comm", pid), line_limit);
+  const std::string word = name && *name ? first_line(**name) : std::string();
+  return word.empty() ? fmt::format("process {}", pid) : fmt::format("{} (process {})", word, pid);
+}
+
+Error unread(const HostRoot& root, const char* lock) {
+  return Error(Errc::unavailable, fmt::format("{}: {}", root.display(lock), std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+Result<std::string> dpkg_locked_by(const HostRoot& root) {
+  for (const char* lock : locks) {
+    auto path = root.locate(lock);
+    if (!path) return std::move(path).error();
+    const Descriptor file(::open(path->c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) continue;
+    if (!file.is_open()) return unread(root, lock);
+    struct flock asked{};
+    asked.l_type = F_WRLCK;
+    asked.l_whence = SEEK_SET;
+    if (::fcntl(file.get(), F_GETLK, &asked) != 0) return unread(root, lock);
+    if (asked.l_type != F_UNLCK) return fmt::format("{} holds {}", holder(root, asked.l_pid), root.display(lock));
+  }
+  return std::string();
 }
 
 }  // namespace haulout::agent

@@ -1,5 +1,5 @@
-// What files of the host's operating system say: os-release(5) identifies the system, and apt.conf(5) has the options
-// of apt.
+// What files of the host's operating system say: os-release(5) identifies the system, apt.conf(5) has the options of
+// apt, and the locks of dpkg show whether packages are being installed.
 #pragma once
 
 #include <optional>
@@ -43,5 +43,10 @@ Result<std::optional<std::string>> read_apt_option(const HostRoot& root, std::st
 
 // Returns true if apt reads this value as yes. Pure.
 bool apt_true(std::string_view value);
+
+// Returns a clause that names the program that holds the lock of apt's front ends or of dpkg: "apt-get (process 77)
+// holds /var/lib/dpkg/lock-frontend". While it does, packages may be installed in part. Returns an empty string if no
+// program does, or if the files of the locks are not visible here. Fails as HostRoot does, or if a lock cannot be read.
+Result<std::string> dpkg_locked_by(const HostRoot& root);
 
 }  // namespace haulout::agent

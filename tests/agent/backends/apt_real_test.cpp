@@ -1,15 +1,15 @@
 // Installs updates with the real apt-get and dpkg, from a repository of three small packages, into a directory of its
 // own. The packages of this machine are not touched.
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "agent/backends/apt_updater.hpp"
 #include "tests/k8s/temp_dir.hpp"
+#include "tests/support/lock_holder.hpp"
 #include "tests/support/real_time.hpp"
 
 namespace haulout::agent {
@@ -187,26 +187,13 @@ TEST_F(RealAptTest, FinishesWhatWasInterrupted) {
 // Another process holds dpkg's lock, as apt and unattended-upgrades do.
 TEST_F(RealAptTest, SeesWhoHoldsTheLock) {
   const std::string lock = dir.write("root/var/lib/dpkg/lock-frontend", "");
-  int ready[2];
-  ASSERT_EQ(::pipe(ready), 0);
-  const pid_t other = ::fork();
-  if (other == 0) {
-    const int file = ::open(lock.c_str(), O_RDWR);
-    struct flock held{};
-    held.l_type = F_WRLCK;
-    const bool ok = ::fcntl(file, F_SETLK, &held) == 0 && ::write(ready[1], "x", 1) == 1;
-    if (ok) ::pause();
-    ::_exit(1);
-  }
-  char byte = 0;
-  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  std::optional<haulout::testing::LockHolder> other(lock);
   AptUpdater it = updater();
   const auto blocked = run(it.blocked_by(soon()));
   ASSERT_TRUE(blocked) << blocked.error().message();
   EXPECT_THAT(*blocked, HasSubstr("lock-frontend"));
-  EXPECT_THAT(*blocked, HasSubstr(std::to_string(other)));
-  ::kill(other, SIGKILL);
-  ::waitpid(other, nullptr, 0);
+  EXPECT_THAT(*blocked, HasSubstr(std::to_string(other->pid())));
+  other.reset();
   EXPECT_EQ(*run(it.blocked_by(soon())), "");
 }
 

@@ -2,7 +2,10 @@
 
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "tests/agent/dbus/bus_fixture.hpp"
+#include "tests/support/lock_holder.hpp"
 
 namespace haulout::testing {
 namespace {
@@ -117,6 +120,22 @@ TEST_F(LogindHostTest, SomebodyBlocksItByNow) {
 TEST_F(LogindHostTest, SystemdAloneIsBlockedByNobody) {
   login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
   EXPECT_EQ(blocked_by(by_systemd).value(), "");
+}
+
+// A program that installs packages may hold no inhibitor lock, and the method `systemd` would not check it.
+TEST_F(LogindHostTest, AProgramThatInstallsPackagesBlocksEachMethod) {
+  const haulout::testing::LockHolder dpkg(root.write("var/lib/dpkg/lock", ""));
+  EXPECT_THAT(blocked_by(host).value(), HasSubstr(std::to_string(dpkg.pid())));
+  EXPECT_THAT(blocked_by(by_systemd).value(), HasSubstr(std::to_string(dpkg.pid())));
+}
+
+// If the lock of dpkg cannot be read, inhibitor locks still block the reboot.
+TEST_F(LogindHostTest, AnUnreadableLockHidesNoInhibitor) {
+  root.write("var/lib/dpkg/status", "");
+  std::filesystem::create_symlink("lock-frontend", root / "var/lib/dpkg/lock-frontend");
+  EXPECT_FALSE(blocked_by(by_systemd));
+  login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
+  EXPECT_THAT(blocked_by(host).value(), HasSubstr("apt"));
 }
 
 // P4: an answer that cannot be read does not mean that there is no inhibitor lock.

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <optional>
 
 #include "tests/k8s/temp_dir.hpp"
+#include "tests/support/lock_holder.hpp"
 #include "tests/support/real_time.hpp"
 
 namespace haulout::agent {
@@ -86,6 +88,18 @@ TEST_F(CommandHostTest, AtTheDeadlineItIsAskedToEndFirst) {
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), Errc::timeout);
   EXPECT_TRUE(fs::exists(seen));
+}
+
+// P4: a reboot in the middle of an installation would leave packages that are not configured, or a boot loader that does
+// not know the new kernel.
+TEST_F(CommandHostTest, AProgramThatInstallsPackagesBlocksTheReboot) {
+  const std::string lock = dir.write("var/lib/dpkg/lock-frontend", "");
+  CommandHost host(HostRoot(dir.path()), clock, {dir.write_script("reboot", "")});
+  EXPECT_EQ(*run(host.blocked_by(soon())), "");
+  std::optional<haulout::testing::LockHolder> apt(lock);
+  EXPECT_THAT(*run(host.blocked_by(soon())), AllOf(HasSubstr(std::to_string(apt->pid())), HasSubstr(lock)));
+  apt.reset();
+  EXPECT_EQ(*run(host.blocked_by(soon())), "");
 }
 
 TEST_F(CommandHostTest, ThereIsOneMethod) {
