@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(
              {.id = "debian", .version_id = "12", .pretty_name = "Debian GNU/Linux 12 (bookworm)"}},
         Case{"ID=linuxmint\r\nID_LIKE=\"ubuntu debian\"\r\n", {.id = "linuxmint", .id_like = {"ubuntu", "debian"}}},
         Case{"ID='opensuse-microos'\n# a comment\nID_LIKE=\"suse opensuse\"\nIMAGE_VERSION=20260101",
-             {.id = "opensuse-microos", .id_like = {"suse", "opensuse"}}},
+             {.id = "opensuse-microos", .id_like = {"suse", "opensuse"}, .image_version = "20260101"}},
         Case{"ID=bottlerocket\nVARIANT_ID=aws-k8s-1.31\nVERSION_ID=1.15.1\n",
              {.id = "bottlerocket", .version_id = "1.15.1"}},
         Case{"PRETTY_NAME=\"A \\\"B\\\" \\$C\"\n", {.id = "linux", .pretty_name = "A \"B\" $C"}},
