@@ -90,8 +90,8 @@ TEST_F(CommandHostTest, AtTheDeadlineItIsAskedToEndFirst) {
   EXPECT_TRUE(fs::exists(seen));
 }
 
-// P4: a reboot in the middle of an installation would leave packages that are not configured, or a boot loader that does
-// not know the new kernel.
+// P4: a reboot in the middle of an installation would leave packages that are not configured, or a boot loader that
+// does not know the new kernel.
 TEST_F(CommandHostTest, AProgramThatInstallsPackagesBlocksTheReboot) {
   const std::string lock = dir.write("var/lib/dpkg/lock-frontend", "");
   CommandHost host(HostRoot(dir.path()), clock, {dir.write_script("reboot", "")});
