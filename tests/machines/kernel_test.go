@@ -27,28 +27,12 @@ var beneathUpgrade = Work{App: "web", Replicas: 4, Promised: 4, Lingers: time.Se
 // The kubelets are played; what they report of the machine is what it says itself.
 func TestKernelUpgrade(t *testing.T) {
 	onlyWithKernel(t)
-	q, began := newVirtual(t, false), time.Now()
+	q, began := newVirtual(t), time.Now()
 	must(t, q.PowerOn())
 	f := NewFleet(t, needs, 0)
 	played, err := f.PlayKubelets(t, q.Name, "other")
 	must(t, err)
 	f.upgradeStory(t, q, began, func(ctx context.Context) error { return played.reportBoot(ctx, q) })
-}
-
-// The same with a kubelet and containerd in the machine, and another machine for the pods that leave.
-func TestKernelUpgradeBeneathKubelet(t *testing.T) {
-	onlyWithKernel(t)
-	q, began := newVirtual(t, true), time.Now()
-	must(t, q.PowerOn())
-	f := NewFleet(t, needs, 1)
-	nodeMade := false
-	f.upgradeStory(t, q, began, func(ctx context.Context) error {
-		if nodeMade {
-			return nil
-		}
-		nodeMade = true
-		return f.makeVirtualNode(ctx, q)
-	})
 }
 
 func onlyWithKernel(t *testing.T) {
@@ -172,12 +156,12 @@ func installedKernel(t *testing.T, q *Virtual) (version, release string) {
 }
 
 // newVirtual ends with the test.
-func newVirtual(t *testing.T, kubelet bool) *Virtual {
+func newVirtual(t *testing.T) *Virtual {
 	t.Helper()
 	const name = "q1"
 	console := storyFile(t, needs, name+".console")
 	must(t, os.MkdirAll(filepath.Dir(console), 0o755))
-	q, err := NewVirtual(needs, name, 9, console, kubelet)
+	q, err := NewVirtual(needs, name, console)
 	must(t, err)
 	t.Cleanup(func() {
 		if err := q.Close(); err != nil {
@@ -201,6 +185,10 @@ func (f *Fleet) judgeResets(t *testing.T, q *Virtual, booted func(context.Contex
 			}
 			if err != nil && ctx.Err() == nil {
 				f.Witness.Violate("after the reboot: %v", err)
+			}
+			// QEMU reports a reset twice: the kernel's, and one of the firmware. A machine that is up has passed both.
+			for len(q.Resets) > 0 {
+				<-q.Resets
 			}
 		}
 	}()

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -24,8 +23,7 @@ import (
 // the kernel. The disk is that of build-kernel-disk.sh; what the machine writes is gone with it. The network is QEMU's user
 // mode: the machine reaches what the room reaches, and nobody reaches the machine.
 type Virtual struct {
-	Name   string
-	Number int // the range of its pods is made of it
+	Name string
 
 	// Has an element when the machine has reset itself and the firmware runs again; closed when the power is off.
 	Resets chan struct{}
@@ -34,7 +32,6 @@ type Virtual struct {
 	place   string
 	console string
 	agent   *guestAgent
-	drives  []string
 
 	mu   sync.Mutex
 	qemu *exec.Cmd
@@ -44,45 +41,15 @@ type Virtual struct {
 // virtualAddress is what QEMU's user mode gives to a machine; the disk has it, too.
 const virtualAddress = "10.0.2.15"
 
-// NewVirtual is off. With `kubelet`, it has the programs of a node.
-func NewVirtual(needs *Needs, name string, number int, console string, kubelet bool) (*Virtual, error) {
-	v := &Virtual{Name: name, Number: number, needs: needs, console: console, place: filepath.Join(roomDir, name),
+// NewVirtual returns a machine that is off.
+func NewVirtual(needs *Needs, name string, console string) (*Virtual, error) {
+	v := &Virtual{Name: name, needs: needs, console: console, place: filepath.Join(roomDir, name),
 		Resets: make(chan struct{}, 16)}
 	v.agent = &guestAgent{socket: filepath.Join(v.place, "agent")}
 	if err := os.MkdirAll(v.place, 0o755); err != nil {
 		return nil, err
 	}
-	v.drives = []string{"file=" + needs.kernelDisk() + ",if=virtio,format=raw,cache=unsafe,snapshot=on"}
-	if !kubelet {
-		return v, nil
-	}
-	programs := filepath.Join(v.place, "programs.disk")
-	v.drives = append(v.drives, "file="+programs+",if=virtio,format=raw,readonly=on")
-	return v, v.makePrograms(programs)
-}
-
-// makePrograms makes a disk of what build-machines.sh has built for nodes.
-func (v *Virtual) makePrograms(disk string) error {
-	bin := filepath.Join(v.needs.Build, "bin")
-	content := filepath.Join(v.place, "programs")
-	if err := os.MkdirAll(content, 0o755); err != nil {
-		return err
-	}
-	size := int64(32 << 20)
-	// Not runc: this machine has the cgroup controllers that the others have not.
-	for _, name := range []string{"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "workload.tar"} {
-		if err := copyFile(filepath.Join(bin, name), filepath.Join(content, "bin", name)); err != nil {
-			return err
-		}
-		info, err := os.Stat(filepath.Join(bin, name))
-		if err != nil {
-			return err
-		}
-		size += info.Size() * 11 / 10
-	}
-	defer os.RemoveAll(content)
-	return quietly("mke2fs", "-q", "-t", "ext4", "-m", "0", "-O", "^has_journal", "-d", content, disk,
-		strconv.FormatInt(size>>10, 10)+"k")
+	return v, nil
 }
 
 // PowerOn returns before the boot is done.
@@ -101,10 +68,8 @@ func (v *Virtual) PowerOn() error {
 		"-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
 		"-chardev", "socket,id=agent,path="+v.agent.socket+",server=on,wait=off",
 		"-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
-		"-netdev", "user,id=lan", "-device", "virtio-net-pci,netdev=lan")
-	for _, drive := range v.drives {
-		command.Args = append(command.Args, "-drive", drive)
-	}
+		"-netdev", "user,id=lan", "-device", "virtio-net-pci,netdev=lan",
+		"-drive", "file="+v.needs.kernelDisk()+",if=virtio,format=raw,cache=unsafe,snapshot=on")
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	off, started := make(chan struct{}), make(chan error, 1)
@@ -265,81 +230,6 @@ func (v *Virtual) BootID(ctx context.Context) (string, error) {
 func (v *Virtual) Kernel(ctx context.Context) (string, error) {
 	text, err := v.Run(ctx, "uname", "-r")
 	return strings.TrimSpace(text), err
-}
-
-func copyFile(from, to string) error {
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, 0o755)
-}
-
-// quietly runs a command and shows its output only if it fails.
-func quietly(words ...string) error {
-	output, err := exec.Command(words[0], words[1:]...).CombinedOutput()
-	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", strings.Join(words, " "), err), errors.New(string(output)))
-	}
-	return nil
-}
-
-// The kubelet of a machine with a kernel of its own has cgroup controllers, so it limits pods as everywhere.
-const virtualKubeletConfig = `apiVersion: kubelet.config.k8s.io/v1beta1
-kind: KubeletConfiguration
-authentication:
-  anonymous: {enabled: false}
-  x509: {clientCAFile: ` + kubeletCA + `}
-containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
-cgroupDriver: systemd
-resolvConf: ""
-nodeStatusUpdateFrequency: 5s
-`
-
-const virtualContainerdConfig = `version = 3
-[plugins.'io.containerd.cri.v1.images']
-  snapshotter = 'overlayfs'
-[plugins.'io.containerd.cri.v1.images'.pinned_images]
-  sandbox = '` + workloadImage + `'
-[plugins.'io.containerd.cri.v1.runtime'.cni]
-  bin_dirs = ['/usr/lib/cni']
-  conf_dir = '/etc/cni/net.d'
-[plugins.'io.containerd.cri.v1.runtime'.containerd]
-  default_runtime_name = 'runc'
-[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
-  runtime_type = 'io.containerd.runc.v2'
-[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
-  SystemdCgroup = true
-`
-
-// makeVirtualNode starts containerd and a kubelet with its identity on a machine that runs.
-func (f *Fleet) makeVirtualNode(ctx context.Context, v *Virtual) error {
-	kubeconfig, certificate, err := kubeletIdentity(v.Name, f.ControlPlane)
-	if err != nil {
-		return err
-	}
-	err = v.Write(ctx, map[string][]byte{
-		"/etc/hostname":                               []byte(v.Name + "\n"),
-		"/etc/hosts":                                  []byte("127.0.0.1 localhost " + v.Name + "\n"),
-		"/etc/systemd/system/containerd.service":      []byte(containerdUnit),
-		"/etc/systemd/system/workload-images.service": []byte(imagesUnit),
-		"/etc/systemd/system/kubelet.service":         fmt.Appendf(nil, kubeletUnit, v.Name, virtualAddress),
-		"/etc/containerd/config.toml":                 []byte(virtualContainerdConfig),
-		"/etc/cni/net.d/10-pods.conflist":             fmt.Appendf(nil, cniConfig, podRange(v.Number)),
-		"/var/lib/kubelet/config.yaml":                []byte(virtualKubeletConfig),
-		kubeletCA:                                     f.CA.PEM,
-		kubeletKubeconfig:                             kubeconfig,
-		kubeletCertificate:                            certificate,
-	})
-	if err != nil {
-		return err
-	}
-	_, err = v.Shell(ctx, "hostname -F /etc/hostname && systemctl daemon-reload && "+
-		"systemctl enable --now containerd workload-images kubelet")
-	return err
 }
 
 // installOnVirtual installs the package under test as Install does, and returns when the agent is idle.
