@@ -399,7 +399,10 @@ std::string reboot_line(const Explanation& about) {
     line += ", requested";
     if (!about.node.request_reason.empty()) line += ": " + about.node.request_reason;
   }
-  if (about.record && !about.record->reasons.empty()) line += ", because of " + joined(about.record->reasons, ", ");
+  // While the label is "false", the reasons are those of package updates.
+  const bool needed = about.node.reboot_required != "false";
+  if (needed && about.record && !about.record->reasons.empty())
+    line += ", because of " + joined(about.record->reasons, ", ");
   return line;
 }
 

@@ -206,6 +206,16 @@ TEST(ExplanationTest, ARequestIsShownWithItsReason) {
   }
 }
 
+TEST(ExplanationTest, OnlyARebootThatIsNeededHasACause) {
+  k8s::Node node = node_in("n1", agent::State::updating);
+  remember(node, [](agent::Record& record) { record.reasons = {"openssl 3.0.15-1 to 3.0.16-1"}; });
+  for (const auto& [needed, shown] : std::map<std::string, std::string>{
+           {"false", "Reboot:      false"}, {"true", "Reboot:      true, because of openssl 3.0.15-1 to 3.0.16-1"}}) {
+    node.labels["haulout.dev/reboot-required"] = needed;
+    EXPECT_THAT(explanation_text(explain({.node = node}, now)), Contains(shown));
+  }
+}
+
 TEST(ExplanationTest, PackageUpdatesAreNamed) {
   k8s::Node node = node_in("n1", agent::State::pending);
   EXPECT_THAT(explanation_text(explain({.node = node}, now)), Not(Contains(StartsWith("Packages:"))));
