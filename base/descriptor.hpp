@@ -1,5 +1,6 @@
 // Owns a file descriptor, and closes it when destroyed. Not copyable; can be moved. release() returns the descriptor
-// without closing it; the caller owns it then. Nothing fails.
+// without closing it; the caller owns it then. Move assignment swaps: the former descriptor is closed with the other
+// object. Nothing fails.
 #pragma once
 
 #include <unistd.h>

@@ -101,11 +101,12 @@ if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang" A
   target_link_options(house_build INTERFACE -Wl,--gc-sections)
 endif()
 
-# Under sanitizers, the tests with simulated clusters take most of the time. The libraries are then optimised a little, which
-# makes these tests several times as fast. The tests are not: compiling them would take longer than running them.
-set(HAULOUT_LIBRARY_OPTIONS "")
+# Under sanitizers, the tests with simulated clusters take most of the time. The libraries that run in them (SIMULATED in
+# haulout_library) are then optimised a little, which makes these tests several times as fast. Other libraries and the tests
+# are not, because compiling them would take longer than running them.
+set(HAULOUT_SIMULATED_OPTIONS "")
 if(HAULOUT_SANITIZE)
-  set(HAULOUT_LIBRARY_OPTIONS -O1)
+  set(HAULOUT_SIMULATED_OPTIONS -O1)
 endif()
 
 # house_precompiled(<name> HEADERS … USES …): adds the object library <name>, whose precompiled header other targets reuse,
@@ -128,27 +129,31 @@ function(house_precompiled name)
   endif()
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_CXX_COMPILER} ${flags} -fno-omit-frame-pointer -ffunction-sections -fdata-sections
-            ${HAULOUT_LIBRARY_OPTIONS} -Xclang -building-pch-with-obj -c ${header} -o ${object}
+            ${HAULOUT_SIMULATED_OPTIONS} -Xclang -building-pch-with-obj -c ${header} -o ${object}
     DEPENDS ${header} COMMENT "Building the code of ${name}" COMMAND_EXPAND_LISTS VERBATIM)
   add_library(${name}_object STATIC ${object})
   set_target_properties(${name}_object PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(${name}_code INTERFACE ${name}_object)
 endfunction()
 
-# The precompiled header of the libraries. Every other target reuses it or has its own.
+# The precompiled headers of the libraries, one for each level of optimisation. Every other target reuses one of them or has
+# its own.
 house_precompiled(house_pch HEADERS ${CMAKE_CURRENT_LIST_DIR}/pch.hpp)
-target_compile_options(house_pch PRIVATE ${HAULOUT_LIBRARY_OPTIONS})
+if(HAULOUT_SIMULATED_OPTIONS)
+  house_precompiled(simulated_pch HEADERS ${CMAKE_CURRENT_LIST_DIR}/pch.hpp)
+  target_compile_options(simulated_pch PRIVATE ${HAULOUT_SIMULATED_OPTIONS})
+endif()
 
-# house_reuse_pch(<target>): compiles the target with that header, and so with the same options.
-function(house_reuse_pch target)
-  target_compile_options(${target} PRIVATE ${HAULOUT_LIBRARY_OPTIONS})
-  target_precompile_headers(${target} REUSE_FROM house_pch)
-endfunction()
-
-# haulout_library(<folder> SOURCES … USES <folders and packages> PRIVATE_USES <packages>): adds one static library per folder.
+# haulout_library(<folder> [SIMULATED] SOURCES … USES <folders and packages> PRIVATE_USES <packages>): adds one static library
+# per folder.
 function(haulout_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  cmake_parse_arguments(arg "SIMULATED" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   add_library(haulout_${name} STATIC ${arg_SOURCES})
-  target_link_libraries(haulout_${name} PUBLIC house_build ${arg_USES} house_pch_code PRIVATE ${arg_PRIVATE_USES})
-  house_reuse_pch(haulout_${name})
+  set(pch house_pch)
+  if(arg_SIMULATED AND HAULOUT_SIMULATED_OPTIONS)
+    set(pch simulated_pch)
+    target_compile_options(haulout_${name} PRIVATE ${HAULOUT_SIMULATED_OPTIONS})
+  endif()
+  target_link_libraries(haulout_${name} PUBLIC house_build ${arg_USES} ${pch}_code PRIVATE ${arg_PRIVATE_USES})
+  target_precompile_headers(haulout_${name} REUSE_FROM ${pch})
 endfunction()

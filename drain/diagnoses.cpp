@@ -186,8 +186,8 @@ std::string servers_here(const WebhookCase& about, const k8s::Service& service) 
   if (here) return fmt::format("; their pod {} is on this node, {}", here->pod.key(), state_of(here->pod));
   if (!left) return {};
   return fmt::format(
-      "; their pod {} {} on this node, but pods that the webhook checks are still there; annotate such pods with {}: "
-      "\"1\" to have them evicted after the others",
+      "; their pod {} {} on this node before the pods that the webhook checks; annotate the pods of the Service with "
+      "{}: \"1\", so that they are evicted last",
       left->pod.key(), left->state == PodState::vanished ? "was deleted" : "is terminating", drain_order_annotation);
 }
 

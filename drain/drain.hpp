@@ -4,8 +4,8 @@
 // run() executes the stages preflight(), cordon() and evict() one after the other. For several nodes the caller first
 // calls preflight() and cordon() for all of them, then evict() for one after the other. Each of these three calls
 // restarts the clock of the report and of the timeout, so that time spent on other nodes does not count; run() starts
-// them only once. A stage returns false if it has ended the drain; report() then has the outcome. A stage never returns
-// an error: a failure is an outcome in the report.
+// them only once. preflight() and cordon() return false if they have ended the drain. evict() always ends it, and
+// returns true if its outcome is `drained`. No stage returns an error: a failure is an outcome in report().
 // Cancellable: report() then describes what was done so far, with outcome `cancelled`. Borrows client, rng, observer
 // and the client's clock, which must outlive the Drain. Single-threaded.
 #pragma once

@@ -27,9 +27,10 @@ class NodeFeed {
   void see(const k8s::Node* node);
   const k8s::Node& node() const { return node_; }
 
-  // Reads the Node and records the answer, unless the watch has delivered a newer state meanwhile. Returns true if the
-  // recorded state is at least as new as the server's answer. Returns false if the server has no such Node, but the
-  // watch delivered an event meanwhile. Fails with the error of the request; 404 is not a failure. Cancellable.
+  // Reads the Node and records the answer; 404 is an answer: the Node was deleted. Does not record it if the watch has
+  // delivered a newer state meanwhile. Returns false if the answer is 404 but the watch delivered an event meanwhile:
+  // then it is unknown which of the two is newer, and the caller must read again. Fails with the error of the request.
+  // Cancellable.
   Task<bool> read();
   // Watches the Node until it is cancelled.
   boost::asio::awaitable<void> follow();
@@ -43,7 +44,7 @@ class NodeFeed {
 
   bool gone() const { return facts_.gone; }
   bool unschedulable() const { return facts_.unschedulable; }
-  // Returns the input of the diagnoses about the node, except `pods_error` and the clocks.
+  // Returns what this feed knows of the input of the diagnoses. Findings adds `pods_error` and the times.
   const NodeFacts& facts() const { return facts_; }
 
  private:
@@ -95,7 +96,7 @@ class PodsFeed {
   TimePoint next_wake(TimePoint at) const;
 
  private:
-  enum class Told { connected, disconnected };  // by the last event that was emitted
+  enum class Told { connected, disconnected };  // what the last emitted event said
 
   Session& session_;
   Pipeline& pipeline_;

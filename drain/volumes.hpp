@@ -4,7 +4,10 @@
 // A volume is detached when its VolumeAttachment was deleted. Nothing else counts, not even a deadline (P4). The claim
 // to which its PersistentVolume is bound shows which pods use the volume.
 //   - The drain waits for a volume whose users all had to leave, from the time when the last of them was deleted. It
-//     also waits for every volume that is already being detached.
+//     also waits for a volume that is already being detached, unless a staying pod uses it.
+//   - A volume without a PersistentVolume is `inline_volume`. No object says who uses it, so the drain never waits for
+//     it.
+//   - Until its claim is known or `leak_hold` has passed, a volume is `unclear`, and the drain waits.
 //   - A volume that a staying pod uses is `kept`.
 //   - A volume is `leaked` if the drain has seen no pod of the node use it, after `leak_hold`. But if the Node's status
 //     names it then, its pods were deleted before the drain began, and the drain waits for it.

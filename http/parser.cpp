@@ -59,7 +59,7 @@ class Collector final : public beast::http::basic_parser<is_request> {
 
 Error protocol_error(const Ec& failure, const Limits& limits) {
   if (failure == beast::http::error::header_limit)
-    return Error(Errc::protocol, fmt::format("the head of the message is longer than {} bytes", limits.header));
+    return Error(Errc::protocol, fmt::format("the HTTP headers are longer than {} bytes", limits.header));
   if (failure == beast::http::error::body_limit)
     return Error(Errc::protocol, fmt::format("the body is longer than {} bytes", limits.body.value_or(0)));
   return Error(Errc::protocol, "not HTTP/1.1 (" + failure.message() + ")");

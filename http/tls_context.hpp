@@ -1,6 +1,7 @@
 // Shared state of all TLS connections of one client or server: trusted CAs, own certificate, last session. Immutable
 // except for the session. New credentials need a new context. Also converts OpenSSL's errors to messages. No I/O,
-// except that it may read the system's CA store.
+// except that it may read the system's CA store. Does not verify by itself: the wire that uses native() must do what
+// verifies() and server_name() say (http/wire.cpp), and must hold a shared_ptr to the context.
 #pragma once
 
 #include <boost/system/error_code.hpp>

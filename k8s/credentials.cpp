@@ -289,7 +289,9 @@ Result<> set_server(Connection& connection, std::string_view entry, std::string 
   if (server.find("://") != std::string::npos &&
       authority.substr(0, authority.find('/')).find('@') != std::string::npos)
     return unusable(
-        fmt::format("{}: server must not contain a user name or password; use the fields of a user", entry));
+        fmt::format("{}: server must not contain a user name or password; set username and password of the user in the "
+                    "kubeconfig instead",
+                    entry));
   auto endpoint = http::parse_endpoint(server, &connection.path_prefix);
   if (!endpoint)
     return unusable(

@@ -6,7 +6,7 @@
 //   struct Kind<T> {
 //     static constexpr std::string_view name = "ConfigMap";   // the field `kind` in JSON
 //     static constexpr Api api{"v1", "configmaps", …};        // its place in the API
-//     static constexpr std::array dropped = {…};              // keys of objects and arrays that `read` does not use
+//     static constexpr std::array dropped = {…};              // keys whose objects and arrays are not kept
 //     static void read(const codec::Object& json, T& object);
 //     static std::string encode(const T& object);             // for kinds that are created
 //     static constexpr ListBudget budget{…};                  // for kinds that are listed: limits of a collection
@@ -52,7 +52,8 @@ struct Api {
   Names names = Names::ours;
   std::string_view kind{};  // in messages: "PodDisruptionBudget"
   std::string_view many{};  // in messages: "PodDisruptionBudgets"
-  // An object may be deleted only in the state that was read: a deletion has its UID and its resourceVersion.
+  // True: an object of this kind may be deleted only in the state that was read, so a deletion must have its
+  // resourceVersion, not only its UID.
   bool delete_as_read = false;
 };
 

@@ -1,11 +1,14 @@
 // Repeats a request of a command as long as waiting may resolve its failure. Client itself makes one attempt.
 //
-// Until a request of this client has succeeded, `fail_fast` ends the repetition early. Errors of DNS, TLS and
-// credentials (also 401), and responses that waiting does not change, end it at once. 403 ends it the second time,
-// because an authorizer that has just started denies requests at first. A refused connection and silence end it after
-// `unreachable_limit`. A server that responds with another error, for example 429 or 503, is reachable: the request is
-// repeated until the deadline, but never before its Retry-After has passed. After a first success, only errors that
-// waiting cannot resolve are final. The error that an object does not exist is always final. Cancellable.
+// The error that an object does not exist is always final. Without `fail_fast`, every other error is retried until the
+// deadline. With `fail_fast`:
+//   - Until a request of this client has succeeded, errors of DNS, TLS and credentials (also 401), and responses that
+//     waiting does not change, are final. A refused connection, a reset and silence are final after
+//     `unreachable_limit`.
+//   - After a first success, errors that waiting cannot resolve are final.
+//   - A 403 is final the second time, because an authorizer that has just started denies requests at first.
+// A server that responds with another error, for example 429 or 503, is reachable: the request is repeated until the
+// deadline, but never before its Retry-After has passed. Cancellable.
 #pragma once
 
 #include <functional>
@@ -33,8 +36,8 @@ struct Patience {
 class PatientCall {
  public:
   PatientCall(Patience patience, bool reached, TimePoint now);
-  // Returns the deadline of the next attempt, which is `limit_` at the latest. After `limit_` has passed, an attempt
-  // has its full `request_timeout` again.
+  // Returns the deadline of the next attempt: `request_timeout` from now, but never after the deadline, and before
+  // `limit_` never after `limit_`. An attempt after `limit_` exists only if the server has responded.
   TimePoint attempt_until(TimePoint now) const;
   // Returns the time of the next attempt after this failure, or nullopt if the failure is final.
   std::optional<TimePoint> next_try(const Error& error, TimePoint now, Rng& rng);

@@ -37,7 +37,9 @@ struct WatchEnd {
 };
 
 struct WatchStep {
-  enum class Kind { watch, list, poll } kind = Kind::watch;  // watch: continue from the last resourceVersion
+  // watch: continue from the last resourceVersion. list: the place in the stream is lost (silence, 410, unreadable or
+  // too many attempts), so list first. poll: watching is forbidden, so list at intervals.
+  enum class Kind { watch, list, poll } kind = Kind::watch;
   Duration delay{};
   bool operator==(const WatchStep&) const = default;
 };

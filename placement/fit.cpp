@@ -357,7 +357,7 @@ Result<std::string> read_page(const std::string& body, const Collection& what, s
     return Error(Errc::decode, fmt::format("expected a {}, got {}", what.kind, kind.empty() ? "no list" : kind));
   const auto items = list.find("items");
   if (items == list.end() || !(items->is_array() || items->is_null()))
-    return Error(Errc::decode, fmt::format("{} makes no sense: items are missing", what.kind));
+    return Error(Errc::decode, fmt::format("{} has no list in its field \"items\"", what.kind));
   for (const Json& item : *items) into.push_back(what.essence(item));
   return text(list, "/metadata/continue");
 }

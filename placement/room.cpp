@@ -89,7 +89,8 @@ std::optional<std::int64_t> thousandths(std::string_view quantity) {
 
 namespace {
 
-// The bound of all amounts; larger ones are clamped to it. It is so small that the sum of two cannot overflow.
+// The bound of requests, sums and limits; larger ones are clamped to it. It is so small that the sum of two cannot
+// overflow.
 constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max() / 4;
 
 std::int64_t saturated(std::int64_t amount) {
@@ -293,7 +294,7 @@ void Room::set_node(Site& site, const Object& node) const {
   site.limits = limits_of(*node);
   site.endless = site.limits.empty() && unstated_ == Unstated::no_end;
   // In a simulated cluster without stated sizes, each node can take any number of pods.
-  if (unstated_ == Unstated::no_end) site.limits.try_emplace("pods", std::numeric_limits<std::int64_t>::max());
+  if (unstated_ == Unstated::no_end) site.limits.try_emplace("pods", most_amount);
 }
 
 void Room::close(const std::string& node) {
@@ -340,8 +341,8 @@ void Room::renew(const Object& node) {
   count_used(site);
 }
 
-// Ignores taints and anti-affinity. An unknown scheduler may not check them, and a rule that is applied too strictly
-// here must not exclude a node.
+// Considers neither taints, and so neither cordons nor Ready, nor anti-affinity. Another scheduler perhaps does not
+// check them, and no node may be excluded that could take the pod.
 Sites Room::candidates(const Json& pod) const {
   const Wish wish{pod, requests_of(pod), {}, {}, false};
   const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;

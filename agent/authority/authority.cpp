@@ -191,9 +191,11 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
                 "nodes. Grant verb list on nodes, or set slots to fleetlock"
               : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes"},
       {&Rights::leases, list_one(k8s::Kind<k8s::Lease>::api, context.ns), false,
-       "the credential may not list Leases, so slots lease does not work; set slots to fleetlock"},
+       "the credential may not list Leases, which slots=lease needs. Grant verb list on leases (API group "
+       "coordination.k8s.io), or set slots to fleetlock"},
       {&Rights::leases, k8s::create(own_slot, dry_run), false,
-       "the credential may not create Leases, so slots lease does not work; set slots to fleetlock"},
+       "the credential may not create Leases, which slots=lease needs. Grant verb create on leases (API group "
+       "coordination.k8s.io), or set slots to fleetlock"},
       {&Rights::budgets, list_one(k8s::Kind<k8s::PodDisruptionBudget>::api, {}), false,
        "the credential may not list PodDisruptionBudgets: the agent sends one eviction at a time per namespace, and "
        "retries periodically instead of when a budget changes"},
@@ -367,9 +369,9 @@ Error Search::nothing_holds() const {
   if (options_.wanted != AuthorityChoice::automatic)
     return Error(Errc::unavailable, fmt::format("the configured authority does not work: {}", why));
   return Error(Errc::unavailable,
-               fmt::format("the API server does not restrict the credential ({}) to Node {}: {}. Apply the roles and "
-                           "policies of the manifests (before Kubernetes 1.36 with the component policies-only), or "
-                           "accept the risk with authority serviceaccount",
+               fmt::format("no way to restrict the credential ({}) to Node {} works: {}. For a ServiceAccount, apply "
+                           "packaging/kustomize (before Kubernetes 1.36 with its component policies-only). Or set "
+                           "authority to serviceaccount: a stolen credential could then change every Node",
                            printable(self_.username), printable(found_.node.name), why));
 }
 

@@ -17,7 +17,7 @@ std::string check_node_name(const std::string& text);
 std::string check_absolute_path(const std::string& text);
 // Checks a URL: http:// or https://, without user, password or query.
 std::string check_url(const std::string& text);
-// A file or a URL, as a program takes it. It never looks like an option of that program.
+// Checks an absolute path, or a URL as check_url(). Neither can be taken for an option of the program that gets it.
 std::string check_bundle(const std::string& text);
 std::string check_label_key(const std::string& text);
 std::string check_label_selector(const std::string& text);

@@ -61,8 +61,9 @@ struct AgentParts {
   // Called with problems that do not delay the update; they are logged and become an Event, but are not shown on the
   // Node. May be empty.
   std::function<void(const Status&)> warn{};
-  // Called with the UID of the agent's Node after each time that load() has read it, and before any request that uses
-  // the UID. The UID changes if the Node is deleted and the kubelet registers again while the agent runs.
+  // Called with the UID of the agent's Node after each time that the agent has read it as a whole, and before any
+  // request that uses the UID. The UID changes if the Node is deleted and the kubelet registers again while the agent
+  // runs.
   std::function<void(const std::string& uid)> node_is = [](const std::string&) {};
   // If null, the agent cannot delay a shutdown that another program requests.
   ShutdownDelay* shutdown = nullptr;

@@ -26,13 +26,13 @@ constexpr Duration forgotten_after = std::chrono::minutes(30);
 // Number of conflicts in a row after which the agent reports them; so many take about ten seconds.
 constexpr unsigned worth_a_word = 8;
 
-// Backoff after a foreign record. The first pause is short, so that the agent writes its record soon after a person
-// removed it.
+// Backoff after a foreign record: one on the Node that this agent has not written (ForeignRecords). The first pause is
+// short, so that the agent writes its record soon after a person removed it.
 constexpr BackoffOptions rival_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
                                         BackoffOptions::Jitter::equal};
 // The count and the backoff of foreign records start again after this time without one.
 constexpr Duration no_rival_for = std::chrono::minutes(5);
-// Number of foreign records in a row after which another agent must be running. Late writes of a previous process, or a
+// This many foreign records in a row prove that another agent is running. Late writes of a previous process, or a
 // person, cause fewer.
 constexpr unsigned surely_a_rival = 3;
 
@@ -181,8 +181,8 @@ asio::awaitable<void> NodeWriter::show_condition() {
 }
 
 Task<> NodeWriter::write_condition() {
-  // Checks twice, because the status may have changed during the first patch, while a concurrent call found nothing to
-  // write.
+  // Looks twice. While the first patch is under way, the status may change back to what the Node still shows. The call
+  // for that change finds nothing to write, and the first patch then leaves the wrong condition.
   for (int look = 0; look < 2; ++look) {
     const auto patch = condition_patch(view_.node(), in_maintenance(record_), status_, client_.server_now());
     if (!patch) break;

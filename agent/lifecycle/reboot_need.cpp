@@ -24,14 +24,19 @@ constexpr Duration breath = std::chrono::milliseconds(200);
 
 }  // namespace
 
+std::string with_names(std::string text, const Updates& updates) {
+  if (updates.first.empty()) return text;
+  text += ": " + joined(updates.first, ", ");
+  if (updates.count > updates.first.size()) text += fmt::format(" and {} more", updates.count - updates.first.size());
+  return text;
+}
+
 std::string words_of(const Updates& updates) {
   if (updates.need == Need::unknown) return updates.problem;
   if (updates.count == 0) return "no update waits";
   if (!updates.target.empty()) return "an update of the system waits: " + joined(updates.first, ", ");
-  std::string words = fmt::format("{} {}: {}", count_of(updates.count, "package update"),
-                                  updates.count == 1 ? "waits" : "wait", joined(updates.first, ", "));
-  if (updates.count > updates.first.size()) words += fmt::format(" and {} more", updates.count - updates.first.size());
-  return words;
+  return with_names(
+      fmt::format("{} {}", count_of(updates.count, "package update"), updates.count == 1 ? "waits" : "wait"), updates);
 }
 
 RebootNeed::RebootNeed(Backend& backend, Updater* updater, Activity& activity, const NodeView& view,

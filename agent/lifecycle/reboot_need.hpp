@@ -16,6 +16,9 @@ namespace haulout::agent {
 // Returns a clause for messages: "2 package updates wait: openssl 3.0.15-1 to 3.0.16-1, vim 1 to 2", or, if the update
 // tool has versions of the whole system, "an update of the system waits: 41.1 to 42.1". Pure.
 std::string words_of(const Updates& updates);
+// Returns the text and the names of the first updates: "installing updates: vim 1 to 2 and 3 more"; only the text if
+// none is known. Pure.
+std::string with_names(std::string text, const Updates& updates);
 
 class RebootNeed {
  public:

@@ -97,7 +97,7 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
     }
     const TimePoint proved = context_.now();
     record.installing = true;
-    co_await context_.writer.show(reason::updating, "installing updates: " + words_of(need_.updates()));
+    co_await context_.writer.show(reason::updating, with_names("installing updates", need_.updates()));
     if (!activity.must_reload() && context_.now() - proved <= proof_keeps) {
       // Changes since the proof are known from the watch, and from the answer to the write of the record.
       if (!context_.node().unschedulable) co_return cordon_lost();

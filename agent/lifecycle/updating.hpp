@@ -1,6 +1,7 @@
 // The state `updating`: the agent installs the updates of the operating system on the drained node (--update), and then
-// finds out whether they need a reboot. One object for each time that the node enters the state. Cancellable; an
-// installation that is running continues where the updater can do that. Borrows its arguments.
+// finds out whether they need a reboot. One object for each time that the node enters the state. Cancellable: the
+// installation may then go on without the agent, and the next call of Updater::install() waits for its end. Borrows its
+// arguments.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,7 @@ class Updating {
   boost::asio::awaitable<Decision> run();
 
  private:
-  // Returns when the installation may begin, or the decision that prevents it.
+  // Waits until the installation may begin, and returns nullopt then. Returns a decision if something prevents it.
   boost::asio::awaitable<std::optional<Decision>> until_permitted();
   // Returns true if something blocks the installation for now, and shows what.
   boost::asio::awaitable<bool> blocked();

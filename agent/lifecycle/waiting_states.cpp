@@ -40,7 +40,7 @@ asio::awaitable<void> until_written(const Context& context, const Written& writt
 asio::awaitable<std::optional<Decision>> stage_image(const Context& context, RebootNeed& need) {
   Written written;
   co_await context.writer.show(reason::applying_update,
-                               "the image is being written for the next boot: " + words_of(need.updates()));
+                               with_names("writing the image for the next boot", need.updates()));
   co_await with_task_group([&context, &written](TaskGroup& group) {
     group.spawn(write_image(context, context.within(context.options.times.update_limit), written));
     return until_written(context, written);

@@ -38,17 +38,21 @@ constexpr std::array table{
            "A person has cordoned this node, with kubectl, `haulout cordon` or `haulout drain`; the message says who "
            "and since when. The agent leaves the node alone.",
            "Run `kubectl uncordon NODE` after the work on it. `--cordoned-nodes update` updates such nodes, too."},
-    Reason{reason::pause_unknown, gates, trouble,
-           "The agent cannot read whether updates are paused, so it treats the node as paused. If it has no right to "
-           "read the ConfigMap, it ignores pauses of pools and of the cluster, and says so.",
-           "See the error in the message: the agent must be able to read the ConfigMap `haulout` in its namespace."},
+    Reason{
+        reason::pause_unknown, gates, trouble,
+        "The agent cannot read whether updates are paused, so it begins no update; a running drain continues. (An "
+        "agent that never had the right to read the ConfigMap ignores pauses of pools and of the cluster instead, and "
+        "says so in its log.)",
+        "See the error in the message: the agent must be able to read the ConfigMap `haulout` in its namespace."},
     Reason{reason::blocked_by_pod, gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",
            "Wait until the pod has ended; the message names it."},
     Reason{reason::blocking_pods_unknown, gates, trouble,
            "The agent cannot read whether a pod matches `--blocking-pod-selector`.",
            "See the API server's error in the message. The agent tries again."},
-    Reason{reason::blocked_by_alert, gates, waiting, "An alert that `--prometheus-query` returns blocks the node.",
-           "Resolve the alert that the message names, or silence it."},
+    Reason{reason::blocked_by_alert, gates, waiting,
+           "`--prometheus-query` returns an alert. Each one blocks the node, whatever it is about.",
+           "Resolve the alert that the message names, or exclude it in `--prometheus-query`. A silence in Alertmanager "
+           "does not help: Prometheus still reports the alert as firing."},
     Reason{reason::prometheus_query_refused, gates, trouble, "Prometheus rejects `--prometheus-query`.",
            "Correct the query in `--prometheus-query`; the message has the error of Prometheus."},
     Reason{reason::prometheus_unavailable, gates, trouble,
@@ -122,9 +126,10 @@ constexpr std::array table{
            "The pods are deleted, but volumes that they used are still attached; a reboot now could damage them.",
            "Wait; the message says what the volume waits for. A volume that stays attached becomes VolumeStuck."},
     Reason{reason::volume_stuck, drain, trouble,
-           "The pods are deleted, but a volume that they used is still attached, for longer than `--volume-limit`.",
+           "The pods that used a volume are deleted, but it is still attached, for longer than `--volume-limit`. The "
+           "drain waits for it; with `--stuck-volume=fail` it ends.",
            "Check that the controller of its CSI driver and the kubelet of the node run; the message names the volume "
-           "and its error. The drain continues by itself when the volume is detached."},
+           "and its error. A drain that waits continues by itself when the volume is detached."},
     Reason{reason::reattaching_volumes, drain, progress,
            "The pods are deleted and their volumes are detached. The drain gives another node time to attach them "
            "(`--reattach-limit`).",
@@ -133,8 +138,8 @@ constexpr std::array table{
            "The node was made schedulable, but not by its agent, while it was being drained or was ready.",
            "Wait; the agent makes another attempt later. To prevent updates of the node, run `haulout pause NODE`."},
     Reason{reason::applying_update, drain, progress,
-           "The operating system's update tool installs the new version for the next boot, before any eviction; with "
-           "`--update=before-drain` also before the node asks for a slot.",
+           "The operating system's update tool writes the new version for the next boot. It does so before any "
+           "eviction; with `--update=before-drain` even before the node asks for a slot.",
            "Nothing."},
     Reason{reason::apply_failed, drain, trouble, "The new version could not be installed, so no pod was evicted.",
            "See the update tool's error in the message. The agent tries again later."},
@@ -150,7 +155,7 @@ constexpr std::array table{
            "`--update-attempts` failures in a row the node is degraded.",
            "See the error of the package manager or of the update tool in the message, and on the node `journalctl -u "
            "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
-           "updates yourself, or after `haulout request-reboot NODE`."},
+           "updates (and rebooted it, if they need that), or after `haulout request-reboot NODE`."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
            "Resolve the cause that the message names, for example a budget or a volume. The agent makes another "
@@ -223,9 +228,11 @@ constexpr std::array table{
         "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready replacement.",
         "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
         "Ready."},
-    Reason{reason::awaiting_replacement, pods, waiting,
-           "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
-           "Wait. The drain continues when the replacement is scheduled, or when none is expected any more."},
+    Reason{
+        reason::awaiting_replacement, pods, waiting,
+        "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
+        "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If no node has "
+        "room for it, the reason is ReplacementUnschedulable."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",

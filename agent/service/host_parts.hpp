@@ -59,7 +59,7 @@ Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& 
 
 // An updater, with the runner of programs that it borrows.
 struct MadeUpdater {
-  std::unique_ptr<HostPrograms> programs;  // runs the programs of the updater
+  std::unique_ptr<HostPrograms> programs;  // runs the programs of the updater; null if it has none (Flatcar)
   std::unique_ptr<Updater> updater;        // null if --update is off
 };
 

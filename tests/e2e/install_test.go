@@ -83,7 +83,7 @@ func expectComponents(t *testing.T, in *Installed) {
 			must(t, err)
 		})
 	}
-	t.Run("pod-monitor", func(t *testing.T) { // PodMonitor is not a kind of Kubernetes
+	t.Run("pod-monitor", func(t *testing.T) { // the API server does not know PodMonitor, so it can only be rendered
 		dir, err := kustomization(in.Dir, "pod-monitor")
 		must(t, err)
 		rendered, err := in.AdminKubectl(t.Context(), "kustomize", dir)

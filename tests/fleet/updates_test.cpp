@@ -73,7 +73,7 @@ TEST_F(Updates, ACrashBeforeTheRebootWasAskedForIsNoRollBack) {
   EXPECT_EQ(n1.boots(), 2u);
 }
 
-// P4: the old version runs as before, and the agent reports no update.
+// P4: the machine crashes during the drain and boots the old version. The agent must not report that as an update.
 TEST_F(Updates, ACrashInTheMiddleOfADrainIsNoUpdate) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1", {.must_apply = true, .apply_takes = 5min});
@@ -128,7 +128,7 @@ TEST_F(Updates, ThePoolThatIsShownIsThatOfTheNode) {
   run_for(5min);
 }
 
-// An unknown need never counts as a need.
+// If it is unknown whether a reboot is needed, the agent begins no update.
 TEST_F(Updates, ABackEndThatCannotTellRebootsNothing) {
   machine("n1", {.unknown = true});
   run_fleet(1h);
@@ -219,7 +219,8 @@ TEST_F(Updates, ANodeThatDoesNotKnowItsVersionAnyMoreGivesItsTurnBack) {
   expect_updated(n1);
 }
 
-// The pod of this workload comes back to the node after every eviction, and may stay.
+// The pod of the StatefulSet db is created on n1 again after each eviction. The policy skips such pods (--pinned
+// leave).
 struct PinnedUpdates : Updates {
   PinnedUpdates() {
     options.drain.policy.pinned = drain::Treatment::skip;
@@ -300,8 +301,8 @@ TEST_F(Updates, AFinishedPodThatIsDeletedDuringTheDrainIsNotWaitedFor) {
   EXPECT_FALSE(cluster.get("pods", "shop", "job-0").is_null());
 }
 
-// Pods that came while the node was schedulable have not come back after an eviction. They must leave before the
-// reboot.
+// A pod that came while the node was schedulable does not count as one that comes back after evictions, so it is not
+// skipped: it must leave before the reboot.
 TEST_F(PinnedUpdates, PodsThatCameWhileSomebodyHadTheNodeOpenDoNotStay) {
   Machine& n1 = machine("n1", {.ignored_reboots = 1});
   after(1min, [&] {

@@ -193,8 +193,8 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
   EXPECT_TRUE(ask().open());
 }
 
-// Here a name and no label selector says which pool a node is in. The record of the other node names its pool, even if
-// the label with the pool is missing.
+// The pool is known by name only, without a label selector. So the record of the other node decides to which pool it
+// belongs, even if the label with the pool is missing.
 TEST_F(NodeGatesTest, WhatWentWrongInAnotherNamedPoolHoldsNobody) {
   Record failed;
   failed.state = State::degraded;
@@ -328,7 +328,7 @@ TEST_F(Throttled, PodsAreLeftAlone) {
 TEST_F(Throttled, NodesAreLeftAlone) {
   expect_left_alone("list", "nodes");
 }
-// If the server throttles a watch, the next watch waits, too.
+// If the server throttles the list with which changed() begins, the next changed() waits, too.
 TEST_F(Throttled, TheNextWatchWaitsForWhatTheLastOneWasTold) {
   expect_left_alone("list", "configmaps", {"list", "watch"}, [&]() -> boost::asio::awaitable<void> {
     co_await expect_open(true);

@@ -174,6 +174,8 @@ TEST_F(UpdatingTest, WordsNameTheFirstUpdates) {
   EXPECT_EQ(words_of(Updates{.need = Need::yes, .count = 1, .first = {"41 to 42"}, .target = "42"}),
             "an update of the system waits: 41 to 42");
   EXPECT_EQ(words_of(Updates{.need = Need::no}), "no update waits");
+  EXPECT_EQ(with_names("installing", moment.updates), "installing: a, b, c, d, e and 2 more");
+  EXPECT_EQ(with_names("installing", Updates{.problem = "apt-get failed"}), "installing");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST(GiveMemoryBack, ReturnsFreeHeapToTheSystem) {
   constexpr std::size_t block = 16 * 1024, blocks = 1000;
   std::vector<std::string> used;
   for (std::size_t i = 0; i < blocks; ++i) used.emplace_back(block, 'x');
-  const std::string above(block, 'y');  // the allocator gives back by itself only what lies above all that is in use
+  const std::string above(block, 'y');  // keeps the end of the heap in use: free() alone returns memory only there
   used.clear();
   const long before = private_memory();
   give_memory_back();
