@@ -40,9 +40,9 @@ constexpr std::array table{
            "Run `kubectl uncordon NODE` after the work on it. `--cordoned-nodes update` updates such nodes, too."},
     Reason{
         reason::pause_unknown, gates, trouble,
-        "The agent cannot read whether updates are paused, so it begins no update; a running drain continues. (An "
+        "The agent cannot read whether updates are paused, so it begins no update; a running drain continues. An "
         "agent that never had the right to read the ConfigMap ignores pauses of pools and of the cluster instead, and "
-        "says so in its log.)",
+        "says so in its log.",
         "See the error in the message: the agent must be able to read the ConfigMap `haulout` in its namespace."},
     Reason{reason::blocked_by_pod, gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",
            "Wait until the pod has ended; the message names it."},

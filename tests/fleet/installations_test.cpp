@@ -405,7 +405,7 @@ TEST_F(Images, BeforeTheDrainOnlyTheRebootIsLeftForLater) {
     shown = state("n1") + " " + message("n1");
   });
   run_fleet();
-  EXPECT_THAT(shown, AllOf(HasSubstr("pending"), HasSubstr("an update of the system waits: 1.0 to 42.1")));
+  EXPECT_THAT(shown, AllOf(HasSubstr("pending"), HasSubstr("writing the image for the next boot: 1.0 to 42.1")));
   EXPECT_THAT(all, Contains("pending ApplyingUpdate"));
   expect_at_rest(n1);
   EXPECT_EQ(n1.version(), "42.1");

@@ -45,7 +45,7 @@ PROGRAMS = {
               "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
     "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
               "tests": ["agent/lifecycle/agent_lifecycle_test", "agent/slots/agent_slots_test",
-                        "agent/gates/node_gates_test", "fleet/fleet_test"]},
+                        "agent/gates/node_gates_test", "agent/config/agent_config_test", "fleet/fleet_test"]},
 }
 # A mutant may never end. These limits are seconds of CPU time, since elapsed time means little on a busy machine. A program
 # that only waits is ended after WAITS times as much elapsed time.

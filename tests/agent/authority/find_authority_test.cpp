@@ -175,7 +175,7 @@ TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
   for (const auto& [name, what] : held) {
     guards.policies = all;
     guards.policies.erase(name);
-    EXPECT_THAT(problem(), AllOf(HasSubstr("no rule restricts " + what), HasSubstr("authority serviceaccount")))
+    EXPECT_THAT(problem(), AllOf(HasSubstr("no rule restricts " + what), HasSubstr("authority to serviceaccount")))
         << name;
     EXPECT_THAT(problem({.wanted = AuthorityChoice::policies}), HasSubstr(what)) << name;
   }
