@@ -97,9 +97,12 @@ func needHaulout(t *testing.T) {
 // with the load of this machine, for which the program under test is not responsible.
 func withinASecond(t *testing.T, what string, took time.Duration) {
 	t.Helper()
-	began := time.Now()
-	must(t, exec.CommandContext(t.Context(), haulout.Path, "version").Run())
-	yardstick := time.Since(began)
+	yardstick := time.Duration(0) // the slowest of some runs, because other tests take the processor in bursts
+	for range 5 {
+		began := time.Now()
+		must(t, exec.CommandContext(t.Context(), haulout.Path, "version").Run())
+		yardstick = max(yardstick, time.Since(began))
+	}
 	if took < 0 || took > time.Second+yardstick {
 		t.Errorf("%s %v, and %v were what a program takes that does nothing", what, took, yardstick)
 	}
