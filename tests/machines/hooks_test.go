@@ -37,14 +37,7 @@ func TestHooks(t *testing.T) {
 		return err == nil, err
 	}))
 	must(t, f.UntilReason(ctx, time.Minute, m.Name, "WaitingForHook"))
-	before := mainPID(t, m, "haulout")
-	_, err = m.Run(ctx, "kill", "-KILL", before)
-	must(t, err)
-	f.Line.Note(m.Name, "kill -9 of the agent while the hook runs")
-	must(t, f.Until(ctx, time.Minute, "systemd has started the agent again", func() (bool, error) {
-		now := mainPID(t, m, "haulout")
-		return now != before && now != "0", nil
-	}))
+	f.killAgent(t, m)
 	must(t, f.UntilReason(ctx, time.Minute, m.Name, "WaitingForHook"))
 	_, err = m.Run(ctx, "touch", goOn)
 	must(t, err)

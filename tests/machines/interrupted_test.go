@@ -37,18 +37,24 @@ func mainPID(t *testing.T, m *Machine, unit string) string {
 	return strings.TrimSpace(text)
 }
 
-// During a drain, the agent is killed. The next process continues the drain, and the machine reboots once.
-func TestAgentKilledInDrain(t *testing.T) {
-	f, boot := interruptedFleet(t)
-	m, ctx := f.Machines[0], t.Context()
+// killAgent kills the agent of a machine with SIGKILL, and returns when systemd has started it again.
+func (f *Fleet) killAgent(t *testing.T, m *Machine) {
+	t.Helper()
 	before := mainPID(t, m, "haulout")
-	_, err := m.Run(ctx, "kill", "-KILL", before)
+	_, err := m.Run(t.Context(), "kill", "-KILL", before)
 	must(t, err)
 	f.Line.Note(m.Name, "kill -9 of the agent")
-	must(t, f.Until(ctx, time.Minute, "systemd has started the agent again", func() (bool, error) {
+	must(t, f.Until(t.Context(), time.Minute, "systemd has started the agent again", func() (bool, error) {
 		now := mainPID(t, m, "haulout")
 		return now != before && now != "0", nil
 	}))
+}
+
+// During a drain, the agent is killed. The next process continues the drain, and the machine reboots once.
+func TestAgentKilledInDrain(t *testing.T) {
+	f, boot := interruptedFleet(t)
+	m := f.Machines[0]
+	f.killAgent(t, m)
 	f.Line.Note(m.Name, "the next agent runs")
 	f.finish(t, slowWork, boot)
 }

@@ -238,14 +238,7 @@ func TestAgentKilledInInstallation(t *testing.T) {
 	}))
 	f.keepViews(t, m)
 
-	before := mainPID(t, m, "haulout")
-	_, err = m.Run(ctx, "kill", "-KILL", before)
-	must(t, err)
-	f.Line.Note(m.Name, "kill -9 of the agent")
-	must(t, f.Until(ctx, time.Minute, "systemd has started the agent again", func() (bool, error) {
-		now := mainPID(t, m, "haulout")
-		return now != before && now != "0", nil
-	}))
+	f.killAgent(t, m)
 	must(t, f.UntilActive(ctx, m, "haulout"))
 	f.Line.Note(m.Name, "the next agent runs")
 	node, pods := f.Witness.Node(m.Name), f.Witness.PodsOn(m.Name)

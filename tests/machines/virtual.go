@@ -38,9 +38,6 @@ type Virtual struct {
 	off  chan struct{} // closed when the machine is off
 }
 
-// virtualAddress is what QEMU's user mode gives to a machine; the disk has it, too.
-const virtualAddress = "10.0.2.15"
-
 // NewVirtual returns a machine that is off.
 func NewVirtual(needs *Needs, name string, console string) (*Virtual, error) {
 	v := &Virtual{Name: name, needs: needs, console: console, place: filepath.Join(roomDir, name),
