@@ -104,6 +104,11 @@ Result<std::size_t> ResponseParser::put(std::string_view bytes) {
     used += taken;
     if (failure) return protocol_error(failure, limits_);
     if (!had_head && head_done()) {
+      // Beast reads a body after such a head, and a body without a length lasts until the end of the connection. So
+      // nobody could tell where the final response begins.
+      if (impl_->parser.status < 100)
+        return Error(Errc::protocol,
+                     fmt::format("not HTTP/1.1 (the status {:03} does not exist)", impl_->parser.status));
       if (impl_->parser.status == 101)
         return Error(Errc::protocol, "the server switched to a protocol that was not requested");
       if (impl_->parser.status < 200) {

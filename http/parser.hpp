@@ -20,7 +20,7 @@ struct Limits {
 };
 
 // Parses one response. Skips interim responses (1xx). Fails with Errc::protocol at a 101, because the client never
-// requests another protocol.
+// requests another protocol, and at a status below 100, which RFC 9110 (15) does not know.
 class ResponseParser {
  public:
   explicit ResponseParser(Limits limits);

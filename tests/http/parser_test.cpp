@@ -134,6 +134,7 @@ INSTANTIATE_TEST_SUITE_P(
     Texts, ResponseNonsense,
     ::testing::Values("\x15\x03\x01 a TLS alert", "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/2 200 OK\r\n\r\n",
                       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+                      "HTTP/1.1 000 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 099 OK\r\nContent-Length: 0\r\n\r\n",
                       "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n",
                       "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
                       "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
