@@ -7,12 +7,13 @@ fuzz_names() { (cd tests/fuzz/corpus && printf '%s\n' *); }
 fuzz_corpus=build/fuzz/corpus
 fuzz_seed=0
 
-# fuzz_one TARGET SECONDS: fuzzes one target and prints one line about it. Fails if an input broke something.
+# fuzz_one TARGET LIMIT: fuzzes one target until libFuzzer's argument LIMIT ends it (-runs=N or -max_total_time=SECONDS),
+# and prints one line about it. Fails if an input broke something.
 fuzz_one() {
-  local target=$1 seconds=$2 log=build/fuzz/$1.log status=0 runs
+  local target=$1 limit=$2 log=build/fuzz/$1.log status=0 runs
   mkdir -p "$fuzz_corpus/$target" build/fuzz/found
   build/asan-ubsan/tests/fuzz/fuzz "$target" "$fuzz_corpus/$target" "tests/fuzz/corpus/$target" -seed="$fuzz_seed" \
-    -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+    "$limit" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/found/$target-" >"$log" 2>&1 || status=$?
   runs=$(awk '/^stat::number_of_executed_units/ {print $2}' "$log")
   if ((status == 0)); then
@@ -24,54 +25,68 @@ fuzz_one() {
   return 1
 }
 
-# fuzz_some SECONDS TARGET…: fuzzes the targets one after the other and marks those that fail.
+# fuzz_some LIMIT TARGET…: fuzzes the targets one after the other and marks those that fail. LIMIT is a function that
+# prints the limit of a target for fuzz_one.
 fuzz_some() {
-  local seconds=$1 target
+  local limit=$1 target
   shift
   for target in "$@"; do
-    fuzz_one "$target" "$seconds" || touch "build/fuzz/failed/$target"
+    fuzz_one "$target" "$("$limit" "$target")" || touch "build/fuzz/failed/$target"
   done
 }
 
-# fuzz_all SECONDS TARGET…: fuzzes two targets at a time. Fails if an input broke one of them.
+# fuzz_all LIMIT TARGET…: fuzzes two targets at a time, each as fuzz_some does. Fails if an input broke one of them.
 fuzz_all() {
-  local seconds=$1 half=$((($# - 1) / 2)) pid
+  local limit=$1 half=$((($# - 1) / 2)) pid
   shift
   export UBSAN_OPTIONS=print_stacktrace=1
   ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-19 || true)
   export ASAN_SYMBOLIZER_PATH
   rm -rf build/fuzz/failed
   mkdir -p build/fuzz/failed
-  fuzz_some "$seconds" "${@:1:half}" &
+  fuzz_some "$limit" "${@:1:half}" &
   pid=$!
-  fuzz_some "$seconds" "${@:half+1}"
+  fuzz_some "$limit" "${@:half+1}"
   wait "$pid"
   [[ -z $(find build/fuzz/failed -type f) ]]
 }
 
-# Starts from the corpora of the tree and a fixed seed, so that a run is nearly the same each time. A failure then belongs
-# to the change that causes it, and does not appear by chance in the test of an unrelated change.
+# The number of inputs for each target in fuzz_the_same(): 200,000, and fewer for targets that would need more than some
+# fifteen seconds for them.
+declare -A fuzz_runs=(
+  [window]=10000 [agent_config]=20000 [snapshot]=20000
+  [image_tools]=50000 [kubeconfig]=50000 [record]=50000 [yaml]=50000
+  [exec_credential]=100000 [objects]=100000 [pause]=100000
+)
+fixed_runs() { echo "-runs=${fuzz_runs[$1]:-200000}"; }
+
+# Starts from the corpora of the tree and a fixed seed, and tries a fixed number of inputs, so that each run tries the same
+# inputs, on a slow machine as on a fast one. A failure then belongs to the change that causes it, and does not appear by
+# chance in the test of an unrelated change.
 fuzz_the_same() {
   build_preset asan-ubsan fuzz
-  say "fuzz: 30 s for each target, from the same seed"
+  say "fuzz: a fixed number of inputs for each target, from the same seed"
   fuzz_seed=1
   fuzz_corpus=build/fuzz/fresh
   rm -rf "$fuzz_corpus"
   local names=()
   mapfile -t names < <(fuzz_names)
-  fuzz_all 30 "${names[@]}"
+  fuzz_all fixed_runs "${names[@]}"
 }
 
+seconds_each() { echo "-max_total_time=$fuzz_seconds"; }
+
 fuzz() {
-  local seconds=60 names=()
+  fuzz_seconds=60
+  local names=()
   while (($#)); do
     case $1 in
       --time)
         [[ ${2:-} =~ ^([0-9]+)([smh]?)$ ]] || usage_error "fuzz: --time needs a duration: 30s, 10m, 1h"
-        seconds=${BASH_REMATCH[1]}
+        fuzz_seconds=${BASH_REMATCH[1]}
         case ${BASH_REMATCH[2]} in
-          m) seconds=$((seconds * 60)) ;;
-          h) seconds=$((seconds * 3600)) ;;
+          m) fuzz_seconds=$((fuzz_seconds * 60)) ;;
+          h) fuzz_seconds=$((fuzz_seconds * 3600)) ;;
         esac
         shift 2
         ;;
@@ -85,6 +100,6 @@ fuzz() {
   ((${#names[@]})) || mapfile -t names < <(fuzz_names)
   setup
   build_preset asan-ubsan fuzz
-  say "fuzz: $seconds s each; seeds in tests/fuzz/corpus, inputs that find a defect in build/fuzz/found"
-  fuzz_all "$seconds" "${names[@]}"
+  say "fuzz: $fuzz_seconds s each; seeds in tests/fuzz/corpus, inputs that find a defect in build/fuzz/found"
+  fuzz_all seconds_each "${names[@]}"
 }
