@@ -78,7 +78,8 @@ EOF
   rm "$tree/etc/resolv.conf"
 }
 
-in_tree() { chroot "$tree" "$@"; }
+# A directory for temporary files that the caller has set does not exist in the tree.
+in_tree() { env -u TMPDIR chroot "$tree" "$@"; }
 
 # What makes a machine of the tree.
 configure_tree() {
@@ -128,13 +129,14 @@ EOF
   ln -sf ../install-grub.service "$units/multi-user.target.wants/"
 }
 
-make_tree() {
-  rm -rf "$tree"
+# Fails if a step fails, also where the shell ignores a failing command because the caller tests the result.
+fill_tree() {
+  rm -rf "$tree" || return
   mkdir -p "$out/tmp"
   export -f install_in_tree in_tree say
   export tree out main security codename kernel
   # A copy of the base. mmdebstrap only mounts what the packages need, in a mount namespace of its own.
-  cp -a "$out/base" "$tree"
+  cp -a "$out/base" "$tree" || return
   local words="${packages[*]}"
   unshare --mount --propagation private bash -euo pipefail -c '
     read -r -a packages <<<"$1"
@@ -148,7 +150,6 @@ make_tree() {
     install_in_tree
     rm "$tree/usr/sbin/policy-rc.d"
   ' bash "$words"
-  configure_tree
 }
 
 make_disk() {
@@ -174,10 +175,11 @@ now=$(key)
 if [[ -e $disk && $(cat "$out/kernel.key" 2>/dev/null) == "$now" ]]; then exit 0; fi
 say "making the disk of the machine with a kernel of its own"
 rm -f "$out/kernel.key"
-make_tree >"$out/kernel.log" 2>&1 || {
+fill_tree >"$out/kernel.log" 2>&1 || {
   tail -n 30 "$out/kernel.log" >&2
   exit 1
 }
+configure_tree
 make_disk
 rm -rf "$tree"
 printf '%s\n' "$now" >"$out/kernel.key"
