@@ -17,7 +17,7 @@ import (
 
 // packaging/README.md describes an agent on a machine with the kubeconfig of a user who may write Leases. With the
 // settings that it names, and no others, --check reports no problem, and the agent updates its node with a Lease as its
-// slot. Without any one of these settings, or without the right, --check fails.
+// slot. Without any one of these settings --check fails and names it, and without the right it fails for that reason.
 func TestMachineOfAUserWhoMayWriteLeases(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -47,13 +47,14 @@ func TestMachineOfAUserWhoMayWriteLeases(t *testing.T) {
 	}
 	for i, missing := range settings {
 		rest := append(append([]string{}, settings[:i]...), settings[i+1:]...)
-		if result := check(rest); result.Exit == 0 {
-			t.Errorf("without %s there is nothing wrong\n%s", missing, result.Stdout)
+		key, _, _ := strings.Cut(missing, ":")
+		if result := check(rest); result.Exit == 0 || !strings.Contains(result.Stderr, key) {
+			t.Errorf("without %s: exit %d, and the error must name the setting\n%s%s", missing, result.Exit, result.Stdout, result.Stderr)
 		}
 	}
 	mayNot := settingsForAUser(t, w.userWith(t, "no-leases", agentRules()...), machine.Node)
-	if result := check(mayNot); result.Exit == 0 {
-		t.Errorf("a user who may not write Leases: there is nothing wrong\n%s", result.Stdout)
+	if result := check(mayNot); result.Exit == 0 || !strings.Contains(result.Stderr, "may not hold Leases") {
+		t.Errorf("a user who may not write Leases: exit %d, and the error must say so\n%s%s", result.Exit, result.Stdout, result.Stderr)
 	}
 
 	turns, err := w.Client.CoordinationV1().Leases(w.Name).Watch(t.Context(), metav1.ListOptions{})
