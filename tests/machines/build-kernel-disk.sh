@@ -52,11 +52,13 @@ deb $main $codename main
 deb $security $codename-security main
 EOF
   export DEBIAN_FRONTEND=noninteractive
+  # The machine has no mirror, so it can install only what is in the cache of its apt. Recommended packages are not there.
+  echo 'APT::Install-Recommends "false";' >"$tree/etc/apt/apt.conf.d/90no-recommends"
   # Only the drivers of QEMU's devices; found by name, since there is no machine to look at.
   mkdir -p "$tree/etc/initramfs-tools/conf.d"
   echo 'MODULES=list' >"$tree/etc/initramfs-tools/conf.d/modules"
   in_tree apt-get update -q
-  in_tree apt-get install -q -y --no-install-recommends "${packages[@]}"
+  in_tree apt-get install -q -y "${packages[@]}"
   printf 'virtio_pci\nvirtio_blk\n' >>"$tree/etc/initramfs-tools/modules"
   versions=$(in_tree apt-cache madison "$kernel" | awk '{print $3}' | sort -V -u)
   older=$(head -n 1 <<<"$versions")
@@ -71,9 +73,9 @@ EOF
     say "the mirror has no two versions of $kernel"
     return 1
   }
-  in_tree apt-get install -q -y --no-install-recommends "$kernel=$older" \
+  in_tree apt-get install -q -y "$kernel=$older" \
     "$(in_tree apt-cache show "$kernel=$older" | sed -n 's/^Depends: *\([^ ,]*\).*/\1/p')"
-  in_tree apt-get install -q -y -d --no-install-recommends "$kernel=$newer"
+  in_tree apt-get install -q -y -d "$kernel=$newer"
   printf '%s\n%s\n' "$older" "$newer" >"$out/kernel.versions"
   rm "$tree/etc/resolv.conf"
 }
