@@ -38,11 +38,18 @@ func (f *Fleet) hold(t *testing.T) string {
 	must(t, err)
 	must(t, m.NeedsReboot(ctx))
 	f.Line.Note(m.Name, "/run/reboot-required")
-	must(t, f.UntilState(ctx, 3*time.Minute, m.Name, "draining"))
-	must(t, f.Until(ctx, time.Minute, m.Name+" is cordoned", func() (bool, error) {
-		return f.Witness.Node(m.Name).Spec.Unschedulable, nil
-	}))
+	must(t, f.UntilHeld(ctx, m))
 	return boot
+}
+
+// UntilHeld waits until the machine is cordoned and its drain reports that the budget of heldWork refuses an eviction.
+func (f *Fleet) UntilHeld(ctx context.Context, m *Machine) error {
+	return f.Until(ctx, updateLimit, "a budget holds the drain of "+m.Name, func() (bool, error) {
+		node := f.Witness.Node(m.Name)
+		state, reason := node.Labels[stateLabel], node.Labels[reasonLabel]
+		return state == "draining" && reason == "BlockedByBudget" && node.Spec.Unschedulable,
+			fmt.Errorf("state %s, reason %s, unschedulable %v", state, reason, node.Spec.Unschedulable)
+	})
 }
 
 // checkHeld checks that the drain still goes on and has evicted no pod.
@@ -163,17 +170,23 @@ func TestTwoAgentsOnOneMachine(t *testing.T) {
 	must(t, err)
 	must(t, f.UntilActive(ctx, m, "second-agent"))
 	f.Line.Note(m.Name, "a second agent runs")
+	must(t, f.Until(ctx, updateLimit, "one of the agents reports the other", func() (bool, error) {
+		events, err := f.Client.EventsV1().Events("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, event := range events.Items {
+			if event.Reason == "SecondAgent" && event.Regarding.Name == m.Name {
+				f.Line.Note(m.Name, "%s: %s", event.Reason, event.Note)
+				return true, nil
+			}
+		}
+		return false, fmt.Errorf("%d Events, none with the reason SecondAgent", len(events.Items))
+	}))
 	f.checkHeld(t, m)
 	must(t, f.Relax(ctx, heldWork))
 	must(t, f.Until(ctx, updateLimit, "the machine reboots", func() (bool, error) { return f.Reboots(m.Name) == 1, nil }))
 	f.finish(t, heldWork, boot)
-	events, err := f.Client.EventsV1().Events("").List(ctx, metav1.ListOptions{})
-	must(t, err)
-	for _, event := range events.Items {
-		if event.Reason == "SecondAgent" {
-			f.Line.Note(event.Regarding.Name, "%s: %s", event.Reason, event.Note)
-		}
-	}
 }
 
 // At boot, a unit of the machine takes long, and then fails. Until the boot is complete, the agent reports that and the

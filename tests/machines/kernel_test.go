@@ -55,14 +55,17 @@ func (f *Fleet) upgradeStory(t *testing.T, q *Virtual, began time.Time, booted f
 	must(t, err)
 	f.Line.Note(q.Name, "kernel %s, boot %s", older, boot)
 	must(t, booted(ctx))
-	must(t, f.Until(ctx, emulatedLimit, q.Name+" is Ready", func() (bool, error) {
+	// The Node is Ready before the kubelet runs: it was created so.
+	must(t, f.Until(ctx, emulatedLimit, q.Name+" is Ready in this boot", func() (bool, error) {
 		node := f.Witness.Node(q.Name)
-		return node != nil && nodeReady(node) && len(node.Spec.Taints) == 0, fmt.Errorf("%v", node)
+		if node == nil {
+			return false, fmt.Errorf("there is no Node")
+		}
+		reported := node.Status.NodeInfo
+		return reported.KernelVersion == older && reported.BootID == boot && nodeReady(node) && len(node.Spec.Taints) == 0,
+			fmt.Errorf("kernel %s, boot %s, taints %v", reported.KernelVersion, reported.BootID, node.Spec.Taints)
 	}))
 	f.spent(q, began, "Ready")
-	if reported := f.Witness.Node(q.Name).Status.NodeInfo; reported.KernelVersion != older || reported.BootID != boot {
-		t.Fatalf("the kubelet reports kernel %s and boot %s", reported.KernelVersion, reported.BootID)
-	}
 	f.judgeResets(t, q, booted)
 
 	must(t, f.AllowAgents(ctx))

@@ -118,16 +118,6 @@ func (c *powerCutter) until(state, reason string) {
 	}))
 }
 
-// untilHeld waits until the node is draining and cordoned. The budget then allows no eviction.
-func (c *powerCutter) untilHeld() {
-	c.t.Helper()
-	must(c.t, c.Until(c.t.Context(), updateLimit, c.m.Name+" is draining and cordoned", func() (bool, error) {
-		node := c.Witness.Node(c.m.Name)
-		return node.Labels[stateLabel] == "draining" && node.Spec.Unschedulable,
-			fmt.Errorf("state %s, unschedulable %v", node.Labels[stateLabel], node.Spec.Unschedulable)
-	}))
-}
-
 // cut takes the power away, removes the files `holds`, and gives the power back. It returns when the kubelet has
 // started the machine's pods again and reports the new boot.
 func (c *powerCutter) cut(holds ...string) {
@@ -182,7 +172,7 @@ func (c *powerCutter) waiting() {
 
 func (c *powerCutter) draining() {
 	c.needsReboot()
-	c.untilHeld()
+	must(c.t, c.UntilHeld(c.t.Context(), c.m))
 	c.cut()
 }
 
@@ -190,7 +180,7 @@ func (c *powerCutter) draining() {
 func (c *powerCutter) ready() {
 	ctx := c.t.Context()
 	c.needsReboot()
-	c.untilHeld()
+	must(c.t, c.UntilHeld(c.t.Context(), c.m))
 	must(c.t, c.blockReboot(ctx, c.m))
 	must(c.t, c.Relax(ctx, heldWork))
 	c.until("ready", "CannotReboot")
@@ -232,7 +222,7 @@ func (c *powerCutter) inHook(state, hold string) {
 func (c *powerCutter) uncordoning() {
 	ctx := c.t.Context()
 	c.needsReboot()
-	c.untilHeld()
+	must(c.t, c.UntilHeld(c.t.Context(), c.m))
 	_, err := c.Kubectl(ctx, noUncordon, "apply", "-f", "-")
 	must(c.t, err)
 	must(c.t, c.Until(ctx, time.Minute, "uncordons are refused", func() (bool, error) {
