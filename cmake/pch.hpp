@@ -20,3 +20,4 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/result.hpp>
+#include <nlohmann/json.hpp>
