@@ -86,8 +86,9 @@ Task<> Conversation::advance() {
 }
 
 bool Conversation::hold_back() {
-  // Number of bytes for which the reader waits. It is much less than the initial receive buffer of a socket (128 KB,
-  // half of which is bookkeeping). If the server had to wait for free buffer space, it would soon end the watch.
+  // Number of bytes that must arrive before a reader that is held back is woken. It is much less than the initial
+  // receive buffer of a socket (128 KB, half of which is bookkeeping). If the server had to wait for free buffer space,
+  // it would soon end the watch.
   constexpr int plenty = 48 * 1024;
   if (!wire_ || !parser_.body().empty() || parser_.done() || !wire_->quiet()) return false;
   wire_->wake_from(plenty);

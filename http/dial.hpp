@@ -84,8 +84,8 @@ Task<boost::asio::ip::address> connect_to_any(Clock& clock, const Endpoint& endp
                                               boost::asio::ip::tcp::socket& socket, std::vector<Trial>* trials);
 
 // Connects to the endpoint. Fails with Errc::dns, unreachable, tls or reset, and through a proxy also with the errors
-// of open_tunnel(). Cancellable. Writes its progress to *progress. If *address is set, that address is tried first.
-// *address is then set to the address that connected.
+// of open_tunnel(). Cancellable. Writes its progress to *progress. If *address is set, that address is tried first. On
+// success *address is the address that connected; a unix socket leaves *address unchanged.
 Task<std::unique_ptr<Wire>> dial(Clock& clock, Endpoint endpoint, std::shared_ptr<TlsContext> tls,
                                  ClientOptions options, Progress* progress,
                                  std::optional<boost::asio::ip::address>* address);

@@ -104,8 +104,9 @@ Result<std::size_t> ResponseParser::put(std::string_view bytes) {
     used += taken;
     if (failure) return protocol_error(failure, limits_);
     if (!had_head && head_done()) {
-      // Beast reads a body after such a head, and a body without a length lasts until the end of the connection. So
-      // nobody could tell where the final response begins.
+      // A status below 100 is an error, not an interim response that is skipped: Beast reads a body after its head, and
+      // a body without a length lasts until the end of the connection. So the start of the final response cannot be
+      // found.
       if (impl_->parser.status < 100)
         return Error(Errc::protocol,
                      fmt::format("not HTTP/1.1 (the status {:03} does not exist)", impl_->parser.status));

@@ -36,7 +36,7 @@ class Pool {
   std::size_t max_idle_;
   Duration idle_timeout_;
   std::uint64_t generation_ = 0;
-  std::vector<Idle> idle_;  // oldest first
+  std::vector<Idle> idle_;  // the connection that has been idle longest is first
 };
 
 }  // namespace haulout::http

@@ -29,7 +29,7 @@ constexpr std::size_t most_addresses = 16;
 // The result of a look-up as the helper thread sends it, in one message. The message stays in the socket, so that every
 // caller can read it.
 struct Answer {
-  int failure = 0;  // 0 or EAI_…
+  int failure = 0;  // 0 or the error code of getaddrinfo (EAI_…)
   std::uint32_t count = 0;
   struct Address {
     std::uint8_t version = 4;

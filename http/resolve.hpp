@@ -28,7 +28,7 @@ inline constexpr std::size_t most_look_ups = 4;
 
 // The result of one call of getaddrinfo.
 struct HostAddresses {
-  int failure = 0;  // 0 or EAI_…
+  int failure = 0;  // 0 or the error code of getaddrinfo (EAI_…)
   std::vector<boost::asio::ip::address> addresses{};
 };
 

@@ -56,7 +56,7 @@ struct Guest {
   TimePoint waited_for_since = TimePoint::max();  // start of the wait for the peer; max() if there is none
 };
 
-// Marks, for as long as this object exists, that the server waits for the guest's peer.
+// Marks, for as long as this object exists, that the server waits for the peer of the connection `guest`.
 class Waiting {
  public:
   Waiting(Guest& guest, const Clock& clock)
@@ -70,7 +70,7 @@ class Waiting {
   TimePoint before_;
 };
 
-using Guests = std::map<std::uint64_t, Guest>;  // in order of arrival
+using Guests = std::map<std::uint64_t, Guest>;  // key: number of the connection, in order of arrival
 
 class ServerExchange final : public Exchange {
  public:
@@ -229,7 +229,7 @@ bool Server::Impl::make_room(TaskGroup& group) {
   });
   if (longest == guests_.end() || longest->second.waited_for_since == TimePoint::max()) return false;
   group.cancel(longest->second.child);
-  leaving_.insert(guests_.extract(longest));  // extract() does not move the Guest in memory
+  leaving_.insert(guests_.extract(longest));  // extract() does not move the Guest, so references to it stay valid
   return true;
 }
 

@@ -44,11 +44,11 @@ struct ServerOptions {
   TlsOptions tls_options;
   std::size_t head_limit = std::size_t{1024} * 1024;      // limit of a request head, in bytes; as in kube-apiserver
   std::size_t body_limit = std::size_t{3} * 1024 * 1024;  // limit of a request body, in bytes; as in kube-apiserver
-  Duration idle_timeout = std::chrono::minutes(2);        // between two requests; longer than in clients
-  Duration request_timeout = std::chrono::seconds(30);    // from the first byte of a request to its last
-  Duration send_timeout = std::chrono::seconds(30);       // for a peer to accept a response, or one chunk of it
-  // If there would be more, the server closes the connection for which it has waited longest. If it waits for none, it
-  // closes the new one.
+  Duration idle_timeout = std::chrono::minutes(2);        // time between two requests; longer than in clients
+  Duration request_timeout = std::chrono::seconds(30);    // time from the first byte of a request to its last
+  Duration send_timeout = std::chrono::seconds(30);       // time for a peer to accept a response, or one chunk of it
+  // Limit for the number of open connections. If a new one exceeds it, the server closes the connection for which it
+  // has waited longest. If it waits for none, it closes the new one.
   std::size_t max_connections = 10'000;
 };
 

@@ -53,7 +53,8 @@ class TlsContext {
 // Why a certificate was rejected. note() fills it in while OpenSSL verifies the certificate.
 struct CertificateVerdict {
   int error = 0;  // 0 or X509_V_ERR_…
-  int depth = 0;  // 0: the server's own certificate
+  int depth = 0;  // 0: the peer's own certificate; otherwise a CA certificate above it
+  // The host names and addresses for which the peer's certificate is valid.
   std::vector<std::string> names;
   std::string not_before;
   std::string not_after;

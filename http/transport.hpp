@@ -3,7 +3,7 @@
 //
 // A response of any HTTP status is a success here. Operations fail with Errc::timeout, dns, unreachable, tls, reset,
 // protocol, invalid (malformed request) or unavailable (a proxy refuses). After dns and unreachable no part of the
-// request was sent. After any other failure the server may have executed the request.
+// request was sent. After any other failure the caller has to assume that the server may have executed the request.
 // All operations are cancellable (by terminal cancellation). A transport must outlive its operations and its streams.
 #pragma once
 

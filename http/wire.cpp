@@ -84,13 +84,15 @@ class PlainWire final : public Wire {
 
 class TlsWire final : public Wire {
  public:
-  // The stream owns a reference to the native context. `context` keeps the session store alive as well.
+  // The stream owns a reference to OpenSSL's context. The wire also keeps `context` alive, because it stores the last
+  // session.
   TlsWire(tcp::socket socket, std::shared_ptr<TlsContext> context)
       : context_(std::move(context)), shared_(borrow(*context_)), stream_(std::move(socket), shared_) {
     Ec ignored;
-    stream_.lowest_layer().non_blocking(true, ignored);  // needed by take_along()
-    // Asio makes OpenSSL release its buffers after each record. These connections receive record after record, hundreds
-    // per second on a large node. Keeping 34 KB for each of a dozen connections costs less than allocating that often.
+    stream_.lowest_layer().non_blocking(true, ignored);  // so that take_along() does not block
+    // Asio makes OpenSSL release its buffers after each record. This is switched off: these connections receive record
+    // after record, hundreds per second on a large node, and keeping 34 KB for each of a dozen connections costs less
+    // than allocating that often.
     SSL_clear_mode(ssl(), SSL_MODE_RELEASE_BUFFERS);
   }
   ~TlsWire() override {

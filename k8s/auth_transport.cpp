@@ -17,8 +17,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Interval at which the files of credentials are read again. The kubelet replaces a bound token after 80 % of its
-// lifetime, which is at least ten minutes. client-go checks every minute, too.
+// Interval at which the files of credentials are read again. The lifetime of a bound token is at least ten minutes, and
+// the kubelet replaces the token after 80 % of it. So a new token is read long before the old one expires. client-go
+// checks every minute, too.
 constexpr std::chrono::seconds check_interval{60};
 // Interval after a check that found a half-written file.
 constexpr std::chrono::seconds recheck_interval{1};
@@ -62,8 +63,8 @@ AuthCore::AuthCore(asio::any_io_executor executor, Clock& clock, http::Transport
       tls_in_use_(tls_),
       next_check_(clock.now() + check_interval),
       gate_(executor, TimePoint::max()) {
-  // Drops the inline token if the connection also has a token file. It is not needed any more: if a later read of the
-  // file fails, `token_` stays in use, which is at least as new.
+  // Drops the inline token if the connection also has a token file. Otherwise a later read of the file that fails would
+  // make load_token() return the inline token again, although `token_` may be newer.
   if (token_is_in_file(connection_)) connection_.token.data.clear();
 }
 

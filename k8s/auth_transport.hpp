@@ -3,10 +3,11 @@
 // before a request if the last read is older than 60 s, and at once after a 401 or a TLS failure. Runs exec plugins as
 // child processes without blocking the io_context.
 //
-// After a 401 it reloads the credentials and sends the request once more, unless all credentials are constants. If a
-// file cannot be read, or certificate and key do not fit together, the old content stays in use. Concurrent requests
-// share one run of a plugin. The plugin has its own time limit, and the deadline of a request is extended by the time
-// that it waits for the plugin. No message contains credentials.
+// After a 401 it reloads the credentials and sends the request once more, unless no credential comes from a file or a
+// plugin. After a TLS failure it sends the request once more if the TLS files have changed. If a file cannot be read,
+// or certificate and key do not fit together, the old content stays in use. Concurrent requests share one run of a
+// plugin. The plugin has its own time limit, and the deadline of a request is extended by the time that the request
+// waits for the plugin. No message contains credentials.
 // Fails with the errors of Transport, and with Errc::unavailable if no credentials can be obtained. Cancellable. Owns
 // its http::Client; borrows the clock.
 #pragma once
@@ -87,7 +88,7 @@ class AuthCore final : public http::Transport {
   std::function<void(const http::Request&)> observer_;
 
   std::string token_;
-  http::TlsOptions tls_;         // from the files and data of the connection
+  http::TlsOptions tls_;         // the TLS options from the files and data of the connection
   http::TlsOptions tls_in_use_;  // `tls_`, with the client certificate of the plugin if it has one
   TimePoint next_check_;
   std::optional<ExecCredential> plugin_credential_;

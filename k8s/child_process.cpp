@@ -191,8 +191,8 @@ Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& out
     return running.ended.async_wait(Stream::wait_read, asio::use_awaitable);
   };
   co_await with_task_group(body);
-  // The pipes now hold the rest of the child's output. wait_for() does not wait for their end, because
-  // grandchildren may keep them open for ever.
+  // The child has ended, and the pipes hold the rest of its output. wait_for() does not wait for the end of the pipes,
+  // because grandchildren may keep them open for ever.
   drain(running.out.native_handle(), take_out);
   drain(running.err.native_handle(), take_err);
   const int status = running.child.reap();

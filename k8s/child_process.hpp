@@ -22,8 +22,9 @@ struct ChildCommand {
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;
   bool inherits_stdin = false;  // false: stdin is /dev/null
-  // Time between SIGTERM at the deadline and SIGKILL. 0: the child is killed at once. If it is not 0, a cancelled child
-  // receives SIGTERM, too, and is killed after at most half a second, for which the thread blocks.
+  // Time that the child has at the deadline between SIGTERM and SIGKILL. 0: the child is killed at once. If it is not
+  // 0, a cancelled call begins with SIGTERM, too, and sends SIGKILL half a second later if the child still runs. The
+  // thread blocks until the child has ended.
   Duration grace{};
   // If false, the child stays in this process's group and can read from the terminal if this process can.
   bool own_group = true;

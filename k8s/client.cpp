@@ -40,7 +40,7 @@ Error about_others(std::string_view kind, const std::string& name, std::string_v
 }
 
 // Fails with Errc::decode if a Node does not match the selector. Does not check a selector that cannot be parsed, nor a
-// Node of which some labels may not have been kept: it must not make the whole list fail.
+// Node of which some labels may not have been kept, because such a Node must not make the whole list fail.
 Result<> check_labels(std::string_view label_selector, const std::vector<Node>& nodes) {
   const auto selector = parse_label_selector(label_selector);
   if (!selector) return {};
@@ -100,8 +100,8 @@ void ServerTime::learn(const http::Headers& headers) {
   last_date_ = *text;
   const auto date = http::date(headers);
   if (!date) return;
-  // The response was also written some time before it arrived. So a difference of less than two seconds between server
-  // and local clock counts as none.
+  // Date is truncated to whole seconds, and the response was written some time before it arrived. So a difference of
+  // less than two seconds between the server's clock and the local clock counts as none.
   const WallTime ours = clock_.wall_now();
   const bool alike = std::chrono::abs(*date - ours) < std::chrono::seconds(2);
   seen_.emplace(clock_.now(), alike ? ours : WallTime(*date));

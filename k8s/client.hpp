@@ -1,9 +1,11 @@
-// Typed calls of the Kubernetes API: request builder, transport, status check and codec. Each call makes one attempt
-// without retries, with two exceptions for lists: a list restarts if its continue token has expired (twice, then
-// unpaged), as the API requires, and a page that is too long is requested again in smaller pages. Fails with the errors
-// of Transport, with Errc::status, and with Errc::decode, also if the response is about another Node, or if a list
-// contains objects that its selector excludes; the names of other objects are not checked. Cancellable; the client must
-// outlive its calls. Borrows the transport and the clock; owns nothing.
+// Typed calls of the Kubernetes API. Each call builds a request, sends it, checks the status of the response and
+// decodes its body. It makes one attempt without retries, with two exceptions for lists: a list restarts if its
+// continue token has expired (twice, then unpaged), as the API requires, and a page that is too long is requested again
+// in smaller pages. Fails with the errors of Transport, with Errc::status if the server responds with a failure, and
+// with Errc::decode if the response cannot be decoded, is about another Node than requested, or is a list with objects
+// that its selector does not select (as far as check_selected() and list_nodes() check that). For kinds other than
+// Node, the name of a single object is not checked. Cancellable; the client must outlive its calls. Borrows the
+// transport and the clock; owns nothing.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +28,8 @@ inline constexpr Duration longest_page = std::chrono::seconds(60);
 struct ClientOptions {
   FieldValidation validation = FieldValidation::warn;
   std::uint32_t page_size = 500;  // default of kubectl drain's --chunk-size; 0 disables paging
-  // Approximate limit for the memory of the objects that are kept from one collection, in bytes. 0 leaves only the
-  // limits of list_budget.hpp.
+  // Approximate limit for the memory of the objects that are kept from one collection, in bytes. 0 sets no such limit.
+  // The limits of the kind (ListBudget in kind.hpp) apply in any case.
   std::size_t most_memory = 0;
 };
 
@@ -74,9 +76,9 @@ class Client {
     static_assert(Kind<T>::api.scope == Scope::cluster);
     return get<T>({}, std::move(name), deadline);
   }
-  // Lists all pages of a collection, in the most recent state. `options.limit` is the page size: `usual_page` is that
-  // of the client, 0 disables paging. `page_timeout` limits each page; the number of pages is not limited. If `wanted`
-  // is set, only objects for which it returns true are kept, page by page.
+  // Lists all pages of a collection, in the most recent state. `options.limit` is the page size: `usual_page` stands
+  // for the page size of ClientOptions, 0 disables paging. `page_timeout` limits each page; the number of pages is not
+  // limited. If `wanted` is set, only objects for which it returns true are kept, page by page.
   template <class T>
   Task<List<T>> list(ListOptions options, TimePoint deadline, Duration page_timeout = longest_page,
                      std::function<bool(const T&)> wanted = {});
@@ -100,8 +102,8 @@ class Client {
     return patch<Node>({}, std::move(name), std::move(merge_patch), deadline, dry_run);
   }
   Task<Node> patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline);
-  // Lists the pods of all namespaces on a node. The name must not be empty: that selector would match every unscheduled
-  // pod.
+  // Lists the pods of all namespaces on a node. The name must not be empty: with an empty name the selector would match
+  // every unscheduled pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
@@ -155,7 +157,8 @@ Task<Workload> get_scale(Client& client, std::string api_version, std::string re
 Task<std::map<std::string, std::string>> scalable_resources(Client& client, std::string api_version,
                                                             TimePoint deadline);
 
-// Returns the response to a request for one object. Fails with Errc::decode if it is about another Node than requested.
+// Returns `answer`, the decoded response to a request for one object. Fails with Errc::decode if it is another Node
+// than the requested one. Objects of other kinds are not checked.
 Result<Node> only_named(std::string_view name, Result<Node> answer);
 template <class T>
 Result<T> only_named(std::string_view, Result<T> answer) {
@@ -194,8 +197,8 @@ Task<List<T>> Client::list(ListOptions options, TimePoint deadline, Duration pag
       size.kept += text_in(object);
       size.memory += memory_of(object);
     }
-    // All pages have the same resourceVersion. Even if they did not, a watch from that of the first page, the oldest,
-    // would miss nothing.
+    // All pages have the same resourceVersion. Even if they did not, a watch from the resourceVersion of the first page
+    // would miss nothing, because the first page is the oldest.
     if (all.meta.resource_version.empty()) all.meta.resource_version = std::move(page->meta.resource_version);
     std::move(page->items.begin(), page->items.end(), std::back_inserter(all.items));
     size.items = all.items.size();

@@ -9,7 +9,8 @@ using codec::Json;
 using codec::Object;
 using codec::Problem;
 
-// Keys of the objects and arrays, of any kind, that are not part of the identity of an object.
+// Keys of objects and arrays that do not belong to the identity of an object (name, namespace, UID, resourceVersion),
+// for all kinds. They are skipped when the event of a deletion is decoded.
 constexpr std::array<std::string_view, 9> keys_beside_identity = {
     "managedFields", "labels", "annotations", "ownerReferences", "finalizers", "spec", "status", "data", "binaryData"};
 
@@ -24,7 +25,7 @@ std::optional<WatchEventType> event_type(const std::string& text) {
 
 // Approximate size of a value as JSON, in bytes.
 std::size_t size_of(const Json& json) {
-  constexpr std::size_t around = 4;  // quotes, colon or comma, bracket
+  constexpr std::size_t around = 4;  // allowance for the quotes, colon, comma and brackets around a value
   std::size_t bytes = around;
   if (const auto* text = json.if_string()) bytes += text->size();
   if (const auto* list = json.if_array())
@@ -116,8 +117,8 @@ std::string longest_object(std::string_view list) {
 }
 
 Result<codec::RawEvent> codec::read_event(std::string_view line, std::span<const std::string_view> dropped) {
-  // Only the identity of a deleted object is needed, so everything else is skipped. The API server always begins the
-  // line of such an event in this way.
+  // Only the identity of a deleted object is needed, so everything else is skipped. The API server always writes `type`
+  // first, so the beginning of the line shows whether the event is a deletion.
   const bool deleted = line.starts_with(R"({"type":"DELETED",)");
   auto json = parse(line, deleted ? std::span<const std::string_view>(keys_beside_identity) : dropped);
   if (!json) return std::move(json).error();

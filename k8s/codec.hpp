@@ -101,7 +101,7 @@ struct RawEvent {
   Document document;
   WatchEventType type = WatchEventType::bookmark;
   const Json* object = nullptr;
-  std::string resource_version{};  // of a bookmark
+  std::string resource_version{};  // that of a bookmark; empty for events of other types
   Error error{};
 };
 Result<RawEvent> read_event(std::string_view line, std::span<const std::string_view> dropped);

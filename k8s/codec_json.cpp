@@ -53,8 +53,8 @@ class Builder {
   }
   bool on_key(Text key, std::size_t, Ec&) {
     if (within_dropped_ == 0) {
-      // The parser passes a key in parts if it has an escaped character. No key in `dropped_` has one, so such a key is
-      // kept.
+      // The parser passes a key in parts if it has an escaped character. No key in `dropped_` has one, so the value of
+      // such a key is kept.
       drop_next_ = !key_has_parts_ && std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
       stack_.push_key(key);
     }
@@ -516,7 +516,7 @@ std::optional<WallTime> scan_time(std::string_view text) {
   if (!scanner.ended_well() || !date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
   const WallTime time = WallTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
                         std::chrono::minutes(minute) + std::chrono::seconds(second) + fraction - zone;
-  // The offset of the zone can move the time out of the years that RFC 3339 can express.
+  // The offset of the zone can move the time out of the years that RFC 3339 can express. Such a time is invalid.
   const auto written = civil(time).year;
   if (written < 0 || written > 9999) return std::nullopt;
   return time;

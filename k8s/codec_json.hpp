@@ -43,9 +43,9 @@ class Document {
 inline constexpr std::size_t most_values = 300'000;
 
 // Parses a text. Fails with Errc::protocol if it has more than most_values values, and with Errc::decode if it is not
-// JSON or is nested too deep. Objects and arrays under one of the `dropped` keys, at any depth, are checked, but read
-// as null and not counted. These are most of the bytes of a Pod, and no decoder reads them. Scalars under such a key
-// (for example a label named "containers") are read as usual.
+// JSON or is nested too deep. Objects and arrays under one of the `dropped` keys, at any depth, must be correct JSON,
+// but are read as null and not counted. In a Pod they are most of the bytes, and its decoder does not need them.
+// Scalars under such a key (for example a label named "env") are read as usual.
 Result<Document> parse(std::string_view text, std::span<const std::string_view> dropped = {});
 
 // Describes the type of a value for messages: "an array", "a number" …

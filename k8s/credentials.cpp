@@ -310,8 +310,8 @@ Result<> apply_cluster(Connection& connection, const KubeconfigCluster& cluster,
   }
   connection.tls_server_name = cluster.tls_server_name;
   connection.verify = !cluster.insecure_skip_tls_verify;
-  // A flag about trust replaces all settings of the file about trust. Without such a flag, settings of the file that
-  // contradict each other are an error.
+  // A flag about trust (--certificate-authority, --insecure-skip-tls-verify) replaces all settings of the file about
+  // trust. Without such a flag, settings of the file that contradict each other are an error.
   const bool trust_by_flag = !flags.certificate_authority.empty() || flags.insecure_skip_tls_verify;
   if (!trust_by_flag) {
     auto ca =
@@ -404,7 +404,8 @@ Result<> apply_user(Connection& connection, const KubeconfigUser& user, const Ku
   connection.impersonate_uid = user.as_uid;
   connection.impersonate_groups = user.as_groups;
   connection.impersonate_extra = user.as_user_extra;
-  // --token replaces the credentials of the file. Only the impersonation settings of the file stay in use.
+  // --token replaces the credentials of the user in the file. Of this user, only the settings for impersonation stay in
+  // use.
   if (!flags.token.empty()) return {};
   if (!user.auth_provider.empty()) return apply_auth_provider(connection, user, entry);
   const std::string token = trimmed(user.token);

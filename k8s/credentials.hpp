@@ -31,7 +31,7 @@ struct ExecPlugin {
 };
 
 // A value that is given inline, or read from a file each time it is needed (files rotate). If both are set, the file is
-// read, and `data` is used until that has succeeded once, as in client-go.
+// read, and `data` is used until the file has been read successfully once, as in client-go.
 struct Material {
   std::string data;
   std::string file;
@@ -60,8 +60,8 @@ struct Connection {
   std::string impersonate_uid;
   std::vector<std::pair<std::string, std::string>> impersonate_extra;
   std::string default_namespace = "default";
-  bool of_a_pod = false;  // from the ServiceAccount of the pod in which this process runs
-  std::string origin;     // "kubeconfig /home/me/.kube/config, context prod"; for messages
+  bool of_a_pod = false;  // true: the credentials are the ServiceAccount of the pod in which this process runs
+  std::string origin;     // source of the connection, for messages: "kubeconfig /home/me/.kube/config, context prod"
 };
 
 // kubectl's connection flags. Empty means not given.
@@ -85,11 +85,11 @@ struct Environment {
 };
 
 // Uses the first source that exists, in kubectl's order: --kubeconfig, $KUBECONFIG (merged), ~/.kube/config,
-// in-cluster. Flags override the settings of the source.
+// in-cluster. If --kubeconfig is given, its file must exist. Flags override the settings of the source.
 Result<Connection> discover(const ConnectionFlags& flags, const Environment& environment);
 // Uses the first source that exists, in the order of an agent: --kubeconfig, $KUBECONFIG, in-cluster, the first
-// existing file of `kubelet_files`. Does not use ~/.kube/config: an agent that root starts by hand must not act as the
-// administrator.
+// existing file of `kubelet_files`. If --kubeconfig or $KUBECONFIG is set, at least one of its files must exist. Does
+// not use ~/.kube/config: an agent that root starts by hand must not act as the administrator.
 Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
                                       const std::vector<std::string>& kubelet_files);
 // Returns the connection of the ServiceAccount of the pod in which this process runs.
@@ -101,8 +101,8 @@ Result<Connection> load_kubeconfig(const std::vector<std::string>& files, const 
 // Sets the proxy of the connection, as kubectl does. Pure. The proxy-url of the cluster's entry, which the connection
 // already has, comes first. Otherwise HTTPS_PROXY or https_proxy applies, by the rules of Go's httpproxy. NO_PROXY
 // lists exceptions: names with their subdomains, addresses and networks, each with or without a port, or everything
-// ("*"). Addresses of this machine and endpoints without TLS are reached directly. Fails with Errc::unavailable if the
-// variable is not a valid proxy URL.
+// ("*"). The host localhost, loopback addresses and endpoints without TLS are reached directly. Fails with
+// Errc::unavailable if the variable is not a valid proxy URL.
 Result<> choose_proxy(Connection& connection, const Environment& environment);
 
 }  // namespace haulout::k8s

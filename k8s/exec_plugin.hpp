@@ -1,11 +1,12 @@
-// Runs an exec credential plugin once, as client-go does. Its interactiveMode decides whether it gets stdin, and, if it
-// is Always, that the call fails when stdin is no terminal. A person counts as present if the plugin gets stdin or if
-// stderr is a terminal. Then the plugin's stderr is shown, its time limit is five minutes, and it stays in this process
-// group, so that it can read /dev/tty. Otherwise its time limit is 60 s, and it has a process group of its own.
+// Runs an exec credential plugin once, as client-go does. The plugin gets stdin if stdin is a terminal and the
+// interactiveMode is not Never. If the interactiveMode is Always and stdin is no terminal, the call fails. A person
+// counts as present if the plugin gets stdin or if stderr is a terminal. Then the plugin's stderr is shown, its time
+// limit is five minutes, and it stays in this process group, so that it can read /dev/tty. Otherwise its time limit is
+// 60 s, and it has a process group of its own.
 //
 // Fails with Errc::unavailable. The message names the program, the cause (with the end of its stderr) and the
-// installHint. Cancellable: the plugin is killed (child_process.hpp). Borrows the clock. Remembers nothing:
-// AuthTransport keeps the credential and runs the plugin again.
+// installHint. Cancellable: the plugin is killed (child_process.hpp). Borrows the clock. Stores no credential:
+// AuthTransport keeps it, and runs the plugin again when it is not valid any more.
 #pragma once
 
 #include <functional>
@@ -23,7 +24,7 @@ struct ExecCredential {
   std::string token;
   std::string client_cert_pem;
   std::string client_key_pem;
-  std::optional<WallTime> expiration;  // until then it is valid; unset: until the server refuses it
+  std::optional<WallTime> expiration;  // unset: the credential is valid until the server rejects it
 };
 
 // The two messages of the plugin protocol (client.authentication.k8s.io v1 and v1beta1). Pure. Error messages quote

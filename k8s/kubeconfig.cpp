@@ -99,7 +99,7 @@ KubeconfigCluster decode_cluster(const Reader& reader, const std::string& file,
   cluster.insecure_skip_tls_verify = reader.boolean("insecure-skip-tls-verify");
   cluster.disable_compression = reader.boolean("disable-compression");
   for (const Reader& extension : reader.objects("extensions")) {
-    // The exec plugin protocol reserves this name for the cluster information that a plugin gets.
+    // The exec plugin protocol reserves this name of an extension for the cluster information that a plugin gets.
     if (extension.string("name") == "client.authentication.k8s.io/exec" && extension.has("extension"))
       cluster.exec_config_json = extension.json()["extension"].dump();
   }
@@ -110,7 +110,7 @@ KubeconfigExec decode_exec(const Reader& reader, const std::filesystem::path& di
   KubeconfigExec exec;
   exec.api_version = reader.string("apiVersion");
   exec.command = reader.string("command");
-  // A path is relative to the directory of the kubeconfig. A bare name is looked up in PATH.
+  // A command that is a path is relative to the directory of the kubeconfig. A bare name is looked up in PATH.
   if (exec.command.find('/') != std::string::npos) exec.command = absolute(exec.command, directory);
   exec.args = reader.strings("args");
   for (const Reader& variable : reader.objects("env"))
@@ -136,7 +136,8 @@ std::optional<WallTime> expiry_of(const std::string& token) {
   const Json json = Json::parse(*text, nullptr, false);
   if (!json.is_object() || !json.contains("exp") || !json["exp"].is_number()) return std::nullopt;
   const double seconds = json["exp"].get<double>();
-  // A time after the year 2200 is ignored: no real token is valid for longer, and a clock cannot represent much more.
+  // A time after 1 January 2200 is ignored: no real token is valid for longer, and a WallTime cannot represent much
+  // later times.
   if (!(seconds >= 0) || seconds > 7'258'118'400.0) return std::nullopt;
   return WallTime(std::chrono::seconds(static_cast<std::int64_t>(seconds)));
 }
@@ -205,7 +206,7 @@ std::optional<Json> parse_json(std::string_view text, std::string& failure) {
 }
 
 Result<Json> parse(std::string_view text, const std::string& file) {
-  // Tries JSON first if the text looks like JSON, because that parser reports the place of an error better.
+  // Tries JSON first if the text looks like JSON, because the JSON parser reports the place of an error better.
   std::string json_failure;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
@@ -270,7 +271,7 @@ std::string cluster_info_json(const KubeconfigCluster& cluster) {
   if (!cluster.proxy_url.empty()) info["proxy-url"] = cluster.proxy_url;
   if (cluster.disable_compression) info["disable-compression"] = true;
   if (!cluster.exec_config_json.empty()) info["config"] = Json::parse(cluster.exec_config_json, nullptr, false);
-  // The server may come from a flag and contain invalid UTF-8, which must not throw.
+  // The address of the server may come from a flag and contain invalid UTF-8, which must not make dump() throw.
   return info.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -70,7 +70,7 @@ std::string cluster_info_json(const KubeconfigCluster& cluster);
 
 // Chooses context, cluster and user as kubectl does, and applies the flags.
 Result<Connection> connection_of(const Kubeconfig& config, const ConnectionFlags& flags);
-// Applies the flags to a connection that does not come from a kubeconfig (in-cluster).
+// Applies the flags to a connection. connection_of() does this itself; a connection of in_cluster() needs it.
 Result<> apply_flags(Connection& connection, const ConnectionFlags& flags);
 
 }  // namespace haulout::k8s

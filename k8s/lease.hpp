@@ -28,7 +28,7 @@ struct Kind<Lease> {
   static constexpr std::string_view name = "Lease";
   static constexpr Api api{
       "coordination.k8s.io/v1", "leases", Scope::one_namespace, Names::ours, "Lease", "Leases", true};
-  // Far above what slots need: the Lease of a slot takes less than a kilobyte, and
+  // These limits are far above what slots need: the Lease of a slot takes less than a kilobyte, and
   // packaging/kustomize/base/quota-slots.yaml allows 1,000 of them.
   static constexpr ListBudget budget{10'000, megabytes(32), megabytes(8), kilobytes(1)};
   static constexpr std::array<std::string_view, 2> dropped = {"managedFields", "annotations"};

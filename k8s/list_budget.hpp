@@ -1,9 +1,9 @@
 // Limits for the size of a collection that is read. An agent lists objects that others write: an attacker on another
-// node can write Leases and that Node, and a tenant can create pods and budgets. They must not exhaust the agent's
-// memory. So there are three limits. The bytes of each response are limited; a page that is longer, or has more JSON
-// values than codec_json.hpp allows, is requested again in smaller pages. The kept part of each object is limited
-// (Kind<T>::read). The whole collection is limited by Kind<T>::budget. The limits are far above what a cluster of 5,000
-// nodes has. Pure.
+// node can write Leases and the Node object of that node, and a tenant can create pods and budgets. They must not
+// exhaust the agent's memory. So there are three limits. The bytes of each response are limited; a page that is longer,
+// or has more JSON values than codec_json.hpp allows, is requested again in smaller pages. The part that is kept of
+// each object is limited (Kind<T>::read). The whole collection is limited by Kind<T>::budget. The limits are far above
+// what a cluster of 5,000 nodes has. Pure.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace haulout::k8s {
 // etcd stores none beyond 1.5 MB.
 inline constexpr std::size_t longest_answer = std::size_t{4} * 1024 * 1024;
 
-// Limit for each collection that an agent lists or watches, in bytes. Its container has 128 MiB
+// Limit for the memory of each collection that an agent lists or watches, in bytes. The agent's container has 128 MiB
 // (packaging/kustomize/base). 5,000 Nodes with 30 labels each take 25 MB.
 inline constexpr std::size_t most_memory_of_agents = std::size_t{32} * 1024 * 1024;
 
@@ -51,7 +51,7 @@ std::size_t text_in(const T& object) {
 // million labels without values.
 template <class T>
 std::size_t memory_of(const T& object) {
-  constexpr std::size_t entry = 96;  // a node of a map with two short strings
+  constexpr std::size_t entry = 96;  // bytes that one entry of a std::map with two short strings takes
   std::size_t entries = 0;
   if constexpr (requires { object.labels; }) entries += object.labels.size();
   if constexpr (requires { object.annotations; }) entries += object.annotations.size();

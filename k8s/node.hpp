@@ -38,13 +38,13 @@ struct Node {
   std::vector<Taint> taints;
   bool ready = false;
   std::vector<NodeCondition> conditions;  // only those that Haulout sets (see kept_condition)
-  // status.nodeInfo
+  // The next three fields are from status.nodeInfo.
   std::string boot_id;
   std::string os_image;
   std::string kernel_version;
-  // From metadata.managedFields: the manager that owns spec.unschedulable because it set the field last. It is
-  // `field_manager` if Haulout is one of several owners. Empty if the field is not set or the server does not know the
-  // manager.
+  // From metadata.managedFields: the manager that owns spec.unschedulable. If there are several owners, it is Haulout
+  // (`field_manager`) if Haulout is one of them, otherwise the one that set the field last. Empty if the field is not
+  // set or the server does not know the manager.
   std::string unschedulable_manager;
   bool operator==(const Node&) const = default;
 };

@@ -6,7 +6,7 @@
 namespace haulout::k8s {
 namespace {
 
-constexpr std::size_t remembered_deletions = 1024;  // bounds the memory; beyond it, all deletions are forgotten
+constexpr std::size_t remembered_deletions = 1024;  // limit, to bound the memory; at the limit all are forgotten
 
 template <class T>
 std::pair<std::string_view, std::string_view> name_of(const T& object) {
@@ -93,8 +93,8 @@ void ObjectStore<T>::keep(T object, Tell tell) {
   auto known = objects_.find(object.uid);
   if (known == objects_.end()) drop_namesakes(object);
   if (wanted_ && !wanted_(object)) return drop(object.uid);
-  // Compares the whole objects, not only the resourceVersion: an etcd restored from a backup uses the same ones again,
-  // for other states.
+  // Compares the whole objects, not only the resourceVersion: an etcd that was restored from a backup uses the same
+  // resourceVersions again, for other states of the objects.
   if (known != objects_.end() && known->second == object && tell == Tell::changes) return;
   news_ = true;
   memory_ += memory_of(object);

@@ -39,7 +39,7 @@ class ObjectStore {
   void heard_of(const std::string& uid);
 
   // While an instance exists, the store records the UIDs of objects in watch events. Such an event may be newer than a
-  // list that is requested during this time.
+  // list that is requested during this time, so overlay() does not take these objects from the list.
   class Listening {
    public:
     explicit Listening(ObjectStore& store) : store_(store) {
@@ -55,9 +55,10 @@ class ObjectStore {
 
   // Replaces the whole content with a list, and forgets all deletions.
   void replace(std::vector<T> listed);
-  // Replaces the content with a list that was requested during the life of a Listening. Leaves out objects that have
-  // appeared in watch events since then. Passes every other object of the list to `on_change`, also unchanged ones,
-  // because what the owner knows of them from other sources may be outdated.
+  // Replaces the content with a list that was requested during the life of a Listening. Objects that have appeared in
+  // watch events since the Listening began stay as they are in the store. Passes every other object of the list to
+  // `on_change`, also unchanged ones, because what the owner of the store knows of them from other sources may be
+  // outdated.
   void overlay(std::vector<T> listed);
 
   const Objects& objects() const { return objects_; }
@@ -85,7 +86,7 @@ class ObjectStore {
   std::function<bool(const T&)> wanted_;
   Objects objects_;
   std::size_t memory_ = 0;
-  std::set<typename Objects::const_iterator, ByName> names_;  // all objects
+  std::set<typename Objects::const_iterator, ByName> names_;  // all objects, ordered by name
   std::map<std::string, std::string> deleted_;                // recent deletions: UID → resourceVersion of the deletion
   std::set<std::string> heard_;                               // UIDs in watch events during a Listening
   unsigned listening_ = 0;

@@ -102,7 +102,7 @@ struct Kind<Service> {
 struct NodeEvent {
   enum class Type { normal, warning };
 
-  std::string ns = "default";  // the convention for Nodes
+  std::string ns = "default";  // by convention the namespace of Events about Nodes
   std::string name;            // unique in its namespace; usable again when the Event has expired, one hour later
   std::string node;
   std::string node_uid;  // without it, `kubectl describe node` does not find the Event

@@ -2,9 +2,9 @@
 //
 // The error that an object does not exist is always final. Without `fail_fast`, every other error is retried until the
 // deadline. With `fail_fast`:
-//   - Until a request of this client has succeeded, errors of DNS, TLS and credentials (also 401), and responses that
-//     waiting does not change, are final. A refused connection, a reset and silence are final after
-//     `unreachable_limit`.
+//   - Until a request of this client has succeeded, errors of DNS, TLS and credentials (also 401), responses that
+//     cannot be read, and responses that waiting does not change are final. A refused connection, a reset and silence
+//     are final after `unreachable_limit`.
 //   - After a first success, errors that waiting cannot resolve are final.
 //   - A 403 is final the second time, because an authorizer that has just started denies requests at first.
 // A server that responds with another error, for example 429 or 503, is reachable: the request is repeated until the
@@ -29,15 +29,16 @@ struct Patience {
   TimePoint deadline = TimePoint::max();
   Duration request_timeout = std::chrono::seconds(40);
   Duration unreachable_limit = std::chrono::seconds(10);
-  bool fail_fast = true;  // false: every error is retried until the deadline, except that an object does not exist
+  bool fail_fast = true;  // false: every error but a missing object is retried until the deadline
 };
 
 // The decisions of patiently(). Pure.
 class PatientCall {
  public:
   PatientCall(Patience patience, bool reached, TimePoint now);
-  // Returns the deadline of the next attempt: `request_timeout` from now, but never after the deadline, and before
-  // `limit_` never after `limit_`. An attempt after `limit_` exists only if the server has responded.
+  // Returns the deadline of the next attempt: `request_timeout` from now, but not after the deadline of the Patience.
+  // An attempt that begins before `limit_` ends at `limit_` at the latest. An attempt begins after `limit_` only if the
+  // server has responded to an earlier one.
   TimePoint attempt_until(TimePoint now) const;
   // Returns the time of the next attempt after this failure, or nullopt if the failure is final.
   std::optional<TimePoint> next_try(const Error& error, TimePoint now, Rng& rng);

@@ -22,7 +22,7 @@ struct Pod {
   std::optional<std::int64_t> deletion_grace_seconds;
   std::string node_name;
   std::int64_t grace_seconds = 30;  // spec.terminationGracePeriodSeconds; the API's default if absent
-  std::int32_t priority = 0;        // 0 if absent, as in the scheduler
+  std::int32_t priority = 0;        // spec.priority; 0 if absent, as in the scheduler
   std::string priority_class;
   bool has_empty_dir = false;
   // Names of the PersistentVolumeClaims that the pod mounts, including those of its generic ephemeral volumes.

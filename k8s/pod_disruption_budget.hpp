@@ -59,8 +59,8 @@ inline LabelSelector::Operator operator_of(const std::string& text, bool& known)
   return Operator::does_not_exist;
 }
 
-// Reads the selector. Returns nullopt if there is none, if it is too long, or if it has an unknown operator. The budget
-// then selects no pods here. The eviction API, too, skips a budget with an unknown operator.
+// Reads the selector. Returns nullopt if there is none, if it is too long, or if it has an unknown operator. Haulout
+// then finds no pods that the budget selects. The eviction API, too, skips a budget with an unknown operator.
 inline std::optional<LabelSelector> read_selector(const Object& spec) {
   if (!spec.has("selector")) return std::nullopt;
   const auto selector = spec.object("selector");

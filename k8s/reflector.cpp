@@ -113,7 +113,7 @@ Task<> Reflector<T>::look_again() {
   const std::string place = resource_version_;
   const typename ObjectStore<T>::Listening listening(store_);
   CO_TRY(auto listed, co_await list());
-  // Another list has replaced the view meanwhile, and is at least as new.
+  // Another list has replaced the view meanwhile. It has revealed lost events as well, so this list is not used.
   if (lists != lists_) co_return Result<>();
   if (resource_version_ == place) resource_version_ = listed.meta.resource_version;
   list_asked_ = asked;

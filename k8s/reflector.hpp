@@ -78,7 +78,7 @@ struct ReflectorHealth {
   TimePoint last_heard{};     // time of the last bytes or list from the server
   std::uint64_t relists = 0;  // number of lists after the first, without polls
   std::uint64_t reconnects = 0;
-  std::optional<Error> error;  // why it is not connected
+  std::optional<Error> error;  // why the Reflector is not connected; unset while it is connected
 };
 
 struct ReflectorOptions {
@@ -127,8 +127,9 @@ class Reflector {
   // revision that is hours away (after an etcd was restored from a backup, its revisions start again). The list
   // replaces the view, except for objects that have appeared in watch events since it was requested. If there were no
   // watch events since then, the next watch starts from the list. Every object that is taken from the list is passed to
-  // `on_change`, also unchanged ones, because what the owner knows of them from other sources may be outdated. Call it
-  // only after the first list. Fails with the error of the list; the view is then unchanged.
+  // `on_change`, also unchanged ones, because what the owner knows of them from other sources may be outdated. If
+  // another list replaces the view in the meantime, this one is not used. Call it only after the first list. Fails with
+  // the error of the list; the view is then unchanged.
   Task<> look_again();
 
   const std::map<std::string, T>& objects() const { return store_.objects(); }

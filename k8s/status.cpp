@@ -14,8 +14,8 @@ using codec::Json;
 using codec::Object;
 using codec::Problem;
 
-// A Status has a few hundred bytes. A larger successful response is an object or a list, which is not parsed here in
-// addition.
+// A Status has a few hundred bytes. So a successful response that is larger than this is an object or a list. It is not
+// searched for a Status, because that would parse it twice.
 constexpr std::size_t largest_status = std::size_t{64} * 1024;
 constexpr std::size_t longest_excerpt = 200;
 
@@ -160,7 +160,7 @@ Error codec::error_of(const Json& status) {
   if (peer.code == 0) peer.code = 500;
   Error error(Errc::status, sentence(peer.code, peer.message));
   error.peer = std::move(peer);
-  // The upper bound only prevents overflows. Backoff has its own limit.
+  // The upper bound of retryAfterSeconds only prevents overflows. Backoff has its own limit.
   if (retry_seconds > 0) error.retry_after = std::chrono::seconds(std::min<std::int64_t>(retry_seconds, 86'400));
   return error;
 }

@@ -39,8 +39,8 @@ bool is_unauthorized(const Error& error);
 // Returns true if an authorizer has denied the request ("User … cannot …"), not admission.
 bool is_denied_by_rbac(const Error& error);
 bool is_too_many_requests(const Error& error);
-// Returns true if the same request is worth sending again after a wait: transport failures, 408, 429, 5xx, truncated
-// responses.
+// Returns true if the same request is worth sending again after a wait: transport failures, responses that cannot be
+// decoded (they may be truncated), 408, 423, 425, 429, and 5xx except 501 and 505.
 bool is_transient(const Error& error);
 
 }  // namespace haulout::k8s

@@ -14,7 +14,7 @@ struct VolumeAttachment {
   std::string resource_version;
   std::string node_name;
   std::string attacher;                          // the CSI driver
-  std::string persistent_volume;                 // its name; empty for an inline volume, which has no PersistentVolume
+  std::string persistent_volume;                 // name of the PersistentVolume; empty for an inline volume
   std::optional<WallTime> deletion_timestamp{};  // time of the request to detach the volume
   std::string detach_error;                      // the driver's last error from detaching
   bool attached = false;                         // status.attached: the driver has attached the volume
@@ -90,7 +90,8 @@ struct Kind<PersistentVolume> {
     volume.claim_name = claim.string("name");
     volume.claim_uid = claim.string("uid");
     volume.phase = json.object("status").string("phase");
-    bool anywhere = false;  // one of the terms has no hostnames; one matching term suffices
+    // True if one of the terms has no hostnames. One matching term suffices, so the volume is then not restricted.
+    bool anywhere = false;
     json.object("spec")
         .object("nodeAffinity")
         .object("required")

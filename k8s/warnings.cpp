@@ -43,7 +43,7 @@ std::optional<std::string> quoted(std::string_view& text) {
   return std::nullopt;
 }
 
-// Parses: 299 AGENT "TEXT" ["DATE"], …
+// Parses the value of a Warning header: 299 AGENT "TEXT" ["DATE"], …
 void read(std::string_view text, std::vector<std::string>& warnings) {
   for (;;) {
     skip(text, " \t,");

@@ -7,8 +7,8 @@
 namespace haulout::k8s {
 namespace {
 
-// A truncated response or a login page may be temporary. After the third in a row, the server does not count as
-// Kubernetes.
+// A list that cannot be decoded may be temporary, for example a truncated response or a login page. After this number
+// of them in a row, the server does not count as Kubernetes.
 constexpr unsigned unreadable_lists = 3;
 
 // Returns true if a denial was first seen at least denial_recheck ago. Records the first one in `denied_at`.
@@ -39,8 +39,9 @@ WatchStep WatchPacing::after_denial(TimePoint now, Rng& rng) {
   return {WatchStep::Kind::watch, std::max(backoff_.next(rng), denial_recheck)};
 }
 
-// Returns true if a list is needed. A stream may be silent because the server has not reached its resourceVersion; only
-// a list shows that. A stream that cannot be decoded, or that failed with a permanent error, is not continued either.
+// Returns true if a list is needed. A watch may be silent because the server has not reached the resourceVersion from
+// which the watch continues; only a list shows that. A watch whose events cannot be decoded, or that failed with a
+// permanent error, is not continued either.
 bool WatchPacing::place_is_lost(const WatchEnd& end) {
   if (end.silent) return true;
   if (end.error && (is_expired(*end.error) || end.error->code() == Errc::decode || !is_transient(*end.error))) {

@@ -37,8 +37,9 @@ struct WatchEnd {
 };
 
 struct WatchStep {
-  // watch: continue from the last resourceVersion. list: the place in the stream is lost (silence, 410, unreadable or
-  // too many attempts), so list first. poll: watching is forbidden, so list at intervals.
+  // watch: continue from the last resourceVersion. list: list first, because the watch cannot be continued (after
+  // silence, 410, an event that cannot be decoded, a permanent error, or an unreachable server), or because several
+  // watches in a row did not open. poll: watching is forbidden, so list at intervals.
   enum class Kind { watch, list, poll } kind = Kind::watch;
   Duration delay{};
   bool operator==(const WatchStep&) const = default;

@@ -49,7 +49,7 @@ Result<std::map<std::string, std::string>> decode_scalable(std::string_view text
   if (!checked) return checked.error();
   Problem problem;
   const Object list(**json, kind, problem);
-  std::map<std::string, std::string> kinds;  // plural → kind
+  std::map<std::string, std::string> kinds;  // plural name of a resource → its kind
   std::map<std::string, std::string> scalable;
   list.each("resources", [&](const Object& resource) {
     const auto name = resource.string("name"), of_kind = resource.string("kind");

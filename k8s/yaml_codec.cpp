@@ -305,7 +305,8 @@ std::string key_json(const std::string& json) {
   return json.starts_with('"') ? json : json_string(json);
 }
 
-// Returns false if the text would exceed the limit or nest too deep. Only aliases can cause that.
+// Appends the value as JSON to `out`. Returns false if the text would exceed the limit or be nested too deep. Only
+// aliases can cause that.
 bool write(const Value& value, std::size_t depth, std::size_t limit, std::string& out) {
   if (depth > max_depth || out.size() > limit) return false;
   switch (value.kind) {
@@ -364,7 +365,7 @@ Result<> read_documents(std::string_view text, const Take& take) {
   } catch (const Refusal& refusal) {
     return error_at(refusal.mark, refusal.cause);
   } catch (const YAML::Exception& failure) {
-    // The text after a colon may quote the document, so it is cut off.
+    // In a message of yaml-cpp, the text after a colon may quote the document, so it is cut off.
     const std::string_view cause = failure.msg;
     return error_at(failure.mark, cause.substr(0, cause.find(':')));
   }

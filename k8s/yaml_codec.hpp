@@ -30,7 +30,7 @@ struct YamlValue {
   std::string json;      // for a scalar: its value as JSON
   std::string text;      // for a scalar: its text without quotes; empty for null
   std::vector<YamlPtr> items;
-  std::vector<std::pair<YamlPtr, YamlPtr>> members;  // in order; merged members last, repeated keys included
+  std::vector<std::pair<YamlPtr, YamlPtr>> members;  // keys and values in order, repeated keys too; merged members last
 };
 
 // Converts the first document that is not empty. Returns "null" if there is none.
@@ -45,7 +45,7 @@ Result<YamlPtr> yaml_to_tree(std::string_view text);
 // position at which nlohmann's parser stopped.
 inline std::string place_of(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, byte > 0 ? byte - 1 : 0);
-  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  const std::size_t line_start = before.rfind('\n') + 1;  // 0 if there is no '\n': npos + 1 is 0
   return fmt::format("line {}, column {}", std::count(before.begin(), before.end(), '\n') + 1,
                      before.size() - line_start + 1);
 }

@@ -23,10 +23,11 @@ std::optional<http::Response> refused_to_caller(const World& world, const Call& 
 std::optional<http::Response> review(const World& world, const Call& call);
 
 // The functions below check the requests of a kubelet's credential: kube-apiserver's Node authorizer and its admission
-// plug-in NodeRestriction, with the responses of 1.36. A node may access its own Node, the pods that are bound to it,
-// the claims and volumes of these pods, and the VolumeAttachments that name it. For any other object the response is
-// 403, not 404, so that the node cannot find out whether the object exists. It is also 403 if the node reads such a
-// pod, claim, volume or VolumeAttachment after its deletion.
+// plug-in NodeRestriction, with the responses of 1.36. Of the Nodes, pods, claims, volumes and VolumeAttachments, a
+// node may read its own Node, the pods that are bound to it, the claims and volumes of these pods, and the
+// VolumeAttachments that name it. For all others the response is 403, not 404, so that the node cannot find out whether
+// they exist. It is also 403 if the node reads one of its own pods, claims, volumes or VolumeAttachments after the
+// deletion of this object.
 
 // Returns <name> if the user is "system:node:<name>", the user of that node's kubelet. Returns an empty string for
 // other users.

@@ -97,7 +97,7 @@ void DisruptionController::look_later(const Key& budget, Duration delay) {
 std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const std::vector<Object>& pods,
                                                                 std::string* problem) const {
   if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
-  std::map<std::string, std::int64_t> scales;  // key: UID of the controller
+  std::map<std::string, std::int64_t> scales;  // number of replicas of each controller; key: its UID
   for (const Object& pod : pods) {
     const Json& owner = controller_of(*pod);
     if (owner.is_null()) continue;

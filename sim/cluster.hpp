@@ -2,9 +2,9 @@
 // one io_context. Its behaviour depends only on the loaded objects, the requests and its Rng: the same inputs give the
 // same sequence of events.
 //
-// The methods after run() bypass the API server. They take effect immediately and never fail: they ignore an object
-// that does not exist. Single-threaded. The cluster must outlive the streams and operations of the transport that api()
-// returns.
+// The methods that are declared after run() bypass the API server. They take effect immediately and never fail: they
+// ignore an object that does not exist. Single-threaded. The cluster must outlive the streams and operations of the
+// transport that api() returns.
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>

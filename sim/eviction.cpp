@@ -36,7 +36,8 @@ struct EvictionRequest {
 
 namespace {
 
-// The number of tries of the real server (EvictionsRetry) before it returns its own conflict to the caller.
+// Number of tries of the real server (EvictionsRetry). If each of them ends in a conflict, the server returns the
+// conflict to the caller.
 constexpr int longest_tries = 20;
 const ResourceInfo& pods() {
   return *find_resource("pods");
@@ -209,7 +210,8 @@ void Evictions::decrement(const Shared& request, const Key& key, int tries) {
 
 void Evictions::write_budget(const Shared& request, const Key& key, std::uint64_t seen, int tries) {
   const Object budget = world_.store.get(key);
-  // Conflict: the budget was deleted, another eviction has changed it, or the controller has exhausted it.
+  // The write is a conflict if the budget was deleted since it was read, if another eviction has changed it, if the
+  // controller has exhausted it, or if Switches::budget_writes_conflict is on.
   if (!budget || budget_writes_[key] != seen || world_.switches.budget_writes_conflict ||
       number(*budget, "/status/disruptionsAllowed") <= 0)
     return conflict(request, key, tries);

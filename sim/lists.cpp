@@ -70,7 +70,8 @@ StatusBody unreadable_revision(const std::string& text) {
   return body;
 }
 
-// Returns the objects that the call selects. If a selector is invalid, returns nullopt and sets `refusal`.
+// Returns the Selection of the call: resource, namespace, name, field selector and label selector. If a selector is
+// invalid, returns nullopt and sets *refusal.
 std::optional<Selection> selection_of(const Call& call, http::Response* refusal) {
   Selection selection;
   selection.resource = call.info->resource;

@@ -134,7 +134,7 @@ bool fits(const Json& value, std::string_view path, Shape shape) {
   const std::string_view rest = dot == std::string_view::npos ? "" : path.substr(dot + 1);
   const auto fits_rest = [&](const Json& inner) { return fits(inner, rest, shape); };
   if (step == "*" || step == "[]") return std::all_of(value.begin(), value.end(), fits_rest);
-  if (!value.is_object()) return true;  // the row of the shorter path reports this error
+  if (!value.is_object()) return true;  // the row of `fields` with the shorter path reports this error
   const auto found = value.find(step);
   return found == value.end() || fits_rest(*found);
 }

@@ -120,8 +120,9 @@ Duration Kubelet::wanted(const Json& pod) const {
   return std::min(annotated(pod, "sim.haulout.dev/terminates-after", share), grace);
 }
 
-// Plans the stop of a pod that was loaded while it was terminating. If the pod has exceeded its usual time, it takes
-// its whole grace period. If it has exceeded its grace period by more than `overdue`, it never stops.
+// Plans the stop of a pod that was loaded while it was terminating. A pod that has already been terminating for longer
+// than wanted() takes its whole grace period. A pod that has exceeded its grace period by more than `overdue` never
+// stops.
 void Kubelet::plan_loaded_stop(const Key& key, const Json& pod) {
   const auto end = k8s::parse_time(text(pod, "/metadata/deletionTimestamp"));
   if (!end || text(pod, "/spec/nodeName").empty() || stopped_kubelet(pod) || never_stops(pod)) return;

@@ -19,7 +19,8 @@ class Kubelet {
  private:
   void look(const Key& key, const Json& pod);
   void plan_start(const Key& key, const Json& pod);
-  // Checks the pods of the node again, because some may have waited for the volume.
+  // Called when a volume has been attached to the node. Checks the pods of the node again, because some may have waited
+  // for this volume.
   void volume_attached(const std::string& node);
   void start(const Key& key, const std::string& uid);
   void plan_stop(const Key& key, const Json& pod);
@@ -37,9 +38,9 @@ class Kubelet {
   };
   World& world_;
   std::uint64_t plans_ = 0;
-  std::map<std::string, TimePoint> reporting_until_;  // by node
-  std::map<std::string, Stopping> stopping_;          // by uid
-  std::map<std::string, bool> starting_;              // by uid
+  std::map<std::string, TimePoint> reporting_until_;  // time at which a kubelet ends its last report; key: node
+  std::map<std::string, Stopping> stopping_;          // the pods that are being stopped; key: UID
+  std::map<std::string, bool> starting_;              // the pods that are being started; key: UID
 };
 
 // The machines under the Nodes: they go down, boot with another boot ID, and register their Nodes again.

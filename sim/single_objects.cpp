@@ -17,7 +17,8 @@ void merge_patch(Json& target, const Json& patch) {
 
 namespace {
 
-// Returns the fields by which a patch identifies an entry of this list; empty if a patch replaces the whole list.
+// Returns the fields by which a strategic merge patch identifies an entry of the list in `field`. Returns an empty list
+// if a patch replaces the whole list in `field`.
 std::vector<std::string> merge_keys(const std::string& field) {
   if (field == "conditions") return {"type"};
   if (field == "taints") return {"key", "effect"};

@@ -20,7 +20,7 @@ struct StatusBody {
   int code = 500;
   std::string reason;
   std::string message;
-  // the fields of `details`
+  // The fields from `name` to `retry_after` are those of `details` in the body.
   std::string name;
   std::string group;
   std::string kind;

@@ -24,7 +24,8 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-// Returns one of the labels that the budget's selector requires. One is enough to find the budget.
+// Returns one of the labels that the budget's selector requires, which is enough to find the budget. Returns an empty
+// string if the selector requires none.
 std::string demand_of(const Json& budget) {
   const auto demands = Selector::from_object(at(budget, "/spec/selector")).demands();
   return demands.empty() ? std::string() : label_term(demands.front().first, demands.front().second);

@@ -1,6 +1,6 @@
 // The storage of the simulated API server: every object by resource, namespace and name, one strictly increasing
-// revision for all objects, and the history of changes from which watches are served. With it the label selectors and
-// field selectors, by which a request or another object selects objects. No I/O.
+// revision for all objects, and the history of changes from which watches are served. Also the field selectors, by
+// which a request selects objects, and the selection of objects by fields and labels. No I/O.
 //
 // The store calls its listeners during each change, in the order in which they were added. A listener may only record
 // the change; it must not change the store. Single-threaded.

@@ -30,7 +30,7 @@ class VirtualClock final : public Clock {
   void shift_wall(Duration delta) { wall_shift_ += delta; }
 
   enum class Stop {
-    idle,      // nothing is left to run: no handler is ready, and no sleeper has a time
+    idle,      // nothing is left to run: no handler is ready, and no sleeper is due before TimePoint::max()
     deadline,  // the next sleeper is later than `until`; the clock shows `until`
     steps,     // `max_steps` steps were run; the code probably loops without end
   };

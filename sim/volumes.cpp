@@ -95,7 +95,7 @@ Volumes::Place Volumes::place_of(const Json& attachment) {
 void Volumes::on_change(const Change& change) {
   const std::string& resource = change.key.resource;
   if (resource == "pods") {
-    // Other changes of a pod do not affect the attachment of its volumes.
+    // The attachment of its volumes is affected only if the pod is new, deleted, finished, or on another node.
     const bool moved = change.type != ChangeType::modified || pod_finished(*change.object) ||
                        text(*change.before, "/spec/nodeName") != text(*change.object, "/spec/nodeName");
     if (moved) look_later(*change.object);
@@ -154,8 +154,8 @@ bool Volumes::used(const Place& place) const {
   return false;
 }
 
-// The name contains the CSI handle of the volume, which is not known here for a migrated volume. But the name of the
-// VolumeAttachment has a hash of the handle, so this searches the Node's lists for the entry with the same hash.
+// The unique name of a volume contains its CSI handle, which is not known here for a migrated volume. But the name of
+// the VolumeAttachment has a hash of the handle, so this searches the Node's lists for the entry with the same hash.
 std::string Volumes::unique_name(const Place& place, const Json& volume) const {
   const std::string handle = text(volume, "/spec/csi/volumeHandle");
   const Object node = world_.store.get({"nodes", "", place.node});
@@ -181,7 +181,7 @@ bool Volumes::told(const Place& place) const {
 void Volumes::look(const Place& place, TimePoint unused_since) {
   const Object volume = world_.store.get({"persistentvolumes", "", place.volume});
   const Object attachment = attachment_of(world_.store, place.volume, place.node);
-  // A loaded VolumeAttachment is detached whatever the kind of its volume is.
+  // A loaded VolumeAttachment is detached even if its volume is of a kind for which the simulation creates none.
   if (!volume || (!attachment && !needs_attachment(world_.store, *volume))) return;
   const auto again = [&] {
     world_.agenda.after(retry_interval, [this, place, unused_since] { look(place, unused_since); });

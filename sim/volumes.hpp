@@ -3,9 +3,10 @@
 //
 // A bound pod gets a VolumeAttachment for each claim that is bound to a CSI volume, or to a volume that was migrated to
 // CSI. It gets none if the CSIDriver needs none, or while another node has a volume that only one node may use. When
-// the node's last pod that uses the volume is deleted or finished, the volume is unmounted and the VolumeAttachment is
-// deleted. Its finalizer keeps it until the driver has detached the volume. The Node's status lists a volume as in use
-// until it is unmounted, and as attached until the controller requests the detach.
+// the node's last pod that uses the volume is deleted or finished, the volume is unmounted and the controller requests
+// the deletion of the VolumeAttachment. A finalizer keeps the VolumeAttachment until the driver has detached the
+// volume. The Node's status lists a volume as in use until it is unmounted, and as attached until the controller
+// requests the deletion.
 //
 // The simulation continues two kinds of loaded VolumeAttachments: those that no pod of the node uses any more and that
 // the Node's status lists, and terminating ones, unless their driver had failed to detach. It ignores other

@@ -29,7 +29,8 @@ void admit(Json& spec, const Json& sibling) {
       spec[field] = admitted;
 }
 
-// Adds the claims of a pod of a StatefulSet, which has its own. They replace volumes with the same names.
+// Adds a volume for each of the volumeClaimTemplates of a StatefulSet, with the claim of this pod. It replaces a volume
+// of the same name.
 void add_claims(Json& pod, const Json& templates) {
   for (const Json& claim : templates) {
     const std::string name = name_of(claim);
@@ -99,7 +100,7 @@ std::optional<WallTime> available_from(const Json& pod, const Json& controller) 
   if (!pod_ready(pod)) return std::nullopt;
   const auto ready_since = k8s::parse_time(text(condition(pod, "Ready"), "/lastTransitionTime"));
   if (!ready_since) return WallTime();
-  constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // maximum of the API's field
+  constexpr std::int64_t longest = std::numeric_limits<std::int32_t>::max();  // maximum of minReadySeconds in the API
   return *ready_since +
          std::chrono::seconds(std::clamp<std::int64_t>(number(controller, "/spec/minReadySeconds"), 0, longest));
 }
@@ -210,9 +211,9 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[count - 1])}, std::nullopt);
 }
 
-// A name can be used again only after the pod with this name is deleted. The controller creates the next ordinal only
-// when this pod is available. (Budgets, ReplicaSets and DaemonSets count a pod as soon as it is Ready; minReadySeconds
-// only slows their roll-outs.)
+// Creates a missing pod only after the old pod of the same name is deleted. Unless podManagementPolicy is Parallel, the
+// controller creates the next ordinal only when the pod before it is available. (Budgets, ReplicaSets and DaemonSets
+// count a pod as soon as it is Ready; minReadySeconds only slows their roll-outs.)
 void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   const std::int64_t replicas = number(set, "/spec/replicas", 1);
   const bool parallel = text(set, "/spec/podManagementPolicy") == "Parallel";

@@ -119,7 +119,8 @@ struct Switches {
       forbidden;              // requests to which the server responds with 403: "create pods/eviction", "watch pods", …
   TimePoint refused_until{};  // until this time the server refuses connections
   TimePoint shutting_down_until{};  // until this time the server responds with 503 and Retry-After 1
-  // While shutting down, the server responds with 429 and Retry-After 5 instead, as with --shutdown-send-retry-after.
+  // True: until `shutting_down_until` the server responds with 429 and Retry-After 5 instead of 503, as with
+  // --shutdown-send-retry-after.
   bool says_retry_after = false;
   TimePoint throttled_until{};   // until this time the server responds with 429 as text/plain
   int throttle_retry_after = 1;  // value of Retry-After in the 429, in seconds
