@@ -95,7 +95,7 @@ namespace {
 
 // A trial request of find_authority(), and what its success or its denial means.
 struct Attempt {
-  std::string what;  // end of a message: "it may not …" if it must succeed, "nothing restricts …" if it must be denied
+  std::string what;  // end of a message: "it may not …" if it must succeed, "no rule restricts …" if it must be denied
   http::Request request;
   bool found_by_absence = false;  // a 404 also counts as success: the object need not exist
 };
