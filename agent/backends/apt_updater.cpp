@@ -14,13 +14,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Time limit of a simulation, which reads only files. On a slow machine it takes some seconds.
+// Time limit of a program that changes nothing, such as apt-get --simulate. It reads only files, which takes some
+// seconds on a slow machine.
 constexpr Duration look_limit = std::chrono::minutes(2);
 // Time limit of a fetch of the lists.
 constexpr Duration lists_limit = std::chrono::minutes(10);
 // How long apt-get waits for a lock that another program has taken since blocked_by().
 constexpr int lock_seconds = 60;
-// Pause before a program is tried again that could not run because another one of the agent ran.
+// Interval at which change() checks whether the agent's other program has ended.
 constexpr Duration busy_pause = std::chrono::seconds(1);
 
 }  // namespace

@@ -16,8 +16,8 @@ bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// The characters of a package name are those of deb-control(5), with the ":" before an architecture. The first one
-// keeps a name from being an option of apt-get.
+// The characters of a package name are those of deb-control(5), with the ":" before an architecture. The first
+// character is never "-", so that apt-get does not take a name for an option.
 bool is_package(std::string_view name) {
   return !name.empty() && is_alphanumeric(name.front()) && std::all_of(name.begin(), name.end(), [](char c) {
     return is_alphanumeric(c) || c == '+' || c == '-' || c == '.' || c == ':' || c == '_';

@@ -190,7 +190,8 @@ Task<BottlerocketStatus> BottlerocketBackend::current(TimePoint deadline) {
   if (!refresh_is_due(status) || refreshing_ || applying_) co_return std::move(status);
   refreshing_ = true;
   const ScopeExit done([this] { refreshing_ = false; });
-  // Set before the refresh, so that it also delays retries: after a failure the next refresh waits for the interval.
+  // Set before the refresh, so that it also delays retries: after a failed refresh command, the next refresh waits for
+  // the interval.
   next_refresh_ = clock_.now() + refresh_interval;
   co_return co_await api_.run(BottlerocketAction::refresh, deadline);
 }

@@ -92,7 +92,8 @@ Result<Updates> read_bootc_offer(const ToolAnswers& answers) {
   const Json* staged = find(status, "staged");
   const std::string running = image_of(find(booted, "image")).digest;
   if (running.empty()) return unreadable(bootc_status, "no booted image");
-  // The deployment that bootc would replace remembers what the last check has found.
+  // bootc stores what its last check has found in the deployment that it would replace: the staged one if there is one,
+  // otherwise the booted one.
   const Json* cached = find(staged, "cachedUpdate");
   if (cached == nullptr) cached = find(booted, "cachedUpdate");
   const BootcImage offered = image_of(cached);

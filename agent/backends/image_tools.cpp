@@ -13,8 +13,8 @@ namespace {
 
 // RPM_OSTREE_EXIT_UNCHANGED in rpm-ostree's src/app/rpmostree-builtin-types.h.
 constexpr int unchanged = 77;
-// ZYPPER_EXIT_INF_REBOOT_NEEDED and ZYPPER_EXIT_INF_RESTART_NEEDED, see zypper(8). The exit status of skipped
-// repositories is none of these: what such a repository has is unknown.
+// ZYPPER_EXIT_INF_REBOOT_NEEDED and ZYPPER_EXIT_INF_RESTART_NEEDED, see zypper(8). The exit status for skipped
+// repositories is not accepted as an answer, because it is unknown which updates such a repository has.
 constexpr int reboot_needed = 102, restart_needed = 103;
 
 std::string_view trimmed(std::string_view line) {
@@ -106,7 +106,7 @@ Result<Updates> read_zypper_plan(const ToolAnswers& answers) {
 }
 
 std::string suse_verb(const OsRelease& release) {
-  // Tumbleweed's relatives have only a version that is a date.
+  // openSUSE Tumbleweed and the systems that are built from it. Their version is only a date.
   const bool rolling = release.id == "opensuse-microos" || release.id == "opensuse-aeon" ||
                        release.id == "opensuse-kalpa" || release.is_like("opensuse-tumbleweed");
   return rolling ? "dup" : "up";
@@ -156,7 +156,8 @@ std::optional<ImageTool> image_tool(std::string_view backend, const OsRelease& r
   }
   if (backend == "sysupdate") {
     const std::string program = "/usr/lib/systemd/systemd-sysupdate";
-    // `pending` ends with 1 if nothing is pending, but also after an error; so the list must say the same.
+    // `pending` ends with 1 if nothing is pending, but also after an error. So read_sysupdate_images() checks that the
+    // list of versions agrees with it.
     tool.status = {{{program, "pending"}, {0, 1}}, {{program, "--offline", "--json=short", "list"}}};
     tool.read_images = read_sysupdate_images;
     tool.look = {{{program, "--json=short", "check-new"}}};
