@@ -156,7 +156,7 @@ Result<std::unique_ptr<HostPrograms>> make_programs(const HostAccess& host) {
   return std::make_unique<ChildPrograms>(host.clock, host.root.directory());
 }
 
-// Returns nothing if the back end has no such tool.
+// Returns the image tool of the back end (image_tools.hpp), or nothing if the back end has none.
 Result<std::optional<ImageTool>> tool_of(const AgentConfig& config, const FoundBackend& found, const HostRoot& root) {
   auto release = read_os_release(root);
   if (!release) return std::move(release).error();

@@ -25,8 +25,8 @@ struct Cautions {
   std::vector<std::string> config{}, hooks{};  // one sentence each
 };
 
-// Checks the size of the pool if it matters, the host's hook directory and the annotations of `node`. A check that
-// cannot read its data returns no warning. Cancellable.
+// Checks the size of the pool if it matters, whether another program installs packages, the host's hook directory, and
+// the annotations of `node`. A check that cannot read its data returns no warning. Cancellable.
 boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
                                                k8s::Node node, TimePoint deadline);
 
