@@ -52,7 +52,7 @@ Error explain_refusal(std::string_view service, Error refusal);
 // A machine that the agent reboots over the system bus. The method "logind" honours inhibitors and the kubelet's
 // graceful shutdown; the method "systemd" does not. Files are read beneath the host's root. All calls are cancellable.
 //
-// started() returns the time that systemd reports, because the package's unit cannot see process 1 in /proc
+// started() returns the time that systemd reports, because the agent's own systemd unit hides process 1 in /proc
 // (ProtectProc=invisible). can_reboot() fails with Errc::unavailable, with the remedy, if a reboot would be refused or
 // is blocked; otherwise as Bus::exchange() does. blocked_by() names the program that FileHost::blocked_by() names.
 // Otherwise, if logind is among the methods, it names the inhibitors of the modes block and block-weak and their
@@ -85,7 +85,7 @@ class LogindHost final : public FileHost {
 // Holds logind's delay lock. While it is held, a `reboot` by another program waits for the agent, but at most for
 // logind's InhibitDelayMaxSec. That limit is read from logind, because the configured value is often overridden.
 //
-// run() queries logind for its state, and takes the lock while hold() is in force. It takes the lock again after a
+// run() queries logind for its state, and takes the lock after hold(). Until release() it takes the lock again after a
 // restart of the bus or of logind, and after a shutdown that was cancelled. It retries with backoff if logind refuses.
 // The lock is a file descriptor, so it stays held without run(). It is closed on release, with this object, or with the
 // process. One thread.
