@@ -41,8 +41,8 @@ HostProgram AptUpdater::apt_get(std::vector<std::string> args, const std::string
   program.args.insert(program.args.end(), {"-o", fmt::format("DPkg::Lock::Timeout={}", lock_seconds), "-q", "-y"});
   program.args.insert(program.args.end(), args.begin(), args.end());
   // UCF_FORCE_CONFFOLD and NEEDRESTART_MODE are for programs that package scripts call: ucf keeps the administrator's
-  // files, and needrestart restarts the services that use an old library without a question. No workload runs at that
-  // time.
+  // files, and needrestart restarts the services that use an old library without a question. The node is drained at
+  // that time, so no workload is interrupted.
   program.env = {{"DEBIAN_FRONTEND", "noninteractive"},
                  {"APT_LISTCHANGES_FRONTEND", "none"},
                  {"LC_ALL", "C"},
@@ -60,7 +60,8 @@ std::vector<std::string> AptUpdater::upgrade(const AptPlan& plan) const {
 }
 
 HostProgram AptUpdater::look_only(HostProgram program) {
-  // Each look has a unit of its own, because the output of a unit that an earlier agent has started is lost.
+  // Each run has a unit name of its own: if the name were that of a unit that an earlier agent has started, the output
+  // would be lost.
   program.unit =
       fmt::format("haulout-update-look-{:x}-{}.service", clock_.wall_now().time_since_epoch().count(), ++looks_);
   program.keeps_output = true;

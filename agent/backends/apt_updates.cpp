@@ -46,7 +46,8 @@ std::string_view take_until(std::string_view& rest, char end) {
 bool from_security(std::string_view origins) {
   while (!origins.empty()) {
     std::string_view origin = take_until(origins, ',');
-    // The version and its "/" are missing if the Release file has no version, as that of Debian's testing-security.
+    // If the Release file has no version, as that of Debian's testing-security, apt prints neither version nor "/". The
+    // name of the archive then follows the ":".
     if (origin.ends_with("-security") && origin.find_first_of(":/") != std::string_view::npos) return true;
   }
   return false;

@@ -10,9 +10,11 @@ namespace haulout::agent {
 
 namespace {
 
-// Interval at which run() queries the status of its command, and at which a request is repeated after 423.
+// Interval at which run() queries the status of its command, and at which a request is repeated after the HTTP status
+// 423 (another update command holds the lock).
 constexpr Duration poll_interval = std::chrono::seconds(1);
-// The server accepts or refuses every request at once; the commands continue in the background.
+// Time limit of one request. The server accepts or refuses every request at once; the commands continue in the
+// background.
 constexpr Duration request_limit = std::chrono::seconds(10);
 constexpr int locked = 423;
 constexpr std::size_t body_limit = std::size_t{1} << 20;

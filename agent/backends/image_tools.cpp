@@ -76,7 +76,8 @@ Result<Updates> read_rpm_ostree_check(const ToolAnswers& answers) {
   if (check.status == unchanged || check.output.find("No updates available") != std::string::npos)
     return Updates{.need = Need::no};
   Updates updates{.need = Need::yes, .count = 1};
-  // "41.20250302.3.0 (2025-03-10T19:31:04Z)": only the version is the same as in the properties of rpm-ostreed.
+  // The value is like "41.20250302.3.0 (2025-03-10T19:31:04Z)". Only the part before " (" is the version that
+  // rpm-ostreed reports in its properties.
   const std::string version = value_of(check.output, "Version");
   updates.target = version.substr(0, version.find(" ("));
   if (updates.target.empty()) updates.target = value_of(check.output, "Commit");
@@ -91,7 +92,7 @@ Result<Updates> read_zypper_plan(const ToolAnswers& answers) {
     return unreadable("zypper --xmlout", xml);
   Updates updates{.need = Need::no};
   std::size_t at = xml.find("<install-summary");
-  if (at == std::string_view::npos) return updates;  // "Nothing to do."
+  if (at == std::string_view::npos) return updates;  // zypper has printed "Nothing to do."
   while (const auto tag = next_tag(xml, "<solvable", at)) {
     const std::string_view name = attribute(*tag, "name"), to = attribute(*tag, "edition");
     const std::string_view from = attribute(*tag, "edition-old");

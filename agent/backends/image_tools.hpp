@@ -60,7 +60,8 @@ std::optional<ImageTool> image_tool(std::string_view backend, const OsRelease& r
 // Returns how transactional-update updates this system: "dup" for rolling distributions, "up" for others.
 std::string suse_verb(const OsRelease& release);
 
-// The readers fail with Errc::decode if an answer does not have the documented form.
+// Each function below reads the answers of the programs that its comment names, in that order. It fails with
+// Errc::decode if an answer does not have the documented form.
 
 // `rpm-ostree upgrade --check`: exit status 77 means that there is no update.
 Result<Updates> read_rpm_ostree_check(const ToolAnswers& answers);
