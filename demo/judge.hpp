@@ -3,8 +3,8 @@
 //
 // The judge observes the objects that the API server stores, the requests to it, and machines that go down and come up.
 // The labels in which agents report count only for the last promise, as a further condition. The judge records a
-// violation as a sentence and does not stop the demo. The names and sentences of this file call a slot a turn: the
-// permission of one node to be unavailable for its update, stored in a Lease. No I/O; nothing fails.
+// violation as a sentence and does not stop the demo. In the names of this file, a turn is a slot: the permission of
+// one node to be unavailable for its update, stored in a Lease. No I/O; nothing fails.
 #pragma once
 
 #include <map>
@@ -31,14 +31,14 @@ class DemoJudge {
   void machine_up(const std::string& node);
 
   struct Promise {
-    std::string text;                 // the promise: "no more than one node is out of service at a time"
+    std::string text;                 // the promise: "at most one node is unavailable at a time"
     std::vector<std::string> broken;  // sentences that say how the promise was broken; empty if it was kept
     std::vector<std::string> seen;    // facts that show that the promise was kept
   };
   // Returns all promises and whether they have been kept so far. The last one, that every node is updated, counts as
   // broken until the update of every node is over.
   std::vector<Promise> verdict() const;
-  // Returns true if every node is updated and available, and no slot has a holder.
+  // Returns true if every node is updated and available, and no Lease of a slot is left.
   bool over() const;
 
  private:

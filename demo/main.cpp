@@ -7,8 +7,8 @@
 // With --machines, its Nodes have machines (demo/machines.hpp), and real agents may update them. A judge then writes to
 // the file --verdict whether the promises of Haulout were kept (demo/judge.hpp).
 //
-// Exit codes: 0 if a signal ended it; 1 if a file or the address cannot be used, or if a promise was broken or not
-// shown to be kept; 2 for wrong usage.
+// Exit codes: 0 if a signal ended it and, with --machines, the judge has found all promises kept; 1 if a file or the
+// address cannot be used, or if a promise was broken or not shown to be kept; 2 for wrong usage.
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

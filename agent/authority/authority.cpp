@@ -95,7 +95,7 @@ namespace {
 
 // A trial request of find_authority(), and what its success or its denial means.
 struct Attempt {
-  std::string what;  // end of a message: "it may not …" if it must succeed, "nothing restricts …" if it must be denied
+  std::string what;  // end of a message: "it may not …" if it must succeed, "no rule restricts …" if it must be denied
   http::Request request;
   bool found_by_absence = false;  // a 404 also counts as success: the object need not exist
 };
@@ -262,8 +262,8 @@ class Search {
   Task<std::optional<std::string>> try_needed(http::Transport& as);
   Task<std::optional<std::string>> try_refused(http::Transport& as, std::vector<Attempt> attempts);
   Task<AuthorityKind> choose();
-  // Reads the Node for its UID. Returns the same as try_out(). Fails if the Node does not exist, or if it is not the
-  // one to which the credential is bound.
+  // Reads the Node for its UID. Returns nothing on success, otherwise why the authority does not work, like try_out().
+  // Fails if the Node does not exist, or if it is not the one to which the credential is bound.
   Task<std::optional<std::string>> identify_node(http::Transport& as);
   Task<> explore(http::Transport& as);
   Error nothing_holds() const;

@@ -14,13 +14,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Time limit of a simulation, which reads only files. On a slow machine it takes some seconds.
+// Time limit of a program that changes nothing, such as apt-get --simulate. It reads only files, which takes some
+// seconds on a slow machine.
 constexpr Duration look_limit = std::chrono::minutes(2);
 // Time limit of a fetch of the lists.
 constexpr Duration lists_limit = std::chrono::minutes(10);
 // How long apt-get waits for a lock that another program has taken since blocked_by().
 constexpr int lock_seconds = 60;
-// Pause before a program is tried again that could not run because another one of the agent ran.
+// Interval at which change() checks whether the agent's other program has ended.
 constexpr Duration busy_pause = std::chrono::seconds(1);
 
 }  // namespace
@@ -40,8 +41,8 @@ HostProgram AptUpdater::apt_get(std::vector<std::string> args, const std::string
   program.args.insert(program.args.end(), {"-o", fmt::format("DPkg::Lock::Timeout={}", lock_seconds), "-q", "-y"});
   program.args.insert(program.args.end(), args.begin(), args.end());
   // UCF_FORCE_CONFFOLD and NEEDRESTART_MODE are for programs that package scripts call: ucf keeps the administrator's
-  // files, and needrestart restarts the services that use an old library without a question. No workload runs at that
-  // time.
+  // files, and needrestart restarts the services that use an old library without a question. The node is drained at
+  // that time, so no workload is interrupted.
   program.env = {{"DEBIAN_FRONTEND", "noninteractive"},
                  {"APT_LISTCHANGES_FRONTEND", "none"},
                  {"LC_ALL", "C"},
@@ -59,7 +60,8 @@ std::vector<std::string> AptUpdater::upgrade(const AptPlan& plan) const {
 }
 
 HostProgram AptUpdater::look_only(HostProgram program) {
-  // Each look has a unit of its own, because the output of a unit that an earlier agent has started is lost.
+  // Each run has a unit name of its own: if the name were that of a unit that an earlier agent has started, the output
+  // would be lost.
   program.unit =
       fmt::format("haulout-update-look-{:x}-{}.service", clock_.wall_now().time_since_epoch().count(), ++looks_);
   program.keeps_output = true;

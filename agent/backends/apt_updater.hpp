@@ -29,10 +29,10 @@ class AptUpdater final : public Updater {
     std::string apt_get = "/usr/bin/apt-get";
     std::string apt_mark = "/usr/bin/apt-mark";
     std::string dpkg = "/usr/bin/dpkg";
-    // Time between two looks. No event reports that an update is available: it appears in the lists that apt-get
-    // update fetches.
+    // Interval at which changed() returns, so that the agent calls look() again. No event reports that an update is
+    // available: it appears in the lists that apt-get update fetches.
     Duration look_interval = std::chrono::minutes(30);
-    // Time between two fetches of the lists of available packages, as apt's own daily job.
+    // Time between two fetches of the lists of available packages, the same as for apt's own daily job.
     Duration list_interval = std::chrono::hours(24);
     // Added to the environment and to the options of dpkg; for tests.
     std::vector<std::pair<std::string, std::string>> env{};
@@ -60,8 +60,8 @@ class AptUpdater final : public Updater {
   Task<> refresh(TimePoint deadline);
   Task<> repair(TimePoint deadline);
   Task<> install(const AptPlan& wanted, TimePoint deadline);
-  // Runs a program that changes the machine. Only one of them runs at a time, also if an earlier agent has started the
-  // other one.
+  // Runs a program that changes the machine. First waits until no other such program runs, also none that an earlier
+  // agent has started.
   Task<> change(HostProgram program, TimePoint deadline);
 
   HostRoot root_;

@@ -16,8 +16,8 @@ bool is_alphanumeric(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-// The characters of a package name are those of deb-control(5), with the ":" before an architecture. The first one
-// keeps a name from being an option of apt-get.
+// The characters of a package name are those of deb-control(5), with the ":" before an architecture. The first
+// character is never "-", so that apt-get does not take a name for an option.
 bool is_package(std::string_view name) {
   return !name.empty() && is_alphanumeric(name.front()) && std::all_of(name.begin(), name.end(), [](char c) {
     return is_alphanumeric(c) || c == '+' || c == '-' || c == '.' || c == ':' || c == '_';
@@ -46,7 +46,8 @@ std::string_view take_until(std::string_view& rest, char end) {
 bool from_security(std::string_view origins) {
   while (!origins.empty()) {
     std::string_view origin = take_until(origins, ',');
-    // The version and its "/" are missing if the Release file has no version, as that of Debian's testing-security.
+    // If the Release file has no version, as that of Debian's testing-security, apt prints neither version nor "/". The
+    // name of the archive then follows the ":".
     if (origin.ends_with("-security") && origin.find_first_of(":/") != std::string_view::npos) return true;
   }
   return false;

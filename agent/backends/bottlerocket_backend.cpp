@@ -10,9 +10,11 @@ namespace haulout::agent {
 
 namespace {
 
-// Interval at which run() queries the status of its command, and at which a request is repeated after 423.
+// Interval at which run() queries the status of its command, and at which a request is repeated after the HTTP status
+// 423 (another update command holds the lock).
 constexpr Duration poll_interval = std::chrono::seconds(1);
-// The server accepts or refuses every request at once; the commands continue in the background.
+// Time limit of one request. The server accepts or refuses every request at once; the commands continue in the
+// background.
 constexpr Duration request_limit = std::chrono::seconds(10);
 constexpr int locked = 423;
 constexpr std::size_t body_limit = std::size_t{1} << 20;
@@ -190,7 +192,8 @@ Task<BottlerocketStatus> BottlerocketBackend::current(TimePoint deadline) {
   if (!refresh_is_due(status) || refreshing_ || applying_) co_return std::move(status);
   refreshing_ = true;
   const ScopeExit done([this] { refreshing_ = false; });
-  // Set before the refresh, so that it also delays retries: after a failure the next refresh waits for the interval.
+  // Set before the refresh, so that it also delays retries: after a failed refresh command, the next refresh waits for
+  // the interval.
   next_refresh_ = clock_.now() + refresh_interval;
   co_return co_await api_.run(BottlerocketAction::refresh, deadline);
 }

@@ -96,8 +96,8 @@ class BottlerocketBackend final : public Backend {
   std::string name() const override { return "bottlerocket"; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override;
-  // An empty target means the version that is installed for the next boot, otherwise the selected one. Fails with
-  // Errc::invalid if another version is available or installed by now; then call pending() again.
+  // An empty target means the version that is installed for the next boot or, if there is none, the selected one. Fails
+  // with Errc::invalid if another version is available or installed by now; then call pending() again.
   Task<> apply(std::string target, TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
 

@@ -34,7 +34,7 @@ Error unreadable(std::string_view program, std::string_view what) {
   return Error(Errc::decode, fmt::format("{}: {}", program, what));
 }
 
-// Parses the output of a program, which may print other lines first.
+// Parses the output of a program. Fails with Errc::decode unless the whole output is one JSON object.
 Result<Json> parsed(std::string_view program, const ProgramEnd& end) {
   Json json = Json::parse(end.output, nullptr, false);
   if (json.is_discarded() || !json.is_object())
@@ -45,7 +45,7 @@ Result<Json> parsed(std::string_view program, const ProgramEnd& end) {
 // Characters of a digest that are shown: enough to tell images apart, as git and podman do.
 constexpr std::size_t shown_digest = std::string_view("sha256:").size() + 12;
 
-// An image of bootc. The version alone does not identify it: two builds may have the same label.
+// An image of bootc. The version alone does not identify it, because two builds may have the same version.
 struct BootcImage {
   std::string digest{};
   std::string name{};
@@ -92,7 +92,8 @@ Result<Updates> read_bootc_offer(const ToolAnswers& answers) {
   const Json* staged = find(status, "staged");
   const std::string running = image_of(find(booted, "image")).digest;
   if (running.empty()) return unreadable(bootc_status, "no booted image");
-  // The deployment that bootc would replace remembers what the last check has found.
+  // bootc stores what its last check has found in the deployment that it would replace: the staged one if there is one,
+  // otherwise the booted one.
   const Json* cached = find(staged, "cachedUpdate");
   if (cached == nullptr) cached = find(booted, "cachedUpdate");
   const BootcImage offered = image_of(cached);
@@ -136,7 +137,7 @@ struct RaucSlot {
   bool booted = false;
 };
 
-// An element of "slots": an object whose only key is the name of the slot.
+// Reads an element of "slots": an object whose only key is the name of the slot.
 Result<RaucSlot> slot_of(const Json& element) {
   if (!element.is_object() || element.size() != 1 || !element.front().is_object())
     return unreadable(rauc_status, "an entry of \"slots\" is not an object with the name of the slot as its only key");

@@ -45,7 +45,8 @@ std::optional<FoundBackend> by_release(const OsRelease& release, bool updates) {
   const std::string os = "/etc/os-release names " + called(release);
   if (release.id == "bottlerocket") return FoundBackend{"bottlerocket", "", os};
   if (release.is_like("flatcar")) return FoundBackend{"flatcar", "", os};
-  // Without updates a file says enough, and the agent runs no program of the host.
+  // If the agent installs no updates, the back end `file` suffices: the sentinel of transactional-update shows whether
+  // a reboot is needed, and the agent runs no program of the host.
   if (is_transactional_suse(release) && updates) return FoundBackend{"transactional-update", "", os};
   if (is_transactional_suse(release))
     return FoundBackend{"file", std::string(suse_sentinel), fmt::format("{}, which leaves {}", os, suse_sentinel)};
@@ -56,14 +57,15 @@ std::optional<FoundBackend> by_release(const OsRelease& release, bool updates) {
 constexpr const char* rauc_files[] = {"/etc/rauc/system.conf", "/usr/lib/rauc/system.conf"};
 constexpr const char* sysupdate_directories[] = {"/etc/sysupdate.d", "/usr/lib/sysupdate.d"};
 
-// Finds tools by their files, because systems of any name use them. Asked after os-release.
+// Finds RAUC and systemd-sysupdate by their configuration files, because os-release does not show that a system uses
+// them. Called if os-release has determined no back end.
 Result<std::optional<FoundBackend>> by_files(const HostRoot& root, const std::optional<OsRelease>& release) {
   for (const char* file : rauc_files) {
     auto there = root.exists(file);
     if (!there) return std::move(there).error();
     if (*there) return std::optional(FoundBackend{"rauc", "", root.display(file) + " exists"});
   }
-  // Without a version the system is no image, and its transfers are of something else.
+  // Without IMAGE_VERSION the system as a whole is not an image, and the transfers of sysupdate update something else.
   if (!release || release->image_version.empty()) return std::optional<FoundBackend>();
   for (const char* directory : sysupdate_directories) {
     auto names = root.list(directory);
@@ -75,7 +77,8 @@ Result<std::optional<FoundBackend>> by_files(const HostRoot& root, const std::op
   return std::optional<FoundBackend>();
 }
 
-// A machine with /run/ostree-booted: rpm-ostree, or bootc if only that is there. A container sees neither program.
+// Returns the back end of a machine with /run/ostree-booted: bootc if the machine has the program bootc and not the
+// program rpm-ostree, otherwise rpm-ostree. A container may see neither program; then the result is rpm-ostree.
 Result<FoundBackend> of_ostree(const HostRoot& root) {
   auto rpm_ostree = root.exists("/usr/bin/rpm-ostree");
   if (!rpm_ostree) return std::move(rpm_ostree).error();

@@ -27,8 +27,8 @@ constexpr std::uint32_t events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVE
 // Events of the directory itself: it was deleted or moved, or its file system was unmounted.
 constexpr std::uint32_t about_directory = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
 
-// How often the files are read if the kernel has no inotify instance left: fs.inotify.max_user_instances is 128 by
-// default, and all containers of root share it.
+// Interval at which the files are read if the kernel has no inotify instance left: fs.inotify.max_user_instances is 128
+// by default, and all containers of root share it.
 constexpr Duration without_events = std::chrono::seconds(30);
 
 struct Split {

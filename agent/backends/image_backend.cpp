@@ -116,7 +116,7 @@ Task<Updates> ImageUpdater::offer(TimePoint deadline) {
   const Pending staged = co_await backend_.pending(deadline);
   if (staged.need == Need::unknown) co_return Error(Errc::unavailable, staged.problem);
   CO_TRY(const std::string booted, co_await backend_.booted(deadline));
-  // A tool without versions cannot tell an update that is staged from another one.
+  // A tool without versions does not show whether the staged image is the offered one; it counts as the offered one.
   const bool in_place = staged.need == Need::yes && (updates->target.empty() || updates->target == staged.target);
   if (in_place || (!tool_.offer_differs && updates->target == booted)) co_return Updates{.need = Need::no};
   if (updates->target.empty()) co_return updates;

@@ -45,15 +45,15 @@ class ImageBackend final : public Backend {
   FileWatch watch_;
 };
 
-// The updater: install() stages the image that the tool offers, and never reboots. What is staged already does not wait
-// any more. The running system does not change, so the node may have pods meanwhile.
+// The updater: install() stages the image that the tool offers, and never reboots. An image that is staged already does
+// not count as an update that waits. The running system does not change, so the node may have pods meanwhile.
 class ImageUpdater final : public Updater {
  public:
-  // `backend` says which images there are. Borrows everything but the tool.
+  // `backend` is asked which image runs and which is staged. Borrows everything but the tool.
   ImageUpdater(ImageTool tool, Backend& backend, HostPrograms& programs, Clock& clock, Rng& rng);
 
   boost::asio::awaitable<Updates> look(TimePoint deadline) override;
-  // No event reports that an image is available.
+  // Returns after about an hour, because no event reports that an image is available.
   boost::asio::awaitable<void> changed() override;
   // Does nothing: the tools download and write in one step.
   Task<> download(TimePoint deadline) override;

@@ -13,8 +13,8 @@ namespace {
 
 // RPM_OSTREE_EXIT_UNCHANGED in rpm-ostree's src/app/rpmostree-builtin-types.h.
 constexpr int unchanged = 77;
-// ZYPPER_EXIT_INF_REBOOT_NEEDED and ZYPPER_EXIT_INF_RESTART_NEEDED, see zypper(8). The exit status of skipped
-// repositories is none of these: what such a repository has is unknown.
+// ZYPPER_EXIT_INF_REBOOT_NEEDED and ZYPPER_EXIT_INF_RESTART_NEEDED, see zypper(8). The exit status for skipped
+// repositories is not accepted as an answer, because it is unknown which updates such a repository has.
 constexpr int reboot_needed = 102, restart_needed = 103;
 
 std::string_view trimmed(std::string_view line) {
@@ -76,7 +76,8 @@ Result<Updates> read_rpm_ostree_check(const ToolAnswers& answers) {
   if (check.status == unchanged || check.output.find("No updates available") != std::string::npos)
     return Updates{.need = Need::no};
   Updates updates{.need = Need::yes, .count = 1};
-  // "41.20250302.3.0 (2025-03-10T19:31:04Z)": only the version is the same as in the properties of rpm-ostreed.
+  // The value is like "41.20250302.3.0 (2025-03-10T19:31:04Z)". Only the part before " (" is the version that
+  // rpm-ostreed reports in its properties.
   const std::string version = value_of(check.output, "Version");
   updates.target = version.substr(0, version.find(" ("));
   if (updates.target.empty()) updates.target = value_of(check.output, "Commit");
@@ -91,7 +92,7 @@ Result<Updates> read_zypper_plan(const ToolAnswers& answers) {
     return unreadable("zypper --xmlout", xml);
   Updates updates{.need = Need::no};
   std::size_t at = xml.find("<install-summary");
-  if (at == std::string_view::npos) return updates;  // "Nothing to do."
+  if (at == std::string_view::npos) return updates;  // zypper has printed "Nothing to do."
   while (const auto tag = next_tag(xml, "<solvable", at)) {
     const std::string_view name = attribute(*tag, "name"), to = attribute(*tag, "edition");
     const std::string_view from = attribute(*tag, "edition-old");
@@ -106,7 +107,7 @@ Result<Updates> read_zypper_plan(const ToolAnswers& answers) {
 }
 
 std::string suse_verb(const OsRelease& release) {
-  // Tumbleweed's relatives have only a version that is a date.
+  // openSUSE Tumbleweed and the systems that are built from it. Their version is only a date.
   const bool rolling = release.id == "opensuse-microos" || release.id == "opensuse-aeon" ||
                        release.id == "opensuse-kalpa" || release.is_like("opensuse-tumbleweed");
   return rolling ? "dup" : "up";
@@ -156,7 +157,8 @@ std::optional<ImageTool> image_tool(std::string_view backend, const OsRelease& r
   }
   if (backend == "sysupdate") {
     const std::string program = "/usr/lib/systemd/systemd-sysupdate";
-    // `pending` ends with 1 if nothing is pending, but also after an error; so the list must say the same.
+    // `pending` ends with 1 if nothing is pending, but also after an error. So read_sysupdate_images() checks that the
+    // list of versions agrees with it.
     tool.status = {{{program, "pending"}, {0, 1}}, {{program, "--offline", "--json=short", "list"}}};
     tool.read_images = read_sysupdate_images;
     tool.look = {{{program, "--json=short", "check-new"}}};

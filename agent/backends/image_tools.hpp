@@ -28,7 +28,7 @@ struct Images {
 // How the programs of one question ended, in the order in which they ran.
 using ToolAnswers = std::vector<ProgramEnd>;
 
-// A program of a tool. Another exit status than these means that there is no answer.
+// A program of a tool. An exit status that is not in `answers` means that the program has given no answer.
 struct ToolCommand {
   std::vector<std::string> argv{};  // the first one is an absolute path on the host
   std::vector<int> answers{0};
@@ -44,7 +44,8 @@ struct ImageTool {
   // system, if the tool has one; then `first` has only details.
   std::vector<ToolCommand> look{};
   Result<Updates> (*read_offer)(const ToolAnswers&) = nullptr;
-  // The tool offers only what differs from the running system, even if the version is the same.
+  // True if the tool offers only what differs from the running system. An offer then counts as an update even if its
+  // version is the running one.
   bool offer_differs = false;
   // Writes the image for the next boot. Does not reboot.
   ToolCommand stage{};
@@ -59,7 +60,8 @@ std::optional<ImageTool> image_tool(std::string_view backend, const OsRelease& r
 // Returns how transactional-update updates this system: "dup" for rolling distributions, "up" for others.
 std::string suse_verb(const OsRelease& release);
 
-// The readers fail with Errc::decode if an answer does not have the documented form.
+// Each function below reads the answers of the programs that its comment names, in that order. It fails with
+// Errc::decode if an answer does not have the documented form.
 
 // `rpm-ostree upgrade --check`: exit status 77 means that there is no update.
 Result<Updates> read_rpm_ostree_check(const ToolAnswers& answers);

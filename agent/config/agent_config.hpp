@@ -63,8 +63,8 @@ struct AgentConfig {
 
   // Slots: how many nodes may be updated at the same time.
   SlotsChoice slots = SlotsChoice::lease;
-  // If empty, `pool_label` decides. Without that, the node's role decides (pool_of_role()); with FleetLock the pool is
-  // `default`.
+  // If empty, the pool is the value of the label `pool_label`. If that option is empty, too, the node's role decides
+  // (pool_of_role()), except with FleetLock: then the pool is `default`.
   std::string pool;
   std::string pool_label;             // key of the Node's label whose value is the pool
   std::string max_unavailable = "1";  // number or percentage of nodes, for example "3" or "10%"

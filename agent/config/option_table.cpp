@@ -267,7 +267,7 @@ std::string Option::variable() const {
 }
 
 bool Option::empty_resets() const {
-  // an option of this type that is empty is off
+  // If shown_default() is empty, an option of this type is off until it has a value. An empty value turns it off again.
   if (values.type == ValueType::number_or_percentage) return shown_default().empty();
   return values.type == ValueType::text || values.type == ValueType::list || values.type == ValueType::command;
 }

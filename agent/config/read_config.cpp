@@ -226,7 +226,7 @@ class FileReader {
     if (meaning_of(value) == Meaning::null) return;
     GivenValue given{value.text, option->name, place(key.line)};
     const std::string wrong = misread(*option, value);
-    // "true" or "false", also if the file has yes, no, on or off
+    // Use the text "true" or "false", also if the file has yes, no, on or off.
     if (wrong.empty() && meaning_of(value) == Meaning::boolean) given.text = value.json;
     if (!wrong.empty())
       reading_.problems.push_back(invalid_value(given, wrong));
@@ -351,8 +351,8 @@ std::variant<AgentConfig, std::string> read_config(const FlagValues& flags, cons
 
 namespace {
 
-// Returns the file that --config or HAULOUT_CONFIG names. Returns nothing if neither does or if the name is empty; then
-// the default file is used.
+// Returns the file that --config or HAULOUT_CONFIG names. Returns an empty string if neither names one; then the
+// default file is used.
 std::string named_file(const FlagValues& flags, const Variables& environment) {
   std::optional<std::string> name;
   for (const auto& [flag, value] : flags)

@@ -3,8 +3,9 @@
 // lower sources, also for lists. Every value is checked, even one that a higher source overrides, and then the
 // combination of the values.
 //
-// An empty value of a text, a list or a command resets the option to its default, even if lower sources have a value.
-// Other options reject an empty value. Messages truncate long values, and omit values that may contain a password.
+// An empty value resets some options to their default, even if lower sources have a value: texts, lists, commands, and
+// numbers or percentages without a default. Other options reject an empty value. Messages truncate long values, and
+// omit values that may contain a password.
 #pragma once
 
 #include <map>

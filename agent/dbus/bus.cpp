@@ -111,7 +111,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Time limit of the probe. A running bus answers within a millisecond.
+// Time limit of probe_bus(). A running bus answers within a millisecond.
 constexpr std::chrono::seconds probe_limit{5};
 // Backoff between attempts to connect.
 constexpr BackoffOptions reconnect{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(30),
@@ -130,7 +130,7 @@ bool is_broken(const sdbus::Error& failure) {
 
 }  // namespace
 
-// One method call in progress. It is in Bus::calls_ while the frame of its coroutine exists.
+// One method call in progress. It is registered in Bus::calls_ as long as this object exists.
 struct Bus::Call {
   Call(Bus& owner, BusMethod asked, Write arguments, Read answer)
       : bus(owner),

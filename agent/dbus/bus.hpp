@@ -52,7 +52,7 @@ inline constexpr std::string_view interactive_authorization =
 // Converts a failure. `what` names the service and the method that was called.
 Error bus_failure(const std::string& what, const sdbus::Error& failure);
 bool is_bus_error(const Error& error, std::string_view name);
-// Returns true if no service on the bus has that name and none could be started for it.
+// Returns true if the error means that the called service is not on the bus and could not be started.
 bool is_absent(const Error& error);
 
 // Returns a sentence about what can keep a container from using the host's bus, with the remedy.
@@ -82,8 +82,9 @@ struct BusListener {
 //
 // run() connects, serves the connection, and reconnects with backoff after the bus has closed it. It connects by the
 // socket's path each time, because a restarted bus creates a new socket. An idle bus causes no wake-up. Calls and
-// signals make progress only while run() runs. Calls and listeners survive a reconnection. A call that has not been
-// sent waits for the new connection. A listener is subscribed again, and its `on_connection` is called.
+// signals make progress only while run() runs. When the connection is lost, a call that has been sent fails; a call
+// that has not been sent waits for the new connection. A listener is subscribed again after a reconnection, and its
+// `on_connection` is called.
 //
 // One thread. Borrows clock and rng. A Bus outlives its calls and its Listenings.
 class Bus {

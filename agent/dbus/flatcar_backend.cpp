@@ -115,7 +115,7 @@ namespace {
 // Interval between two requests to look for an update; update_engine itself looks as often.
 constexpr Duration attempt_interval = std::chrono::hours(1);
 // After a request, update_engine is idle for a moment before it begins. If it is idle after this time, it has found
-// nothing, or has failed without a word.
+// nothing, or has failed without reporting that.
 constexpr Duration begins_within = std::chrono::seconds(20);
 
 const std::string idle = std::string(prefix) + "IDLE";
@@ -124,7 +124,7 @@ const std::string idle = std::string(prefix) + "IDLE";
 
 Task<> FlatcarUpdater::attempt(TimePoint deadline) {
   CO_TRY(const UpdateStatus now, co_await get_status(bus_, deadline));
-  // Any other operation is an update that is under way or installed.
+  // In any other operation, update_engine looks for an update, installs one, has installed one, or reports an error.
   if (now.operation != idle) co_return Result<>();
   auto asked = co_await bus_call<>(bus_, {service, path, interface, "AttemptUpdate"}, deadline);
   if (!asked) co_return std::move(asked).error();
@@ -156,7 +156,7 @@ Task<std::string> FlatcarUpdater::blocked_by(TimePoint) {
 Task<> FlatcarUpdater::install(TimePoint deadline) {
   CO_CHECK(co_await attempt(deadline));
   const TimePoint begun = bus_.clock().now() + begins_within;
-  bool seen = false;  // it has looked since the request
+  bool seen = false;  // update_engine was not idle since the request, so it has begun to look
   for (;;) {
     CO_TRY(const UpdateStatus now, co_await get_status(bus_, deadline));
     const Pending judged = judge_update_status(now);

@@ -7,8 +7,8 @@
 // has appeared or disappeared, or when next_recheck() is due. It ignores signals that report only the progress of a
 // download. All coroutines are cancellable.
 //
-// The updater has update_engine look for an update at once. update_engine cannot look without installing: it downloads
-// what it finds, and writes it to the partition that does not run.
+// The updater (FlatcarUpdater) requests that update_engine looks for an update. update_engine cannot look without
+// installing: it downloads what it finds, and writes it to the partition that does not run.
 #pragma once
 
 #include <optional>
@@ -60,19 +60,19 @@ class FlatcarUpdater final : public Updater {
   FlatcarUpdater(Bus& bus, Rng& rng, Duration progress = std::chrono::seconds(5))
       : bus_(bus), rng_(rng), progress_(progress) {}
 
-  // Never yes: what update_engine has found, it installs by itself. Unknown if its last update failed, or if it does
-  // not answer.
+  // Never returns yes, because update_engine installs by itself what it has found. Returns unknown if the last update
+  // of update_engine failed, or if update_engine does not answer.
   boost::asio::awaitable<Updates> look(TimePoint deadline) override;
-  // Waits, then has update_engine look for an update.
+  // Waits about an hour, then requests that update_engine looks for an update.
   boost::asio::awaitable<void> changed() override;
   Task<> download(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;
-  // Has update_engine look for an update. Succeeds when it has found none, or has installed one. Cancellable;
-  // update_engine continues.
+  // Requests that update_engine looks for an update, and waits. Succeeds when update_engine has found none, or has
+  // installed one. Cancellable; update_engine then continues without the agent.
   Task<> install(TimePoint deadline) override;
 
  private:
-  // Does nothing if an update is under way or installed.
+  // Requests that update_engine looks for an update. Does nothing if an update is under way or installed.
   Task<> attempt(TimePoint deadline);
 
   Bus& bus_;

@@ -198,7 +198,8 @@ constexpr std::chrono::seconds hurried_limit{1};
 constexpr BackoffOptions retries{std::chrono::milliseconds(500), 2.0, std::chrono::minutes(1),
                                  BackoffOptions::Jitter::equal};
 
-// InhibitDelayMaxSec always fits a Duration, but a value on the wire may not.
+// A value that does not fit a Duration becomes Duration::max(). InhibitDelayMaxSec always fits, but the bus may deliver
+// any value.
 Duration from_microseconds(std::uint64_t value) {
   constexpr auto longest = std::chrono::duration_cast<std::chrono::microseconds>(Duration::max()).count();
   if (value >= static_cast<std::uint64_t>(longest)) return Duration::max();

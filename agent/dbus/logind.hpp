@@ -45,20 +45,20 @@ Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors);
 // state from which the boot cannot complete.
 Result<bool> judge_system_state(std::string_view state);
 
-// Returns the error of a refused call to `service` that would reboot the machine, with an explanation and with hints
-// about containers or other reboot methods.
+// Adds hints to the error of a failed call to `service`: about containers if the call was not permitted, about other
+// reboot methods if the service is not on the bus. Returns any other error unchanged.
 Error explain_refusal(std::string_view service, Error refusal);
 
 // A machine that the agent reboots over the system bus. The method "logind" honours inhibitors and the kubelet's
 // graceful shutdown; the method "systemd" does not. Files are read beneath the host's root. All calls are cancellable.
 //
-// started() returns the time that systemd reports, because the package's unit cannot see process 1 in /proc
+// started() returns the time that systemd reports, because the agent's own systemd unit hides process 1 in /proc
 // (ProtectProc=invisible). can_reboot() fails with Errc::unavailable, with the remedy, if a reboot would be refused or
-// is blocked; otherwise as Bus::exchange() does. blocked_by() returns the inhibitors of mode block and their holders;
-// always empty if logind is not among the methods. The agent honours inhibitors of every user; logind before systemd
-// 257 ignores those that root holds. After Errc::timeout or Errc::reset from reboot() the machine may already be going
-// down. boot_complete() returns true if the host does not run systemd, and fails if systemd is in a state from which
-// the boot cannot complete.
+// is blocked; otherwise as Bus::exchange() does. blocked_by() names the program that FileHost::blocked_by() names.
+// Otherwise, if logind is among the methods, it names the inhibitors of the modes block and block-weak and their
+// holders. The agent honours inhibitors of every user; logind before systemd 257 ignores those that root holds. After
+// Errc::timeout or Errc::reset from reboot() the machine may already be going down. boot_complete() returns true if the
+// host does not run systemd, and fails if systemd is in a state from which the boot cannot complete.
 class LogindHost final : public FileHost {
  public:
   // `methods` are "logind" and "systemd" in order of preference. Borrows `bus`.
@@ -85,7 +85,7 @@ class LogindHost final : public FileHost {
 // Holds logind's delay lock. While it is held, a `reboot` by another program waits for the agent, but at most for
 // logind's InhibitDelayMaxSec. That limit is read from logind, because the configured value is often overridden.
 //
-// run() queries logind for its state, and takes the lock while hold() is in force. It takes the lock again after a
+// run() queries logind for its state, and takes the lock after hold(). Until release() it takes the lock again after a
 // restart of the bus or of logind, and after a shutdown that was cancelled. It retries with backoff if logind refuses.
 // The lock is a file descriptor, so it stays held without run(). It is closed on release, with this object, or with the
 // process. One thread.
@@ -114,8 +114,8 @@ class ShutdownInhibitor final : public ShutdownDelay {
   void heard(sdbus::Message& signal);
   void prepare(bool preparing, TimePoint since);
   void let_go();
-  // Queries logind whether a shutdown is being prepared, because signals may have been missed, and how long it would
-  // wait.
+  // Queries logind whether it prepares a shutdown, because signals may have been missed, and for how long it delays a
+  // shutdown.
   Task<> refresh();
   // Queries logind for its state, and takes the lock if it is needed and available.
   Task<> catch_up();

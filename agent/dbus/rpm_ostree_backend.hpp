@@ -25,9 +25,9 @@ struct Deployment {
 // Returns the version, or the commit's checksum if the version is empty.
 std::string version_of(const Deployment& deployment);
 
-// Returns yes if a deployment is staged or if the first one is not the booted one. Returns unknown if the staged
-// deployment is locked: a plain reboot would boot the current version again and again, and the program that locked the
-// deployment has to finalize it.
+// Returns yes if a deployment is staged or if the first one is not the booted one. Returns unknown if none is booted,
+// or if the staged deployment is locked: a plain reboot would boot the current version again and again, and the program
+// that locked the deployment has to finalize it.
 Pending judge_deployments(const std::vector<Deployment>& deployments);
 
 // The back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects staged updates, and

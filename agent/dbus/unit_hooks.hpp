@@ -34,7 +34,8 @@ struct UnitEnd {
 
 inline constexpr std::size_t unit_output_limit = std::size_t{1} << 20;
 
-// Returns a clause like "exit status 3: no quorum", "ended by signal 9 (Killed)", "took too long and was ended". Pure.
+// Returns a clause like "exit status 3: no quorum", "ended by signal 9 (Killed)" or "exceeded its time limit and was
+// stopped". Pure.
 std::string describe_end(const UnitEnd& end);
 
 // Runs the program as a transient service of the host's systemd, and returns how the service ended. The program runs

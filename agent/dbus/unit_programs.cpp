@@ -11,7 +11,8 @@ namespace haulout::agent {
 
 namespace {
 
-// Part of the errors that a message shows. A package manager prints the cause some lines before its last one.
+// Number of bytes at the end of a program's stderr that a message shows. The last line would not suffice: a package
+// manager prints the cause some lines before it.
 constexpr std::size_t shown_errors = 300;
 
 std::string end_of(const std::string& errors) {

@@ -154,7 +154,8 @@ struct Looked {
   std::string problem{};
 };
 
-// Fails with Errc::invalid if other users may change the file.
+// Reads the owner and the permissions of a file or directory. If that is impossible, `problem` in the result says why.
+// Fails with Errc::invalid if users other than root and the agent's own user may change the file.
 Result<Looked> look_at(const HostRoot& root, const std::string& path) {
   auto where = root.locate(path);
   if (!where) return std::move(where).error();

@@ -1,6 +1,6 @@
 // The hooks of an update: the points at which they run, the hooks that another program answers by annotations of the
 // Node (pure functions that never fail), and the hooks that are executables on the host (HookPrograms: may fail,
-// cancellable). Everything is passed and returned by value; only ChildHooks borrows, its clock.
+// cancellable). No result refers to an argument. Only ChildHooks borrows something: its clock.
 #pragma once
 
 #include <array>

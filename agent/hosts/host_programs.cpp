@@ -12,7 +12,8 @@ namespace {
 
 // Time from SIGTERM to SIGKILL. A package manager that is killed leaves packages that are not configured.
 constexpr Duration stop_limit = std::chrono::seconds(10);
-// Pause before a program is tried again that could not run because another one of the agent ran.
+// Pause before the next attempt to run a program, if an earlier program of the agent was still running, or if it is
+// unknown how the program ended.
 constexpr Duration busy_pause = std::chrono::seconds(1);
 
 }  // namespace

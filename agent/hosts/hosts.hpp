@@ -10,10 +10,10 @@
 
 namespace haulout::agent {
 
-// The part that all hosts share: boot id, start of the first process and ready file, beneath the host's root. Only a
-// service manager can report whether the boot is complete; boot_complete() returns true for hosts without one.
-// blocked_by() names the program that holds a lock of dpkg: kernel packages create /run/reboot-required before the boot
-// loader knows the new kernel.
+// The part that all hosts share: boot id, start of the first process and ready file, beneath the host's root.
+// boot_complete() always returns true: only a service manager can report that a boot is not complete, and LogindHost
+// queries it. blocked_by() names the program that holds a lock of dpkg. A reboot must wait for that program, because
+// kernel packages create /run/reboot-required before the boot loader knows the new kernel.
 class FileHost : public Host {
  public:
   explicit FileHost(HostRoot root) : root_(std::move(root)) {}

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration request_limit = std::chrono::seconds(10);
 // An Event that was sent this long ago is not updated any more. Shorter than the one hour after which kube-apiserver
-// deletes an Event that nobody has written since (default of --event-ttl).
+// deletes an Event that has not been written again (default of --event-ttl).
 constexpr Duration life = std::chrono::minutes(55);
 // Number of sent Events that are remembered, so that a repeated note increments the count of its Event.
 constexpr std::size_t remembered = 32;

@@ -34,7 +34,7 @@ struct KernelUnits {
 // open_fds and max_fds 0, because the texts do not contain them. Pure.
 std::optional<ProcessFigures> parse_process_stat(std::string_view self_stat, std::string_view stat, KernelUnits units);
 
-// Returns nothing if /proc cannot be read.
+// Reads the resource use of this process now. Returns nothing if /proc cannot be read.
 std::optional<ProcessFigures> read_process_figures();
 
 // The Prometheus metrics of an agent. Names, types and labels are in one table, from which docs/metrics.md is

@@ -136,7 +136,7 @@ class Reporter final : public drain::DrainObserver {
 
   // Sends READY=1 first, because the agent is set up even if the API server does not answer; then writes the Events.
   boost::asio::awaitable<void> run();
-  // Sends STOPPING=1; called after SIGTERM.
+  // Sends STOPPING=1; called after a signal has ended the agent.
   void say_goodbye();
 
   std::string metrics_text();

@@ -16,7 +16,7 @@ class AgentCheck {
   AgentCheck(Clock& clock, std::function<void(std::string_view line)> print)
       : clock_(clock), print_(std::move(print)) {}
 
-  // Prints the only line of a check for which the parts of the agent could not be made.
+  // Prints the only line of the output if the parts of the agent could not be made, so that run() is not called.
   void start_failed(const Error& error);
   boost::asio::awaitable<void> run(AgentWhole& whole, const AgentConfig& config);
   // Returns true if a check has failed.

@@ -18,7 +18,8 @@ namespace {
 
 using boost::asio::awaitable;
 
-// Time limit of each search at the start: for other programs that reboot the machine, and for cautions.
+// Time limit of each search at the start: for other programs that reboot the machine, and for settings that may not
+// have the expected effect (find_rivals() and find_cautions() in warnings.hpp).
 constexpr Duration look_around_limit = std::chrono::seconds(30);
 constexpr Duration check_limit = std::chrono::seconds(30);  // of --check, until the parts of the agent are made
 // The scripts of the package wait 30 s for --release, so its limit is shorter.
@@ -113,7 +114,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(listening.error());
     co_return;
   }
-  // Starts before come_up(), because one attempt to make the parts may take longer than the watchdog's interval.
+  // Begin to feed the watchdog before come_up(), because one attempt to make the parts may take longer than the
+  // watchdog's interval.
   if (const auto limit = watchdog_limit()) group.spawn(feed_watchdog(in_.process.clock, *limit));
   notify_service_manager("STATUS=asking the API server for the identity of this credential");
   auto begun = co_await begin(group, come_up());
@@ -121,8 +123,8 @@ awaitable<void> AgentService::live(TaskGroup& group) {
     failed(begun.error());
     co_return;
   }
-  // READY=1 is not sent earlier, so that a start that fails at once, for example because of a missing option, never
-  // counts as ready.
+  // Send READY=1 only now, so that a start that fails at once, for example because of a missing option, never counts as
+  // ready. While the API server is unavailable, come_up() has sent it already.
   notify_service_manager("READY=1");
   const Authority& authority = whole_->authority();
   in_.log.write(Severity::notice, "managing node " + authority.node.name,

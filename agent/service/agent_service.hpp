@@ -64,7 +64,7 @@ class AgentService {
   // Makes the parts of the agent. Retries while the API server is unavailable; returns any other error.
   Task<std::unique_ptr<AgentWhole>> come_up();
   Task<std::unique_ptr<AgentWhole>> try_once(TimePoint deadline);
-  // Awaits `coming`, stores the result in `whole_`, and runs the bus if it needs one.
+  // Awaits `coming`, stores the agent's parts in `whole_`, and runs the bus in `group` if a part needs it.
   Task<> begin(TaskGroup& group, Task<std::unique_ptr<AgentWhole>> coming);
   Task<> serve_pages(TaskGroup& group);
   boost::asio::awaitable<void> tell_rivals();

@@ -109,8 +109,8 @@ Result<bool> leaves_sentinels(const HostRoot& root) {
   return false;
 }
 
-// Returns how the agent detects a new kernel. Debian's base system has /boot. The directory is empty if the machine has
-// no kernel of its own, and missing if the agent cannot see the host's directory.
+// Returns how the agent detects a new kernel. Debian's base system has the directory /boot. So if it is missing, the
+// agent cannot see the host's directory. If it is empty, the machine has no kernel of its own.
 Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   auto others = leaves_sentinels(root);
   if (!others) return std::move(others).error();
@@ -156,7 +156,7 @@ Result<std::unique_ptr<HostPrograms>> make_programs(const HostAccess& host) {
   return std::make_unique<ChildPrograms>(host.clock, host.root.directory());
 }
 
-// Returns nothing if the back end has no such tool.
+// Returns the image tool of the back end (image_tools.hpp), or nothing if the back end has none.
 Result<std::optional<ImageTool>> tool_of(const AgentConfig& config, const FoundBackend& found, const HostRoot& root) {
   auto release = read_os_release(root);
   if (!release) return std::move(release).error();

@@ -45,7 +45,7 @@ bool uses_bus(const AgentConfig& config, std::string_view backend, const HostRoo
 // choose_backend() does.
 Result<FoundBackend> find_backend(const AgentConfig& config, const HostRoot& root);
 
-// A back end, with the client that it borrows.
+// A back end, with the client or the runner of programs that it borrows.
 struct MadeBackend {
   std::unique_ptr<http::Client> client;    // for a back end that uses HTTP; else null
   std::unique_ptr<HostPrograms> programs;  // for a back end that runs programs of the host; else null

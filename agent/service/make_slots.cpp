@@ -23,8 +23,8 @@ Task<std::string> constant(std::string group) {
   co_return group;
 }
 
-// Returns the function that determines the group. If the group comes from a label, the function reads it from the Node
-// each time. Fails with Errc::invalid if the pool's name cannot be a group.
+// Returns the function that determines the node's group on the FleetLock server. If the group comes from a label, the
+// function reads it from the Node each time. Fails with Errc::invalid if the pool's name cannot be a group.
 Result<decltype(FleetLockOptions::group)> group_source(const AgentConfig& config, const SlotsAccess& access) {
   const SlotGrouping grouping = grouping_of(config);
   if (!grouping.pool_label.empty())

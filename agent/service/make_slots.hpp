@@ -14,7 +14,8 @@
 
 namespace haulout::agent {
 
-// Returns the pool by the Node's current labels. The pool may change while the agent runs. Pure.
+// Returns the pool of the node according to the configuration and the Node's current labels. The pool may change while
+// the agent runs, because labels may change. Pure.
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node);
 // Returns the pool's name and how many of its nodes may be unavailable, for messages. Pure.
 std::string words_of_pool(const AgentConfig& config, const k8s::Node& node);

@@ -1,4 +1,4 @@
-// Returns heap that only rare work needs to the system when the agent has become idle.
+// Returns free heap to the system when the agent has become idle.
 //
 // The start, a drain and a reboot need heap that an idle agent does not need again. The allocator keeps freed heap for
 // the process, so it would stay in memory for weeks. Borrows the clock.

@@ -25,15 +25,16 @@ struct Cautions {
   std::vector<std::string> config{}, hooks{};  // one sentence each
 };
 
-// Checks the size of the pool if it matters, the host's hook directory and the annotations of `node`. A check that
-// cannot read its data returns no warning. Cancellable.
+// Checks the size of the pool if it matters, whether another program installs packages, the host's hook directory, and
+// the annotations of `node`. A check that cannot read its data returns no warning. Cancellable.
 boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
                                                k8s::Node node, TimePoint deadline);
 
 // Returns one sentence for each other program that runs as a pod on the node and reboots it, such as kured: its name,
 // what it does, how to stop it. Pure.
 std::vector<std::string> pod_rivals(const std::vector<k8s::Pod>& pods);
-// Returns the same for files of the host: unattended-upgrades' Automatic-Reboot. Fails as HostRoot does.
+// Returns one sentence if apt's configuration on the host lets unattended-upgrades reboot the machine
+// (Unattended-Upgrade::Automatic-Reboot), otherwise nothing. Fails as HostRoot does.
 Result<std::vector<std::string>> file_rivals(const HostRoot& root);
 
 struct Rivals {

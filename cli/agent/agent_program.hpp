@@ -2,7 +2,7 @@
 // SIGHUP arrives. With --check or --release, runs that task instead and returns when it has ended.
 //
 // After one of these signals the agent ends within a second and writes nothing to the cluster. Its cordon, marks and
-// slot stay, and the next agent process continues with them. Only --release removes them.
+// slot stay, and the next agent process continues with them. To give them up instead, run `haulout agent --release`.
 #pragma once
 
 #include "agent/process/process.hpp"

@@ -71,7 +71,8 @@ boost::asio::awaitable<void> CordonJob::run() {
 
 int CordonJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
-  // The signal may have arrived after the server applied the request and before its response.
+  // The signal may have arrived after the server applied the request and before its response. So it is unknown whether
+  // the node was changed.
   if (changing_) {
     tools_.console.warn(fmt::format("interrupted; it is unknown whether node/{} is cordoned now", left_.front().name));
     left_.erase(left_.begin());

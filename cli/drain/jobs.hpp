@@ -108,14 +108,14 @@ class DrainJob final : public Job {
   Observers observers_;
   LiveView* live_;
   std::vector<NodeDrain> nodes_;
-  NodeDrain* current_ = nullptr;          // node to which requests are charged now; nullptr between stages
+  NodeDrain* current_ = nullptr;          // node to which requests are charged now; nullptr: to none
   drain::RequestCounts charged_;          // what the request ledger had counted at the last charge_requests()
   std::optional<int> failure_exit_code_;  // set if the command failed before it had a node to drain
 };
 
-// Makes the job of `haulout drain`, `cordon` or `uncordon`; `settings.command` must be one of these. A drain with text
-// output gets a live view if the output is a terminal, else a view that prints one line per change. Implements MakeJob
-// (program.hpp).
+// Makes the job of `haulout drain`, `cordon` or `uncordon`; `settings.command` must be one of these. A drain shows its
+// progress on stdout with text output, otherwise on stderr: in a live view if that is a terminal, else in a view that
+// prints one line per change. Implements MakeJob (program.hpp).
 std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings);
 
 }  // namespace haulout::cli

@@ -374,7 +374,7 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
       return fmt::format("node/{}: {} to evict, {} skipped", event.node, count_of(event.progress.to_evict, "pod"),
                          event.progress.skipped);
     case EventType::fit_checked:  // fit_warnings() reports it
-    case EventType::cordoned:     // cordon_line() reports it, because it depends on the state before
+    case EventType::cordoned:     // cordon_line() reports it: the line depends on whether the node was cordoned before
     case EventType::evicted:      // kubectl prints its line when the pod is deleted
     case EventType::resumed:      // a later event of the pod has a line
     case EventType::settling:

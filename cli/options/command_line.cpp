@@ -103,8 +103,8 @@ std::string needs_all(const std::string& flag) {
   return flag + " applies only to the update of a whole fleet: add --all to rehearse that, or remove this flag";
 }
 
-// For `rehearse`: returns an error message unless either nodes or --all is given, and only flags that may be used with
-// it.
+// For `rehearse`: returns an error message unless either nodes or --all is given, or if a flag is given that cannot be
+// used with nodes (or with --all, if that is given). Returns an empty string otherwise.
 std::string need_nodes_or_all(const Settings& settings) {
   const RehearseSettings& rehearse = settings.rehearse;
   if (!rehearse.all) {

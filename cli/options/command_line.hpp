@@ -35,7 +35,7 @@ std::variant<Settings, Immediate> parse_command_line(std::string_view program, c
 //   --pod-selector=   --pod-selector ""    CLI11 would take the next argument as the value
 //   --force           --force true         for CLI11 a Boolean has a value, too; it never takes the next argument
 //   --dry-run         --dry-run ""         CLI11 would take the next argument; the parser then refuses the empty value
-//   -- x y            words x y            CLI11 would end the command here and read the rest as its parent's
+//   -- x y            x y as `words`       CLI11 would end the command here and apply the rest to the program
 //
 // CLI11 only finds the command and the flags in the arguments: long and short names, "-lVALUE", flags before the
 // command, and arguments that are neither flags nor values. It does not convert or check values and prints no help,

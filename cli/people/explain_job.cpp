@@ -92,8 +92,9 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
         fmt::format("whether volumes exist only on this node: read for {} of {} pods with claims", most_pods, pods));
 }
 
-// Returns the topmost controller of the pod, for example its Deployment. Returns nullopt if its replicas can be read
-// only from the scale subresource.
+// Returns the topmost controller of the pod, for example its Deployment. Returns nullopt if that controller is not a
+// Deployment, ReplicaSet or StatefulSet: its number of replicas is then only in its scale subresource, which `explain`
+// does not read.
 Task<std::optional<drain::Controller>> Questions::controller_of(k8s::Pod pod) {
   auto top =
       co_await drain::top_controller(*pod.controller, pod.ns, [this, ns = pod.ns](const k8s::OwnerReference& owner) {

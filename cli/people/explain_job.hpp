@@ -9,12 +9,13 @@
 
 namespace haulout::cli {
 
-// Reads the namespaces, volumes and controllers of the pods that a drain of the node would evict; findings_of() looks
-// for diagnoses in them. The caller reads the pods and budgets itself. Sends a limited number of requests, which only
-// read. Never fails: a failed request is described in Asked::problems. Cancellable. Borrows the client and the facts.
+// Reads the namespaces, volumes and controllers of the pods that must leave the node; findings_of() looks for diagnoses
+// in them. The caller reads the pods and budgets itself. The requests only read. Never fails: a failed request is
+// described in Asked::problems. Cancellable. Borrows the client and the facts.
 class Questions {
  public:
-  // Limits on the pods and the controllers that are looked up. They bound the number of requests of one command.
+  // Largest number of pods whose local volumes are looked up, and of controllers that are looked up. The limits bound
+  // the number of these requests.
   static constexpr std::size_t most_pods = 10;
   static constexpr std::size_t most_controllers = 30;
 

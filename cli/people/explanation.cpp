@@ -70,8 +70,9 @@ drain::ClaimUse use_of(const std::vector<Judged>& pods) {
   return use;
 }
 
-// Finds the diagnoses that a drain would report about the volume if it had watched it since the deletionTimestamp of
-// its VolumeAttachment, but at least for leak_hold. After leak_hold, a drain reports a volume without a user as leaked.
+// Appends the diagnoses that a drain would report about the volume if it had watched the volume since the
+// deletionTimestamp of its VolumeAttachment, and at least for leak_hold: a drain reports a volume that no pod uses as
+// leaked only after leak_hold.
 void find_volume(const std::string& node, const Asked& asked, const AttachedVolume& volume, const drain::ClaimUse& use,
                  WallTime now, std::vector<DiagnosisFact>& found) {
   Duration watched = drain::VolumeBook::leak_hold;
@@ -399,7 +400,8 @@ std::string reboot_line(const Explanation& about) {
     line += ", requested";
     if (!about.node.request_reason.empty()) line += ": " + about.node.request_reason;
   }
-  // While the label is "false", the reasons are those of package updates.
+  // While the label reboot-required is "false", the reasons in the record are those of package updates, not of a
+  // reboot.
   const bool needed = about.node.reboot_required != "false";
   if (needed && about.record && !about.record->reasons.empty())
     line += ", because of " + joined(about.record->reasons, ", ");
@@ -464,8 +466,8 @@ std::string budget_cell(const Explanation& about, const PodView& pod) {
   return or_none(joined(parts, ", "));
 }
 
-// Appends the results of the check whether pods fit on other nodes. Only pods that are evicted and replaced elsewhere
-// have one.
+// Appends the results of the check whether pods fit on other nodes. Only a pod that a drain would evict and that its
+// controller would create again has such a result.
 void add_fits(Lines& lines, const Explanation& about) {
   if (!about.fit_asked || about.pods_problem) return;
   lines.emplace_back();

@@ -20,8 +20,9 @@ struct AttachedVolume {
   std::string claim;  // "namespace/name" of the claim bound to the volume; empty: none
 };
 
-// The objects that Questions (explain_job.hpp) has read about a node. If an object was not looked up or could not be
-// read, it is missing here, and `problems` says why.
+// The objects that Questions (explain_job.hpp) has read about a node. If an object could not be read, or was not looked
+// up because there are too many, it is missing here, and `problems` says why. If the pods of the node could not be
+// listed, nothing was looked up, and only NodeFacts::pods_problem says why.
 struct Asked {
   // namespaces that are being deleted and have pods that must leave; key: name
   std::map<std::string, k8s::Namespace> dying{};
@@ -78,25 +79,25 @@ struct Explanation {
   std::optional<std::string> fits_problem;
   std::vector<BudgetView> budgets;
   std::optional<std::string> budgets_problem;
-  std::vector<drain::DiagnosisFact> findings;  // diagnoses that neither the messages of pods nor `why` contain
+  std::vector<drain::DiagnosisFact> findings;  // diagnoses about namespaces, volumes and controllers: findings_of()
   // What is not known: objects that could not be read, with the errors, and what only an eviction would show.
   std::vector<std::string> not_known;
   // Why the agent does not update the node now, the decisive reason first; never empty.
   std::vector<std::string> why;
 };
 
-// Returns the UIDs of the pods that a drain that begins now would evict, without those that are already terminating.
-// Only these pods need capacity on other nodes.
+// Returns the UIDs of the pods that must leave the node, also of those that policy parks or refuses, but not of pods
+// that are already terminating. Only these pods need capacity on other nodes.
 std::set<std::string> leaving_pods(const NodeFacts& facts, WallTime now);
 
 // Returns the message about a pod whose namespace is being deleted. The message contains the code of the diagnosis
 // NamespaceStuckTerminating if the deletion takes too long.
 std::string words_of_dying(const k8s::Namespace& ns, WallTime now);
 
-// Returns the diagnoses about namespaces, volumes and controllers that would keep a drain of the node from ending, with
-// the messages of a drain. They are sorted by code and subject, without duplicates. views.hpp covers single pods
-// and budgets. Always reports controllers with a single replica as the policy `warn` would, unless an annotation
-// overrides that.
+// Returns the diagnoses about namespaces, volumes and controllers that a drain of the node would report, with the
+// messages of a drain. They are sorted by code and subject, without duplicates. Diagnoses about single pods and budgets
+// are not among them: pod_views() has them in the messages of the pods. Controllers with a single replica are always
+// reported as with the policy `warn`, unless an annotation overrides that.
 std::vector<drain::DiagnosisFact> findings_of(const NodeFacts& facts, WallTime now);
 
 // Returns the explanation of the node, with findings_of() in it. Judges the pods by the default policy of an agent,

@@ -178,9 +178,9 @@ namespace asio = boost::asio;
 
 namespace {
 
-// `shortest_gap` is the minimum time between two updates; more frequent ones would flicker. A redrawn table is updated
-// every `tick`, so that ages advance. Printed rows are checked every `slow_tick` for changes that only time causes: a
-// pause that has ended, or an agent that has missed its deadline.
+// `shortest_gap` is the minimum time between two outputs; more frequent ones would flicker. The table on a terminal is
+// redrawn every `tick`, so that ages advance. Elsewhere, the rows are checked every `slow_tick` for changes that only
+// time causes: a pause that has ended, or an agent that has missed its deadline.
 constexpr Duration shortest_gap = std::chrono::milliseconds(100);
 constexpr Duration tick = std::chrono::seconds(1);
 constexpr Duration slow_tick = std::chrono::minutes(1);
@@ -286,8 +286,8 @@ asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
     }
     const TimePoint now = tools_.clock.now();
     co_await changed_->wait_until(tools_.clock, now + (redraws ? tick : slow_tick));
-    // In a large fleet some Node changes almost always. A pause of nine times the duration of the update keeps the
-    // updates to a tenth of the time.
+    // In a large fleet some Node changes almost always, and each change causes an output. A wait of nine times the
+    // duration of the last output limits all outputs to a tenth of the time.
     co_await tools_.clock.sleep_until(tools_.clock.now() + std::max(shortest_gap, 9 * (now - began)));
   }
 }

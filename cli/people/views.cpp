@@ -50,8 +50,8 @@ std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
   }
 }
 
-// Returns the time by which the agent of a node in maintenance must have sent another heartbeat: two periods after the
-// last one. Returns nullopt if the node is not in maintenance.
+// Returns the time by which the agent must have sent another heartbeat: two periods after the last one. Returns nullopt
+// if the agent sends no heartbeats now, that is, while the condition HauloutMaintenance of the Node is not True.
 std::optional<WallTime> heard_until(const k8s::Node& node) {
   for (const k8s::NodeCondition& condition : node.conditions)
     if (condition.type == agent::maintenance_condition && condition.status == "True" && condition.last_heartbeat)
@@ -204,7 +204,8 @@ std::vector<PodBudget> budgets_of(const k8s::Pod& pod, const drain::BudgetBook& 
   return result;
 }
 
-// Considers only the budgets, and not Haulout's own policy.
+// Returns whether the API server would accept the eviction of the pod now, judged by the budgets alone. Haulout's own
+// policy has no influence on the result.
 Evictable evictable(const k8s::Pod& pod, PodFate fate, const drain::BudgetBook& book) {
   if (fate == PodFate::stay || fate == PodFate::leaving) return Evictable::not_asked;
   const auto budgets = book.selecting(pod);

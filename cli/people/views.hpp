@@ -19,14 +19,14 @@ namespace haulout::cli {
 // Returns the value of the label haulout.dev/state; empty if no agent has reported on this node.
 std::string state_shown(const k8s::Node& node);
 // Returns true if a node in this state is being updated, that is, it is between taking and releasing its slot (the
-// permission to be unavailable). Returns false for degraded.
+// permission to be unavailable). Returns false for degraded, although a degraded node keeps its slot.
 bool is_under_way(std::string_view state);
 
 // The view of one node that `haulout status` and `explain` show: what its agent has written on the Node, its slot
 // (stored in a Lease), and the pause in force. Pure.
 
-// What concerns more than one node: the Leases of slots and the ConfigMap `haulout`. If a member `…_problem` is set,
-// the member before it could not be read and is empty, and it contains the error.
+// What concerns more than one node: the Leases of slots and the ConfigMap `haulout`. If the Leases or the ConfigMap
+// could not be read, their member is empty, and the member `…_problem` after it contains the error.
 struct FleetFacts {
   std::vector<k8s::Lease> turns{};
   std::optional<std::string> turns_problem{};
@@ -52,14 +52,16 @@ struct NodeView {
   std::string pool;                   // the pool, from a label of the Node or of its Lease; empty: not known
   std::string turn;                   // name of the Lease of its slot; empty: the node holds no slot
   std::string from, to;               // versions before and after the update, while it is under way
-  // The package updates that wait, or that the agent installs: the first of them, and then "and N more".
+  // The package updates that wait, or that the agent installs. If there are many, only the first ones are listed, and
+  // the last element is "and N more".
   std::vector<std::string> package_updates;
   std::string os_image;
   std::optional<WallTime> last_update;
   std::optional<agent::PastAttempt> last_attempt;  // how the last attempt to update the node ended
-  // The time by which the agent should have written, if that was too long ago, so that the agent seems to have failed:
-  // its own deadline for the present state or, during an update, two periods after its last heartbeat. At other times
-  // an agent writes only when something changes, so that its silence is not a failure.
+  // Set if the agent seems to have failed: the time by which it should have written its Node, and which it has missed
+  // by more than five minutes. That time is the agent's own deadline for the present state or, from cordon to uncordon,
+  // two heartbeat periods after its last heartbeat. At other times an agent writes only when something changes, so a
+  // long time without a write is not a failure.
   std::optional<WallTime> overdue;
   bool operator==(const NodeView&) const = default;
 };

@@ -184,8 +184,8 @@ int report_failure(const Tools& tools, const Error& error) {
 
 namespace {
 
-// Returns the data, or the content of the file. An unreadable file counts as empty, because the connection that uses it
-// reports the error.
+// Returns the certificate or key that `material` has as data or names as a file. An unreadable file counts as empty,
+// because the connection that uses the file reports the error.
 std::string contents_of(const k8s::Material& material) {
   constexpr std::size_t most = std::size_t{1} << 20;
   return material.data.empty() && !material.file.empty() ? file_text(material.file, most).text : material.data;

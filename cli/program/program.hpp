@@ -56,8 +56,8 @@ struct Tools {
 class Job {
  public:
   virtual ~Job() = default;
-  // Does the work of the command. The program cancels it when a signal arrives. The job must then have stored what
-  // finish() reports.
+  // Does the work of the command. The program cancels it when a signal arrives. So at each suspension the job must
+  // already have stored in its members what finish() prints.
   virtual boost::asio::awaitable<void> run() = 0;
   // Returns coroutines that run concurrently with run() until it ends, for example to redraw a view. Called once,
   // before run().

@@ -14,7 +14,7 @@ namespace {
 using drain::Outcome;
 using drain::PodOutcome;
 
-// At most this many waits, so that they do not hide more important lines. -o json has all waits.
+// Largest number of waiting pods in the text report, so that they do not hide more important lines. -o json has all.
 constexpr std::size_t most_waits = 10;
 
 std::size_t count(const drain::Report& report, PodOutcome outcome) {
@@ -134,7 +134,8 @@ std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
 
 namespace {
 
-// At most this many pods, so that they do not hide more important lines. -o json has all pods.
+// Largest number of pods in the text report for which the rehearsal does not apply all rules of the scheduler, so that
+// they do not hide more important lines. -o json has all.
 constexpr std::size_t most_not_weighed = 10;
 
 bool is_done(const rehearse::FleetNode& node) {

@@ -89,7 +89,8 @@ int play_fleet(Console& console, agent::Sink& out, const Settings& settings, age
       });
 }
 
-// The input other than the snapshot. It is validated before the snapshot is read.
+// The validated input other than the snapshot: with --all the configuration of the agents. `fleet` is unset without
+// --all.
 struct Wanted {
   std::optional<agent::AgentConfig> fleet;
 };

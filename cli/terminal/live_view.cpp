@@ -13,7 +13,9 @@ using drain::PodOutcome;
 
 constexpr std::size_t widest_bar = 40;
 constexpr std::size_t narrowest_bar = 8;
-constexpr std::size_t narrowest_hold = 44;  // length of "blocked by PodDisruptionBudget shop/checkout"
+// If a pod's line has fewer columns left than this, the reason why the pod waits gets a line of its own. It is the
+// length of "blocked by PodDisruptionBudget shop/checkout".
+constexpr std::size_t narrowest_hold = 44;
 
 std::string bar(std::size_t done, std::size_t total, std::size_t width, bool utf8) {
   const std::size_t filled = total == 0 ? 0 : width * done / total;
