@@ -110,7 +110,8 @@ TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The cordon has the mark of another run. That mark does not show when this agent began to wait.
+// The cordon has the mark of another run. That mark does not show when this agent began to wait, so it waits the full
+// time again.
 TEST_F(LoadBalancers, ARestartedAgentWaitsAnewWhereTheCordonIsAnothers) {
   options.lb_drain_wait = 4min;
   Machine& n1 = machine("n1");

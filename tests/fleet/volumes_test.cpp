@@ -77,8 +77,8 @@ TEST_F(FleetVolumes, ALeakedVolumeHoldsNoDrainUpThatGoesOnAfterARestart) {
   EXPECT_THAT(agent::decode_record(sim::annotation(node("n1"), "haulout.dev/record")).leaked, ::testing::IsEmpty());
 }
 
-// Pods that used this volume may have been deleted before the agent could see them. The drain waits for it alone for 15
-// s.
+// When the drain begins, no pod uses an attached volume. Pods that used it may have been deleted before the agent could
+// see them. So the drain waits 15 s for this volume when nothing else is left.
 TEST_F(FleetVolumes, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWhatItWaitsFor) {
   Machine& n1 = machine("n1");
   add(a_volume("old"));
