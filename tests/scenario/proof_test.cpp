@@ -29,7 +29,8 @@ class Proof : public Volumes {
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
 };
 
-// Promise P8: the token expires during the drain. A watch that is already open continues after that.
+// Promise P8: the token expires during the drain. The open watch continues, but the final list fails. The drain reports
+// that it cannot list the pods.
 TEST_F(Proof, AListThatFailsForLongIsTold) {
   options.timeout = 2min;
   add_pods(2, {.grace = 2});
@@ -172,7 +173,7 @@ TEST_F(Proof, NoNodeIsDrainedWithoutALivingWatch) {
   EXPECT_THAT(report.message, HasSubstr("cannot be watched"));
 }
 
-// A load balancer closes idle connections.
+// A load balancer closes idle connections, and the drain opens its watches again at once. It reports no disconnection.
 TEST_F(Proof, AWatchThatIsOpenedAgainAtOnceIsNoNews) {
   add_pods(2, {.grace = 120});
   for (int i = 1; i < 8; ++i) after(i * 15s, [this] { cluster.close_watches(); });

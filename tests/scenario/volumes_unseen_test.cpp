@@ -259,8 +259,8 @@ TEST_F(Volumes, S09_WhatABackupOfEtcdBringsBackIsWaitedForAgain) {
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
 }
 
-// The watch of the restored pod has a revision far ahead and delivers nothing. The volume is detached only if the drain
-// evicts that pod again.
+// The restore brings back an evicted pod. The watch of the pods has a revision far ahead and does not deliver this pod.
+// Its volume is detached only if the drain evicts the pod again.
 TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
   add_bystander();
@@ -276,8 +276,8 @@ TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
   EXPECT_EQ(attached_to("n1"), 0u);
 }
 
-// A failed request about volumes, which runs beside the drain's main loop, must not delay the check whether the node is
-// empty.
+// Lists of VolumeAttachments fail, and their Retry-After is one minute. They run beside the drain's main loop, and must
+// not delay the check whether the node is empty.
 TEST_F(Volumes, AFailingLookUpOfVolumesDoesNotDelayTheEndOfTheDrain) {
   options.volumes = drain::VolumeWait::off;
   options.volume_turns = drain::VolumeWait::if_permitted;
