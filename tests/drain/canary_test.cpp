@@ -151,7 +151,8 @@ INSTANTIATE_TEST_SUITE_P(
                       SingleCase{"nonsense counts for nothing", SingleReplica::block, 1, "perhaps", "",
                                  Verdict::refuse}));
 
-// The ReplicaSet may be orphaned and may have another number of replicas by now.
+// When the Deployment is deleted, the ReplicaSet may be orphaned and may have another number of replicas. So the book
+// asks for the ReplicaSet again.
 TEST_F(BookTest, OneWhoseDeploymentIsGoneIsLookedUpByItsReplicaSet) {
   begin(single(SingleReplica::block));
   learn("rs-uid", 1);

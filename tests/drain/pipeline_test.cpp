@@ -49,7 +49,8 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   EXPECT_FALSE(pipeline->clear());
 }
 
-// A webhook acted on the eviction request: it admitted it as a dry run and deletes the pod itself later.
+// A webhook acted on the eviction request: it admitted it as a dry run and deletes the pod itself later. Until then the
+// pod keeps its place.
 TEST_F(PipelineTest, TheGracePeriodOfAnAcceptedEvictionBeginsWhenThePodIsDeleted) {
   make({.max_places = 1});
   auto moved = a_pod("a");
