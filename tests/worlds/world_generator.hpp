@@ -1,9 +1,9 @@
 // Generates a world, its incidents and the faults of the connection to its API server from one seed. Pure: nothing
 // happens before stage().
 //
-// All obstacles to draining `node` are resolved `healed_after` the start: exhausted budgets allow disruptions,
-// finalizers are removed, and the connection has no faults. So a drain that waits long enough must succeed, unless
-// `node_goes` or `hopeless_answers` is set.
+// At the time `healed_after` after the start, all obstacles to draining `node` are resolved: exhausted budgets allow
+// disruptions, finalizers are removed, and the connection has no faults. So a drain that waits long enough must
+// succeed, unless `node_goes` or `hopeless_answers` is set.
 #pragma once
 
 #include <cstdint>
