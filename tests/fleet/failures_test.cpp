@@ -178,7 +178,7 @@ TEST_F(Failures, AnApiServerThatIsAwayForAnHourDuringTheReboot) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The node is the only control-plane node, so the API server goes down with it.
+// The node is the only control-plane node, so the API server goes down with it. The update must succeed nevertheless.
 TEST_F(Failures, ASingleControlPlaneNode) {
   Machine& n1 = machine("n1", {.down = 3min});
   bool seen = false;

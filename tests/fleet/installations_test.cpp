@@ -358,7 +358,8 @@ TEST_F(Installations, ADownloadThatFailsOnlyCostsTime) {
   EXPECT_EQ(n1.version(), "1.1");
 }
 
-// --update is switched off, and the agent restarted, while the node is in the state `updating`.
+// --update is switched off, and the agent restarted, while the node is in the state `updating`. The next agent
+// uncordons the node and releases its slot.
 TEST_F(Installations, SwitchedOffInTheMiddleTheNodeIsGivenBack) {
   Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg holds the lock"}));
   after(5min, [&] {

@@ -302,8 +302,8 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
       checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));
   const bool waits =
       (now == "waiting" || now == "pending" || now == "draining") && something_holds_turns(pool_of(name));
-  // A machine that stays down shows nothing new, whatever its state. A person may have rebooted it before its agent
-  // read the boot id.
+  // A machine that stays down keeps the state that it had. With `refused`, agent and kubelet read different boot ids,
+  // so the agent does not update the node.
   const bool refused = now == "pending" && reason == "BootIdForeign";
   const bool broken = (planned.fails() && (now == "degraded" || !machine.powered() || refused)) ||
                       (now == "degraded" && reason == "TooManyReboots");

@@ -142,8 +142,8 @@ TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteWhoseAnswerWasLost) {
   EXPECT_EQ(std::count(told.begin(), told.end(), "ApiUnavailable"), 1) << story();
 }
 
-// A person uncordons the node while no agent runs. `haulout uncordon` removes field and mark, and kubectl leaves the
-// mark. In both cases the next agent does not cordon the node at once.
+// A person runs `haulout uncordon` while no agent runs. It removes the mark, too, which kubectl would leave. The next
+// agent must not cordon the node at once.
 TEST_F(Unwritten, P5_WhatIsUncordonedWhileNoAgentRunsIsNotCordonedAtOnce) {
   Machine& n1 = machine("n1");
   PodSpec slow;

@@ -47,7 +47,7 @@ TEST_F(FleetVolumes, NoRebootBeforeTheVolumeIsDetached) {
   EXPECT_FALSE(attached());
 }
 
-// The next agent finds no pods any more. Only the volume is left.
+// The next agent finds no pods any more. Only the volume is left, and it waits until the volume is detached.
 TEST_F(FleetVolumes, AnAgentThatIsKilledMeanwhileDoesNotForget) {
   Machine& n1 = machine("n1");
   database("20m");
@@ -110,7 +110,7 @@ TEST_F(FleetVolumes, AStuckVolumeGivesTheTurnBackWhenItIsToldTo) {
 }
 
 // The first attempt ends at the volume limit. The next attempt is a run of its own, and finds a volume that no pod
-// uses.
+// uses, but that is still mounted. So it does not count as leaked, and the node is not rebooted.
 TEST_F(FleetVolumes, TheNextAttemptDoesNotTakeAVolumeThatIsStillMountedForNobodys) {
   options.drain.end_at_volume_limit = true;
   Machine& n1 = machine("n1");
