@@ -49,7 +49,8 @@ TEST_F(Scenario, S02_AnOlderCacheDoesNotProveThatTheNodeIsEmpty) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
-// A caching proxy between the drain and the server drops field selectors, so lists contain pods of other nodes.
+// A caching proxy between the drain and the server drops field selectors, so lists contain pods of other nodes. The
+// drain does not use such lists.
 TEST_F(Scenario, P11_PodsOfOtherNodesAreNoneOfOurs) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   way = &faults;

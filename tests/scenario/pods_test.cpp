@@ -328,7 +328,8 @@ TEST_F(Scenario, DryRunServerDeletesNothingEither) {
   EXPECT_FALSE(unschedulable());
 }
 
-// The server exempts pods that are not Ready from a budget that has enough healthy pods without them.
+// The server exempts pods that are not Ready from a budget that has enough healthy pods without them. So the dry run
+// counts only the four Ready pods.
 TEST_F(Scenario, DryRunCountsAgainstABudgetOnlyWhatItHolds) {
   add_pods(4, {.labels = {{"app", "web"}}});
   for (const char* name : {"sick-0", "sick-1"}) add(a_pod(name, {.ready = false, .labels = {{"app", "web"}}}));

@@ -104,7 +104,8 @@ TEST_F(Proof, ALatePodDoesNotWaitForAListThatStalls) {
   EXPECT_LE(*told.time_of(EventType::eviction_sent, "shop/late") - *told.time_of(EventType::late_pod, "shop/late"), 1s);
 }
 
-// The pod is created while the final check waits for the Node, and the last list does not contain it.
+// The pod is created while the final check waits for the answer about the Node. The last list does not contain the pod,
+// but the drain must evict it.
 TEST_F(Proof, WhatCameAfterTheLastListIsNotForgotten) {
   options.settle = 0s;
   faults.add(
@@ -142,7 +143,7 @@ class LateNode final : public http::Transport {
 };
 
 // A late pod makes the drain read the Node. Before the answer "cordoned" arrives, a person uncordons the node and the
-// watch delivers that event.
+// watch delivers that event. The late answer must not count: no pod is evicted any more.
 TEST_F(Proof, P3_ALateAnswerAboutTheNodeTakesNoNewsBack) {
   LateNode late(cluster.api(), clock);
   way = &late;

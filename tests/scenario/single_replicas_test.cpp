@@ -41,7 +41,8 @@ TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
 }
 
-// Before the node's drain starts, a person scales the reported Deployment up and another one down to one replica.
+// The preflight reports a Deployment with one replica. Before the node's drain starts, a person scales it up, and
+// another one down to one replica. When the drain starts, it must warn about the second one only.
 TEST_F(Guards, WarningsDescribeTheClusterWhenTheDrainOfTheNodeBegins) {
   deploy("web", 2);
   deploy("api", 1);

@@ -293,7 +293,8 @@ TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameBelongsToNoPod) {
   EXPECT_EQ(attached_to("n1"), 1u) << "nobody deletes it but a human";
 }
 
-// Promise P12: the server does not validate claimRef, and people patch it by hand to bind a volume again.
+// Promise P12: the server does not validate claimRef, and people patch it by hand to bind a volume again. A claimRef
+// without a namespace must not crash the program.
 TEST_F(Volumes, AClaimRefWithoutANamespaceEndsNoProgram) {
   Json volume = a_volume("data")["items"][0];
   volume["metadata"]["name"] = "pv-odd";

@@ -23,7 +23,8 @@ sim::FaultRule slower(const std::string& verb, const std::string& resource) {
   return {.verb = verb, .resource = resource, .fault = {.kind = sim::FaultKind::slow, .delay = 30s}};
 }
 
-// A kubelet's credential can neither list nor watch VolumeAttachments.
+// As with a kubelet's credential, the drain can neither list nor watch VolumeAttachments. By default it does not wait
+// for volumes then, and reports the missing right.
 TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
   cluster.forbid("list", "volumeattachments");
   cluster.forbid("watch", "volumeattachments");
@@ -138,7 +139,8 @@ TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
   EXPECT_TRUE(told.withdrawn("RightMissing"));
 }
 
-// The drain cannot read which claim has the name now, so it waits for the volume.
+// The drain cannot read whether the claim of this name is still the one of the released volume. So it waits for the
+// volume.
 TEST_F(Volumes, WithoutTheRightToReadTheClaimAReleasedVolumeIsWaitedFor) {
   add_released_volume("pv-before", "data");
   add(a_volume("data"));
