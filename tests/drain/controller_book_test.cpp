@@ -124,8 +124,8 @@ TEST_F(BookTest, AReplacementForAPodThatLeftElsewhereIsNotOurs) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// Another node was drained before, and a replacement for one of its pods is not Ready yet. So no pod of this node may
-// be evicted until it is.
+// Another node was drained before, and a replacement for one of its pods is not Ready yet. Until the replacement is
+// Ready, no Ready pod of this node may be evicted.
 TEST_F(BookTest, WhatIsStartingWhenWeBeginCounts) {
   begin(at_most(1));
   learn("rs-uid", 2);
@@ -177,7 +177,8 @@ TEST_F(BookTest, NobodyWaitsForReplacementsByAControllerThatIsGone) {
   EXPECT_EQ(held(owned_by(pod(6), "apps/v1", "ReplicaSet", "gone", "gone-uid")), "");
 }
 
-// An unhealthy pod may leave. It is more likely to recover on another node than on the cordoned one.
+// A pod that is not Ready may be evicted although the limit is reached. It is more likely to recover on another node
+// than on the cordoned one.
 TEST_F(BookTest, APodThatIsNotReadyMayBeEvicted) {
   begin(at_most(1));
   learn("rs-uid", 2);

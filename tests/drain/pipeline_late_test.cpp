@@ -97,8 +97,8 @@ TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
   EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
 }
 
-// After the evictions were accepted a person labels the pods so that they stay, and removes the labels before the pods
-// are deleted. The pods must not keep their places: nothing could be evicted any more.
+// After the evictions were accepted, a person labels the pods so that policy skips them, and removes the labels before
+// the pods are deleted. If the pods kept their places, no pod could be evicted any more.
 TEST_F(PipelineTest, WhatIsLeftAfterItsEvictionHoldsNoPlace) {
   policy.leave = {k8s::parse_label_selector("stays").value()};
   make();

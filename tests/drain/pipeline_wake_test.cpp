@@ -198,7 +198,7 @@ TEST_F(PipelineTest, P10_WhatAWebhookRefusedAMomentAgoIsNotAskedForInTheSameMome
 }
 
 // The disruption controller may count the eviction and remove its entry in disruptedPods before the drain receives the
-// answer.
+// answer. The pipeline must not count the eviction again then.
 TEST_F(PipelineTest, AnEvictionThatTheBudgetHasCountedIsNotCountedTwice) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b"});
