@@ -44,7 +44,7 @@ TEST_F(ClientTest, CollectsPages) {
   EXPECT_EQ(transport.requests()[0].deadline, soon);
 }
 
-// P11: a proxy between client and server ignores field selectors.
+// P11: a proxy between client and server ignores field selectors. A list with pods of other nodes is an error.
 TEST_F(ClientTest, AListAboutOtherNodesIsNoList) {
   std::string foreign = fixtures::pod("b", "ub", "1");
   foreign.replace(foreign.find("\"n1\""), 4, "\"n2\"");
