@@ -79,7 +79,8 @@ TEST_F(BrakedBootIds, WhatAPersonHasRequestedIsNotHeldBack) {
   EXPECT_THAT(n1.asked, ElementsAre("logind", "logind", "systemd")) << story();
 }
 
-// The need for the reboot is gone. So the machine was rebooted, although nothing shows it.
+// The operating system does not need the reboot any more. So the agent concludes that the machine was rebooted,
+// although nothing else shows it.
 TEST_F(BootIds, ARebootThatNobodySawAndThatServedItsNeedIsNotRepeated) {
   Machine& n1 = machine("n1", {.same_boot_id = true, .start_hidden = true});
   run_for(12h);

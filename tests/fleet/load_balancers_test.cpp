@@ -137,7 +137,7 @@ TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The response to the agent's write shows that the label is gone. The agent must not write again although the watch
+// The response to the agent's write shows that the label was removed. The agent must not write again although the watch
 // delivers nothing for minutes.
 TEST_F(LoadBalancers, TheNodeIsGivenBackWithOneWriteWhereTheWatchFallsSilent) {
   machine("n1", {.target = ""});

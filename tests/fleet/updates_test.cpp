@@ -157,7 +157,7 @@ TEST_F(Updates, ANodeWithoutTheLabelOfItsPoolWaitsForTheLabel) {
   expect_updated(n1);
 }
 
-// An agent that cannot read which version runs cannot tell later whether the update took place. Such a node takes no
+// An agent that cannot read which version runs cannot know later whether the update took place. Such a node takes no
 // slot.
 TEST_F(Updates, ANodeThatDoesNotKnowItsVersionHoldsNoTurn) {
   Machine& n1 = machine("n1", {.version_unknown = true});
