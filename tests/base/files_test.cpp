@@ -90,7 +90,8 @@ TEST_F(FilesTest, ADeviceBehindALinkStaysADevice) {
   EXPECT_THAT(names(), UnorderedElementsAre("null"));
 }
 
-// The shell has redirected the output, as in --timeline /dev/stdout > out.
+// The shell has redirected the output, as in --timeline /dev/stdout > out. The text must be appended to what is already
+// in the file.
 TEST_F(FilesTest, OutputThatGoesToAFileGoesOnBehindWhatIsWrittenThere) {
   for (const auto& [fd, path] : {std::pair(STDOUT_FILENO, std::string("/dev/stdout")),
                                  {STDERR_FILENO, "/dev/stderr"},

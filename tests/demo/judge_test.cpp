@@ -1,5 +1,5 @@
-// Tests the judge of ./dev demo with fleets that each break one promise. If the judge accepted one of them, its verdict
-// on the demo would prove nothing.
+// Tests the judge of ./dev demo with fleets that each break one promise. If the judge accepted one of them, its result
+// for the demo would prove nothing.
 #include "demo/judge.hpp"
 
 #include <gmock/gmock.h>

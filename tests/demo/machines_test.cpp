@@ -1,4 +1,4 @@
-// Tests machines that are directories. Scripts play the machines.
+// Tests follow_machines(). The test plays the script that simulates a machine by changing files.
 #include "demo/machines.hpp"
 
 #include <filesystem>

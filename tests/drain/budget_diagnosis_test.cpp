@@ -118,7 +118,8 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
   }
 }
 
-// The disruption controller, if it runs, removes an entry of disruptedPods two minutes after the entry was made.
+// The disruption controller removes an entry of disruptedPods two minutes after the entry was made. So older entries
+// mean that the controller does not run.
 TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {
   const auto entry = k8s::parse_time("2026-11-21T12:00:00Z");
   const struct {
@@ -185,8 +186,8 @@ TEST(BudgetDiagnosis, TheWayOutIsOneThatHelps) {
   }
 }
 
-// For an absolute number, the server counts the pods that exist. So a pod that could not be replaced leaves too few of
-// them.
+// If minAvailable is an absolute number, expectedPods is the number of pods that exist. So if the controller cannot
+// create a pod, the budget seems to need all pods, and the message must name this cause, too.
 TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
   auto held = a_pod("web-0");
   const std::string see =

@@ -97,8 +97,8 @@ TEST_F(BookTest, APodThatWasTerminatingBeforeTheDrainIsNoCanary) {
   EXPECT_EQ(held(pod(1)), "") << "refused: there was no canary";
 }
 
-// A pod that was terminating before the drain may be the canary of an earlier run. An agent that has restarted does not
-// know that.
+// A pod that was terminating before the drain may be the canary of an earlier run, which an agent that has restarted
+// does not know. So no other pod is evicted while its replacement has found no node.
 TEST_F(BookTest, NoPodFollowsWhileTheReplacementOfAnEarlierCanaryIsUnschedulable) {
   begin(canary(30s));
   learn("rs-uid", 3);
@@ -151,7 +151,8 @@ INSTANTIATE_TEST_SUITE_P(
                       SingleCase{"nonsense counts for nothing", SingleReplica::block, 1, "perhaps", "",
                                  Verdict::refuse}));
 
-// The ReplicaSet may be orphaned and may have another number of replicas by now.
+// When the Deployment is deleted, the ReplicaSet may be orphaned and may have another number of replicas. So the book
+// asks for the ReplicaSet again.
 TEST_F(BookTest, OneWhoseDeploymentIsGoneIsLookedUpByItsReplicaSet) {
   begin(single(SingleReplica::block));
   learn("rs-uid", 1);

@@ -69,8 +69,8 @@ TEST_F(BookTest, APodThatHasVanishedStillLacksAReplacement) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
 }
 
-// Another client deleted the pod after this node's preflight and before its drain. The replacement has been Ready for
-// long.
+// Another client deleted pod 0 after this node's preflight and before its drain. Its replacement has been Ready for
+// long. So pod 0 does not count against the limit.
 TEST_F(BookTest, APodThatWentBeforeWeCountedTakesNothing) {
   for (const std::optional<std::int32_t> replicas : {std::optional(3), std::optional<std::int32_t>()}) {
     begin(at_most(1));
@@ -111,7 +111,8 @@ TEST_F(BookTest, APodThatMerelyFailsElsewhereIsNotOurs) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// Two nodes are drained at the same time, and pods of one controller on both are replaced.
+// Two nodes are drained at the same time, and pods of one controller on both are replaced. The replacement of a pod of
+// the other node does not count as the replacement of this node's pod.
 TEST_F(BookTest, AReplacementForAPodThatLeftElsewhereIsNotOurs) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");
@@ -123,7 +124,8 @@ TEST_F(BookTest, AReplacementForAPodThatLeftElsewhereIsNotOurs) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
-// Another node was drained before, and a replacement for one of its pods is not Ready yet.
+// Another node was drained before, and a replacement for one of its pods is not Ready yet. Until the replacement is
+// Ready, no Ready pod of this node may be evicted.
 TEST_F(BookTest, WhatIsStartingWhenWeBeginCounts) {
   begin(at_most(1));
   learn("rs-uid", 2);
@@ -175,7 +177,8 @@ TEST_F(BookTest, NobodyWaitsForReplacementsByAControllerThatIsGone) {
   EXPECT_EQ(held(owned_by(pod(6), "apps/v1", "ReplicaSet", "gone", "gone-uid")), "");
 }
 
-// An unhealthy pod may leave. It is more likely to recover on another node than on the cordoned one.
+// A pod that is not Ready may be evicted although the limit is reached. It is more likely to recover on another node
+// than on the cordoned one.
 TEST_F(BookTest, APodThatIsNotReadyMayBeEvicted) {
   begin(at_most(1));
   learn("rs-uid", 2);

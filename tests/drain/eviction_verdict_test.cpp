@@ -21,7 +21,8 @@ Error after(std::chrono::seconds pause, Error error) {
   return error;
 }
 
-// Each row is an answer of a real kube-apiserver 1.36.3.
+// The answers of an API server are those of a real kube-apiserver 1.36.3. Other rows are answers of proxies, and
+// failures without an answer.
 TEST(EvictionVerdict, TableOfAnswers) {
   const struct {
     const char* what;

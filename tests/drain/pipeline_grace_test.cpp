@@ -39,6 +39,7 @@ TEST_F(PipelineTest, AGracePeriodThatWasAskedForReachesPodsThatTerminateAlready)
 }
 
 // Another client deletes the pod while the drain's eviction is in flight. The watch event arrives before the answer.
+// The drain requests the shorter grace period, but not before the shortest pause between two requests.
 TEST_F(PipelineTest, P10_WhatWasJustAskedForIsNotShortenedInTheSameMoment) {
   make({.grace_seconds = 10});
   const auto deleted = a_pod("deleted");

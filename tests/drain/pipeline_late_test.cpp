@@ -97,8 +97,8 @@ TEST_F(PipelineTest, APodThatFinishesWhileItWaitsIsLeft) {
   EXPECT_EQ(tracked(job).report.outcome, PodOutcome::skipped);
 }
 
-// After the evictions were accepted a person labels the pods so that they stay, and removes the labels before the pods
-// are deleted. The pods must not keep their places: nothing could be evicted any more.
+// After the evictions were accepted, a person labels the pods so that policy skips them, and removes the labels before
+// the pods are deleted. If the pods kept their places, no pod could be evicted any more.
 TEST_F(PipelineTest, WhatIsLeftAfterItsEvictionHoldsNoPlace) {
   policy.leave = {k8s::parse_label_selector("stays").value()};
   make();
@@ -115,7 +115,7 @@ TEST_F(PipelineTest, WhatIsLeftAfterItsEvictionHoldsNoPlace) {
   EXPECT_THAT(take(), SizeIs(5));
 }
 
-// A finished pod is deleted, and so is a pod that stays for another reason. The drain waits for neither.
+// Another client deletes a finished pod, and a pod that policy skips. The drain waits for neither.
 TEST_F(PipelineTest, WhatIsLeftIsLeftUntilItHasGone) {
   policy.unmanaged = Treatment::skip;
   make();
@@ -150,8 +150,8 @@ TEST_F(PipelineTest, WhatComesBackStoppedWithARestoredEtcdIsWaitedFor) {
   EXPECT_EQ(tracked(pod).state, PodState::terminating);
 }
 
-// The drain knows the pod from a list that it requested for another reason. The view's new list does not contain the
-// pod.
+// The pipeline knows the pod `unseen` only from a list, not from the watch. A later complete list does not contain the
+// pod, so it is deleted.
 TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
   make();
   plan({a_pod("a")});

@@ -55,7 +55,8 @@ TEST_F(PinnedPods, AControllerThatComesBackTwiceIsPinned) {
   EXPECT_FALSE(pipeline->clear());
 }
 
-// The pods were created while the node was schedulable. The watch of pods was broken until long after that.
+// The pods were created while the node was schedulable, and do not count as returns. The pipeline learns of them only
+// long after the next cordon, because the watch of pods was broken.
 TEST_F(PinnedPods, PodsOfATimeBeforeTheCordonAreNoReturnsHoweverLateTheyAreHeardOf) {
   make();
   auto incarnation = [this](int n) {
@@ -127,7 +128,9 @@ TEST_F(PinnedPods, PodsThatCameWhileSomebodyHadUncordonedTheNodeAreNoReturns) {
   EXPECT_THAT(take(), SizeIs(3));
 }
 
-// The watch of the node may be slower than the watch of the pods.
+// A person uncordons the node, and pods are bound to it. The watch of the pods reports them before the watch of the
+// node reports the uncordon, so they count as pinned. When the uncordon is known, they do not count as returns any
+// more.
 TEST_F(PinnedPods, PodsOfAnUncordonThatIsSeenLateAreNoReturns) {
   make();
   auto replica = [](int n) { return a_pod("web-" + std::to_string(n)); };
@@ -189,7 +192,7 @@ TEST_F(PinnedPods, AreNotPinnedAnyMoreOnceTheyWereLeftForAWhile) {
   pipeline->time_passed(now);
 }
 
-// An etcd backup that contains the pod is restored.
+// A pinned pod is deleted, and a restored etcd backup brings it back. It does not count as pinned, and is evicted.
 TEST_F(PinnedPods, DeletedPodsAreNotPinnedAnyMore) {
   make();
   const auto last = pin(a_pod("db-0"));
@@ -200,7 +203,8 @@ TEST_F(PinnedPods, DeletedPodsAreNotPinnedAnyMore) {
   EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
-// A person removes the cordon and sets it again.
+// A person removes the cordon and sets it again. So the pod does not count as pinned any more, and its annotation
+// forbids its eviction.
 TEST_F(PinnedPods, AnnotationsProtectPodsThatAreNotPinnedAnyMore) {
   make();
   auto protected_pod = a_pod("db-0");
@@ -215,7 +219,8 @@ TEST_F(PinnedPods, AnnotationsProtectPodsThatAreNotPinnedAnyMore) {
   EXPECT_THAT(take(), ElementsAre("db-0"));
 }
 
-// The person who runs the node cannot change the tolerations of a vendor's operator. So policy may leave such pods.
+// The person who runs the node cannot change the tolerations of a vendor's operator. So by policy, the drain leaves a
+// pod that comes back after its evictions.
 TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   PipelineOptions options;
   options.leaves_pinned = true;

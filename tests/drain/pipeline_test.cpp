@@ -49,7 +49,8 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   EXPECT_FALSE(pipeline->clear());
 }
 
-// A webhook acted on the eviction request: it admitted it as a dry run and deletes the pod itself later.
+// A webhook acted on the eviction request: it admitted it as a dry run and deletes the pod itself later. Until then the
+// pod keeps its place.
 TEST_F(PipelineTest, TheGracePeriodOfAnAcceptedEvictionBeginsWhenThePodIsDeleted) {
   make({.max_places = 1});
   auto moved = a_pod("a");
@@ -308,6 +309,7 @@ TEST_F(PipelineTest, ATerminatingPodIsNotEvictedAgain) {
 }
 
 // A pod without a grace period is deleted at once: the watch shows no terminating pod between the eviction and the end.
+// If the answer to the eviction was lost, such a pod counts as evicted.
 TEST_F(PipelineTest, APodThatIsGoneAfterALostAnswerWasEvicted) {
   make();
   const auto lost = a_pod("lost");
@@ -331,7 +333,8 @@ TEST_F(PipelineTest, NothingIsSentWhilePaused) {
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
-// Any answer other than a throttle proves that the server has capacity again.
+// Any answer other than a throttle proves that the server has capacity again. So the wait after the next throttle is as
+// short as after the first one.
 TEST_F(PipelineTest, AThrottleAfterAnotherAnswerIsAsShortAsTheFirst) {
   make();
   const auto pods = pods_named({"a"});

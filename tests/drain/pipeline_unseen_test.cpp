@@ -84,7 +84,7 @@ TEST_F(UnseenBudgetsTest, P9_OfTwoControllersEachHasItsTurn) {
   EXPECT_LE(of_b, 121);
 }
 
-// After the change, the server may not check any budget for this pod.
+// The pod has become not Ready, and the server may exempt such a pod from its budget.
 TEST_F(UnseenBudgetsTest, APodThatHasChangedIsAskedForAtOnce) {
   begin(many(2));
   sent_in(1h);

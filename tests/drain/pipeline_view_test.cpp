@@ -156,6 +156,7 @@ TEST_F(PipelineTest, GoneByAnswerWaitsForTheView) {
 }
 
 // The answer to the pod's eviction hangs on a dead connection. The pod becomes overdue, is left, and is then deleted.
+// When its request has failed, the next pod of the same budget may be evicted.
 TEST_F(PipelineTest, AnOverduePodThatGoesBeforeItsAnswerKeepsNoLane) {
   make_impatient(1s);
   auto budget = a_budget("web", 2);
@@ -236,7 +237,8 @@ TEST_F(PipelineTest, AnOverduePodIsWaitedForAgainWhenABackupGivesItMoreTime) {
   EXPECT_TRUE(pipeline->clear());
 }
 
-// The kubelet sets the phase Failed when it has stopped a pod.
+// The kubelet sets the phase Failed when it has stopped a pod. So only the phase from before the pod was terminating
+// shows whether it had finished.
 TEST_F(PipelineTest, WhatAPodWasBeforeItWasOnItsWayOutIsKept) {
   make();
   auto stopped = a_pod("stopped"), finished = a_pod("finished");

@@ -14,7 +14,8 @@ using testing::status_error;
 using testing::terminating;
 using ::testing::UnorderedElementsAre;
 
-// An eviction that hangs in a webhook takes a place for as long as the server waits for the webhook.
+// An eviction that hangs in a webhook takes a place for as long as the server waits for the webhook. Pods whose
+// evictions fail again and again in this way must not take all places for ever.
 TEST_F(PipelineTest, P9_PodsThatFailAgainAndAgainLeavePlacesToTheOthers) {
   make({.max_places = 2});
   const auto failing = pods_named({"a", "b", "c", "d"});
@@ -77,7 +78,7 @@ TEST_F(UnhurriedTest, NotWhileAPlaceMayBecomeFree) {
   EXPECT_FALSE(pipeline->unhurried());
 }
 
-// The pipeline does not track the budgets of a skipped pod.
+// The pipeline does not track the budgets of a skipped pod. It must find them when the pod is not skipped any more.
 TEST_F(PipelineTest, ABudgetOfAPodThatIsNoLongerSkippedCounts) {
   make();
   auto pod = a_pod("a");
@@ -196,7 +197,8 @@ TEST_F(PipelineTest, P10_WhatAWebhookRefusedAMomentAgoIsNotAskedForInTheSameMome
   EXPECT_THAT(take(), ElementsAre("b"));
 }
 
-// The disruption controller may count the eviction and remove its entry before the drain receives the answer.
+// The disruption controller may count the eviction and remove its entry in disruptedPods before the drain receives the
+// answer. The pipeline must not count the eviction again then.
 TEST_F(PipelineTest, AnEvictionThatTheBudgetHasCountedIsNotCountedTwice) {
   make({.max_places = 0});
   const auto pods = pods_named({"a", "b"});

@@ -108,7 +108,8 @@ TEST_F(VolumeBookTest, WhatNobodyUsesIsLeakedAfterAWhile) {
   EXPECT_THAT(told, IsEmpty()) << "it was not waited for";
 }
 
-// The pods that used the volume were deleted before the drain began.
+// The pods that used the volume were deleted before the drain began. But the Node's status says that the volume is
+// still in use, so the drain waits for it.
 TEST_F(VolumeBookTest, WhatTheNodeHoldsIsWaitedFor) {
   see(an_attachment());
   outcome({}, 0s);

@@ -79,7 +79,8 @@ TEST_F(BrakedBootIds, WhatAPersonHasRequestedIsNotHeldBack) {
   EXPECT_THAT(n1.asked, ElementsAre("logind", "logind", "systemd")) << story();
 }
 
-// The need for the reboot is gone. So the machine was rebooted, although nothing shows it.
+// The operating system does not need the reboot any more. So the agent concludes that the machine was rebooted,
+// although nothing else shows it.
 TEST_F(BootIds, ARebootThatNobodySawAndThatServedItsNeedIsNotRepeated) {
   Machine& n1 = machine("n1", {.same_boot_id = true, .start_hidden = true});
   run_for(12h);
@@ -88,7 +89,8 @@ TEST_F(BootIds, ARebootThatNobodySawAndThatServedItsNeedIsNotRepeated) {
   EXPECT_FALSE(unschedulable("n1"));
 }
 
-// The unit's sandbox shows the host's boot id to the agent. The kubelet reports the machine's own boot id.
+// The sandbox of the agent's unit shows the host's boot id to the agent. The kubelet reports the machine's own boot id.
+// So the agent could not recognize a reboot, and requests none.
 TEST_F(BootIds, AnAgentThatReadsAForeignBootIdRebootsNothing) {
   Machine& n1 = machine("n1", {.same_boot_id = true, .kubelet_knows = true});
   run_for(3h);
@@ -116,7 +118,8 @@ TEST_F(BootIds, AnAgentContinuesWhenItsBootIdIsCorrect) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// The node is already in the state `ready` when its agent learns that the kubelet reads another boot id.
+// The node is already in the state `ready` when its agent learns that the kubelet reads another boot id. The agent
+// withdraws `ready`.
 TEST_F(BootIds, AForeignBootIdThatComesToLightLateGivesTheNodeBack) {
   Machine& n1 = machine("n1", {.methods = {}, .same_boot_id = true});
   after(10min, [&] {

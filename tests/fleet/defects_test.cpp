@@ -100,7 +100,8 @@ TEST_F(Defects, ARequestedRebootThatNeverHappensIsGivenUp) {
   EXPECT_FALSE(unschedulable("n1"));
 }
 
-// The person uncordons the node after the proof has ended. The agent learns of it from the watch.
+// A person uncordons the node after the agent has proved that it may be rebooted. The agent learns of it from the
+// watch, and does not request the reboot.
 TEST_F(Defects, ANodeThatIsUncordonedBetweenTheProofAndTheRequestIsNotRebooted) {
   Machine& n1 = machine("n1");
   bool done = false;
@@ -126,6 +127,7 @@ TEST_F(Defects, ARequestedRebootThatFailedIsTriedAgainWhenItIsRequestedAgain) {
 }
 
 // A person sees that neither method works, and configures another method before the limit of the second one is over.
+// The agent must try the new method.
 TEST_F(Defects, AWayToRebootThatIsConfiguredMeanwhileIsTried) {
   Machine& n1 = machine("n1", {.ignored_reboots = 99});
   after(15min, [&] {
@@ -298,7 +300,8 @@ TEST_F(Defects, ABackoffEndsThoughTheClockWasFarAhead) {
   expect_updated(n1);
 }
 
-// The node goes down right before the agent uncordons it. The system that then boots has not been verified.
+// The node goes down right before the agent uncordons it. The system that then boots has not been verified, so the
+// agent verifies it before it uncordons the node.
 TEST_F(Defects, ANodeThatGoesDownRightAfterItsVerificationIsVerifiedAgain) {
   Machine& n1 = machine("n1");
   bool seen = false;

@@ -42,7 +42,8 @@ class DelayLock final : public agent::ShutdownDelay {
     wanted_ = known_ = false;
     let_shutdown_proceed();
   }
-  // logind has answered the process.
+  // logind answers the agent's first query. From now on the agent knows whether a shutdown is in progress, and takes
+  // the lock if it wants it.
   void answer() {
     known_ = true;
     take();

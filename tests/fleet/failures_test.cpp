@@ -24,7 +24,8 @@ TEST_F(Failures, ARebootThatIsAcceptedAndDoesNotHappenIsTriedTheNextWay) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// A reboot command may stop a database or write firmware before it reboots the machine.
+// A reboot command may stop a database or write firmware before it reboots the machine. So the agent lets it run for
+// nine minutes.
 TEST_F(Failures, ARebootThatTakesItsTimeIsNotCutShort) {
   Machine& n1 = machine("n1", {.methods = {"command"}, .reboot_takes = 9min});
   run_fleet();
@@ -39,7 +40,7 @@ TEST_F(Failures, ARefusedRebootIsTriedTheNextWayAtOnce) {
   expect_updated(n1);
 }
 
-// apt starts while the drain is in progress.
+// apt starts during the drain, and blocks the reboot. The drained node waits in the state `ready` until the block ends.
 TEST_F(Failures, ARebootThatSomebodyBlocksByNowWaits) {
   Machine& n1 = machine("n1");
   bool ended = false;
@@ -57,7 +58,8 @@ TEST_F(Failures, ARebootThatSomebodyBlocksByNowWaits) {
   expect_updated(n1);
 }
 
-// The block begins after the last check and before the reboot request. The next method would ignore the block.
+// The block begins after the last check and before the reboot request, so logind refuses. The agent does not try the
+// next method, which would ignore the block.
 TEST_F(Failures, ARebootThatIsRefusedForABlockIsNotTriedTheNextWay) {
   Machine& n1 = machine("n1", {.blocks_when_asked = true});
   after(30min, [&] {
@@ -176,7 +178,7 @@ TEST_F(Failures, AnApiServerThatIsAwayForAnHourDuringTheReboot) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The node is the only control-plane node, so the API server goes down with it.
+// The node is the only control-plane node, so the API server goes down with it. The update must succeed nevertheless.
 TEST_F(Failures, ASingleControlPlaneNode) {
   Machine& n1 = machine("n1", {.down = 3min});
   bool seen = false;
@@ -258,7 +260,8 @@ TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
   EXPECT_EQ(reason, "BlockedByBudget");
 }
 
-// The machine is going down, and the bus ends first. The agent must not try another method or undo anything meanwhile.
+// The machine is going down, and D-Bus ends before the agent has the answer to its reboot request. The agent must not
+// try another method or undo anything meanwhile.
 TEST_F(Failures, AnAnswerThatIsLostWithTheMachineIsNoRefusal) {
   Machine& n1 = machine("n1", {.lost_answers = 1});
   web(2);

@@ -27,7 +27,7 @@ void FakeUpdates::interrupt() {
   world_.trace("the installation is interrupted");
   running_ = false;
   failed_ = true;
-  half_installed_ = plan_.image.empty();  // a half-written image is in nobody's way
+  half_installed_ = plan_.image.empty();  // a half-written image does not affect the system that runs
   news_.notify();
 }
 

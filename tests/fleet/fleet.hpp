@@ -33,7 +33,8 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   void run_fleet(Duration limit = std::chrono::hours(6));
   // Like run_fleet(), but runs for a fixed time and accepts any final state.
   void run_for(Duration time);
-  // Only collects the violations of invariants in `checks`; does not fail the test.
+  // Runs the fleet, with `to_rest` only until it is at rest. Collects violations of invariants in `checks`, and does
+  // not fail the test.
   void run_all(Duration limit, bool to_rest);
   void note(const std::string& line);
   // A person's actions. The checks allow a person more than an agent.
@@ -42,7 +43,8 @@ class Fleet : public haulout::testing::VirtualTimeTest {
   std::size_t limit_now(std::size_t nodes) const;
   void after(Duration delay, std::function<void()> action);
 
-  // Returns true if all agents are idle or degraded and all machines are up. The plans of machines name exceptions.
+  // Returns true if all agents are idle or degraded and all machines are up. Exceptions: a machine whose plan has
+  // `stays_down`, and an agent in the state `unknown` whose plan has `unknown`.
   bool at_rest() const;
   Json node(const std::string& name) const { return cluster.get("nodes", "", name); }
   std::string label(const std::string& node_name, const std::string& key) const;

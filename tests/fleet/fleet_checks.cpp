@@ -19,14 +19,16 @@ const std::set<std::string> out_states{"draining",  "updating",    "ready",  "re
 
 // If a node becomes unavailable, the other agents know it after this time at the latest.
 constexpr Duration others_notice = 2min;
-// A controller creates the next pod while the last one is terminating. So a drain may evict one pod for each of its
-// places before it sees two of them come back.
+// How many pods of one app that came back to the cordoned node a drain may evict. A controller creates the next pod
+// while the last one is terminating. So a drain may evict one pod for each of its places before it sees two of them
+// come back.
 constexpr std::size_t most_returns = 10;
 
-// A proof is one list, one get and one list, each with its own time limit.
+// How long a proof that a node may be rebooted takes at most. A proof is a list of the Leases, a get of the Node and a
+// list of its pods, each with its own deadline.
 constexpr Duration proof_takes = 3min;
 constexpr Duration controllers_notice = 5s;
-// `reboot_limit` of the agents (10 min) with a margin: the limit begins when the agent writes the request to the
+// `reboot_limit` of the agents (10 min) minus a margin: the limit begins when the agent writes the request to the
 // record, which is before it sends the request.
 constexpr Duration reboot_time = 9min;
 
@@ -188,8 +190,8 @@ void FleetChecks::see_lease(const sim::Change& change) {
   look_whose_turn_may_be();
 }
 
-// Applies the same rule as the agents, but to the server's true state: counts the slots of other nodes, and the nodes
-// that are unavailable without a slot.
+// Finds the holders whose slot the limit of their pool allows now. Applies the same rule as the agents, but to the
+// server's true state: counts the slots of other nodes of the pool, and its nodes that are unavailable without a slot.
 void FleetChecks::look_whose_turn_may_be() {
   for (auto& [name, node] : nodes_) {
     if (node.turns.empty() || node.turn_was_due) continue;
@@ -268,7 +270,7 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   check_budgets(object);
 }
 
-// `pod` has just been evicted.
+// `pod` has just been evicted. Checks that its budgets still have as many Ready pods as they need.
 void FleetChecks::check_budgets(const Json& pod) {
   const auto disturbed = disturbed_.find(app_of(pod));
   if (disturbed != disturbed_.end() && clock_.now() - disturbed->second < controllers_notice) return;
@@ -376,7 +378,8 @@ void FleetChecks::installation_began(Machine& machine) {
   check_proof(machine, "installs updates");
 }
 
-// P4: only an installation that has succeeded leads to a reboot, or back to service without one.
+// P4: a node leaves the state `updating` for a reboot, or for the verification without a reboot, only after its
+// installation has succeeded.
 void FleetChecks::check_installation(const std::string& name, const NodeTruth& node, const std::string& before,
                                      const std::string& state) {
   if (before != "updating" || state.empty() || !node.machine) return;

@@ -19,7 +19,7 @@ class FleetChecks final : public MachineObserver {
   using Limit = std::function<std::size_t(std::size_t nodes)>;
   FleetChecks(sim::TestCluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit);
 
-  // Runs an action of a person, who may do more than an agent.
+  // Runs an action of a person. Meanwhile the checks permit what only a person may do, for example to free a slot.
   void by_a_person(const std::function<void()>& action);
   void violated(std::string what);
 
@@ -55,7 +55,7 @@ class FleetChecks final : public MachineObserver {
     std::optional<TimePoint> out_since;               // since when the node has been not Ready or unschedulable
     std::optional<TimePoint> cordon_lost, turn_lost;  // since when the cordon or the slot is missing
     std::set<std::string> turns;                      // Leases that name this Node with its UID
-    bool turn_was_due = false;  // since it got a slot, there was a moment at which the limit allowed that
+    bool turn_was_due = false;  // since the node got its slot, `max-unavailable` has allowed it at some moment
     TimePoint drained_last{};   // last time at which the node was shown as draining
     // Counts since the node was cordoned, by namespace/app. `came`: pods that were bound to the node. `sent_away`:
     // evictions of such pods, in one attempt and by one life of the agent.
@@ -103,7 +103,8 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::deque<TimePoint>> lately_;  // times of the requests of the last ten seconds, by node
   // Times within 24 hours at which its agent took the machine down without a person's request, by UID of the Node.
   std::map<std::string, std::deque<TimePoint>> downs_;
-  // By namespace/app: when its pods were first seen, were last lost other than by eviction, or its budget changed.
+  // By namespace/app: the last time at which a pod was lost other than by an eviction or the budget changed, or else
+  // the time at which the first pod was added.
   std::map<std::string, TimePoint> disturbed_;
   std::set<std::string> evicted_;  // UIDs of evicted pods
 };

@@ -1,6 +1,7 @@
 // Plan of a random world from one seed: a fleet, its workloads, the incidents and the faults of its connections. Pure:
 // nothing happens until SeededFleet plays the plan.
-// All faults have ended `healed_after` the start. Machines that do not work stay so until a person repairs them.
+// All faults of the connections have ended at the time `healed_after` after the start. Machines that do not work stay
+// so until a person repairs them.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ struct PlannedMachine {
   std::string pool = "default";
   MachinePlan plan;
   std::vector<CrashPoint> crashes;
-  // If another tool has to reboot the machine: how often that tool checks the ready file.
+  // If another tool has to reboot the machine: the interval at which that tool checks the ready file.
   Duration somebody_looks = std::chrono::seconds(20);
   // Returns true if the plan lets the machine end without the target version or without being idle, until it is
   // repaired.
@@ -85,7 +86,7 @@ struct FleetPlan {
   std::string pinned_app;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
-  Duration drain_timeout{};  // 0 disables the timeout
+  Duration drain_timeout{};  // limit of a drain; 0 means no limit
   Duration soak{};
   sim::Timing timing;
   std::vector<PlannedMachine> machines;

@@ -269,7 +269,7 @@ TEST_F(Gates, ARebootThatChangesNothingIsNotRepeated) {
   EXPECT_EQ(state("n1"), "degraded");
 }
 
-// The next kernel has the same version name. It is a new need, because there was no need in between.
+// The next kernel has the same version name. It is a new need and no reboot loop, because there was no need in between.
 TEST_F(Gates, TheSameNeedAgainAfterItWasGoneIsANewOne) {
   Machine& n1 = machine("n1");
   after(1h, [&] {
@@ -283,7 +283,7 @@ TEST_F(Gates, TheSameNeedAgainAfterItWasGoneIsANewOne) {
 }
 
 // The operating system cannot report whether it needs a reboot when the update ends. Later it reports that it needs
-// none.
+// none. So the need that follows is a new one, and no reboot loop.
 TEST_F(Gates, ANeedThatIsSeenToBeGoneOnlyLaterIsANewOneThen) {
   Machine& n1 = machine("n1");
   after(10s, [&] { n1.plan().unknown = true; });

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 struct Installations : Fleet {
-  // A machine with two updates, of which the agent knows.
+  // A machine whose agent installs updates, by default two.
   static MachinePlan waiting(UpdatesPlan updates = {}) {
     updates.on = true;
     if (updates.waiting.empty()) updates.waiting = {"libssl3 3.0.15-1 to 3.0.16-1", "vim 1 to 2"};
@@ -122,7 +122,8 @@ TEST_F(Installations, AnUpdateThatWaitsIsNoRebootThatIsRequired) {
   run_for(3min);
 }
 
-// P4: a failure gives the node back, and a later attempt does all that is left.
+// P4: after an installation that failed, the agent uncordons the node and releases its slot. A later attempt installs
+// all that is left.
 TEST_F(Installations, AFailureGivesTheNodeBackAndIsTriedAgain) {
   Machine& n1 = machine("n1", waiting({.failing = 2}));
   machine("n2", {.target = ""});
@@ -220,7 +221,8 @@ TEST_F(Installations, AnInstallationThatTakesTooLongIsAFailure) {
   EXPECT_THAT(all, Contains("pending UpdateFailed"));
 }
 
-// P7: the unit of the installation goes on, and the next agent waits for it.
+// P7: the systemd unit that installs the updates goes on without the killed agent, and the next agent waits for its
+// end.
 TEST_F(Installations, AnAgentThatIsKilledDuringAnInstallationIsFollowedByOneThatWaits) {
   Machine& n1 = machine("n1", waiting({.takes = 10min}));
   web();
@@ -356,7 +358,8 @@ TEST_F(Installations, ADownloadThatFailsOnlyCostsTime) {
   EXPECT_EQ(n1.version(), "1.1");
 }
 
-// --update is switched off, and the agent restarted, while the node is in the state `updating`.
+// --update is switched off, and the agent restarted, while the node is in the state `updating`. The next agent
+// uncordons the node and releases its slot.
 TEST_F(Installations, SwitchedOffInTheMiddleTheNodeIsGivenBack) {
   Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg holds the lock"}));
   after(5min, [&] {
@@ -370,7 +373,7 @@ TEST_F(Installations, SwitchedOffInTheMiddleTheNodeIsGivenBack) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// The updates of later days are other updates: they are no reboot loop.
+// Package updates that arrive later are installed, too. They do not count as a reboot loop.
 TEST_F(Installations, TheNextUpdatesAreInstalledToo) {
   Machine& n1 = machine("n1", waiting({.need_reboot = false}));
   after(1h, [&] { n1.updates().add({"bash 5 to 6"}); });
@@ -427,7 +430,7 @@ TEST_F(Images, AfterTheDrainTheVersionIsVerifiedToo) {
   EXPECT_EQ(record("n1").attempts.back().why, "version 42.1 runs");
 }
 
-// P4: an image that cannot be written costs no pod, and is tried again with growing delays.
+// P4: if an image cannot be written before the drain, no pod is evicted, and the agent tries again with growing delays.
 TEST_F(Images, AFailureBeforeTheDrainDisturbsNobody) {
   Machine& n1 = machine("n1", before_drain({.failing = 2}));
   machine("n2", {.target = ""});
@@ -476,7 +479,7 @@ TEST_F(Images, NothingIsWrittenWhileAGateIsClosed) {
   EXPECT_EQ(n1.version(), "42.1");
 }
 
-// P7: the tool goes on without its agent, and the next agent waits for it.
+// P7: the tool that writes the image goes on without the killed agent, and the next agent waits for its end.
 TEST_F(Images, AKilledAgentWaitsForWhatItHadBegun) {
   Machine& n1 = machine("n1", before_drain());
   after(1min, [&] {

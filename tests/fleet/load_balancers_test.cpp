@@ -110,7 +110,8 @@ TEST_F(LoadBalancers, ARestartedAgentNeitherForgetsNorWaitsTwice) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The cordon has the mark of another run. That mark does not show when this agent began to wait.
+// The cordon has the mark of another run. That mark does not show when this agent began to wait, so it waits the full
+// time again.
 TEST_F(LoadBalancers, ARestartedAgentWaitsAnewWhereTheCordonIsAnothers) {
   options.lb_drain_wait = 4min;
   Machine& n1 = machine("n1");
@@ -136,7 +137,7 @@ TEST_F(LoadBalancers, AForgottenExclusionOfOurOwnIsTakenBack) {
   EXPECT_FALSE(excluded("n1"));
 }
 
-// The response to the agent's write shows that the label is gone. The agent must not write again although the watch
+// The response to the agent's write shows that the label was removed. The agent must not write again although the watch
 // delivers nothing for minutes.
 TEST_F(LoadBalancers, TheNodeIsGivenBackWithOneWriteWhereTheWatchFallsSilent) {
   machine("n1", {.target = ""});

@@ -1,6 +1,6 @@
-// A machine of the simulated fleet. Keeps what outlives its agents: boot id, installed version, what the operating
-// system wants. Implements the agent's ports, and starts an agent whenever the machine is up, as the kubelet would. No
-// I/O. Coroutines can be cancelled. Borrows everything in `Surroundings`.
+// A machine of the simulated fleet. Keeps what outlives its agents: boot id, installed version, and the version that
+// the operating system wants. Implements the agent's ports, and starts an agent whenever the machine is up, as the
+// kubelet would. No I/O. Coroutines can be cancelled. Borrows everything in `Surroundings`.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ struct MachinePlan {
   unsigned refused_reboots = 0;
   unsigned silent_reboots = 0;  // number of requests without an answer and without effect
   unsigned lost_answers = 0;    // number of requests whose answer is lost; the machine goes down a moment later
-  Duration reboot_takes{};      // delay before the machine goes down; no reboot if it exceeds the deadline
+  Duration reboot_takes{};      // reboot() takes this long before the machine goes down; no reboot after its deadline
   Duration late_by{};           // delay from the accepted request until the machine goes down
   bool rolls_back = false;      // boots the old version again
   std::string lands_on{};       // boots this version instead of the target; empty boots the target
@@ -46,15 +46,15 @@ struct MachinePlan {
   bool version_unknown = false;    // the back end cannot find out which version runs
   std::size_t agents = 1;          // number of agents that run at the same time
   bool agents_differ = false;      // each agent has an authority of its own
-  Duration delays_shutdown{};      // longest delay of a shutdown; 0 means that there is no logind
+  Duration delays_shutdown{};      // logind delays a shutdown no longer than this; 0 means that there is no logind
   std::string no_delay{};          // why logind refuses a delay lock; empty means that it grants it
   bool others_delay = false;       // others delay a shutdown, too, for all of `delays_shutdown`
   bool blocks_when_asked = false;  // another program blocks the reboot at this moment: logind refuses
   bool same_boot_id = false;       // a container: the agent always reads the host's boot id
   bool kubelet_knows = false;      // with `same_boot_id`: the kubelet reads the machine's own boot id
   bool start_hidden = false;       // the start time of the first process cannot be read
-  Duration kubelet_late{};         // the kubelet is Ready at once, but reports the new boot id later
-  // False reports, for tests that show that the checks detect them.
+  Duration kubelet_late{};         // the Node is Ready at once after a boot, and shows the new boot id this much later
+  // False reports to the agent, and faults of the ready file.
   bool claims_a_boot = false;        // reports a new boot id after a reboot request, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
   bool ready_file_fails = false;     // the ready file can be neither written nor removed
@@ -64,7 +64,8 @@ struct MachinePlan {
   UpdatesPlan updates{};
 };
 
-// Kills the agent at one of its requests: before the server receives it, or after the server has carried it out.
+// Kills the agent at one of its requests: before the server receives it, or with `after`, when the server has carried
+// it out. A watch is always killed before.
 struct CrashPoint {
   std::size_t request = SIZE_MAX;  // counted over all agents that the machine has had
   bool after = false;
@@ -97,7 +98,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
     MachineObserver& observer;
     agent::LeaseSlotsOptions slots;
     agent::AgentOptions agent;
-    // Creates the gates for one life of a machine's agent.
+    // Creates the gates of an agent. Called each time an agent starts.
     std::function<std::unique_ptr<agent::GateKeeper>(k8s::Client&, const std::string& node)> gates;
     std::function<void(const std::string&)> trace;
     // Transport between the agents and the API server; null connects them directly.
@@ -133,7 +134,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   const std::string& node() const { return node_; }
   MachinePlan& plan() { return plan_; }
   const MachinePlan& plan() const { return plan_; }
-  // How the next agent takes slots.
+  // Options of the slots for the agents that start from now on.
   agent::LeaseSlotsOptions& slots() { return world_.slots; }
   const std::string& version() const { return plan_.version; }
   // The version that the agent has put in place with apply().
@@ -176,7 +177,9 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
 
   bool replaced = false;  // another machine has its name; this one has no Node any more
   std::function<void(const agent::Status&)> on_told = [](const agent::Status&) {};
-  std::function<void()> on_marks = [] {};  // called when the agent reads the machine's start, between proof and request
+  // Called when the agent reads the machine's start: after it has proved that the node may be rebooted, and before it
+  // requests the reboot.
+  std::function<void()> on_marks = [] {};
   std::function<void()> on_asked = [] {};  // called on a reboot request, before it has any effect
   std::function<void()> on_ready = [] {};  // called after the ready file has appeared
   std::vector<std::string> asked;          // methods of all reboot requests

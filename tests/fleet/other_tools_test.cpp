@@ -37,8 +37,8 @@ struct OtherTools : Fleet {
   }
 };
 
-// The controller that adds the taint after a cordon may be late by more than the age of the cordon, or may have another
-// clock.
+// The controller that adds the taint `unschedulable` after a cordon may be late, or may have another clock. The time of
+// the taint does not decide whose cordon it is: the agent uncordons its node.
 TEST_F(OtherTools, P5_OurCordonIsTakenBackHoweverLateItsTaintComes) {
   cluster.timing().taint_lag = 15s;
   Machine& n1 = machine("n1");
@@ -51,7 +51,8 @@ TEST_F(OtherTools, P5_OurCordonIsTakenBackHoweverLateItsTaintComes) {
   expect_updated(n2);
 }
 
-// A cordon whose taint is still missing is a person's cordon all the same.
+// A person cordons the node while the taint `unschedulable` is still missing. The agent recognizes the person's cordon
+// without the taint.
 TEST_F(OtherTools, P5_APersonsCordonWithoutItsTaintIsNotTakenBack) {
   cluster.timing().taint_lag = 10min;
   machine("n1");
@@ -65,8 +66,8 @@ TEST_F(OtherTools, P5_APersonsCordonWithoutItsTaintIsNotTakenBack) {
   EXPECT_TRUE(unschedulable("n1")) << story();
 }
 
-// Other tools release the lock while the node is still cordoned, or wait for the delay of the lock before they uncordon
-// it.
+// Other tools release the lock while the node is still cordoned. Or they wait before they release the lock, and
+// uncordon the node only after this delay.
 TEST_F(OtherTools, ANodeTakesPodsAgainBeforeItsTurnIsGivenBack) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1");
@@ -94,8 +95,8 @@ TEST_F(OtherTools, ANodeWhoseDrainFailedTakesPodsAgainBeforeItsTurnIsGivenBack) 
   EXPECT_GE(given_back, 1u);
 }
 
-// In other tools, one failed read of the lock after the boot leaves node and lock as they are until a person restarts
-// the pod.
+// In other tools, after one failed read of the lock after the boot, the node stays cordoned and keeps its lock until a
+// person restarts the pod of the tool.
 TEST_F(OtherTools, TurnsThatCannotBeReadAfterTheBootAreGivenBackOnceTheyCan) {
   Machine& n1 = machine("n1");
   once_in("verifying", [&] { cluster.forbid("list", "leases"); });
@@ -110,8 +111,8 @@ TEST_F(OtherTools, TurnsThatCannotBeReadAfterTheBootAreGivenBackOnceTheyCan) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// In other tools, another limit means another format of the lock. The content of the old format is lost or never read
-// again.
+// In other tools, a change of the limit changes the format of the lock. The holders in the old format are lost, or the
+// tool never reads them again.
 TEST_F(OtherTools, ALimitThatIsRaisedTakesNobodysTurnAway) {
   for (const char* name : {"n1", "n2", "n3", "n4"}) machine(name);
   after(40s, [&] {
@@ -135,7 +136,7 @@ TEST_F(OtherTools, ANodeWithoutLabelsAndAnnotations) {
   expect_updated(n1);
 }
 
-// In other tools, a pod that policy keeps on the node is found only after the cordon. Then they restart forever while
+// Other tools find a pod that policy forbids to evict only after the cordon. Then they fail and restart forever while
 // the node is cordoned.
 TEST_F(OtherTools, APodThatPolicyKeepsIsFoundBeforeTheCordonAndHoldsNobodyElseUp) {
   options.drain.policy.unmanaged = drain::Treatment::refuse;
@@ -157,7 +158,7 @@ TEST_F(OtherTools, APodThatPolicyKeepsIsFoundBeforeTheCordonAndHoldsNobodyElseUp
   expect_updated(n2);
 }
 
-// Other tools conclude from a lock of their own at the start that the node has rebooted.
+// Other tools that start and find that they hold the lock conclude that the node has rebooted.
 TEST_F(OtherTools, ATurnWithoutARebootIsNotTakenForOne) {
   Machine& n1 = machine("n1", {.agent_starts = 20s});
   once_in("draining", [&] { n1.kill_agent(); });
@@ -171,7 +172,7 @@ TEST_F(OtherTools, ATurnWithoutARebootIsNotTakenForOne) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// The agent may not write its Node. In other tools, at most the log of one pod shows that.
+// The agent is not permitted to write its Node. In other tools, at most the log of one pod shows that.
 TEST_F(OtherTools, P8_ANodeThatMayNotBeWrittenIsTold) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -213,7 +214,8 @@ TEST_F(OtherTools, ANodeThatIsMadeAnewInTheMiddleBeginsAnew) {
   }
 }
 
-// The gates of other nodes find a degraded node by its label.
+// The gates of other nodes find a degraded node by its label. So the agent restores a label that another client
+// removes.
 TEST_F(OtherTools, LabelsThatSomebodyTakesAwayAreThereAgain) {
   machine("n1", {.rolls_back = true});
   after(30min, [&] {
@@ -266,7 +268,7 @@ TEST_F(OtherTools, LabelsAreWrittenAgainOnceWhereTheWatchFallsSilent) {
   run_for(13min);
 }
 
-// A server that refuses to restore the labels says how long the agent must wait.
+// The server throttles the write that restores the labels, with Retry-After. The agent waits that long.
 TEST_F(OtherTools, LabelsAreWrittenAgainNoSoonerThanTheServerAsks) {
   sim::FaultTransport busy(cluster.api(), clock, world_rng);
   busy.add({.verb = "patch",
@@ -285,7 +287,7 @@ TEST_F(OtherTools, LabelsAreWrittenAgainNoSoonerThanTheServerAsks) {
   EXPECT_EQ(state("n1"), "idle") << story();
 }
 
-// A person who edits the record once is not a second agent.
+// A person edits the record once. The agent continues, and does not take the change for that of a second agent.
 TEST_F(OtherTools, ARecordThatSomebodyWroteOnceIsNotFoughtOver) {
   Machine& n1 = machine("n1", {.target = ""});
   after(5min, [&] {

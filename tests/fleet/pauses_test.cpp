@@ -190,7 +190,7 @@ TEST(P7_CrashOnlyPauses, KilledInADrainThatIsGivenUp) {
     }
 }
 
-// P10: a controller that writes to the Node every few seconds says nothing about the gates.
+// P10: a controller writes to the Node every few seconds. These watch events do not make the agent ask the gates again.
 TEST_F(Pauses, ANodeThatIsWrittenAllTheTimeDoesNotAskItsGatesAllTheTime) {
   pause_cluster("freeze");
   Machine& n1 = machine("n1");

@@ -107,7 +107,8 @@ TEST_F(People, UncordoningADrainingNodeIsRespectedForAWhile) {
   expect_updated(n1);
 }
 
-// `kubectl uncordon` leaves the agent's mark on the Node, `haulout uncordon` removes it. The agent may be down
+// A person uncordons a ready node. In each case the agent gives its slot back and begins again only after a while:
+// `kubectl uncordon` leaves the agent's mark on the Node, `haulout uncordon` removes it, and the agent may be down
 // meanwhile.
 TEST_F(People, UncordoningAReadyNodeIsRespectedForAWhile) {
   struct OneRun : People {
@@ -165,7 +166,7 @@ TEST_F(People, ReadyIsKeptForWhoeverReboots) {
   expect_updated(n1);
 }
 
-// A pod that may stay because of its labels may stay only as long as it has them.
+// A pod that the drain skips because of a label is skipped only as long as it has the label.
 TEST_F(People, APodThatLosesTheLabelByWhichItStaysLeavesAReadyNode) {
   options.drain.policy.leave = {*k8s::parse_label_selector("app=stays")};
   Machine& n1 = machine("n1", {.methods = {}});
@@ -305,7 +306,8 @@ TEST_F(People, ARequestThatFollowsAPersonsRebootIsNotServedByIt) {
   EXPECT_FALSE(requested());
 }
 
-// The agent has seen the Node without a request before the person requests the reboot.
+// A person requests a reboot after a boot, of which the kubelet reports the new boot id only later. The agent has seen
+// the Node without the request after the boot, so it knows that this boot does not serve the request.
 TEST_F(People, ARequestAfterTheBootIsNotSatisfiedByThatBoot) {
   Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
   // The machine boots, but its kubelet is down until the test brings it back.
@@ -340,7 +342,8 @@ TEST_F(People, AnUpdateThatIsWithdrawnFreesEverything) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// P6: while the limit is lowered, no more nodes are unavailable than it allows.
+// P6: the limit is lowered from three to one during the updates. From then on a node begins its update only if the
+// lower limit allows it.
 TEST_F(People, ALimitThatIsLowered) {
   limit = 3;
   for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) machine(name);

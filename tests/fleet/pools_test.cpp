@@ -30,7 +30,7 @@ struct PoolsByName : GatedFleet {
   }
 };
 
-// P6: the checks count a quarter of two nodes as one.
+// P6: each pool has its own percentage, of at least one node: a quarter of the two nodes of db counts as one.
 TEST_F(PoolsByName, EachHasItsOwnPercentage) {
   two_pools();
   after(1s, [&] {

@@ -1,4 +1,4 @@
-// Each promise, tested by itself.
+// The promises of the agent (P3 to P11 in docs/scenarios.md), each tested by itself.
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -246,7 +246,8 @@ TEST_F(P7_ARestart, InTheMiddleOfADrainIsNoReboot) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// The successor finds a pod that the kubelet has stopped, so that its phase is Failed, and that a finalizer holds.
+// The kubelet has stopped an evicted pod, so that its phase is Failed, and a finalizer holds the pod. The drain of the
+// next agent waits until the pod is deleted.
 TEST_F(P7_ARestart, ForgetsNoPodThatWasAskedToLeave) {
   Machine& n1 = machine("n1");
   PodSpec held;
@@ -265,7 +266,7 @@ TEST_F(P7_ARestart, ForgetsNoPodThatWasAskedToLeave) {
   expect_updated(n1);
 }
 
-// The pod finished before the restart. A person deletes it afterwards, and a finalizer holds it.
+// The pod finished before the restart. A person deletes it afterwards, and a finalizer holds it. The node stays ready.
 TEST_F(P7_ARestart, InReadyAFinishedPodThatSomebodyDeletesIsNoNews) {
   Machine& n1 = machine("n1", {.methods = {}});
   Json job = a_pod("job-0");
@@ -284,8 +285,8 @@ TEST_F(P7_ARestart, InReadyAFinishedPodThatSomebodyDeletesIsNoNews) {
   run_for(31min);
 }
 
-// Limits of each agent: half a request a minute, and one wake-up of the processor every five seconds. They hold soon
-// after the start and later.
+// Limits of each idle agent: half a request a minute, and one wake-up of the processor every five seconds. The test
+// checks them for ten minutes each, beginning 1, 31 and 61 minutes after the start.
 TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
   for (const char* name : {"n1", "n2", "n3"}) machine(name, {.target = ""});
   std::vector<std::size_t> before;
@@ -304,7 +305,8 @@ TEST_F(P10_KindToTheServer, AFleetThatNeedsNothingAsksForNothing) {
   run_for(72min);
 }
 
-// All waiting agents see at the same moment that the slot is free.
+// All waiting agents see at the same moment that the slot is free. The number of requests for each node must not grow
+// with the number of nodes that wait.
 TEST(P10_KindToTheWaiting, ATurnCostsTheSameHoweverManyWaitForIt) {
   struct Line : Promises {
     void TestBody() override {}

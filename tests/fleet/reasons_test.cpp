@@ -82,7 +82,8 @@ TEST_F(Reasons, ABootThatDoesNotEndIsNoUpdate) {
   expect_updated(n1);
 }
 
-// The machine boots a version that is neither the old one nor the wanted one.
+// The machine boots a version that is neither the old one nor the wanted one. The node stays cordoned until the
+// operating system wants no other version.
 TEST_F(Reasons, VersionUnexpected) {
   Machine& n1 = machine("n1", {.lands_on = "1.5"});
   after(5min, [&] {

@@ -12,7 +12,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Notes each slot that the caller read from the record.
+// Notes each slot name that its user has read from the record and passes to remember().
 class ToldSlots final : public agent::Slots {
  public:
   ToldSlots(agent::Slots& inner, std::vector<std::string>& told) : inner_(inner), told_(told) {}

@@ -46,7 +46,8 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.times.soak = plan_.soak;
-  // Power cuts during installations count as failures. Nobody repairs a node that is degraded for that reason.
+  // Power cuts during installations count as failed attempts, and this class repairs no node that is degraded because
+  // of them. So many attempts are allowed.
   options.update_attempts = 1000;
   options.drain.policy.pinned = plan_.pinned;
   checks.leaves_pinned_pods = plan_.pinned == drain::Treatment::skip;
@@ -142,7 +143,8 @@ asio::awaitable<void> SeededFleet::until_nothing_moves() {
   while (clock.now() < end && !all_is_well()) {
     const std::size_t seen = checks.states.size();
     co_await clock.sleep_until(clock.now() + quiet);
-    // An agent that has just started may know less for a while than the agent before it.
+    // An agent that has just started may know less for a while than the agent before it, so its reason may still
+    // change.
     while (clock.now() < end && clock.now() < news_at_ + agents_learn)
       co_await clock.sleep_until(news_at_ + agents_learn);
     if (checks.states.size() == seen) co_return;
@@ -265,8 +267,8 @@ void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
       cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
 }
 
-// Returns true if a broken node or a person's cordon counts against the limit of the pool. Then other nodes may have to
-// wait.
+// Returns true if a node that is down, degraded or cordoned counts against the limit of the pool. Then other nodes may
+// have to wait.
 bool SeededFleet::something_holds_turns(const std::string& pool) const {
   return std::any_of(machines.begin(), machines.end(), [&](const auto& each) {
     const auto decoded = k8s::decode<k8s::Node>(node(each->node()).dump());
@@ -300,8 +302,8 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
       checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));
   const bool waits =
       (now == "waiting" || now == "pending" || now == "draining") && something_holds_turns(pool_of(name));
-  // A machine that stays down shows nothing new, whatever its state. A person may have rebooted it before its agent
-  // read the boot id.
+  // A machine that stays down keeps the state that it had. With `refused`, agent and kubelet read different boot ids,
+  // so the agent does not update the node.
   const bool refused = now == "pending" && reason == "BootIdForeign";
   const bool broken = (planned.fails() && (now == "degraded" || !machine.powered() || refused)) ||
                       (now == "degraded" && reason == "TooManyReboots");

@@ -38,7 +38,8 @@ class SeededFleet : public Fleet {
   void delete_some_pod(std::size_t number);
   void see_to_workload(const std::string& app, bool it_goes);
   void look_at(const PlannedMachine& planned, const Machine& machine);
-  // Considers nodes of this pool, and nodes whose pool is not known.
+  // Returns true if a node that is down, degraded or cordoned counts against the limit of this pool. A node whose pool
+  // is not known counts in each pool.
   bool something_holds_turns(const std::string& pool) const;
   std::string pool_of(const std::string& node) const;
   void repair();

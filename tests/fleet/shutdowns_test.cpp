@@ -99,6 +99,7 @@ TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
 }
 
 // A node in the state `verifying` usually has no pods. This one took pods during its soak time, before its last boot.
+// When it is shut down, the agent evicts them.
 TEST_F(Shutdowns, PodsLeaveANodeThatIsVerifiedOnceMoreAfterItTookPods) {
   options.times.soak = 10min;
   Machine& n1 = machine("n1", {.delays_shutdown = 30s});
@@ -126,7 +127,8 @@ TEST_F(Shutdowns, PodsLeaveANodeThatIsVerifiedOnceMoreAfterItTookPods) {
   expect_in_service("n1");
 }
 
-// Pods that stayed would go down with the machine.
+// The drain is configured to require the right to list VolumeAttachments, and this right is revoked. The agent evicts
+// the pods all the same, because they would otherwise go down with the machine.
 TEST_F(Shutdowns, PodsLeaveThoughNobodyMaySeeTheVolumesAnyMore) {
   options.drain.volumes = options.drain.volume_turns = drain::VolumeWait::required;
   Machine& n1 = machine("n1", {.target = "", .delays_shutdown = 30s});
@@ -316,7 +318,8 @@ TEST_F(Shutdowns, P7_ACrashLeavesNothingBehind) {
   }
 }
 
-// P7: the agent has requested the reboot, logind waits for other programs, and the agent is restarted meanwhile.
+// P7: the agent has requested the reboot, logind waits for other programs, and the agent is restarted meanwhile. The
+// next agent does not request the reboot again.
 TEST_F(Shutdowns, P7_AnAgentThatStartsOnAMachineThatGoesDownDoesNotAskAgain) {
   Machine& n1 = machine("n1", {.agent_starts = 2s, .late_by = 40s, .delays_shutdown = 60s, .others_delay = true});
   forbid_uncordon_of(n1);
@@ -334,8 +337,8 @@ TEST_F(Shutdowns, P7_AnAgentThatStartsOnAMachineThatGoesDownDoesNotAskAgain) {
   expect_updated(n1);
 }
 
-// The agent does not request its reboot while another shutdown is in progress, because logind would join the two. If
-// that shutdown is called off, the agent requests the reboot by the same method, not by the next one.
+// The agent does not request its reboot while another shutdown is in progress, because logind would refuse. If that
+// shutdown is called off, the agent requests the reboot by the same method, not by the next one.
 TEST_F(Shutdowns, OurRebootIsAskedForAfterSomebodyElsesWasCalledOff) {
   Machine& n1 = machine("n1", {.delays_shutdown = 60s, .others_delay = true});
   machine("n2", {.target = ""});

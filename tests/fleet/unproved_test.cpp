@@ -1,5 +1,5 @@
-// Nodes that are ready or in the middle of a drain while the agent cannot prove it. Also tests what the agent decides
-// while a proof is in progress.
+// Nodes that are ready or in the middle of a drain while the agent cannot read what proves that they may be rebooted.
+// Also tests what the agent decides while such a proof is in progress.
 #include "tests/fleet/gated_fleet.hpp"
 
 namespace haulout::fleet {
@@ -31,7 +31,7 @@ struct Unproved : GatedFleet {
       for (const Json& lease : cluster.all("leases")) cluster.remove("leases", "haulout", sim::name_of(lease));
     });
   }
-  // Causes a watch event of the Node without meaning, which makes the agent prove `ready` again.
+  // Changes an annotation that has no meaning. The watch event of the Node makes the agent prove `ready` again.
   void noise() { annotate("noise", "1"); }
 
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
@@ -66,8 +66,9 @@ const Silence silences[] = {
     {"pods cannot be listed", "list", "pods", {.kind = sim::FaultKind::stall}},
 };
 
-// If the agent cannot read something, it does not withdraw `ready`. If it knows that something is lost, it withdraws
-// `ready`, whatever else it cannot read or is waiting for at that moment.
+// `ready` needs the slot, the cordon and a node without pods that must leave. If the agent cannot read one of them, it
+// does not withdraw `ready`. If it knows that one of them is lost, it withdraws `ready`, whatever else it cannot read
+// or is waiting for at that moment.
 TEST(P3_ReadyIsWithdrawn, WhenAnyOfItIsLostThoughNobodyCanProveTheRest) {
   struct OneNode : Unproved {
     void TestBody() override {}

@@ -142,7 +142,8 @@ TEST_F(Unwritten, TheHeartbeatGoesOnAfterAWriteWhoseAnswerWasLost) {
   EXPECT_EQ(std::count(told.begin(), told.end(), "ApiUnavailable"), 1) << story();
 }
 
-// `haulout uncordon` removes field and mark; kubectl leaves the mark.
+// A person runs `haulout uncordon` while no agent runs. It removes the mark, too, which kubectl would leave. The next
+// agent must not cordon the node at once.
 TEST_F(Unwritten, P5_WhatIsUncordonedWhileNoAgentRunsIsNotCordonedAtOnce) {
   Machine& n1 = machine("n1");
   PodSpec slow;

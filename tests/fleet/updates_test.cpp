@@ -157,7 +157,7 @@ TEST_F(Updates, ANodeWithoutTheLabelOfItsPoolWaitsForTheLabel) {
   expect_updated(n1);
 }
 
-// An agent that cannot read which version runs cannot tell later whether the update took place. Such a node takes no
+// An agent that cannot read which version runs cannot know later whether the update took place. Such a node takes no
 // slot.
 TEST_F(Updates, ANodeThatDoesNotKnowItsVersionHoldsNoTurn) {
   Machine& n1 = machine("n1", {.version_unknown = true});
@@ -219,8 +219,8 @@ TEST_F(Updates, ANodeThatDoesNotKnowItsVersionAnyMoreGivesItsTurnBack) {
   expect_updated(n1);
 }
 
-// The pod of the StatefulSet db is created on n1 again after each eviction. The policy skips such pods (--pinned
-// leave).
+// The pod of the StatefulSet db is created on n1 again after each eviction. By policy, a pod that has come back twice
+// is skipped (--pinned leave).
 struct PinnedUpdates : Updates {
   PinnedUpdates() {
     options.drain.policy.pinned = drain::Treatment::skip;

@@ -47,7 +47,7 @@ TEST_F(FleetVolumes, NoRebootBeforeTheVolumeIsDetached) {
   EXPECT_FALSE(attached());
 }
 
-// The next agent finds no pods any more. Only the volume is left.
+// The next agent finds no pods any more. Only the volume is left, and it waits until the volume is detached.
 TEST_F(FleetVolumes, AnAgentThatIsKilledMeanwhileDoesNotForget) {
   Machine& n1 = machine("n1");
   database("20m");
@@ -77,8 +77,8 @@ TEST_F(FleetVolumes, ALeakedVolumeHoldsNoDrainUpThatGoesOnAfterARestart) {
   EXPECT_THAT(agent::decode_record(sim::annotation(node("n1"), "haulout.dev/record")).leaked, ::testing::IsEmpty());
 }
 
-// Pods that used this volume may have been deleted before the agent could see them. The drain waits for it alone for 15
-// s.
+// When the drain begins, no pod uses an attached volume. Pods that used it may have been deleted before the agent could
+// see them. So the drain waits 15 s for this volume when nothing else is left.
 TEST_F(FleetVolumes, AVolumeOfWhichNobodyKnowsYetWhoseItIsIsWhatItWaitsFor) {
   Machine& n1 = machine("n1");
   add(a_volume("old"));
@@ -110,7 +110,7 @@ TEST_F(FleetVolumes, AStuckVolumeGivesTheTurnBackWhenItIsToldTo) {
 }
 
 // The first attempt ends at the volume limit. The next attempt is a run of its own, and finds a volume that no pod
-// uses.
+// uses, but that is still mounted. So it does not count as leaked, and the node is not rebooted.
 TEST_F(FleetVolumes, TheNextAttemptDoesNotTakeAVolumeThatIsStillMountedForNobodys) {
   options.drain.end_at_volume_limit = true;
   Machine& n1 = machine("n1");

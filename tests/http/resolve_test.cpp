@@ -19,7 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
 
-// A name server on which each look-up waits until the test lets it answer. Each name has the address 10.0.0.1.
+// A name server on which each look-up waits until the test lets it answer. Three names fail in different ways; all
+// others have the address 10.0.0.1.
 struct NameServer {
   std::counting_semaphore<> may_answer{0};
   std::atomic<int> asked{0}, busy{0}, most_busy{0};
@@ -116,7 +117,7 @@ TEST_F(LookUpsTest, ACallerWaitsForAPlaceOnlyUntilItsDeadline) {
   ASSERT_TRUE(runs_until([&] { return server->busy == 2; }));
   start(ask("c", 20ms));
   ASSERT_TRUE(runs_until([&] { return failures.size() == 1; }));
-  // The place of the caller that has given up is free for another one.
+  // The caller whose deadline has passed does not wait any more, so another caller gets the next look-up.
   server->may_answer.release(3);
   start(ask("d"));
   EXPECT_TRUE(runs_until([&] { return answers == 3; }));

@@ -40,7 +40,7 @@ void expect_invalid(const Request& request) {
 
 TEST(Serialize, NothingCanSmuggleAHeader) {
   Request value;
-  value.headers.add("Authorization", "Bearer x\r\nX-Evil: 1");  // a token file that ends with a line break
+  value.headers.add("Authorization", "Bearer x\r\nX-Evil: 1");  // as from a token file with two lines
   expect_invalid(value);
   Request name;
   name.headers.add("A: b\r\nC", "d");

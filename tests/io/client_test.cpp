@@ -188,7 +188,8 @@ TEST_F(ClientTest, AnAnswerThatIsTooLongNamesRequestAndLimit) {
   });
 }
 
-// P12: each body is shorter than its limit, but all bodies together exceed theirs.
+// P12: no body is longer than its limit, but the bodies that the client reads at the same time exceed their common
+// limit.
 TEST_F(ClientTest, AnswersAtOnceHaveOneLimit) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: ";
   const auto half = [&](Socket& socket) -> asio::awaitable<void> {

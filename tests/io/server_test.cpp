@@ -290,7 +290,8 @@ TEST_F(ServerTest, MoreConnectionsThanTheLimitAreClosedWhileAllAreServed) {
   });
 }
 
-// The server closes the connection for which it has waited longest. Silent connections must not keep others out.
+// When a new connection exceeds the limit, the server closes the connection on whose request it has waited longest.
+// Silent connections must not keep others out.
 TEST_F(ServerTest, TheConnectionThatWasWaitedForLongestGivesWay) {
   http::ServerOptions options;
   options.max_connections = 2;

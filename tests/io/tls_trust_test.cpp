@@ -35,7 +35,8 @@ TEST_F(TlsTest, AnotherCaIsRefused) {
   expect_refused(*server, tls, HasSubstr("CA"));
 }
 
-// The CA of a cluster was replaced by another CA with the same name. No key identifiers distinguish the two.
+// The CA of a cluster was replaced by another CA with the same name, and the bundle contains both. No key identifiers
+// distinguish them, so the client must try both.
 TEST_F(TlsTest, OfTwoCasOfOneNameTheOneThatSignedIsFound) {
   const auto server = server_with(loopback);
   const std::string other = CertificateAuthority("Test CA").pem();

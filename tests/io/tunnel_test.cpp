@@ -26,7 +26,7 @@ class TunnelTest : public IoTest {
   CertificateAuthority authority{"Test CA"};
   std::string asked;  // the client's request to the proxy
 
-  // An API server. For its clients it has a name that only the proxy can resolve.
+  // Starts an API server. Its clients use a name that only the proxy can resolve.
   std::unique_ptr<http::Server> api() {
     const auto identity = authority.issue({"server", {"api.cluster.test"}, {}});
     http::ServerOptions options;

@@ -44,7 +44,7 @@ TEST_F(ClientTest, CollectsPages) {
   EXPECT_EQ(transport.requests()[0].deadline, soon);
 }
 
-// P11: a proxy between client and server ignores field selectors.
+// P11: a proxy between client and server ignores field selectors. A list with pods of other nodes is an error.
 TEST_F(ClientTest, AListAboutOtherNodesIsNoList) {
   std::string foreign = fixtures::pod("b", "ub", "1");
   foreign.replace(foreign.find("\"n1\""), 4, "\"n2\"");
@@ -240,7 +240,8 @@ TEST_F(ClientTest, TheServersTimeIsThatOfItsLastAnswerAndWhatHasPassedSince) {
   EXPECT_EQ(client.server_now(), date + 90s);
 }
 
-// A load balancer answers in place of the server, and has a clock of its own.
+// A load balancer answers in place of the server, and has a clock of its own. Its Date must not change the client's
+// estimate of the server's time.
 TEST_F(ClientTest, AnErrorPageTellsNoTime) {
   auto down = json_response(503, "<html>down</html>");
   down.headers.set("Date", "Thu, 01 Jan 2026 00:00:00 GMT");

@@ -1,4 +1,5 @@
-// P12: what other clients write into a collection cannot fill the memory, and the error names its author.
+// P12: objects that other clients write into a collection cannot fill the memory. The error shows where they come from,
+// for example who holds the Leases.
 #include "k8s/list_budget.hpp"
 
 #include <gmock/gmock.h>
@@ -137,7 +138,7 @@ TEST_F(ListBudgetTest, APageOfTooManyValuesIsReadInParts) {
   EXPECT_THAT(target(1), HasSubstr("limit=62"));
 }
 
-// The server sends a list without an end, in valid pages.
+// The server sends a list without an end, in valid pages. An agent stops at its memory limit, and the list fails.
 TEST_F(ListBudgetTest, AnEndlessListIsNotReadToItsEndByAnAgent) {
   Client agents{transport, clock, {FieldValidation::strict, 500, megabyte}};
   for (int page = 0; page < 40; ++page) {

@@ -18,7 +18,7 @@ Error answered(int code, std::optional<std::chrono::milliseconds> retry_after = 
 struct Row {
   const char* what;
   Error error;
-  bool at_first;  // the error is retried before the server has carried out anything
+  bool at_first;  // the request is tried again before any request of the client has succeeded
   bool afterwards;
 };
 

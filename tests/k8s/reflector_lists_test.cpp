@@ -38,7 +38,8 @@ TEST_F(ReflectorListsTest, AForbiddenWatchBecomesPolling) {
   EXPECT_TRUE(reflector.health().connected);
 }
 
-// After etcd was restored from a backup, an object may have another state with the same resourceVersion.
+// After etcd was restored from a backup, an object may have another state with the same resourceVersion. The Reflector
+// must report the new state.
 TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
   answer_list("10", {fixtures::pod("a", "ua", "7"), fixtures::pod("b", "ub", "8")});
   transport.refuse_stream(403, fixtures::rbac);
@@ -51,7 +52,7 @@ TEST_F(ReflectorListsTest, AnotherStateOfTheSameResourceVersionIsTold) {
 }
 
 // The watch is silent: it waits for a revision that the server, after the restore of an older backup, will reach only
-// in hours.
+// in hours. The Reflector uses the list that it requested beside the watch.
 TEST_F(ReflectorListsTest, AListBesideADeafWatchIsTakenOver) {
   answer_list("100", {fixtures::pod("a", "ua", "90"), fixtures::pod("b", "ub", "91"), fixtures::pod("d", "ud", "9")});
   transport.stream({end(60s)});

@@ -38,7 +38,8 @@ TEST_F(ReflectorTest, ListsThenWatchesFromThere) {
   EXPECT_EQ(batches, 4u) << "list, connected, and two of events";
 }
 
-// P11: a proxy that ignores field selectors in a watch.
+// P11: a proxy ignores the field selector of a watch. A watch event about a pod of another node is an error of the
+// connection; the Reflector does not report the pod.
 TEST_F(ReflectorTest, WhatIsNotSelectedIsNoNewsButAnError) {
   const auto on_n2 = [](std::string line) { return line.replace(line.find("\"n1\""), 4, "\"n2\""); };
   answer_list("10", {fixtures::pod("a", "ua", "1")});
@@ -239,7 +240,8 @@ TEST_F(ReflectorTest, AnEndlessLineIsCutOff) {
   EXPECT_EQ(transport.lists().size(), 2u);
 }
 
-// P12: after the list, a client that may write objects of the collection enlarges its objects one after the other.
+// P12: after the list, another client creates many objects in the collection. When they take more memory than the
+// client may use, the Reflector ends the watch and lists again.
 TEST_F(ReflectorTest, AWatchThatBringsTooMuchIsLeftBehindByAList) {
   answer_list("10", {});
   std::string events;

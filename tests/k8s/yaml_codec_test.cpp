@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Table, BrokenYaml,
                                            Broken{"? [a]\n: b\n", "line 1, column 3"}, Broken{"a: &x [*x]", "line 1"},
                                            Broken{"<<: 5", "line 1"}, Broken{"a: @s3cret", "line 1"}));
 
-// Regression test: yaml-cpp finds empty documents in this text without end.
+// Regression test: in this text, yaml-cpp finds one empty document after the other and never reaches the end.
 TEST(Yaml, WhatIsNeitherPartOfADocumentNorANewOneIsRefused) {
   constexpr const char* text = ",Sun 01:00+6h Europe/Berlin\n- 72:00-04:01\npool: default\nreboot-methodnd]\n";
   EXPECT_FALSE(yaml_to_json(text));

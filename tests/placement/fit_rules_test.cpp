@@ -143,7 +143,8 @@ TEST(FitRules, PodsOfLowerPriorityMayBePreempted) {
       << "not even in its place";
 }
 
-// No node reports example.com/gpu in its allocatable resources if a device driver provides it.
+// If a device driver provides example.com/gpu by a resource claim, no node has it in its allocatable resources. So a
+// missing amount does not mean that the pod does not fit.
 TEST(FitRules, ResourcesThatClaimsServeAreNotWeighed) {
   const auto asking = [](const char* cpu) {
     return pod_json(
@@ -201,7 +202,7 @@ TEST(FitRules, ClosedNodesGetNothing) {
   EXPECT_EQ(judge(view, {{"web"}, {"n1", "n2", "n3"}})[0].fit, Fit::does_not_fit);
 }
 
-// The objects keep, of all their fields, those that the judgement reads.
+// Objects that are reduced to the fields that the judgement reads must have the same result.
 TEST(FitRules, ObjectsReducedToTheirRelevantFieldsGetTheSameAnswers) {
   const std::string apart = anti_affinity_to("db", "kubernetes.io/hostname");
   Json claims = pod_json("claims", "100m", R"({"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}]})");

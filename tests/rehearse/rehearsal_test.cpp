@@ -28,6 +28,7 @@ TEST_F(RehearsalTest, TakesGracePeriodAndSettleWithoutBudgets) {
 }
 
 // A webhook may cause a pod to be moved when its eviction is requested, although its budget never allows a disruption.
+// A rehearsal assumes that webhooks allow every eviction, and names them.
 TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
   const auto webhook = [](const char* name, const char* resource) {
     return Json{{"name", name},

@@ -62,7 +62,8 @@ TEST_F(RehearsalTest, ADeadNodeIsNoRefugeAndHoldsNobodyUp) {
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
-// The API server writes default requests into pods, but not into pod templates.
+// The API server writes default requests into pods, but not into pod templates. So a replacement requests what its pod
+// requests.
 TEST_F(RehearsalTest, ReplacementsAskForWhatTheirPodsDo) {
   item("n2")["status"]["allocatable"]["cpu"] = "1";
   item("web")["spec"]["template"]["spec"]["containers"][0]["resources"] = {{"limits", {{"cpu", "500m"}}}};
@@ -142,7 +143,8 @@ TEST_F(RehearsalTest, QuotasAreNotPlayedAndSaidSo) {
   EXPECT_THAT(play().assumed, Contains(EndsWith("ResourceQuota shop/compute, shop/few")));
 }
 
-// The scheduler counts terminating pods until they are deleted. A real drain continues meanwhile.
+// The scheduler counts the resources of terminating pods until they are deleted. Only then do the replacements have
+// capacity. The drain does not wait for that.
 TEST_F(RehearsalTest, ThereIsRoomWhenPodsThatAreTerminatingElsewhereHaveGone) {
   const auto ending = [&](const char* name, int grace) {
     Json leaving = pod(name, "ReplicaSet", "old", "1500m", "n2");

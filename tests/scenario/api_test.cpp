@@ -49,7 +49,8 @@ TEST_F(Scenario, S02_AnOlderCacheDoesNotProveThatTheNodeIsEmpty) {
   EXPECT_THAT(pods_on("n1"), IsEmpty());
 }
 
-// A caching proxy between the drain and the server drops field selectors, so lists contain pods of other nodes.
+// A caching proxy between the drain and the server drops field selectors, so lists contain pods of other nodes. The
+// drain does not use such lists.
 TEST_F(Scenario, P11_PodsOfOtherNodesAreNoneOfOurs) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   way = &faults;
@@ -87,7 +88,8 @@ TEST_F(Scenario, P11_AWatchThatTellsOfOtherNodesTellsNothing) {
   EXPECT_GE(told.count(EventType::disconnected), 1u);
 }
 
-// The server answers 401 for a while, for example because its authentication webhook is down.
+// After the first answer, the server answers 401 for a while, for example because its authentication webhook is down.
+// The drain tries again, even with `fail_fast`.
 TEST_F(Scenario, A401AfterTheFirstAnswerIsNoEnd) {
   sim::FaultTransport faults(cluster.api(), clock, world_rng);
   way = &faults;
@@ -225,7 +227,8 @@ TEST_F(Scenario, S09_ResourceVersionTooLargeAfterAnEtcdRestore) {
   EXPECT_THAT(requests("list", "poddisruptionbudgets"), SizeIs(2));
 }
 
-// A watch from a revision in the future would deliver no events up to that revision.
+// After the restore, a watch of the budgets from a revision in the future would deliver no events up to that revision.
+// The drain must learn nevertheless that the budget allows disruptions.
 TEST_F(Scenario, S09_ABudgetThatOpensAfterAnEtcdRestoreIsHeardOf) {
   add_pods(3, {.grace = 2});
   add(a_budget("web", {{"minAvailable", 3}}));
@@ -247,7 +250,7 @@ TEST_F(Scenario, S09_ABudgetThatOpensAfterAnEtcdRestoreIsHeardOf) {
 }
 
 // After the restore, a watch from a revision in the future reports neither that a waiting pod lost its protection nor
-// that a waiting pod was deleted.
+// that a waiting pod was deleted. The drain must learn both nevertheless.
 TEST_F(Scenario, S09_WhatBecomesOfPodsThatWaitAfterAnEtcdRestoreIsHeardOf) {
   add_bystander();
   add(a_pod("kept",
@@ -338,7 +341,8 @@ TEST_F(Scenario, S62_HtmlIsNotZeroPods) {
   EXPECT_THAT(pods_on("n1"), SizeIs(3));
 }
 
-// The server returns the Node, so its name is correct. A node without pods needs no diagnosis.
+// The node has no pods, which a wrong node name could also explain. But the server returns the Node, so its name is
+// correct, and the drain raises no diagnosis.
 TEST_F(Scenario, S63_ANodeWithoutPodsIsDrainedAndThatIsCounted) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));

@@ -19,7 +19,8 @@ const Json web = {{"matchLabels", {{"app", "web"}}}};
 class Budgets : public Scenario {
  protected:
   const PodSpec labelled{.labels = {{"app", "web"}}};
-  // A budget opens late. Each later eviction must be sent at the same virtual time as the watch event that allows it.
+  // Runs a drain with a budget that is exhausted for four minutes. Each later eviction must be sent at the same virtual
+  // time at which the watch event arrives that allows it.
   void drained_as_it_opens() {
     add(a_workload("Deployment", "web", 2, {{"terminationGracePeriodSeconds", 1}},
                    {{"sim.haulout.dev/prefers-node", "n1"}}));
@@ -78,8 +79,8 @@ TEST_F(Budgets, S21_ABudgetThatOpensLateWakesAtOnce) {
   drained_as_it_opens();
 }
 
-// A server that has just started may refuse a request that it allows a moment later. So one refusal proves nothing, and
-// several refusals do not count for ever.
+// A server that has just started may refuse a list of the budgets with 403 that it allows a moment later. So the drain
+// lists again after one refusal, and even after several.
 TEST_F(Budgets, S21_AlsoWhereTheFirstLooksAtBudgetsWereRefused) {
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
   way = &faults;
@@ -212,7 +213,7 @@ TEST_F(Budgets, S31_FlowControlThrottlesTheClientAndNoBudgetIsBlamed) {
   EXPECT_LE(refused, 30u) << "20 s with Retry-After 8 leaves room for a few tries, not for a storm";
 }
 
-// Another server behind the same address takes over after a while.
+// The server shuts down. After 12 s, another server behind the same address takes over.
 TEST_F(Budgets, S32_ServerThatShutsDown) {
   options.max_concurrent = 2;
   add_pods(10, {.grace = 2});

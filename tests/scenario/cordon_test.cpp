@@ -93,7 +93,8 @@ TEST_F(Cordon, P5_TakingItBackSurvivesCredentialsThatFailForAWhile) {
   EXPECT_FALSE(unschedulable());
 }
 
-// The patch took effect and its answer was lost. After that the server answers 401 for a while.
+// The patch that cordons took effect and its answer was lost. After that the server answers 401 for a while. The drain
+// still removes its cordon in the end.
 TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA401) {
   never_drained();
   options.timeout = 20s;
@@ -119,7 +120,8 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
   EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
 }
 
-// The right to read the Node is revoked at the moment at which the answer is lost.
+// The answer to the patch that cordons is lost, and at this moment the right to read the Node is revoked. The report
+// says that it is unknown whether the node is cordoned.
 TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyMayLook) {
   never_drained();
   lose_an_answer();

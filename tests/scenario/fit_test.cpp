@@ -160,7 +160,8 @@ TEST_F(FitElsewhere, AListThatKeepsFailingHoldsNoDrainUpThatOnlyWarns) {
   EXPECT_EQ(told.count(EventType::fit_checked), 1u);
 }
 
-// An agent that restarts during the drain has already evicted pods, and these have used the capacity.
+// An agent restarts during the drain. The pods that it has already evicted use the capacity now. So the drain that
+// continues is not refused for want of capacity.
 TEST_F(FitElsewhere, ADrainThatGoesOnIsNotGivenUpForWantOfRoom) {
   options.fit = FitPolicy::block;
   options.run_id = "one-update";

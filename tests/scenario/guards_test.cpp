@@ -35,7 +35,8 @@ TEST_F(Guards, NeverMoreThanAllowedWithoutAReadyReplacement) {
   EXPECT_LT(*pod(report, "free-2").vanished_at - report.started_at, 7s) << "nobody waits for those that wait";
 }
 
-// A pod that the drain no longer waits for still has no replacement.
+// The drain does not wait any more for a pod whose kubelet is stopped. The pod still counts against the guard, because
+// it has no replacement yet.
 TEST_F(Guards, APodThatIsNotWaitedForAnyMoreStillCounts) {
   deploy("db", 3, Json::object(), "StatefulSet");
   watch_ready("db");
@@ -80,7 +81,7 @@ TEST_F(Guards, AReadyReplacementLetsTheNextOneGoAtOnce) {
 }
 
 // The watch of the replacements has a revision far ahead of the restored etcd, so it does not deliver the Ready
-// replacement.
+// replacement. The drain must notice the replacement without it.
 TEST_F(Guards, AReplacementThatIsReadyAfterAnEtcdRestoreIsHeardOf) {
   deploy("web", 2);
   add_bystander();
@@ -104,7 +105,7 @@ TEST_F(Guards, FewerReplicasLetTheOthersGo) {
   EXPECT_EQ(accepted_evictions(), 2u);
 }
 
-// The situation after another node was drained: a replacement is still starting.
+// The situation after another node was drained: a replacement is still starting. It counts against the guard.
 TEST_F(Guards, WhatIsStillStartingElsewhereCounts) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
@@ -124,8 +125,8 @@ TEST_F(Guards, WhatIsStillStartingElsewhereCounts) {
   EXPECT_EQ(fewest_, 1u);
 }
 
-// The second node is drained right after the first, while the first node's replacement is still starting on another
-// node.
+// The second node is drained right after the first, while the replacement of the first node's pod is still starting on
+// another node. It counts against the guard.
 TEST_F(Guards, WhatLeftTheNodeBeforeCounts) {
   for (const auto& [node, cpu] : {std::pair("n1", "1"), std::pair("n2", "1"), std::pair("n3", "2")})
     cluster.patch("nodes", "", node, {{"status", {{"allocatable", {{"cpu", cpu}, {"pods", "20"}}}}}});
@@ -168,7 +169,8 @@ TEST_F(Guards, ANodeThatIsDrainedAloneIsLookedAtOnce) {
       << "those of the node, those of the namespace, and the proof that all have gone";
 }
 
-// The right to read ReplicaSets is revoked after the preflight, and restored 30 s after the node's evictions start.
+// The right to read ReplicaSets is revoked after the preflight, and restored 30 s after the node's evictions start. The
+// drain waits until then, and does not fail.
 TEST_F(Guards, ARightThatIsAwayForAWhileEndsNothing) {
   deploy("web", 2);
   options.guards.max_unavailable = drain::Share{1, false};
@@ -198,7 +200,8 @@ TEST_F(Guards, TheOrderIsKeptWhenThePlanIsMadeAgain) {
   }
 }
 
-// The delay stays short for any number of unreadable scales, also when the drain makes the plan of its evictions again.
+// Scales that cannot be read delay the drain by less than two minutes in all, however many there are and although the
+// drain makes the plan of its evictions twice.
 TEST_F(Guards, ScalesThatCannotBeReadHoldNobodyUpForLong) {
   deploy("web", 2);
   for (const std::string name : {"old", "older", "oldest"})

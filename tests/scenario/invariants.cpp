@@ -170,7 +170,7 @@ Task<std::unique_ptr<http::BodyStream>> Invariants::open(http::Request request, 
 }
 
 void Invariants::before(const sim::Call& call) {
-  // Further pages of a list are not counted. They are the price of small pages.
+  // Further pages of a list do not count, because their number depends on the page size.
   if (call.option("continue").empty()) ++requests_;
   if (call.verb == "get" && call.info) ++reads_[what(call)];
   check_rate();
@@ -214,7 +214,8 @@ Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
   return &found->second;
 }
 
-// The drain opens its watches when it cordons. Before that, it knows only what its preflight has listed.
+// Returns true if the drain must know the change by now. It opens its watches when it cordons, and knows a change
+// within `news_takes` from then on. Before that, it knows only what its preflight has listed.
 bool Invariants::heard_of(TimePoint change) const {
   const TimePoint now = clock_.now();
   return now - std::max(change, cordon_claimed_.value_or(now)) > news_takes;

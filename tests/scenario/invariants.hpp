@@ -61,8 +61,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
 
  private:
-  // With `sound_wire`, a watch event reaches the drain within this time. A newer change does not count against the
-  // drain.
+  // With `sound_wire`, a watch event reaches the drain within this time. The checks do not expect the drain to know a
+  // change that is newer than this.
   static constexpr Duration news_takes = std::chrono::seconds(1);
 
   // One pod instance, identified by its UID. It is kept after the pod is deleted.
@@ -77,7 +77,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     bool signal_refused = false;     // a signal was answered with 4xx
     bool shortened = false;          // the drain sent its own grace period while another one was running
     bool accepted = false;           // the drain received a success for its eviction
-    TimePoint accepted_until{};      // then the acceptance counts as lost if the pod is not terminating
+    TimePoint accepted_until{};      // if the pod is not terminating by then, the acceptance counts as lost
     bool refused_by_budget = false;  // the last answer to the drain was a refusal by a budget
     std::optional<TimePoint> first_sent, last_sent;
     std::string controller;  // its UID
@@ -125,7 +125,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   sim::Json workload_of(const Instance& pod) const;
   bool is_only_replica(const Instance& pod) const;
   bool waits_for_others(const Instance& pod) const;
-  // The order in which pods leave: by explicit order, then critical pods, then priority. The drain's own pod is last.
+  // A pod with a smaller tier is evicted earlier. Compared in this order: whether it is the drain's own pod, which is
+  // last; the explicit order; whether it is critical; its priority.
   using Tier = std::tuple<bool, std::int64_t, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
@@ -181,7 +182,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::set<std::string> hindered_;               // UIDs of pods held by a budget or another protection at the start
   std::set<std::string> held_otherwise_;         // subset of hindered_: held by more than budgets
   std::map<std::string, TimePoint> closed_;      // by UID of the budget: when it was last exhausted; max while it is
-  std::map<std::string, std::size_t> repeated_;  // by UID of the budget: signals for pods that had had one
+  std::map<std::string, std::size_t> repeated_;  // by UID of the budget: signals beyond the first one for each pod
   std::deque<TimePoint> lately_;                 // requests within the last second
   std::size_t requests_ = 0;
   std::map<std::string, std::size_t> reads_;  // number of reads, by single object

@@ -23,8 +23,8 @@ bool is_left(const drain::PodReport& pod) {
          pod.outcome == drain::PodOutcome::terminating || pod.outcome == drain::PodOutcome::refused;
 }
 
-// Late pods that policy refuses stay for ever, as configured. They excuse no other remaining pod except the drain's
-// own, which is evicted last.
+// Returns true if late pods that policy refuses are left, which stay for ever, and no other pod except possibly the
+// drain's own, which is evicted last.
 bool waits_for_policy_alone(const drain::Report& report, const std::string& own_uid) {
   const auto refused = [](const drain::PodReport& pod) {
     return pod.outcome == drain::PodOutcome::waiting && pod.verdict == drain::Verdict::refuse;
@@ -93,8 +93,8 @@ void Invariants::end_refused(const drain::Report& report) {
 }
 
 void Invariants::end_blocked(const drain::Report& report) {
-  // The drain may give up early if its next attempt would be after the deadline. Once the node is cordoned, the margin
-  // is 0.2 s.
+  // The drain may give up before the deadline if its next attempt would be after it: up to 15 s earlier before the node
+  // is cordoned, and up to 0.2 s earlier afterwards.
   const bool too_early =
       !given_.options.timeout || since_start() + (cordon_claimed_ ? 200ms : 15000ms) < *given_.options.timeout;
   if (too_early && !ended_by_volume())
@@ -110,8 +110,8 @@ void Invariants::end_failed(const drain::Report& report) {
   const bool lacks_rights =
       given_.rights_change || (given_.as_kubelet && given_.options.volumes == drain::VolumeWait::required);
   if (!cordon_claimed_ && (lacks_rights || node_gone_ || had_gone)) return;
-  // The drain may fail only if the server never answered, within the time that the command allows or before the
-  // deadline.
+  // Otherwise the drain may fail only before it has cordoned the node: with `fail_fast`, if it has a deadline and could
+  // not reach the server, or at the deadline.
   const bool at_deadline = given_.options.timeout && since_start() + 15000ms >= *given_.options.timeout;
   const bool unreached = given_.options.timeout && report.connection_failed;
   if (cordon_claimed_ || !(given_.options.fail_fast || unreached || at_deadline))

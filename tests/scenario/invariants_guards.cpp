@@ -56,8 +56,8 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   return {is_own(pod), order, critical, pod.pod.priority};
 }
 
-// A tier starts when all pods of the tier before it are under way, except those that something holds up. The drain's
-// own pod is evicted after all others are deleted.
+// A pod is evicted only after an eviction was sent for each pod of the earlier tiers. Exempt are pods that are already
+// terminating, and pods that something holds up. The drain's own pod is evicted after all others are deleted.
 void Invariants::check_order(const Instance& pod) {
   if (is_own(pod)) check_others_gone(pod);
   const Tier ours = tier_of(pod);
@@ -115,7 +115,7 @@ void Invariants::check_controller_budget(const Instance& pod, std::int64_t repli
 }
 
 void Invariants::check_canary(const Instance& pod) {
-  if (!pod.here_at_first) return;  // a replacement: the canary's, or a later one, has found a node
+  if (!pod.here_at_first) return;  // the pod is itself a replacement, so one has found a node
   std::optional<TimePoint> first;
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || other.controller != pod.controller) continue;

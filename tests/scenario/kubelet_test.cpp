@@ -43,8 +43,8 @@ TEST_F(KubeletScenario, S67_WithAKubeletsCredentialTheNodeIsDrained) {
   EXPECT_THAT(pods_on("n2"), SizeIs(1));
 }
 
-// The evicted pod is deleted, or a pod with its name exists on another node. A kubelet's credential gets 404 in the
-// first case and 403 in the second.
+// A pod was deleted before its eviction, or was replaced by a pod of the same name on another node. The eviction with a
+// kubelet's credential gets 404 in the first case and 403 in the second. Both mean that the pod is deleted.
 TEST_F(KubeletScenario, S67_A404AndA403AreUnderstoodAsGone) {
   options.max_concurrent = 1;
   add(a_pod("first", {.grace = 30}));

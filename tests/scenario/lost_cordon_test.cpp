@@ -30,8 +30,8 @@ TEST_F(Scenario, P3_NotDrainedWhileTheCordonIsLost) {
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
 }
 
-// All watches are dead, and the drain has not noticed that yet. Only a pod that is newly bound shows that the node was
-// schedulable again.
+// All watches are dead, and the drain has not noticed that yet. Only a pod that is newly bound shows that the node is
+// schedulable again. The drain does not evict this pod before the node is cordoned again.
 TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatTookPodsAgainUnseen) {
   add_pods(1, {.grace = 5});
   after(2s, [this] { cluster.silence_watches(); });
@@ -60,7 +60,7 @@ TEST_F(Scenario, P3_NothingIsEvictedFromANodeThatWasReplacedUnseen) {
 }
 
 // The cordon was the drain's and is a person's now. So the node was schedulable in between, although no watch event
-// said so.
+// said so. Pods that were bound to it in that time do not count as pods that come back to a cordoned node.
 TEST_F(Scenario, PodsOfATimeInWhichTheNodeTookSomeUnseenAreNotPinnedToIt) {
   const Json prefers_n1 = {{"sim.haulout.dev/prefers-node", "n1"}};
   add(a_workload("StatefulSet", "db", 3, {{"terminationGracePeriodSeconds", 8}}, prefers_n1));
@@ -104,7 +104,8 @@ TEST_F(Scenario, ANewSettleTimeIsReported) {
   EXPECT_GE(took(), 100s);
 }
 
-// Several managers may own the field in managedFields, and their entries change with each of their other writes.
+// Several managers may own the field `unschedulable` in managedFields, and their entries change with each of their
+// other writes. Such a change is not a new cordon.
 TEST_F(Scenario, ACordonWhoseManagedFieldsChangeIsNotANewOne) {
   cluster.cordon("n1");
   add_pods(2, {.grace = 5});

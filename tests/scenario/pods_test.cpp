@@ -24,7 +24,8 @@ TEST_F(Scenario, S10_StatefulSetNamesake) {
   EXPECT_EQ(evictions().size(), 2u) << "the namesakes on the other nodes are nobody's business";
 }
 
-// If a pod is replaced between list and eviction, at most one disruption is used, because the watch reports the change.
+// The pod is replaced by another one of the same name between the list and the eviction. The eviction names the old UID
+// and has no effect on the new pod. The drain sends no second eviction, because the watch reports the change.
 TEST_F(Scenario, S11_NamesakeBetweenListAndEvict) {
   add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 0}},
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
@@ -57,7 +58,8 @@ TEST_F(Scenario, S12_NamesakeOnTheSameNodeIsPinnedAfterTwoReturns) {
   EXPECT_THAT(pods_on("n1"), ElementsAre("db-0"));
 }
 
-// The person who runs the node may have no control over an operator whose pods tolerate every taint.
+// A person may drain nodes without control over the workloads whose pods tolerate every taint. By option, the drain
+// leaves a pod on the node that comes back after its evictions.
 TEST_F(Scenario, S12_APinnedPodIsLeftWhereThatIsAllowed) {
   add(a_workload("StatefulSet", "db", 1, {{"terminationGracePeriodSeconds", 8}, {"tolerations", tolerate_cordon}},
                  {{"sim.haulout.dev/prefers-node", "n1"}}));
@@ -326,7 +328,8 @@ TEST_F(Scenario, DryRunServerDeletesNothingEither) {
   EXPECT_FALSE(unschedulable());
 }
 
-// The server exempts pods that are not Ready from a budget that has enough healthy pods without them.
+// The server exempts pods that are not Ready from a budget that has enough healthy pods without them. So the dry run
+// counts only the four Ready pods.
 TEST_F(Scenario, DryRunCountsAgainstABudgetOnlyWhatItHolds) {
   add_pods(4, {.labels = {{"app", "web"}}});
   for (const char* name : {"sick-0", "sick-1"}) add(a_pod(name, {.ready = false, .labels = {{"app", "web"}}}));

@@ -29,7 +29,8 @@ class Proof : public Volumes {
   sim::FaultTransport faults{cluster.api(), clock, world_rng};
 };
 
-// Promise P8: the token expires during the drain. A watch that is already open continues after that.
+// Promise P8: the token expires during the drain. The open watch continues, but the final list fails. The drain reports
+// that it cannot list the pods.
 TEST_F(Proof, AListThatFailsForLongIsTold) {
   options.timeout = 2min;
   add_pods(2, {.grace = 2});
@@ -103,7 +104,8 @@ TEST_F(Proof, ALatePodDoesNotWaitForAListThatStalls) {
   EXPECT_LE(*told.time_of(EventType::eviction_sent, "shop/late") - *told.time_of(EventType::late_pod, "shop/late"), 1s);
 }
 
-// The pod is created while the final check waits for the Node, and the last list does not contain it.
+// The pod is created while the final check waits for the answer about the Node. The last list does not contain the pod,
+// but the drain must evict it.
 TEST_F(Proof, WhatCameAfterTheLastListIsNotForgotten) {
   options.settle = 0s;
   faults.add(
@@ -141,7 +143,7 @@ class LateNode final : public http::Transport {
 };
 
 // A late pod makes the drain read the Node. Before the answer "cordoned" arrives, a person uncordons the node and the
-// watch delivers that event.
+// watch delivers that event. The late answer must not count: no pod is evicted any more.
 TEST_F(Proof, P3_ALateAnswerAboutTheNodeTakesNoNewsBack) {
   LateNode late(cluster.api(), clock);
   way = &late;
@@ -172,7 +174,7 @@ TEST_F(Proof, NoNodeIsDrainedWithoutALivingWatch) {
   EXPECT_THAT(report.message, HasSubstr("cannot be watched"));
 }
 
-// A load balancer closes idle connections.
+// A load balancer closes idle connections, and the drain opens its watches again at once. It reports no disconnection.
 TEST_F(Proof, AWatchThatIsOpenedAgainAtOnceIsNoNews) {
   add_pods(2, {.grace = 120});
   for (int i = 1; i < 8; ++i) after(i * 15s, [this] { cluster.close_watches(); });

@@ -10,9 +10,10 @@
 
 namespace haulout::scenario {
 
-// Draws the options of the first generation from `rng`.
+// Returns the options of one drain. Draws those of the first generation from `rng`, and those of later generations from
+// the world's seed.
 drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned generation);
-// Returns the options of the sixth generation that are switched on, each with a space before it.
+// Returns the names of the options of generation 6 or later that are switched on, each with a space before it.
 std::string richer_setting(const drain::Options& options);
 
 }  // namespace haulout::scenario

@@ -28,7 +28,7 @@ struct Case {
   std::vector<std::pair<Duration, Duration>> wall_jumps;  // (when, by how much), for the drain's own clock
 };
 
-// Some pods ask not to be disrupted until a person removes their annotation.
+// Gives some pods an annotation that forbids to disrupt them. A person removes it later.
 void protect_some_pods(Case& made, Rng& rng) {
   for (Json& object : made.world.objects) {
     if (sim::text(object, "/kind") != "Pod" || !rng.chance(8)) continue;

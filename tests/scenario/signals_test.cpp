@@ -172,7 +172,8 @@ TEST_F(Signals, P9_ASlowWebhookOfOneNamespaceHoldsUpNoOther) {
   EXPECT_LT(took(), 10s) << "ten at a time would take thirteen seconds";
 }
 
-// The server waits ten seconds for a webhook that does not answer, and longer if it is configured so.
+// The server waits ten seconds for a webhook that does not answer, or up to 30 s by configuration. The drain waits
+// longer than that for the answer to an eviction.
 TEST_F(Signals, AnEvictionWaitsForItsAnswerLongerThanTheServerForAWebhook) {
   add_pods(3);
   webhook([](const sim::AuditEntry&) -> sim::Admission { return {.takes = 30s}; });

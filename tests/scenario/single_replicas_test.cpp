@@ -41,7 +41,8 @@ TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
 }
 
-// Before the node's drain starts, a person scales the reported Deployment up and another one down to one replica.
+// The preflight reports a Deployment with one replica. Before the node's drain starts, a person scales it up, and
+// another one down to one replica. When the drain starts, it must warn about the second one only.
 TEST_F(Guards, WarningsDescribeTheClusterWhenTheDrainOfTheNodeBegins) {
   deploy("web", 2);
   deploy("api", 1);
@@ -112,7 +113,7 @@ TEST_F(Guards, AllReadyPodsHereAndNoBudgetIsWarnedOf) {
   EXPECT_THAT(report.diagnoses, IsEmpty());
 }
 
-// A budget that the drain may not read may exist.
+// There may be a budget that the drain is not permitted to read. So it does not warn about a workload without one.
 TEST_F(Guards, WhereBudgetsCannotBeSeenNoneIsSaidToBeMissing) {
   deploy("web", 2);
   options.guards.single_replica = SingleReplica::warn;
@@ -200,7 +201,8 @@ TEST_F(Guards, WhoseReplicasAreUnknownIsEvictedAndThatIsSaid) {
   EXPECT_LT(raised, first_of(drain::EventType::eviction_sent));
 }
 
-// The owner above the ReplicaSet has no scale. The same applies if the API of the owner is not served.
+// The owner above the ReplicaSet has no scale, so the ReplicaSet's own number of replicas counts. The same applies if
+// the API of the owner is not served.
 TEST_F(Guards, AReplicaSetAnswersForItselfWhereNobodyAboveItDoes) {
   options.guards.single_replica = SingleReplica::block;
   deploy("web", 1, Json::object(), "ReplicaSet");
@@ -212,8 +214,8 @@ TEST_F(Guards, AReplicaSetAnswersForItselfWhereNobodyAboveItDoes) {
   EXPECT_FALSE(told.raised("ReplicasUnknown"));
 }
 
-// A ReplicaSet may be one of several below the controller that sets the number of replicas. For example, a canary
-// ReplicaSet with one pod may exist beside one with four.
+// The drain is not permitted to read the scale of the owner above the ReplicaSet. The ReplicaSet's own number of
+// replicas does not count instead: the owner may have several, for example a canary with one pod beside one with four.
 TEST_F(Guards, NoReplicaSetAnswersForWhatMerelyMayNotBeRead) {
   cluster.forbid("get", "replicationcontrollers/scale");
   options.guards.single_replica = SingleReplica::block;
@@ -236,7 +238,8 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
                                      HasSubstr("haulout.dev/max-unavailable")));
 }
 
-// The API of a custom resource was removed. So its controller cannot replace pods any more.
+// The API of a custom resource was removed. So its controller cannot replace pods any more, and the guard does not
+// apply to them.
 TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
   for (const char* name : {"vm-0", "vm-1", "vm-2"})
     add(a_pod(name, {.owner_kind = "StrimziPodSet", .owner_name = "vm", .owner_api = "core.strimzi.io/v1beta2"}));

@@ -161,7 +161,8 @@ TEST_F(VolumeTurns, APodThatDoesNotEndHoldsTheOthersAMinute) {
   EXPECT_LT(evicted_after("a-1"), 72s);
 }
 
-// The pod's containers have ended, and its volume is detached.
+// The pod's containers have ended, and its volume is detached. So the next pod is evicted, although a finalizer still
+// holds the first one.
 TEST_F(VolumeTurns, APodThatItsFinalizerHoldsHoldsTheOthersNoLonger) {
   add_pod_with_volume("a-0", "disks.example.com", {.metadata = {{"finalizers", {"example.com/hold"}}}});
   add_pod_with_volume("a-1", "disks.example.com");

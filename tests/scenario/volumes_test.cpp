@@ -185,7 +185,8 @@ TEST_F(Volumes, WhatAPodUsesThatStaysHoldsNothingUp) {
   EXPECT_LT(took(), 16s);
 }
 
-// A person drained the node a moment ago, or the agent's last attempt ended at its deadline.
+// An earlier drain ended at its deadline while a volume was being detached. The next drain is another run, and waits
+// until the volume is detached.
 TEST_F(Volumes, WhatOthersLeftBehindIsWaitedForWhileItIsBeingDetached) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}}));
   add_pod_with("db-0", "data");
@@ -230,7 +231,7 @@ TEST_F(Volumes, NothingIsAskedWhenTheyAreNotWaitedFor) {
   EXPECT_EQ(asked_for_volumes(), 0u);
 }
 
-// A pod that is bound after the cordon has a volume.
+// A late pod has a volume. The drain waits until it is detached.
 TEST_F(Volumes, TheVolumeOfALatePod) {
   add_pods(1, {.grace = 20});
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
@@ -245,7 +246,7 @@ TEST_F(Volumes, TheVolumeOfALatePod) {
 }
 
 // Another process began this run and evicted the pods. The process that resumes the run does not know which pods used
-// the volumes.
+// the volumes, so it waits for all that are attached.
 TEST_F(Volumes, ARunThatIsResumedExpectsWhatIsAttached) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "90s"}}));
   add_pod_with("db-0", "data");
@@ -277,7 +278,8 @@ TEST_F(Volumes, ADeadWatchFindsTheEndByAList) {
   EXPECT_LT(took(), 5min);
 }
 
-// A claim was deleted, its volume was retained, and a new claim was created with the same name.
+// A claim was deleted, its volume was retained, and a new claim was created with the same name. The drain does not wait
+// for the retained volume.
 TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameBelongsToNoPod) {
   add_released_volume("pv-before", "data");
   add(a_volume("data"));
@@ -291,7 +293,8 @@ TEST_F(Volumes, AVolumeOfAnEarlierClaimOfThatNameBelongsToNoPod) {
   EXPECT_EQ(attached_to("n1"), 1u) << "nobody deletes it but a human";
 }
 
-// Promise P12: the server does not validate claimRef, and people patch it by hand to bind a volume again.
+// Promise P12: the server does not validate claimRef, and people patch it by hand to bind a volume again. A claimRef
+// without a namespace must not crash the program.
 TEST_F(Volumes, AClaimRefWithoutANamespaceEndsNoProgram) {
   Json volume = a_volume("data")["items"][0];
   volume["metadata"]["name"] = "pv-odd";

@@ -23,7 +23,8 @@ sim::FaultRule slower(const std::string& verb, const std::string& resource) {
   return {.verb = verb, .resource = resource, .fault = {.kind = sim::FaultKind::slow, .delay = 30s}};
 }
 
-// A kubelet's credential can neither list nor watch VolumeAttachments.
+// As with a kubelet's credential, the drain can neither list nor watch VolumeAttachments. By default it does not wait
+// for volumes then, and reports the missing right.
 TEST_F(Volumes, S67_WhereTheyMayNotBeSeenTheyAreNotWaitedForAndThatIsSaid) {
   cluster.forbid("list", "volumeattachments");
   cluster.forbid("watch", "volumeattachments");
@@ -138,7 +139,8 @@ TEST_F(Volumes, ARightThatIsLostForAMomentEndsNoWait) {
   EXPECT_TRUE(told.withdrawn("RightMissing"));
 }
 
-// The drain cannot read which claim has the name now, so it waits for the volume.
+// The drain cannot read whether the claim of this name is still the one of the released volume. So it waits for the
+// volume.
 TEST_F(Volumes, WithoutTheRightToReadTheClaimAReleasedVolumeIsWaitedFor) {
   add_released_volume("pv-before", "data");
   add(a_volume("data"));
@@ -259,8 +261,8 @@ TEST_F(Volumes, S09_WhatABackupOfEtcdBringsBackIsWaitedForAgain) {
   EXPECT_EQ(volume(report, "pv-data").outcome, VolumeOutcome::detached);
 }
 
-// The watch of the restored pod has a revision far ahead and delivers nothing. The volume is detached only if the drain
-// evicts that pod again.
+// The restore brings back an evicted pod. The watch of the pods has a revision far ahead and does not deliver this pod.
+// Its volume is detached only if the drain evicts the pod again.
 TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "40s"}}));
   add_bystander();
@@ -276,8 +278,8 @@ TEST_F(Volumes, S09_APodThatABackupBringsBackUnheardOfIsEvictedAgain) {
   EXPECT_EQ(attached_to("n1"), 0u);
 }
 
-// A failed request about volumes, which runs beside the drain's main loop, must not delay the check whether the node is
-// empty.
+// Lists of VolumeAttachments fail, and their Retry-After is one minute. They run beside the drain's main loop, and must
+// not delay the check whether the node is empty.
 TEST_F(Volumes, AFailingLookUpOfVolumesDoesNotDelayTheEndOfTheDrain) {
   options.volumes = drain::VolumeWait::off;
   options.volume_turns = drain::VolumeWait::if_permitted;

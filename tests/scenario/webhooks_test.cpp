@@ -72,8 +72,8 @@ class Webhooks : public Scenario {
   }
 };
 
-// KubeVirt does this: the eviction requests a migration of the machine, and the pod is deleted when the migration is
-// done.
+// As in KubeVirt: the webhook answers the eviction with 429 and starts a migration of the virtual machine. The pod is
+// deleted when the migration is done.
 TEST_F(Webhooks, S33_OneThatSays429WhileAMachineMigrates) {
   add_pods(7, {.grace = 5});
   add(a_pod("vm", {.grace = 5}));

@@ -44,8 +44,8 @@ void add_app(TestCluster& cluster, const char* resource, int number, int nodes) 
   }
 }
 
-// Returns the number of objects looked at. Every pod is deleted once and recreated, and each of the `nodes` nodes
-// reboots once.
+// Returns the number of objects that the simulation looks at while every pod is deleted once and recreated, and each of
+// the `nodes` nodes reboots once. The pods belong to workloads of this kind (`resource`).
 std::uint64_t looked_at(const char* resource, int nodes) {
   boost::asio::io_context context{1};
   VirtualClock clock{context};

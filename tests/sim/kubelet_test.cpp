@@ -15,7 +15,8 @@ class KubeletTest : public SimTest {
   }
 };
 
-// A kubelet's status manager handles one pod at a time.
+// A kubelet's status manager handles one pod at a time. If two pods of its node end at once, it reports the second one
+// later.
 TEST_F(KubeletTest, AKubeletTellsOfOneEndAfterTheOther) {
   cluster.timing().kubelet_report = 15ms;
   std::map<std::string, TimePoint> gone;

@@ -37,7 +37,7 @@ class LeaseTest : public SimTest {
   boost::asio::awaitable<http::Response> patch(std::string body, std::string query = {}) {
     return ask("PATCH", slot + query, body, "application/merge-patch+json");
   }
-  // Returns the time from now until the slot's Lease is deleted, or more than 10 s if it is not.
+  // Returns the time from now until the slot's Lease is deleted, or 10 s if it is not deleted by then.
   boost::asio::awaitable<Duration> gone_after() {
     const TimePoint from = clock.now();
     while (there() && clock.now() < from + 10s) co_await pass(1ms);

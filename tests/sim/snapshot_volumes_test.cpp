@@ -30,7 +30,7 @@ class SnapshotVolumes : public VolumesTest {
     add_attachment(name);
     say(name, {"volumesInUse", "volumesAttached"});
   }
-  // Adds the volume to these lists of Node n1's status: volumesInUse, volumesAttached.
+  // Makes the volume the only entry of these lists of Node n1's status: volumesInUse, volumesAttached.
   void say(const std::string& name_of_volume, const std::vector<std::string>& lists) {
     for (const std::string& list : lists)
       cluster.patch(
@@ -41,7 +41,7 @@ class SnapshotVolumes : public VolumesTest {
   }
 };
 
-// The volume's pod was on n2 already when the snapshot was taken.
+// When the snapshot was taken, the volume's pod was already on n2, but n1 still showed the volume.
 TEST_F(SnapshotVolumes, WhatTheNodeStillTellsOfIsUnmountedAndDetached) {
   add_volume();
   add_attachment(unique_name);
@@ -113,7 +113,8 @@ TEST_F(SnapshotVolumes, ThatAPersonAsksTheDriverToDetach) {
   });
 }
 
-// No PersistentVolume contains the name that the CSI translation of its driver gives to the volume.
+// The volume's driver was migrated to CSI. The translation to CSI gives the volume a name that its PersistentVolume
+// does not contain.
 TEST_F(SnapshotVolumes, AVolumeThatWasMigratedToCsi) {
   add_migrated_volume({{"pv.kubernetes.io/migrated-to", "csi.example.com"}});
   cluster.create("pods", user("db-0", "n1"));

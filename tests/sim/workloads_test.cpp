@@ -123,7 +123,8 @@ class StatefulSetTest : public WorkloadsTest {
   }
 };
 
-// The controller copies the settings of the last pod although that pod is deleted. Its name is free only after that.
+// The simulated controller gives the next pod the settings of the last one. The last pod is already deleted then,
+// because its name is not free before.
 TEST_F(StatefulSetTest, TheNextPodAsksForWhatTheLastOneDid) {
   cluster.create("statefulsets", set(1));
   Json first = ready_pod("shop", "db-0", "n1", 1);

@@ -1,5 +1,5 @@
-// Callers of the simulated API server in tests: their identities, and a transport that sends the token of one. The
-// transport borrows the transport to which it passes requests on.
+// Callers of the simulated API server in tests: their identities, and a transport that sends the token of one caller
+// with each request. It borrows the transport to which it passes the requests on.
 #pragma once
 
 #include <fmt/format.h>

@@ -14,7 +14,7 @@ namespace haulout::testing {
 
 class LockHolder {
  public:
-  // Returns when the lock is held, until this object is destroyed.
+  // Starts the process and returns when it holds the lock. It holds the lock until this object is destroyed.
   explicit LockHolder(const std::string& path) {
     int ready[2];
     if (::pipe(ready) != 0) {

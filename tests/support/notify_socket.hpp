@@ -1,4 +1,4 @@
-// The end of NOTIFY_SOCKET at which a service manager listens.
+// Plays a service manager: sets environment variables, and receives what a process sends to the socket NOTIFY_SOCKET.
 #pragma once
 
 #include <gtest/gtest.h>

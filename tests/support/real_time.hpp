@@ -1,4 +1,4 @@
-// A fixture in real time, for tests of the kernel's part: files, child processes, sockets. run(coroutine) runs the
+// A fixture in real time, for tests that use the kernel: files, child processes, sockets. run(coroutine) runs the
 // coroutine to its end. It throws, and so fails the test, if that takes more than 60 s. The fixture never sleeps.
 #pragma once
 

@@ -26,7 +26,7 @@ inline http::Response json_response(int status, std::string body) {
 
 class ScriptedTransport final : public http::Transport {
  public:
-  // One action of a stream. It happens `after` the reader has asked for it.
+  // One action of a stream. It happens when the time `after` has passed since the reader asked for it.
   struct Step {
     Duration after{};
     enum class Kind { bytes, end, reset, silence } kind = Kind::bytes;
@@ -128,7 +128,7 @@ class ScriptedTransport final : public http::Transport {
       if (step.kind == Step::Kind::reset) co_return Error(Errc::reset, "connection reset");
       co_return step.kind == Step::Kind::end ? std::string() : step.bytes;
     }
-    // Never finds a step waiting: each step happens only after the reader has asked for it.
+    // Always holds back: no bytes can be waiting, because each step happens only after the reader has asked for it.
     bool hold_back() override { return held_ = true; }
     void read_on() override {
       held_ = false;

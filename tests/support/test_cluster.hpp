@@ -1,4 +1,5 @@
-// The simulated cluster for tests: with what other people do to it, and with the ways in which its parts misbehave.
+// The simulated cluster for tests. Adds actions of people and of other clients, and faults of the API server, its
+// storage and the controllers.
 //
 // Like those of sim::Cluster, these methods bypass the API, take effect at once and never fail: they ignore an object
 // that does not exist.
@@ -17,7 +18,7 @@
 
 namespace haulout::sim {
 
-// What other people do. `resource` is the plural: "pods".
+// Actions of people and of other clients. `resource` is the plural: "pods".
 class PeopleAtWork {
  public:
   explicit PeopleAtWork(ClusterParts& parts) : parts_(parts) {}
@@ -96,7 +97,7 @@ class Misbehaviour {
     expire_continue_tokens();
     parts_.store.restore(revision);
   }
-  // Takes Cluster::forbid() back.
+  // Ends the effect of Cluster::forbid().
   void permit(std::string_view verb, std::string_view resource) {
     parts_.switches.forbidden.erase(std::string(verb) + " " + std::string(resource));
   }

@@ -108,7 +108,7 @@ class Adversities {
     return rule;
   }
 
-  // Answers that tell a client not to retry: an API server's answers to an invalid request, or the answers of a host
+  // Answers after which a retry is useless: an API server's answers to an invalid request, or the answers of a host
   // without an API server.
   FaultRule hopeless() {
     world_.hopeless_answers = true;

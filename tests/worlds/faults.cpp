@@ -99,7 +99,7 @@ class FaultyStream final : public http::BodyStream {
   bool finished_ = false;
 };
 
-// Counts as open as long as it exists.
+// A stream that is counted as open as long as it exists.
 class CountedStream final : public http::BodyStream {
  public:
   CountedStream(std::shared_ptr<std::size_t> count, std::unique_ptr<http::BodyStream> inner)
@@ -120,7 +120,7 @@ class CountedStream final : public http::BodyStream {
   std::unique_ptr<http::BodyStream> inner_;
 };
 
-// The request as a proxy passes it on if it drops field selectors.
+// Returns the request without its field selector, as some proxies pass it on.
 http::Request unselected(http::Request request) {
   const std::size_t begin = request.target.find("fieldSelector=");
   const std::size_t end = request.target.find('&', begin);
@@ -228,7 +228,7 @@ Task<std::unique_ptr<http::BodyStream>> FaultTransport::open_with_faults(http::R
   if (!fault) co_return co_await inner_.open(std::move(request), deadline);
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
   std::unique_ptr<http::BodyStream> stream;
-  // Garbage comes in the middle of a stream that began without a fault.
+  // A stream with `garbage` begins without a fault; FaultyStream adds the garbage later.
   if (auto response = fault->kind == FaultKind::garbage ? std::nullopt : answer_in_place(*fault)) {
     stream = std::make_unique<WholeBody>(*std::move(response));
     co_return std::move(stream);

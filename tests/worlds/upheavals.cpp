@@ -121,7 +121,7 @@ class Upheavals {
     }
   }
 
-  // Only pods with a controller: a drain that waits for replacements would wait for these pods to become Ready, too.
+  // Pods with a controller that are not Ready become Ready in the end. A drain with guards would wait for that, too.
   void unready_pods_recover() {
     for (const Json& object : world_.objects) {
       if (text(object, "/kind") != "Pod" || at(object, "/metadata/ownerReferences").is_null()) continue;

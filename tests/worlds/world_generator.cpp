@@ -163,7 +163,7 @@ class Generator {
              TestCluster& cluster) { cluster.patch("pods", ns, name, {{"metadata", {{"finalizers", nullptr}}}}); });
   }
 
-  // Adds a budget that lets a drain go on by itself, or that an incident later opens, changes or removes.
+  // Adds a budget, which may be exhausted from the start. A later incident removes it or lets it allow all disruptions.
   void budgets(const std::string& ns, const std::string& app, std::uint64_t replicas, bool managed) {
     Json spec = {{"selector", {{"matchLabels", {{"app", app}}}}}};
     if (rng_.chance(20)) spec["unhealthyPodEvictionPolicy"] = "AlwaysAllow";
@@ -177,7 +177,7 @@ class Generator {
     else
       spec["maxUnavailable"] = fmt::format("{}%", pick(10, 100));
     add("PodDisruptionBudget", meta(ns, app), spec);
-    // Pods that never become Ready may exhaust any budget, so an incident opens or removes every budget in the end.
+    // Pods that never become Ready may exhaust any budget, so there is such an incident for every budget.
     const Duration when = moment(seconds(150));
     if (rng_.chance(30))
       heal(when, "budget removed",

@@ -1,9 +1,9 @@
 // Generates a world, its incidents and the faults of the connection to its API server from one seed. Pure: nothing
 // happens before stage().
 //
-// All obstacles to draining `node` are resolved `healed_after` the start: exhausted budgets allow disruptions,
-// finalizers are removed, and the connection has no faults. So a drain that waits long enough must succeed, unless
-// `node_goes` or `hopeless_answers` is set.
+// At the time `healed_after` after the start, all obstacles to draining `node` are resolved: exhausted budgets allow
+// disruptions, finalizers are removed, and the connection has no faults. So a drain that waits long enough must
+// succeed, unless `node_goes` or `hopeless_answers` is set.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ struct GeneratedWorld {
   bool roomy = false;                      // nodes state more allocatable resources than all pods need
   bool node_goes = false;                  // the Node is deleted or replaced, unless the drain ends earlier
   bool rights_change = false;              // some rights are taken away for a while
-  bool hopeless_answers = false;           // some answers tell the drain not to retry; then it may fail
+  bool hopeless_answers = false;           // some answers say that a retry is useless; then the drain may fail
   bool as_kubelet = false;                 // the drain uses the credential of the node's kubelet
   std::optional<Duration> restored_after;  // when etcd is restored from a backup
   std::vector<std::string> migrations;     // behaviour of each webhook that migrates pods
