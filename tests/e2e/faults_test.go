@@ -137,8 +137,8 @@ func lasts(t *testing.T, fault time.Duration) {
 	}
 }
 
-// These tests need a control plane of their own because they kill its servers. They do not run in parallel with others,
-// for the reason in TestInstall.
+// These tests need a control plane of their own because they kill its servers. They do not run in parallel with others:
+// a second control plane would slow down tests that measure times.
 func TestFaultsOfTheControlPlane(t *testing.T) {
 	needHaulout(t)
 	own, err := StartCluster(t.Context(), cluster.Programs)

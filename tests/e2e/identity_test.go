@@ -38,8 +38,8 @@ func smallWorld(t *testing.T, objects ...any) *World {
 	return w
 }
 
-// A drain with a kubelet's certificate drains the kubelet's own node, although it may not read budgets or pods that are
-// deleted.
+// A drain with a kubelet's certificate drains the kubelet's own node, although the server does not let it read budgets,
+// or a pod that is already deleted.
 func TestKubeletIdentity(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -19,7 +19,7 @@ var diskSize = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1
 // PodOption changes the pod template of a workload.
 type PodOption func(*corev1.PodTemplateSpec)
 
-// Annotate sets how the simulated kubelet treats the pods; see StartsAfter and the other annotations there.
+// Annotate sets how the simulated kubelet treats the pods, by StartsAfter or another of the annotations in kubelets.go.
 func Annotate(key, value string) PodOption {
 	return func(pod *corev1.PodTemplateSpec) { pod.Annotations[key] = value }
 }
@@ -29,7 +29,8 @@ func Grace(seconds int64) PodOption {
 	return func(pod *corev1.PodTemplateSpec) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// Unannounced removes the annotation that sets how long the pods terminate. The simulated cluster would read it, too.
+// Unannounced removes the annotation that sets how long the pods terminate. Without it, a rehearsal cannot read that
+// time from the pods: the simulated cluster of a rehearsal understands the annotation, too.
 func Unannounced(pod *corev1.PodTemplateSpec) { delete(pod.Annotations, TerminatesAfter) }
 
 // EmptyDir gives the pods an emptyDir volume.
