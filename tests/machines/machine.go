@@ -310,8 +310,8 @@ func (m *Machine) PowerOff() {
 	<-off
 }
 
-// CutPower is PowerOff of a machine that first loses its network: it sends no last message, so others only see that it
-// does not answer.
+// CutPower first disconnects the machine from its network and then calls PowerOff. So the machine sends no last message,
+// and others only see that it does not answer.
 func (m *Machine) CutPower() error {
 	if err := ip("link set " + cable(m.Name) + " down"); err != nil {
 		return err
