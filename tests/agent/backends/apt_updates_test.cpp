@@ -58,7 +58,7 @@ TEST(AptSimulation, KnowsTheSecurityArchivesOfUbuntu) {
 }
 
 // An update may need a package that is not installed yet. apt installs that by itself and marks it as automatic. If the
-// agent named it as an argument, apt would mark it as chosen by a person.
+// agent named it as an argument, apt would mark it as chosen by a person. So such a package is not among the updates.
 TEST(AptSimulation, ANewPackageIsNoSecurityUpdateByItself) {
   EXPECT_THAT(only_security(*parse_simulation(debian)).updates, SizeIs(1));
 }

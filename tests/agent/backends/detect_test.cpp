@@ -58,7 +58,8 @@ TEST_F(DetectTest, FromMarks) {
   EXPECT_EQ(choose_backend({}, root)->backend, "debian") << "somebody else's api.sock";
 }
 
-// Without updates, a file is enough, as it always was.
+// Without --update, the agent only reads the tool's sentinel file, for which the back end `file` is enough. With
+// --update, it needs a back end that can install updates.
 TEST_F(DetectTest, UpdatesNeedABackEndThatCanInstallThem) {
   dir.write("etc/os-release", "ID=\"opensuse-microos\"\nID_LIKE=\"suse opensuse opensuse-tumbleweed\"\n");
   EXPECT_EQ(choose_backend({}, root)->backend, "file");
@@ -75,7 +76,8 @@ TEST_F(DetectTest, FromTheFilesOfATool) {
   const auto choice = choose_backend({}, root);
   EXPECT_EQ(choice->backend, "rauc");
   EXPECT_THAT(choice->why, HasSubstr("/etc/rauc/system.conf"));
-  // Flatcar updates its extensions with systemd-sysupdate, and Debian may have the package of RAUC.
+  // Files of a tool do not decide on Flatcar and Debian: Flatcar updates its extensions with systemd-sysupdate, and
+  // Debian may have the package of RAUC.
   dir.write("etc/os-release", "ID=flatcar\n");
   EXPECT_EQ(choose_backend({}, root)->backend, "flatcar");
   dir.write("etc/os-release", "ID=debian\n");

@@ -93,7 +93,7 @@ TEST_F(UpdatingTest, TheVersionIsKnownWhenTheImageIsInPlace) {
   EXPECT_EQ(go(record, Event::installed).to, "42.1");
 }
 
-// An image that is written before the drain.
+// An image update is written before the drain, in the state `pending`. If that fails, the agent tries again later.
 TEST_F(UpdatingTest, AFailureBeforeTheDrainCountsAndWaits) {
   Record record = go(in(State::pending), Event::update_failed);
   EXPECT_EQ(record.state, State::pending);

@@ -201,7 +201,8 @@ TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
   EXPECT_EQ(pending(make()).need, Need::no);
 }
 
-// The machine has no kernel in its own /boot.
+// The host has an empty /boot, for example because it boots from the network. So no kernel is newer than the running
+// one.
 TEST_F(MakeBackendTest, WithoutKernelsThereIsNothingToCompare) {
   config.backend = BackendChoice::debian;
   std::filesystem::create_directories(dir / "boot");

@@ -169,7 +169,8 @@ TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
   EXPECT_EQ(clock.now(), before);
 }
 
-// The server identifies a slot by its group alone.
+// The server identifies a node's slot by the group. So a slot is confirmed and released in the group in which it was
+// taken, also if the node's pool has changed.
 TEST_F(FleetLockTest, ATurnIsGivenBackWhereItWasTaken) {
   EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/workers");
   pool = std::string("db");
