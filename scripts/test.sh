@@ -271,8 +271,8 @@ machines_did_not_run() {
 }
 
 # machines_tests GO-TEST-ARGUMENTS…: runs the tests in tests/machines with the package and the image of this tree. With
-# -short it runs only those that ./dev test --all runs. If HAULOUT_KERNEL is set, it first makes the disk of the machine with
-# a kernel of its own, so that the test of a kernel upgrade can run, too.
+# -short it runs only those that ./dev test --all runs. If HAULOUT_KERNEL is set, it first makes the disk of the machine
+# with a kernel of its own, so that the test of a kernel upgrade can run, too.
 machines_tests() {
   local status=0 why="" commands=(systemd-nspawn mmdebstrap ip nsenter)
   if [[ -n ${HAULOUT_KERNEL:-} ]]; then commands+=(qemu-system-x86_64 sfdisk mke2fs); fi

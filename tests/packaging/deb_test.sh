@@ -62,7 +62,7 @@ cat >"$root/usr/sbin/policy-rc.d" <<'END'
 echo "$@" >>/var/log/policy-rc.d
 [ -e /opt/may-start ] || exit 101
 END
-rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # replaced where they are, because apt sets the PATH of maintainer scripts
+rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # replaced in place: maintainer scripts get their PATH from apt
 cat >"$root/usr/bin/journalctl" <<'END'
 #!/bin/sh
 echo "no kubelet.conf yet"
