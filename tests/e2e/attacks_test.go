@@ -302,8 +302,8 @@ var kinds = []struct{ path, name, reads string }{
 	{"/apis/networking.k8s.io/v1/namespaces/haulout/networkpolicies", "x", ""},
 }
 
-// otherKinds tries every verb on each of these kinds. If `acting` is true, the agent impersonates its node, and the
-// server must refuse even to let it read them.
+// otherKinds tries every verb on each of these kinds. If `acting` is true, the agent impersonates its node, and even
+// requests that only read must be refused.
 func otherKinds(by *AgentToken, acting bool) (attempts []attempt) {
 	for _, kind := range kinds {
 		one := kind.path + "/" + kind.name

@@ -43,7 +43,8 @@ func eachRefused(ctx context.Context, w *World, pods int) error {
 	})
 }
 
-// budgetRows returns drains that must wait for a budget, and pods that come back.
+// budgetRows returns worlds in which the drain must wait for a budget, or in which evicted pods come back under the same
+// names.
 func budgetRows() []row {
 	return []row{
 		{

@@ -14,9 +14,9 @@ import (
 // that controller).
 const drainLimit = 5 * time.Minute
 
-// fiftyPods puts 50 pods on the node "old": behind a tight budget, behind a wide one, and without a budget. Two further
-// pods stay there. Thirty pods terminate so slowly that they still exist after a fault. So if the drain evicted such a
-// pod before the fault and again after it, the audit log shows both evictions.
+// fiftyPods puts 50 pods on the node "old": behind a tight budget, behind a wide one, and without a budget. A drain
+// skips two further pods there (of a DaemonSet, and a mirror pod). Thirty pods terminate so slowly that they still exist
+// after a fault. So if the drain evicted such a pod before the fault and again after it, the audit log shows both.
 func fiftyPods(t *testing.T, c *Cluster) *World {
 	t.Helper()
 	w, err := c.NewWorld(t.Context())

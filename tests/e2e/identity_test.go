@@ -131,7 +131,8 @@ func TestRBACDenied(t *testing.T) {
 	}
 }
 
-// Every failure of a connection is exit status 3. What is wrong with the node itself is exit status 1.
+// Every failure of the connection or of the authentication is exit status 3. If the node does not exist, the exit status
+// is 1.
 func TestConnectionErrors(t *testing.T) {
 	foreign, err := NewAuthority("foreign")
 	must(t, err)

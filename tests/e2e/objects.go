@@ -59,7 +59,7 @@ func Cpu(amount string) PodOption {
 	}
 }
 
-// Finalizer keeps the pods after their containers have ended.
+// Finalizer gives the pods a finalizer, so that they still exist after their containers have ended.
 func Finalizer(pod *corev1.PodTemplateSpec) { pod.Finalizers = []string{"e2e.haulout.dev/held"} }
 
 func template(app string, options []PodOption) corev1.PodTemplateSpec {
@@ -91,8 +91,8 @@ func Deployment(name string, replicas int32, options ...PodOption) *appsv1.Deplo
 
 // StatefulSet returns a StatefulSet that starts all of its pods at once. The pods take a second to terminate, unless an
 // option says otherwise. The reason: a budget remembers an evicted pod by its name until the disruption controller sees
-// that pod terminating or deleted. If a pod of the same name exists before, it counts as disrupted for two minutes, and
-// the budget stays exhausted that long.
+// that pod terminating or deleted. If the next pod of the same name exists before that, it counts as disrupted for two
+// minutes, and the budget stays exhausted that long.
 func StatefulSet(name string, replicas int32, options ...PodOption) *appsv1.StatefulSet {
 	options = append([]PodOption{Annotate(TerminatesAfter, "1s")}, options...)
 	return &appsv1.StatefulSet{

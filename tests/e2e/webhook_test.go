@@ -121,7 +121,7 @@ func (h *webhook) inForce(t *testing.T, w *World, pod string) {
 }
 
 // A webhook denies the evictions of some pods, then does not run, and then runs again and admits all evictions. The
-// drain evicts the other pods at once, and these pods when the webhook admits it.
+// drain evicts the pods that the webhook does not deny at once, and the others after it has begun to admit them.
 func TestWebhookDeniesIsDownComesBack(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -347,7 +347,7 @@ const (
 	agentConfigFile = "/etc/haulout/config.yaml"
 )
 
-// agentAccess is the kubeconfig of the agent on a machine.
+// agentAccess returns the kubeconfig for the agent on a machine.
 func (f *Fleet) agentAccess(name string) ([]byte, error) {
 	identity, err := f.CA.Client("agent-"+name, agents)
 	if err != nil {

@@ -81,7 +81,8 @@ TEST(AptSimulation, NothingToDoIsNo) {
   }
 }
 
-// Names and versions become arguments of apt-get and parts of messages. So a line with any other text is an error.
+// The names and versions in a line about a package become arguments of apt-get and parts of messages. So a line with
+// any other text in their place, or without them, is an error.
 TEST(AptSimulation, AnythingElseIsAnError) {
   for (const std::string line : {
            "Inst",

@@ -23,7 +23,7 @@ TEST_F(DetectTest, FromOsRelease) {
       {"ID=ubuntu\nID_LIKE=debian", "debian", ""},
       {"ID=bottlerocket", "bottlerocket", ""},
       {"ID=flatcar\nID_LIKE=coreos", "flatcar", ""},
-      // Flatcar quotes all values now. The agent of FLUO ends with an error on that.
+      // Recent versions of Flatcar quote all values. (The agent of the Flatcar Linux Update Operator cannot read that.)
       {"NAME=\"Flatcar Container Linux by Kinvolk\"\nID=\"flatcar\"\nID_LIKE=\"coreos\"\nVERSION=\"4459.2.1\"\n"
        "VERSION_ID=\"4459.2.1\"\nBUILD_ID=\"2025-11-18-1923\"\nSYSEXT_LEVEL=\"1.0\"\nPRETTY_NAME=\"Flatcar Container "
        "Linux by Kinvolk 4459.2.1 (Oklo)\"\nANSI_COLOR=\"38;5;75\"\nFLATCAR_BOARD=\"amd64-usr\"",

@@ -80,7 +80,8 @@ TEST_F(Advance, AClosedGateIsNoFailure) {
   EXPECT_EQ(record.not_before, std::nullopt);
 }
 
-// The drain has evicted pods without a reboot. So the next attempt must wait.
+// A gate closes after the drain has begun, so the attempt ends without a reboot although it may have evicted pods. The
+// next attempt must wait, because it evicts pods again.
 TEST_F(Advance, AGateThatGivesADrainUpIsFollowedByAWait) {
   moment.cause = "Paused";
   for (const State from : {State::draining, State::ready, State::rebooting}) {

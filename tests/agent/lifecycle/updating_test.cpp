@@ -107,7 +107,8 @@ TEST_F(UpdatingTest, AFailureBeforeTheDrainCountsAndWaits) {
   EXPECT_TRUE(record.uncordon);
 }
 
-// The node leaves the state `updating` for a reason that says nothing about the installation.
+// The node leaves the state `updating` for a reason that says nothing about the installation. That does not count as a
+// failed update.
 TEST_F(UpdatingTest, WhatIsNoInstallationIsNotCounted) {
   for (const Event event : {Event::emptiness_lost, Event::cordon_lost, Event::turn_lost, Event::gate_closed}) {
     Record record = in(State::updating);

@@ -189,7 +189,8 @@ TEST_F(MakeBackendTest, TheSocketIsTheHosts) {
   EXPECT_THAT(pending(made).problem, HasSubstr(dir / "run/api.sock"));
 }
 
-// On plain Debian, no package writes /run/reboot-required for a new kernel.
+// On plain Debian, no package writes /run/reboot-required for a new kernel. So the back end compares the installed
+// kernels with the running one, unless the hook of unattended-upgrades, which writes the file, is installed.
 TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
   config.backend = BackendChoice::debian;
   dir.write("boot/vmlinuz-6.1.0-18-amd64", "");

@@ -73,7 +73,8 @@ TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
   }
 }
 
-// A server that fails has not given the slot to another node.
+// Only an answer that denies the slot shows that the node has lost it. A server that fails has not given the slot to
+// another node.
 TEST_F(FleetLockTest, ATurnIsLostByADenialAndNotByAFault) {
   const char* body = R"({"kind":"internal_error","value":"error getting reboot lease"})";
   for (const int status : {500, 502, 503, 408, 429}) {

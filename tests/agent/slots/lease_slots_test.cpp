@@ -100,8 +100,8 @@ TEST_F(LeaseSlotsTest, OfManyAtTheSameMomentNoMoreThanTheLimitsGo) {
   EXPECT_EQ(leases().size(), static_cast<std::size_t>(2 * ours));
 }
 
-// The Lease was created by hand or has lost its label. No list shows it, and no second Lease of its name can be
-// created.
+// A Lease was created by hand or has lost its label. No list shows it, and no second Lease of its name can be created.
+// The agent still finds it, counts it, and takes another slot if the limit allows two.
 TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
   options.grouping = {};
   options.limit = [this](std::size_t) { return pool_limit; };
