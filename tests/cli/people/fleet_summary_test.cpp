@@ -251,8 +251,8 @@ TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
   EXPECT_THAT(hold_lines(fleet_of({node_in("n1", agent::State::idle)}, facts, false, now), now), IsEmpty());
 }
 
-// A node needs one Lease of its pool, and one of its zone. If it holds a second one of its pool, which was created by
-// hand or with a stolen token, the command names the node and the Leases.
+// A node needs one Lease of its pool and, if zones are limited, too, one of its zone. If it holds a second one of its
+// pool, which was created by hand or with a stolen token, the command names the node and the Leases.
 TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
   const k8s::Node node = node_in("n1", agent::State::draining);
   k8s::Lease second = turn_of(node);
