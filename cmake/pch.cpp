@@ -1,1 +1,1 @@
-// Exists so that the precompiled header has an owner.
+// CMake needs a source file in the target that builds a precompiled header.

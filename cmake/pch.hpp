@@ -1,4 +1,4 @@
-// What nearly every file includes and nobody edits.
+// The precompiled header: headers of libraries that nearly every file includes.
 #pragma once
 #include <algorithm>
 #include <chrono>

@@ -14,7 +14,7 @@ def help_of(binary, command):
 
 
 def problems(text, binary, directory):
-    # A command is the word after "haulout" in code. In plain text that word is no command.
+    # The word after "haulout" is a command only in code. In plain text it is any word of the sentence.
     code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^    (.+)$", text, re.M)
     commands = {match for line in code for match in re.findall(r"\bhaulout ([a-z][a-z-]*)", line)}
     pages = {command: help_of(binary, command) for command in sorted(commands)}

@@ -69,7 +69,8 @@ def count_go(lines, out):
     passed = sum(1 for key in leaves if outcome[key] == "pass")
     failed = sum(1 for key in leaves if outcome[key] == "fail")
     for (package, test), result in outcome.items():
-        # The package did not compile, it panicked, or a test with subtests failed by itself.
+        # Counts a failure of the package that no test shows: it did not compile, it panicked, or a test with subtests
+        # failed although its subtests passed.
         if test is None and result == "fail" and not any(
                 other == package and outcome[(other, name)] == "fail" for other, name in leaves):
             failed += 1

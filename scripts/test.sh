@@ -138,8 +138,8 @@ sanitizer_tests() {
   run_ctest asan-ubsan -L '^(unit|scenario|io|seeds)$'
 }
 
-# in_halves LOG COMMAND…: calls COMMAND with 0 and with 1 in parallel. Fails if one of them fails. LOG gets the output of
-# the second.
+# in_halves LOG COMMAND…: calls COMMAND with 0 and with 1 in parallel. Fails if one of the calls fails. The output of the
+# call with 1 goes to LOG, and is printed when both calls have ended.
 in_halves() {
   local log=$1 status=0 other
   shift
@@ -163,8 +163,7 @@ sanitizer_seeds() {
   in_halves build/results/sanitizer-seeds.log half_of_the_seeds
 }
 
-# half_of_the_plays 0|1: runs one half of the work. Each half has its own range of seeds, and a gtest shard of the crash
-# points.
+# half_of_the_plays 0|1: runs one half of the tests of plays(): 250 of the 500 fleet seeds, and every second crash point.
 half_of_the_plays() {
   local half=$1 plays=build/release/tests status=0
   HAULOUT_SEEDS=250 HAULOUT_FIRST_SEED=$((1 + half * 250)) "$plays/fleet/fleet_seeds_test" || status=1
@@ -172,7 +171,8 @@ half_of_the_plays() {
   return "$status"
 }
 
-# Uses the optimised code that ships. In the same time it runs ten times as many fleets as a debug build.
+# Runs the tests with many simulated fleets, in the optimised build that ships. A debug build would run only a tenth of
+# them in the same time.
 plays() {
   build_preset plays fleet_seeds_test crash_points_test
   say "test: 500 fleets, every crash point of every scenario"
@@ -254,10 +254,11 @@ e2e_tests() {
   return "$status"
 }
 
-# What the machines of tests/machines are made with; the rest is in their base file system.
+# Debian packages that this machine needs to run the machines of tests/machines. The packages of these machines themselves
+# are in their base file system.
 machines_packages=(systemd-container mmdebstrap iproute2 procps dpkg-dev)
 
-# What the machine with a kernel of its own is made with, beside those.
+# Further Debian packages that this machine needs to run the machine with a kernel of its own (under QEMU).
 kernel_packages=(qemu-system-x86 fdisk e2fsprogs)
 
 machines_did_not_run() {
@@ -270,7 +271,8 @@ machines_did_not_run() {
 }
 
 # machines_tests GO-TEST-ARGUMENTS…: runs the tests in tests/machines with the package and the image of this tree. With
-# -short only those that ./dev test --all runs. With HAULOUT_KERNEL, the machine with a kernel of its own is there, too.
+# -short it runs only those that ./dev test --all runs. If HAULOUT_KERNEL is set, it first makes the disk of the machine
+# with a kernel of its own, so that the test of a kernel upgrade can run, too.
 machines_tests() {
   local status=0 why="" commands=(systemd-nspawn mmdebstrap ip nsenter)
   if [[ -n ${HAULOUT_KERNEL:-} ]]; then commands+=(qemu-system-x86_64 sfdisk mke2fs); fi
@@ -309,13 +311,13 @@ machines_tests() {
   return "$status"
 }
 
-# The upgrade of a kernel, on a machine under QEMU.
+# Runs the test of a kernel upgrade, on a machine under QEMU.
 kernel_test() {
   export HAULOUT_KERNEL=1
   machines_tests -v -run '^TestKernelUpgrade$'
 }
 
-# Checks what needs no program of this tree, only its sources.
+# Runs the checks that need only the sources of this tree and none of its programs.
 read_the_code() {
   tidy
   python3 -B tests/lint/headers_alone.py

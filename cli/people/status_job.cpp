@@ -267,16 +267,15 @@ asio::awaitable<void> StatusJob::watch() {
   maps_ = std::make_unique<k8s::Reflector<k8s::ConfigMap>>(
       tools_.client, tools_.rng, of_maps, [](const std::string&, const k8s::ConfigMap*) {}, notify);
   co_await with_task_group([this](TaskGroup& group) { return watch_in(group); });
-  if (nodes_refused_) failed(*nodes_refused_);
 }
 
 asio::awaitable<void> StatusJob::watch_in(TaskGroup& group) {
-  group.spawn(follow(*nodes_, nodes_refused_));
+  group.spawn(follow_nodes());
   group.spawn(follow(*turns_, turns_refused_));
   group.spawn(follow(*maps_, maps_refused_));
   group.spawn(look_for_reader());
   const bool redraws = measure_ && settings_.output != OutputFormat::json;
-  while (!nodes_refused_ && !unread_) {
+  while (!unread_) {
     const TimePoint began = tools_.clock.now();
     show_trouble();
     if (complete()) {
@@ -298,6 +297,11 @@ asio::awaitable<void> StatusJob::look_for_reader() {
   while (tools_.out.has_reader()) co_await tools_.clock.sleep_until(tools_.clock.now() + tick);
   unread_ = true;
   changed_->notify();
+}
+
+// The view of the Nodes was seeded with a list, so its run() ends only by cancellation.
+asio::awaitable<void> StatusJob::follow_nodes() {
+  (void)co_await nodes_->run();
 }
 
 template <class T>

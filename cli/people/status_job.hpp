@@ -72,6 +72,7 @@ class StatusJob final : public Job {
   boost::asio::awaitable<void> watch();
   boost::asio::awaitable<void> watch_in(TaskGroup& group);
   boost::asio::awaitable<void> look_for_reader();
+  boost::asio::awaitable<void> follow_nodes();
   template <class T>
   boost::asio::awaitable<void> follow(k8s::Reflector<T>& view, std::optional<Error>& refused);
   // Returns true if there is enough data to show: the nodes have been listed, and the Leases and the ConfigMap have
@@ -99,7 +100,7 @@ class StatusJob final : public Job {
   std::unique_ptr<k8s::Reflector<k8s::Node>> nodes_;
   std::unique_ptr<k8s::Reflector<k8s::Lease>> turns_;
   std::unique_ptr<k8s::Reflector<k8s::ConfigMap>> maps_;
-  std::optional<Error> nodes_refused_, turns_refused_, maps_refused_;
+  std::optional<Error> turns_refused_, maps_refused_;
   bool begun_ = false;
   bool unread_ = false;  // true if the reader of the output has closed the pipe
   std::optional<StatusTable> table_;

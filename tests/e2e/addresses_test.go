@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// The API server's name has two addresses, and at first nothing listens at the first one. After the drain has begun,
-// something listens there again. But new connections still go to the address that has answered: the client does not try
-// both addresses again for each connection.
+// The API server's name has two addresses, and nothing listens at the first one until the drain has begun. New
+// connections still go to the second address, because it has answered: the client does not try all addresses again for
+// each connection.
 func TestTheAddressThatAnsweredIsTriedFirst(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

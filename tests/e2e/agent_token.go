@@ -65,8 +65,8 @@ func clientOf(ca *Authority) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
-// WriteTo writes the token to a file, as a pod finds it. Until the context ends, it replaces it now and then by a new
-// token that is bound to the same pod.
+// WriteTo writes the token to a file and returns, as a kubelet does for a pod. Until the context ends, the file gets a
+// new token that is bound to the same pod every two seconds.
 func (a *AgentToken) WriteTo(ctx context.Context, pod *corev1.Pod, path string) error {
 	write := func(token string) error {
 		next := path + ".next"
@@ -93,7 +93,8 @@ func (a *AgentToken) WriteTo(ctx context.Context, pod *corev1.Pod, path string) 
 	return nil
 }
 
-// KubeletOf returns the identity of a node's kubelet, with a certificate of its own.
+// KubeletOf returns a sender of requests that has no token: it identifies itself by a new client certificate of the
+// node's kubelet.
 func (c *Cluster) KubeletOf(node string) (*AgentToken, error) {
 	identity, err := c.CA.Client("system:node:"+node, "system:nodes")
 	if err != nil {
@@ -108,7 +109,7 @@ func (c *Cluster) KubeletOf(node string) (*AgentToken, error) {
 	return &AgentToken{Node: node, cluster: c, client: client}, nil
 }
 
-// As returns the same token, with requests that impersonate this node.
+// As returns a copy with the same token, whose requests impersonate the kubelet of this node.
 func (a *AgentToken) As(node string) *AgentToken {
 	other := *a
 	other.as = "system:node:" + node

@@ -20,7 +20,8 @@ type change struct {
 
 var patchTypes = []string{mergePatch, strategicPatch, applyPatch}
 
-// nodeChanges returns a change for each kind of field of a Node. A merge patch replaces lists of a status as a whole.
+// nodeChanges returns a change for each kind of field of a Node. Changes of the status are not sent as merge patches,
+// because these would replace whole lists.
 func nodeChanges() []change {
 	spec := func(name, body string) change { return change{name, "", body, patchTypes, false} }
 	status := func(name, body string) change {
@@ -86,7 +87,8 @@ func (c change) of(node, kind string) Request {
 	}
 }
 
-// nodeAttacks returns all changes of the agent's own Node that an agent never makes, and all changes of another Node.
+// nodeAttacks returns all changes of another Node, and those changes of the agent's own Node that must be refused: if
+// `isOwn` is true, the ones that an agent never makes, otherwise all of them.
 func nodeAttacks(by *AgentToken, isOwn bool) (attempts []attempt) {
 	for _, c := range nodeChanges() {
 		for _, kind := range c.types {
@@ -267,7 +269,7 @@ func eventAttacks(by *AgentToken, own, others string) (attempts []attempt) {
 		denied("delete all", by, remove(eventsPath, "")))
 }
 
-// Kinds that an agent does not use, or only reads. `reads` is the verb that it may use.
+// Kinds of objects that an agent does not use, or only reads. `reads` is the only verb that it may use; empty: none.
 var kinds = []struct{ path, name, reads string }{
 	{"/api/v1/namespaces/haulout/secrets", "x", ""},
 	{"/api/v1/namespaces/haulout/configmaps", "haulout", "get"},
@@ -300,8 +302,8 @@ var kinds = []struct{ path, name, reads string }{
 	{"/apis/networking.k8s.io/v1/namespaces/haulout/networkpolicies", "x", ""},
 }
 
-// otherKinds tries every verb on each of these kinds. If `acting` is true, the agent impersonates its node and may not
-// even read.
+// otherKinds tries every verb on each of these kinds. If `acting` is true, the agent impersonates its node, and even
+// requests that only read must be refused.
 func otherKinds(by *AgentToken, acting bool) (attempts []attempt) {
 	for _, kind := range kinds {
 		one := kind.path + "/" + kind.name

@@ -31,8 +31,8 @@ func TestSIGINT(t *testing.T) {
 	expectCordon(t, drainReport(t, w), true, "haulout")
 }
 
-// P10: a drain of n pods that nothing holds up sends at most n + 15 requests, and never reads a single pod. P2: each
-// eviction names the UID of its pod.
+// P10: a drain of n pods, all of which the server evicts at the first request, sends at most n + 15 requests, and never
+// reads a single pod. P2: each eviction names the UID of its pod.
 func TestRequestsBudget(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -90,8 +90,7 @@ func TestBudgetOpensIsNoticedAtOnce(t *testing.T) {
 	must(t, err)
 	t.Logf("the eviction arrived %v after the budget had opened", delay)
 	// TestBenchReaction checks the promised reaction time of 50 ms, on a machine without other work. The limit here
-	// only distinguishes a watch event from polling.
-	// watch event from polling.
+	// only distinguishes a reaction to a watch event from polling.
 	if delay > 500*time.Millisecond {
 		t.Errorf("the eviction arrived %v after the budget had opened", delay)
 	}

@@ -17,7 +17,7 @@ const (
 	idlePrivate = 4e6
 )
 
-// idleAgent is an agent that was installed in one of the possible ways.
+// idleAgent is an agent whose idle time is measured. Each of them was installed in another way, which `title` names.
 type idleAgent struct {
 	title   string
 	machine *Machine
@@ -26,10 +26,10 @@ type idleAgent struct {
 	atStart Footprint
 }
 
-// TestBenchIdle measures agents that have nothing to do, installed with the shipped manifests: no reboot is needed,
-// nobody reads the metrics, and the kubelet reports every five minutes. The first minute is shown separately. The test
-// fails if a promised number is exceeded. Requests come from the API server's audit log, wake-ups and memory from the
-// kernel.
+// TestBenchIdle measures agents that have nothing to do, installed with the shipped manifests: no reboot is needed, no
+// client reads the metrics, and the kubelet reports every five minutes. The requests of the first minute are shown
+// separately. The test fails if a promised number is exceeded. The numbers of requests come from the API server's audit
+// log, those of wake-ups and memory from the kernel.
 //
 // HAULOUT_BENCH=1 runs it; HAULOUT_BENCH_SETTLE (1m) and HAULOUT_BENCH_IDLE (10m) set the times.
 func TestBenchIdle(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 type benchRow struct {
 	wall, cpu float64
 	requests  int
-	compared  bool // if the first row is kubectl's
+	compared  bool // true if the first row is kubectl's
 }
 
 // The requests that a drain may send besides one eviction for each pod, one more for each pod whose budget was
@@ -23,8 +23,8 @@ const (
 	requestsPerGuard  = 2
 )
 
-// How many times the processor time of a drain without guards a drain with guards may need. It follows the pods of
-// whole namespaces: it gets two watch events for each pod that leaves and one for its replacement.
+// A drain with guards may need this many times the processor time of a drain without guards. The reason: it watches the
+// pods of whole namespaces, and gets two watch events for each evicted pod and one for its replacement.
 const guardsCost = 3
 
 // judgeRow returns the limits of a workload that a row exceeds. Only rows with --settle 0 have limits of time; the
@@ -57,7 +57,7 @@ func judgeRow(load workload, contender string, got benchRow) (missed []string) {
 	return missed
 }
 
-// If the judge accepted any number, the benchmark would show no regression.
+// Each number that exceeds its limit is found. If the judge accepted any number, the benchmark would show no regression.
 func TestBenchJudge(t *testing.T) {
 	t.Parallel()
 	load := workload{pods: 50, deployments: 2, wall: 0.30, cpu: 0.25}

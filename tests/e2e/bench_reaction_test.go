@@ -16,7 +16,7 @@ const (
 // reaction holds the two reaction times of one drain.
 type reaction struct {
 	budget time.Duration // from the status that opens a budget to the arrival of the eviction
-	end    time.Duration // from the end of the last pod's containers to "drained"; the settle time is over before
+	end    time.Duration // from the end of the last pod's containers to "drained"; the settle time has passed by then
 }
 
 // TestBenchReaction measures how soon a drain continues when a budget allows a disruption, and how soon it ends when

@@ -19,8 +19,8 @@ type contender struct {
 	flags       []string
 }
 
-// Guards as users might set them. The limit of each controller is so wide that it costs requests, but holds up no pod
-// that kubectl evicts.
+// Guards as users might set them. The limit for each controller is so high that it costs requests, but never delays an
+// eviction.
 var guarded = []string{
 	"--wait-volumes", "--check-fit=warn", "--single-replica=warn", "--canary=30s", "--max-unavailable-per-controller=100%",
 }
@@ -180,7 +180,8 @@ func (s *setup) addDisk(disk Disk) {
 	must(s.t, s.disks.Add(s.t.Context(), disk))
 }
 
-// detached returns when the last disk of the node "old" was detached, whether or not the tool waits for that.
+// detached waits until all disks of the node "old" are detached, and returns the time at which the last one was. The
+// drain may have ended before.
 func (s *setup) detached(ctx context.Context, disks int) (last time.Time) {
 	s.t.Helper()
 	must(s.t, Until(ctx, "the disks are detached", func() (bool, error) {

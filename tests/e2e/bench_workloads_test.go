@@ -14,11 +14,11 @@ type workload struct {
 	pods        int
 	deployments int // Deployments or StatefulSets that own the pods
 	disks       int // one for each pod, or none
-	held        int // pods that are requested once while their budget is exhausted, because a webhook may wait for that
+	held        int // pods with one more eviction request, sent while the budget is exhausted: a webhook may react to it
 	build       func(*setup)
 	meanwhile   func(context.Context, *World) error
-	// Limits of wall time and processor time as a share of kubectl's in the same run, with --settle 0 (kubectl has no
-	// settle time); 0: no limit.
+	// Limits of haulout's wall time and processor time as a share of kubectl's in the same run, with --settle 0 (kubectl
+	// has no settle time); 0: no limit.
 	wall, cpu float64
 }
 

@@ -65,7 +65,7 @@ fi
 mapfile -t programs < <(stale kube-apiserver kube-controller-manager kube-scheduler kubectl)
 if ((${#programs[@]})); then
   say "building ${programs[*]}"
-  # In one go: two programs are then linked at a time, which needs one core each.
+  # One command builds all of these programs, because Go then links two of them at a time, each on a core of its own.
   build "$bin/" "${programs[@]/#/k8s.io/kubernetes/cmd/}"
   touch "${programs[@]/#/$bin/}"
 fi

@@ -218,7 +218,8 @@ func (c *ControlPlane) apiServerReady(ctx context.Context) error {
 	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// When its controllers run, the controller manager has created the default ServiceAccount.
+// controllersReady returns no error if the default ServiceAccount exists, because that shows that the controllers of the
+// controller manager run: one of them creates it.
 func (c *ControlPlane) controllersReady(ctx context.Context) error {
 	client, err := c.adminClient()
 	if err != nil {

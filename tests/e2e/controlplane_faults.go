@@ -18,7 +18,7 @@ const (
 // These servers end by themselves when their API server ends. In a real cluster a supervisor starts them again.
 var supervised = map[string]bool{"kube-controller-manager": true, "kube-scheduler": true}
 
-// Supervise starts controllers again that have ended, until the context ends.
+// Supervise starts the servers in `supervised` again when they have ended. It returns when the context ends.
 func (c *ControlPlane) Supervise(ctx context.Context) {
 	for {
 		select {
@@ -54,7 +54,7 @@ func (c *ControlPlane) replace(name string, next func(*process) (*process, error
 	return fmt.Errorf("no %s runs here", name)
 }
 
-// server returns the process of the server with this name, or nil if it does not run.
+// server returns the latest process of the server with this name, which may have ended, or nil if there was none.
 func (c *ControlPlane) server(name string) *process {
 	for _, p := range c.running() {
 		if p.name == name {

@@ -37,7 +37,7 @@ func awaitTaint(t *testing.T, w *World, present bool) {
 	}))
 }
 
-// run runs a tool and fails the test if the exit status is another one.
+// run runs a tool and fails the test if its exit status is not `exit`.
 func run(t *testing.T, w *World, exit int, tool Tool, args ...string) Result {
 	t.Helper()
 	result, err := w.Run(t.Context(), tool, args...)
@@ -86,7 +86,8 @@ func TestCordonMarkCannotLie(t *testing.T) {
 
 	expectCordon(t, drainReport(t, w), true, "haulout")
 
-	// The person does both at once, so the age of the taint does not show whose cordon it is.
+	// The person uncordons and cordons in quick succession. The mark and the taint are then so close in time that the
+	// age of the taint alone does not show whose cordon it is.
 	run(t, w, 0, cluster.Kubectl(), "uncordon", w.Node("old"))
 	run(t, w, 0, cluster.Kubectl(), "cordon", w.Node("old"))
 	expectCordon(t, drainReport(t, w), true, "other")

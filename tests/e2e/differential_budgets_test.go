@@ -9,9 +9,9 @@ import (
 
 func guardedWeb(s *setup) { s.add(2, Deployment("web", 2), Budget("web", "0")) }
 
-// blocked waits until budgets hold up the drain, so that the test can act in the middle of it. kubectl has then been
-// refused an eviction. haulout sees the budgets: it has cordoned and watches them, and may or may not have sent an
-// eviction.
+// blocked waits until a drain cannot continue because of a budget, so that the test can act in the middle of it. At that
+// time kubectl has sent an eviction, which was refused. haulout has cordoned the node and watches the budgets; because
+// it sees that they are exhausted, it may not have sent an eviction.
 func blocked(ctx context.Context, w *World) error {
 	return Until(ctx, "the drain is blocked by a budget", func() (bool, error) {
 		requests, err := w.Requests()
@@ -43,7 +43,8 @@ func eachRefused(ctx context.Context, w *World, pods int) error {
 	})
 }
 
-// budgetRows returns drains that must wait for a budget, and pods that come back.
+// budgetRows returns worlds in which the drain must wait for a budget, or in which evicted pods come back under the same
+// names.
 func budgetRows() []row {
 	return []row{
 		{

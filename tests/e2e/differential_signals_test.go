@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// signalRows returns pods behind budgets that never allow a disruption. They leave because a webhook sees the eviction
-// request.
+// signalRows returns worlds with pods behind budgets that never allow a disruption. The server refuses their evictions,
+// but a webhook sees the requests, and a controller then deletes the pods.
 func signalRows() []row {
 	return []row{
 		{
@@ -38,8 +38,8 @@ func signalRows() []row {
 	}
 }
 
-// moveWhenAsked adds a webhook that admits every eviction, and a controller that deletes each pod so long after the
-// first request for it.
+// moveWhenAsked adds a webhook that admits every eviction, and a controller that deletes each pod when the time `takes`
+// has passed since the first eviction request for it.
 func moveWhenAsked(s *setup, takes time.Duration) {
 	s.t.Helper()
 	h := startWebhook(s.t, s.World, "probe")

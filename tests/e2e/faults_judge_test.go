@@ -23,7 +23,7 @@ const (
 // fault is a fault that a test causes during a drain, with the times of its beginning and its end.
 type fault struct {
 	from, to time.Time
-	// The server still answers all requests that it has received, and every answer arrives.
+	// True if the server still answers all requests that it has received, and every answer arrives.
 	answersArrive bool
 }
 
@@ -85,8 +85,8 @@ func judgeEvictions(requests []AuditEvent, pods []PodRecord, faults []fault) (ju
 	return judged
 }
 
-// falselyGone returns the pods that the report shows as deleted although their containers still ran, or without the
-// time of their deletion.
+// falselyGone returns the pods that the report shows as deleted although their containers still ran or the time of their
+// deletion is missing, and pods that have such a time but are not shown as deleted.
 func falselyGone(report []PodReport, pods []PodRecord) (wrong []string) {
 	stopped := map[string]time.Time{}
 	for _, pod := range pods {

@@ -14,9 +14,9 @@ import (
 // that controller).
 const drainLimit = 5 * time.Minute
 
-// fiftyPods puts 50 pods on the node "old": behind a tight budget, behind a wide one, and without a budget. Two further
-// pods stay there. Thirty pods terminate so slowly that they still exist after a fault. So if the drain evicted such a
-// pod before the fault and again after it, the audit log shows both evictions.
+// fiftyPods puts 50 pods on the node "old": behind a tight budget, behind a wide one, and without a budget. A drain
+// skips two further pods there (of a DaemonSet, and a mirror pod). Thirty pods terminate so slowly that they still exist
+// after a fault. So if the drain evicted such a pod before the fault and again after it, the audit log shows both.
 func fiftyPods(t *testing.T, c *Cluster) *World {
 	t.Helper()
 	w, err := c.NewWorld(t.Context())
@@ -137,8 +137,8 @@ func lasts(t *testing.T, fault time.Duration) {
 	}
 }
 
-// These tests need a control plane of their own because they kill its servers. They do not run in parallel with others,
-// for the reason in TestInstall.
+// These tests need a control plane of their own because they kill its servers. They do not run in parallel with others:
+// a second control plane would slow down tests that measure times.
 func TestFaultsOfTheControlPlane(t *testing.T) {
 	needHaulout(t)
 	own, err := StartCluster(t.Context(), cluster.Programs)

@@ -13,8 +13,8 @@ import (
 )
 
 // Fleet is a set of machines with agents. It watches Nodes and pods and records violations of the promises: too few
-// Ready pods, more nodes unavailable at a time than allowed, a machine that goes down while pods run on it or before
-// its node is `rebooting` and cordoned.
+// Ready pods, more nodes unschedulable at a time than allowed, a machine that goes down while other pods than those of
+// DaemonSets are on it, or before its node is `rebooting` and cordoned.
 type Fleet struct {
 	*World
 	Machines []*Machine
@@ -149,7 +149,8 @@ func (f *Fleet) seeNode(node *corev1.Node, there bool) {
 	}
 }
 
-// goingDown reads the pods and the Node from the API server, because the watches may be late.
+// goingDown checks the promises at the moment at which a machine goes down. It reads the pods and the Node from the API
+// server, because the watches may be late.
 func (f *Fleet) goingDown(m *Machine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

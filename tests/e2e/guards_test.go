@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Without a budget, only the guards keep pods from leaving at the same time; the fleet checks whether they do. The
-// agents read pods of other nodes and controllers as the ServiceAccount, to which the component `guards` gives the
-// right. All requests about their own node they send as that node.
+// The workload has no budget, so only the guards limit how many of its pods are evicted at the same time. Fleet checks
+// that enough pods are always Ready. The agents read controllers, and pods of other nodes, as the ServiceAccount, to
+// which the component `guards` gives the right. All requests about their own node they send as that node.
 func expectGuarded(t *testing.T, in *Installed) {
 	t.Helper()
 	f := newFleetWith(t, in.Cluster,

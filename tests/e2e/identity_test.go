@@ -38,8 +38,8 @@ func smallWorld(t *testing.T, objects ...any) *World {
 	return w
 }
 
-// A drain with a kubelet's certificate drains the kubelet's own node, although it may not read budgets or pods that are
-// deleted.
+// A drain with a kubelet's certificate drains the kubelet's own node, although the server does not let it read budgets,
+// or a pod that is already deleted.
 func TestKubeletIdentity(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -131,7 +131,8 @@ func TestRBACDenied(t *testing.T) {
 	}
 }
 
-// Every failure of a connection is exit status 3. What is wrong with the node itself is exit status 1.
+// Every failure of the connection or of the authentication is exit status 3. If the node does not exist, the exit status
+// is 1.
 func TestConnectionErrors(t *testing.T) {
 	foreign, err := NewAuthority("foreign")
 	must(t, err)

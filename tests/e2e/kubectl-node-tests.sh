@@ -30,7 +30,8 @@ create_and_use_new_namespace() {
   until kubectl get serviceaccount default >/dev/null 2>&1; do sleep 0.1; done
 }
 
-# Runs each check of kubectl's tests, and writes whether it passed. The run continues after a check that fails.
+# Each check of kubectl's tests is replaced by a function that runs it and calls note(), which writes whether the check
+# passed. note() returns 0, so the run continues after a check that fails. PASSED is the check's exit status.
 note() { # LINE PASSED WHAT...
   local line=$1 verdict=FAIL
   [[ $2 != 0 ]] || verdict=pass

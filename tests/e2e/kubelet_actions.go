@@ -17,7 +17,8 @@ import (
 
 var everything = fields.Everything()
 
-// scheduleStart starts the containers of a pod when its volumes are attached. The caller holds the mutex.
+// scheduleStart lets the containers of a pod start after the time that StartsAfter or the pace sets, and not before its
+// volumes are attached. The caller holds the mutex.
 func (k *Kubelets) scheduleStart(state *podState, pod *corev1.Pod) {
 	wait := duration(pod, StartsAfter, k.paceOf(pod).ReadyAfter)
 	if len(claimsOf(pod)) == 0 {
@@ -122,12 +123,14 @@ func (k *Kubelets) end(pod *corev1.Pod, state *podState) {
 	})
 }
 
-// persist repeats a failed request until it succeeds, the pod is deleted or the kubelets stop.
+// persist repeats a failed request until it succeeds, the kubelets stop, or the pod is deleted or replaced by another
+// one of the same name.
 func (k *Kubelets) persist(what string, pod *corev1.Pod, try func() error) {
 	persist(k.ctx, fmt.Sprintf("kubelet: cannot %s pod %s/%s", what, pod.Namespace, pod.Name), try)
 }
 
-// persist repeats a failed request until it succeeds, its object is deleted or the context ends.
+// persist repeats a failed request until it succeeds, the context ends, or its object is deleted. If another object has
+// the same name by then, the server answers Conflict or Invalid, because the request contains the UID.
 func persist(ctx context.Context, complaint string, try func() error) {
 	for {
 		err := try()

@@ -68,7 +68,7 @@ type PodRecord struct {
 	Evicted         bool   // the API server marked it as disrupted by an eviction
 	Grace           *int64 // deletionGracePeriodSeconds as first seen, or as a client shortened it later
 	Deleted         time.Time
-	Stopped         time.Time // when its kubelet began to report that its containers have ended; never deleted earlier
+	Stopped         time.Time // when its kubelet began to report that its containers have ended; the pod is deleted later
 	Gone            time.Time // when the watch showed its deletion, which a fault of the server delays
 }
 

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// watchPeakMemory sends the peak resident memory of a process, in bytes, when the process has ended. It reads the
-// kernel's own maximum every 20 ms, so it can miss only what the process takes after the last read. ru_maxrss of
-// wait(2) is no alternative: it begins with the memory of the process that forked, which is this test.
+// watchPeakMemory returns a channel that receives the peak resident memory of a process, in bytes, when the process has
+// ended. It reads the kernel's own maximum every 20 ms, so it can miss only what the process takes after the last read.
+// ru_maxrss of wait(2) is no alternative: it begins with the memory of the process that forked, which is this test.
 func watchPeakMemory(pid int) chan int64 {
 	peak := make(chan int64, 1)
 	go func() {

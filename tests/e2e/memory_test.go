@@ -112,7 +112,7 @@ func podOfSize(t *testing.T, number, size int) *corev1.Pod {
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	written, err := json.Marshal(pod)
 	must(t, err)
-	// As in real clusters, most of it are environment variables.
+	// As in real clusters, environment variables are most of the JSON.
 	const each = 100
 	for missing := size - len(written); missing > 0; missing -= each {
 		name := fmt.Sprintf("VARIABLE_%d", missing)

@@ -19,7 +19,7 @@ var diskSize = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1
 // PodOption changes the pod template of a workload.
 type PodOption func(*corev1.PodTemplateSpec)
 
-// Annotate sets how the simulated kubelet treats the pods; see StartsAfter and the other annotations there.
+// Annotate sets how the simulated kubelet treats the pods, by StartsAfter or another of the annotations in kubelets.go.
 func Annotate(key, value string) PodOption {
 	return func(pod *corev1.PodTemplateSpec) { pod.Annotations[key] = value }
 }
@@ -29,7 +29,8 @@ func Grace(seconds int64) PodOption {
 	return func(pod *corev1.PodTemplateSpec) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// Unannounced removes the annotation that sets how long the pods terminate. The simulated cluster would read it, too.
+// Unannounced removes the annotation that sets how long the pods terminate. Without it, a rehearsal cannot read that
+// time from the pods: the simulated cluster of a rehearsal understands the annotation, too.
 func Unannounced(pod *corev1.PodTemplateSpec) { delete(pod.Annotations, TerminatesAfter) }
 
 // EmptyDir gives the pods an emptyDir volume.
@@ -58,7 +59,7 @@ func Cpu(amount string) PodOption {
 	}
 }
 
-// Finalizer keeps the pods after their containers have ended.
+// Finalizer gives the pods a finalizer, so that they still exist after their containers have ended.
 func Finalizer(pod *corev1.PodTemplateSpec) { pod.Finalizers = []string{"e2e.haulout.dev/held"} }
 
 func template(app string, options []PodOption) corev1.PodTemplateSpec {
@@ -90,8 +91,8 @@ func Deployment(name string, replicas int32, options ...PodOption) *appsv1.Deplo
 
 // StatefulSet returns a StatefulSet that starts all of its pods at once. The pods take a second to terminate, unless an
 // option says otherwise. The reason: a budget remembers an evicted pod by its name until the disruption controller sees
-// that pod terminating or deleted. If a pod of the same name exists before, it counts as disrupted for two minutes, and
-// the budget stays exhausted that long.
+// that pod terminating or deleted. If the next pod of the same name exists before that, it counts as disrupted for two
+// minutes, and the budget stays exhausted that long.
 func StatefulSet(name string, replicas int32, options ...PodOption) *appsv1.StatefulSet {
 	options = append([]PodOption{Annotate(TerminatesAfter, "1s")}, options...)
 	return &appsv1.StatefulSet{

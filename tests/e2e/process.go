@@ -66,7 +66,7 @@ func (p *process) exited() bool {
 	}
 }
 
-// again starts a server that has ended with the same arguments. It appends to the same log.
+// again starts another process of the server, with the same arguments. It appends to the same log.
 func (p *process) again() (*process, error) {
 	return startProcessIn(p.cmd.Env, p.dir, p.name, p.cmd.Path, p.cmd.Args[1:]...)
 }

@@ -16,10 +16,11 @@ import (
 const (
 	// Evictions of one controller's pods within this time are one wave: their order does not matter.
 	oneMoment = 2 * time.Second
-	// If the time between two evictions differs by less than this, it counts as equal in both courses, even if it is
-	// one wave in one of them only.
+	// The times between two evictions in both courses count as equal if they differ by less than this, even if the two
+	// evictions are one wave in only one of the courses.
 	sameGap = time.Second
-	// Pods of different controllers that are further apart than this in one of the courses have the same order in both.
+	// Two pods of different controllers whose evictions are further apart than this in one of the courses must have
+	// the same order in both.
 	clearlyApart = 5 * time.Second
 	// Shorter waits are ignored: requests and controllers need that long.
 	worthTelling = 2 * time.Second
@@ -185,7 +186,7 @@ func lacking(controller, message string) string {
 	return fmt.Sprint(controller, " ", shortages.FindAllString(before, -1))
 }
 
-// held returns, for each pod that was held up, the reasons, and whether it never left.
+// held returns, for each pod whose eviction had to wait or that was never deleted, the reasons.
 func (c course) held() map[string]string {
 	held := map[string]string{}
 	for name, pod := range c.pods {
@@ -250,8 +251,8 @@ func (c course) String() string {
 	return text.String()
 }
 
-// moved returns the time until the last pod left. If the drain ended at its time limit, the time after that is not
-// counted, because a rehearsal would predict it in any case.
+// moved returns the time until the drain ended or, if it ended at its time limit, until the last pod was deleted. The
+// time from then to the limit is not counted, because a rehearsal would predict it in any case.
 func (c course) moved() time.Duration {
 	if c.drained {
 		return c.took
@@ -313,7 +314,8 @@ func (c course) evicted(name string) time.Duration {
 	return never
 }
 
-// wave returns 0 for two evictions of one wave, and otherwise which of them came first.
+// wave returns 0 if two evictions with this time between them are one wave, and otherwise the sign of the time, which
+// shows which of them came first.
 func wave(gap time.Duration) int {
 	if gap.Abs() <= oneMoment {
 		return 0

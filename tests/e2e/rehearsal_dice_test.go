@@ -101,8 +101,8 @@ func randomWorld(seed uint64) staged {
 		s.flags = append(s.flags, "--respect-do-not-disrupt")
 	}
 	if dice.chance(30) {
-		// The Job must not fail while some of its pods wait for a place: it would delete these pods, and no snapshot
-		// shows when a Job fails.
+		// The Job must not fail while some of its pods wait for one of the --max-concurrent places: it would delete these
+		// pods, and no snapshot shows when a Job fails. So backoffLimit is at least the number of its pods.
 		pods := int32(dice.from(1, 3))
 		work := Job("work", pods, pods+int32(dice.from(0, 3)), Grace(int64(dice.from(2, 20))))
 		before = append(before, part{pods: int(pods), objects: []any{work}, with: []string{job}})
@@ -147,7 +147,7 @@ func peculiarities(s staged, parts []part) (with []string) {
 // part is a number of pods with the objects that they need.
 type part struct {
 	pods     int
-	later    int // further pods of it, which run only on the node "new"
+	later    int // further pods of the part, which run only on the node "new"
 	objects  []any
 	stranger *corev1.Pod // a pod that runs on the node "new" before all others
 	stalls   bool        // some of its pods may never become Ready again, so that a budget would never allow a disruption
@@ -221,8 +221,8 @@ func (p *part) wherever(dice die, name string, tainted bool) (options []PodOptio
 		p.with = append(p.with, affinity)
 		return append(options, Beside("logs"))
 	case 5, 6:
-		// One pod on each node. If a second pod waits for the node "new", that node has no place for the replacement of
-		// the first one.
+		// One pod on each node. If there is a second pod, which runs on the node "new", the replacement of the first one
+		// cannot run there.
 		p.with = append(p.with, antiAffinity)
 		p.pods, p.later = 1, dice.from(0, 1)
 		p.stalls = p.later > 0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// If the judge accepted everything, TestRehearsal would be worthless.
+// The judge finds each kind of wrong prediction. If it accepted everything, TestRehearsal would be worthless.
 func TestRehearsalJudge(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -64,7 +64,8 @@ func TestRehearsalJudge(t *testing.T) {
 	}
 }
 
-// The worlds of several tests share a cluster, and their pods often have the same names.
+// The worlds of several tests share a cluster, and their pods often have the same names. The course of a rehearsal
+// counts only pods of the world's own namespace.
 func TestRehearsalOfOneWorldAmongOthers(t *testing.T) {
 	t.Parallel()
 	const message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."

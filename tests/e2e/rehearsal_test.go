@@ -35,11 +35,11 @@ type staged struct {
 	live    bool     // also rehearsed on the running cluster, without a snapshot
 }
 
-// A rehearsal predicts what a real drain then does. The same pods are held up for the same reasons, for a while or
-// until the end. The pods of each controller leave in the same waves, and those of different controllers in the same
-// order. Each pod leaves at the predicted time, and as many pods find no capacity for the same reason. The total time
-// differs by a quarter at most. How fast pods start and terminate is given to the rehearsal as an assumption; the pods
-// do not show it.
+// A rehearsal predicts what a real drain then does. The same pods must wait for the same reasons, for a while or until
+// the end. The pods of each controller are evicted in the same waves, and those of different controllers in the same
+// order. Each pod is deleted at the predicted time, and as many pods find no capacity for the same reason. The total
+// time differs by a quarter at most. How fast pods start and terminate is given to the rehearsal as an assumption; the
+// pods do not show it.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -22,7 +22,7 @@ func put(t *testing.T, path string, content []byte) {
 	must(t, os.Rename(path+".next", path))
 }
 
-// blockedDrain starts a drain, and returns when its budget, which allows nothing, holds it up.
+// blockedDrain starts a drain, and returns when the drain waits for a budget that allows no disruption.
 func blockedDrain(t *testing.T, w *World, access Access) *Run {
 	t.Helper()
 	kubeconfig, err := access.Write(w.Home)
@@ -94,7 +94,8 @@ func TestClientCertificateRotates(t *testing.T) {
 	expectEvicted(t, w, drain, "web=2")
 }
 
-// The server gets a certificate of another authority. Its clients get the authority's certificate only after that.
+// The server gets a certificate of another authority, whose own certificate the drain's CA file gets only later. The
+// drain waits for it.
 func TestAuthorityRotates(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

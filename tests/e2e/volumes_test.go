@@ -327,7 +327,7 @@ func volumesStuck(t *testing.T) {
 }
 
 // A drain ends while the kubelet hangs, and a person uncordons the node, which removes the mark. The next drain finds a
-// volume that no pod uses and whose detaching nobody has requested. Only the Node's status shows that the kubelet still
+// volume that no pod uses and whose detachment was not requested. Only the Node's status shows that the kubelet still
 // uses it.
 func volumesLeftBehind(t *testing.T) {
 	t.Parallel()

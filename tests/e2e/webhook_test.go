@@ -120,8 +120,8 @@ func (h *webhook) inForce(t *testing.T, w *World, pod string) {
 	h.denials.Store(0)
 }
 
-// A webhook denies some evictions, then does not run, and then runs again. The drain evicts what it admits at once, and
-// the other pods when they may leave.
+// A webhook denies the evictions of some pods, then does not run, and then runs again and admits all evictions. The
+// drain evicts the pods that the webhook does not deny at once, and the others after it has begun to admit them.
 func TestWebhookDeniesIsDownComesBack(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)

@@ -4,7 +4,8 @@
 
 namespace haulout::fuzz {
 
-// The first line is the status code, the second the content type, the third Retry-After. The rest is the body.
+// The first three bytes of the first line determine the status code. The second line is the content type, the third
+// Retry-After. The rest is the body.
 static void one(std::string_view input) {
   const std::string_view code = take_line(input);
   http::Response response;

@@ -10,7 +10,7 @@ bool is_json(const std::string& text) {
   boost::system::error_code problem;
   boost::json::parse_options options;
   options.max_depth = 1024;
-  options.allow_invalid_utf8 = true;  // invalid UTF-8 stays as it was; the reader of the JSON refuses it
+  options.allow_invalid_utf8 = true;  // the conversion keeps invalid UTF-8; only the reader of the JSON refuses it
   boost::json::parse(text, problem, {}, options);
   return !problem;
 }

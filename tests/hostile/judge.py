@@ -12,7 +12,7 @@ from cluster import is_daemon, is_mirror, labels_of, node_of
 # Seconds within which the program must report an obstacle. It reports an obstacle at its first retry after five seconds,
 # and its retries are up to ten seconds apart.
 SAY_WITHIN = 25.0
-# The memory limit of an agent's container is 128 MiB.
+# In bytes. The memory limit of an agent's container is 128 MiB; an agent must not use more than half of that.
 MEMORY_LIMIT = {"agent": 64 * 1048576}
 MEMORY_LIMIT_OF_COMMANDS = 320 * 1048576
 KNOWN_EXITS = (0, 1, 2, 3)

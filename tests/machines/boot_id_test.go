@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// In a container, the sandbox of the unit shows the boot id of the container's host. The agent reports that and starts
-// no update; otherwise it might reboot the machine again and again. Without the settings that make systemd mount /proc
-// again, the update continues.
+// In a container, the sandbox of the agent's unit shows the boot id of the container's host. The agent reports that and
+// starts no update; otherwise it might reboot the machine again and again. When the unit no longer has the settings
+// that make systemd mount /proc again, the agent sees the right boot id, and updates the machine.
 func TestForeignBootID(t *testing.T) {
 	notInCore(t)
 	const dropIn = "/etc/systemd/system/haulout.service.d/boot-id.conf"

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Makes the disk of the machine with a kernel of its own (kernel_test.go): Debian with its cloud kernel in the OLDER of the
-# versions that the mirror has, and with GRUB. The packages of the NEWER version are in the cache of its apt.
+# Makes the disk of the machine that boots a kernel of its own (kernel_test.go): Debian with GRUB and with the oldest
+# version of the cloud kernel that the mirror has. The packages of the newest version are in the cache of the disk's apt.
 #
 # Usage: build-kernel-disk.sh [DIR]     DIR: default <root>/build/machines, where build-machines.sh has made the base
 #
-# Writes DIR/kernel.disk, and DIR/kernel.versions with the two versions of linux-image-cloud-amd64. What is there is not made
-# again, unless what it is made of has changed. Needs root, qemu-system-x86_64, mmdebstrap, sfdisk, mke2fs and the Debian
-# mirror of this host. Takes two minutes on two cores, one of which is a boot under QEMU.
+# Writes DIR/kernel.disk, and DIR/kernel.versions with the two versions of linux-image-cloud-amd64. If they exist, they are
+# made again only when the base, this script or the versions on the mirror have changed. Needs root, qemu-system-x86_64,
+# mmdebstrap, sfdisk, mke2fs and the Debian mirror of this host. Takes two minutes on two cores; a boot under QEMU takes
+# half of that.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -17,14 +18,14 @@ disk=$out/kernel.disk
 codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
 kernel=linux-image-cloud-amd64
 
-# unattended-upgrades has the hook that writes /run/reboot-required. udev and zstd are what initramfs-tools wants.
+# unattended-upgrades has the hook that writes /run/reboot-required. initramfs-tools needs udev and zstd.
 packages=(initramfs-tools udev zstd grub-pc unattended-upgrades qemu-guest-agent)
 megabytes=3072
 first_sector=2048
 
 say() { printf 'machines: %s\n' "$*" >&2; }
 
-# mirror_of SUITE: where this host gets a suite from; else $2.
+# Arguments: suite, default. Prints the URL from which this host's apt gets the suite, or the default if it has none.
 mirror_of() {
   local found
   found=$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(REPO_URI)' |
@@ -35,7 +36,8 @@ mirror_of() {
 main=$(mirror_of "$codename" http://deb.debian.org/debian)
 security=$(mirror_of "$codename-security" http://deb.debian.org/debian-security)
 
-# key: what the disk is made of. The newest kernel is part of it, so that the upgrade stays one to the kernel of today.
+# Prints a hash of everything that the disk is made from. The versions of the kernel are part of it, so that a new
+# version on the mirror causes a new disk.
 key() {
   {
     cat "$out/base.key" "${BASH_SOURCE[0]}"
@@ -43,7 +45,7 @@ key() {
   } | sha256sum | cut -d' ' -f1
 }
 
-# Runs in the tree, where mmdebstrap has mounted what maintainer scripts need.
+# Installs the packages in $tree, where make_tree has mounted the file systems that maintainer scripts need.
 install_in_tree() {
   local versions older newer
   cp /etc/resolv.conf "$tree/etc/resolv.conf"
@@ -54,7 +56,8 @@ EOF
   export DEBIAN_FRONTEND=noninteractive
   # The machine has no mirror, so it can install only what is in the cache of its apt. Recommended packages are not there.
   echo 'APT::Install-Recommends "false";' >"$tree/etc/apt/apt.conf.d/90no-recommends"
-  # Only the drivers of QEMU's devices; found by name, since there is no machine to look at.
+  # The initramfs gets only the drivers of QEMU's devices. They are named here, because mkinitramfs could detect only the
+  # devices of this host.
   mkdir -p "$tree/etc/initramfs-tools/conf.d"
   echo 'MODULES=list' >"$tree/etc/initramfs-tools/conf.d/modules"
   in_tree apt-get update -q
@@ -83,7 +86,7 @@ EOF
 # A directory for temporary files that the caller has set does not exist in the tree.
 in_tree() { env -u TMPDIR chroot "$tree" "$@"; }
 
-# What makes a machine of the tree.
+# Writes the configuration with which the installed tree boots as a machine.
 configure_tree() {
   local units=$tree/etc/systemd/system
   cat >"$tree/etc/fstab" <<EOF
@@ -91,14 +94,15 @@ configure_tree() {
 /dev/vdb /opt/node ext4 ro,nofail,x-systemd.device-timeout=1s 0 0
 EOF
   mkdir -p "$tree/opt/node" "$tree/etc/systemd/network" "$units/multi-user.target.wants"
-  # The network of QEMU's user mode.
+  # The addresses of QEMU's user-mode network.
   printf '[Match]\nName=en*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n' >"$tree/etc/systemd/network/lan.network"
   ln -sf /lib/systemd/system/systemd-networkd.service "$units/multi-user.target.wants/"
-  # The release of the kernel on the console, above the prompt.
+  # Shows the kernel's release on the console, above the login prompt.
   printf 'Debian GNU/Linux 12 kernel \\r \\n \\l\n\n' >"$tree/etc/issue"
   mkdir -p "$tree/var/log/journal"
   : >"$tree/etc/machine-id"
-  # Without hardware there is nothing to mitigate, to test or to wait for, and each of these costs seconds under emulation.
+  # Disables CPU mitigations, self-tests of the crypto code, audit and AppArmor, and the wait of the boot menu: the tests
+  # need none of them, and each takes seconds under emulation.
   cat >"$tree/etc/default/grub" <<'EOF'
 GRUB_DEFAULT=0
 GRUB_TIMEOUT=0
@@ -107,12 +111,12 @@ GRUB_TERMINAL=serial
 GRUB_CMDLINE_LINUX_DEFAULT=""
 GRUB_CMDLINE_LINUX="console=ttyS0 quiet loglevel=5 systemd.show_status=yes mitigations=off cryptomgr.notests audit=0 apparmor=0"
 EOF
-  # These look for the world outside, or for work that no story has.
+  # Masks units that need a connection to the internet, or do periodic work that no test needs.
   for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_reap.service unattended-upgrades.service \
     systemd-networkd-wait-online.service systemd-timesyncd.service; do
     ln -sf /dev/null "$units/$unit"
   done
-  # Once, on the machine itself: where its disks are real for grub-install.
+  # Installs GRUB at the first boot, in the machine itself: grub-install needs the disk as a block device.
   cat >"$units/install-grub.service" <<'EOF'
 [Unit]
 Description=GRUB on the disk
@@ -137,7 +141,7 @@ fill_tree() {
   mkdir -p "$out/tmp"
   export -f install_in_tree in_tree say
   export tree out main security codename kernel
-  # A copy of the base. mmdebstrap only mounts what the packages need, in a mount namespace of its own.
+  # The tree is a copy of the base. The mounts that the packages need are made in a mount namespace of their own.
   cp -a "$out/base" "$tree" || return
   local words="${packages[*]}"
   unshare --mount --propagation private bash -euo pipefail -c '

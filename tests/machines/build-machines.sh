@@ -6,8 +6,8 @@
 #
 # PACKAGE.deb is Haulout's package. Only its dependencies are read: the machines have no connection to a mirror, so the
 # cache of their apt must contain these packages, and unattended-upgrades for a comparison. Needs root, Go 1.26 or newer,
-# mmdebstrap and the Debian mirror of this computer. A part in DIR is built again only if its sources have changed. If the
-# packages of the control plane are built, a first build takes four minutes on two cores.
+# mmdebstrap and the Debian mirror of this computer. A part in DIR is built again only if its sources have changed. A
+# first build takes four minutes on two cores if Go has already compiled the control plane of tests/e2e.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)

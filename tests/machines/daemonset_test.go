@@ -25,8 +25,8 @@ ExecStart=/opt/node/bin/ctr -n k8s.io images import --base-name docker.io/librar
 
 const imagePath = "/opt/haulout-image.tar"
 
-// The image of ./dev image runs as the DaemonSet of the shipped manifests, on real kubelets. During a drain, the
-// DaemonSet is rolled out again: the next agent continues the drain, and the machine reboots once.
+// The image that ./dev image has built runs as the DaemonSet of the shipped manifests, on real kubelets. During a drain,
+// the DaemonSet is rolled out again: the next agent continues the drain, and the machine reboots once.
 func TestDaemonSetRolledOutInDrain(t *testing.T) {
 	f := NewFleet(t, needs, 2, func(m *Machine) error {
 		image, err := os.ReadFile(needs.Image)

@@ -161,7 +161,7 @@ func (f *Fleet) judgeReboot(name string) {
 	}
 }
 
-// PersonReboots announces that a person causes the next reboots. They may happen while pods run.
+// PersonReboots announces that a person causes all further reboots. They may happen while pods run.
 func (f *Fleet) PersonReboots() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -347,7 +347,7 @@ const (
 	agentConfigFile = "/etc/haulout/config.yaml"
 )
 
-// agentAccess is the kubeconfig of the agent on a machine.
+// agentAccess returns the kubeconfig for the agent on a machine.
 func (f *Fleet) agentAccess(name string) ([]byte, error) {
 	identity, err := f.CA.Client("agent-"+name, agents)
 	if err != nil {
@@ -440,7 +440,7 @@ func (f *Fleet) Deploy(ctx context.Context, work Work) error {
 	return nil
 }
 
-// Relax lets one pod of a workload be disrupted at a time. Its budget allowed no disruption before.
+// Relax makes the budget of a workload allow one disruption at a time, and returns when the budget is in force.
 func (f *Fleet) Relax(ctx context.Context, work Work) error {
 	return f.promise(ctx, work, work.Replicas-1)
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// guestAgent runs commands in a machine under QEMU: the client of qemu-guest-agent, which is a service of that machine. Each
-// command has a connection of its own, since the machine may have rebooted since the last one.
+// guestAgent is a client of qemu-guest-agent, a service in a machine under QEMU that runs commands. Each request uses a
+// new connection, because the machine may have rebooted since the last one.
 type guestAgent struct {
 	socket string
 
@@ -22,20 +22,21 @@ type guestAgent struct {
 	synced int64
 }
 
-// How long the agent may take for an answer: long, on a host that does other work, when it is known to run; else short, since
-// what was asked before a boot is lost.
+// How long the guest agent may take for an answer. The limit is long when the agent is known to run, because the host may
+// do other work. It is short for a ping: while the machine boots, a request may get lost and is repeated.
 const (
 	agentPatience = time.Minute
 	pingPatience  = 5 * time.Second
 )
 
-// ping fails if the agent does not run.
+// ping fails if the guest agent does not run.
 func (a *guestAgent) ping() error {
 	var nothing struct{}
 	return a.ask(pingPatience, "guest-ping", struct{}{}, &nothing)
 }
 
-// run returns what the command has written, once it has ended. It fails at once if the agent does not answer.
+// run runs a command, waits until it has ended, and returns what it has written. It fails if the guest agent does not
+// answer within agentPatience.
 func (a *guestAgent) run(ctx context.Context, input []byte, words ...string) (string, error) {
 	type object = map[string]any
 	arguments := object{
@@ -84,7 +85,7 @@ func (a *guestAgent) run(ctx context.Context, input []byte, words ...string) (st
 	}
 }
 
-// ask sends one request and reads its result.
+// ask sends one request and reads its result, both within `patience`.
 func (a *guestAgent) ask(patience time.Duration, command string, arguments, result any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +98,8 @@ func (a *guestAgent) ask(patience time.Duration, command string, arguments, resu
 		return err
 	}
 	lines := bufio.NewReader(connection)
-	// The answer to the synchronisation comes after 0xff. What stands before it is for questions of former connections.
+	// The answer to guest-sync-delimited begins with the byte 0xff. Everything before it answers requests of former
+	// connections and is skipped.
 	a.synced++
 	if err := send(connection, "guest-sync-delimited", map[string]any{"id": a.synced}); err != nil {
 		return err

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Installation is what the log of a machine's dpkg has shown. A package is half-installed here if dpkg has begun to change
-// it and has not ended: it is half-installed, unpacked, half-configured, or waits for triggers.
+// Installation is what the log of a machine's dpkg has shown. Here a package counts as half-installed while dpkg changes
+// it: in dpkg's states half-installed, unpacked, half-configured, triggers-awaited and triggers-pending.
 type Installation struct {
-	Half    time.Duration // with at least one package half-installed
-	Exposed time.Duration // of that, with pods on the machine
-	Most    int           // most pods on the machine in that time
+	Half    time.Duration // time with at least one half-installed package
+	Exposed time.Duration // the part of Half in which pods were on the machine
+	Most    int           // the largest number of pods on the machine during Exposed
 
-	packages map[string]bool // those that are half-installed now
-	at       time.Time       // until when the times count
+	packages map[string]bool // the packages that are half-installed now
+	at       time.Time       // Half and Exposed include the time until then
 }
 
-// until counts the time up to now, in which so many pods were on the machine.
+// until adds the time from `at` to now, during which so many pods were on the machine and no package changed its state.
 func (i *Installation) until(now time.Time, pods int) {
 	if len(i.packages) > 0 {
 		i.Half += now.Sub(i.at)
@@ -32,7 +32,8 @@ func (i *Installation) until(now time.Time, pods int) {
 	i.at = now
 }
 
-// line reads a line of /var/log/dpkg.log. It returns what the line says about the state of a package, or nothing.
+// line takes into account a line of /var/log/dpkg.log. It returns the package and its new state as text, or an empty
+// string if the line is not about a package's state.
 //
 //	2026-11-26 03:04:05 status half-configured openssl:amd64 3.0.16-1
 func (i *Installation) line(text string) string {
@@ -66,7 +67,7 @@ func (f *Fleet) WatchInstallations() error {
 	return nil
 }
 
-// logLook is how soon a line in the log is seen. None is missed.
+// logLook is the time between two reads of the log. Lines are read late by that much, but none is missed.
 const logLook = 10 * time.Millisecond
 
 func (f *Fleet) follow(ctx context.Context, name string, log *os.File) {
@@ -93,7 +94,7 @@ func (f *Fleet) follow(ctx context.Context, name string, log *os.File) {
 	}
 }
 
-// Installation is what was seen of a machine until now.
+// Installation returns what was counted for a machine until now.
 func (w *Witness) Installation(name string) Installation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -101,14 +102,14 @@ func (w *Witness) Installation(name string) Installation {
 	return *w.installations[name]
 }
 
-// installs begins to count for a machine.
+// installs starts the count for a machine.
 func (w *Witness) installs(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.installations[name] = &Installation{packages: map[string]bool{}, at: time.Now()}
 }
 
-// CountAnew forgets what was counted until now.
+// CountAnew sets the counted times and pods of all machines to zero.
 func (w *Witness) CountAnew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,14 +119,15 @@ func (w *Witness) CountAnew() {
 	}
 }
 
-// ForbidHalf: from now on no pod may be on a machine with a half-installed package.
+// ForbidHalf makes it a violation from now on if a pod is on a machine with a half-installed package.
 func (w *Witness) ForbidHalf() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.halfForbidden = true
 }
 
-// count counts the time up to now, before something changes. Called with the lock.
+// count adds the time until now for each machine. The caller holds the mutex, and calls it before it changes which pods
+// or half-installed packages are on a machine.
 func (w *Witness) count() {
 	for name, seen := range w.installations {
 		seen.until(time.Now(), len(w.podsOn(name)))

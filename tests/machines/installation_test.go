@@ -45,7 +45,8 @@ func TestInstallationIsCounted(t *testing.T) {
 	}
 }
 
-// A pod that comes to a half-installed machine is seen as well as an installation that begins under a pod.
+// The witness records a violation if an installation begins while a pod is on the machine, and also if a pod comes to a
+// machine with a half-installed package.
 func TestHalfInstalledIsForbidden(t *testing.T) {
 	const begins = "2026-11-26 03:04:05 status half-installed a:all 1"
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: types.UID("p")}, Spec: corev1.PodSpec{NodeName: "m1"}}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A workload whose drain takes so long that a test can do something during it: the pods of a machine leave one after
-// the other, and each takes 15 s to terminate.
+// A workload whose drain takes so long that a test can do something during it: the pods of a machine are evicted one
+// after the other, and each takes 15 s to terminate.
 var slowWork = Work{App: "slow", Replicas: 4, Promised: 3, Lingers: 15 * time.Second, Grace: 60}
 
 // interruptedFleet returns two machines with agents and slowWork. The first machine needs a reboot, and its drain has
@@ -208,8 +208,8 @@ func TestAPIServerAwayAtBoot(t *testing.T) {
 	f.finish(t, slowWork, boot)
 }
 
-// The kubelet also delays shutdowns, and would end the pods itself. When the agent reboots the machine, no pods are
-// left for it.
+// The kubelet is configured to delay shutdowns, too, and to end the pods in that time itself. When the agent reboots the
+// machine, the drain has already deleted all pods that the kubelet would end.
 func TestKubeletWithGracefulShutdown(t *testing.T) {
 	notInCore(t)
 	f, boot := interruptedFleet(t, func(m *Machine) error {

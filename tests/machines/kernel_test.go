@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Nothing is as slow as a processor that another one pretends to be. So these limits are for hosts that do other work, too.
+// QEMU without KVM emulates the machine's processor, which is slow. These limits are long enough for a host that also
+// does other work.
 const (
 	emulatedLimit = 15 * time.Minute
 	updateOfQEMU  = 20 * time.Minute
@@ -19,12 +20,14 @@ const (
 
 const kernelPackage = "linux-image-cloud-amd64"
 
-// The budget allows no eviction until apt has ended. So the upgrade has ended before the machine reboots.
+// The workload of the test. Its budget allows no eviction until the test calls Relax, after apt has ended. So the
+// upgrade has ended before the machine reboots.
 var beneathUpgrade = Work{App: "web", Replicas: 4, Promised: 4, Lingers: time.Second, Grace: 30}
 
-// A machine with a kernel of its own: apt upgrades Debian's kernel package, a hook of Debian writes /run/reboot-required, and
-// the agent takes the node through a reboot, after which the new kernel runs. GRUB chooses it, as update-grub has told it.
-// The kubelets are played; what they report of the machine is what it says itself.
+// A machine boots a kernel of its own. apt upgrades Debian's kernel package, a hook of Debian writes
+// /run/reboot-required, and the agent takes the node through a reboot, after which the new kernel runs: GRUB boots it,
+// because update-grub has configured that. The kubelets are simulated, but report the boot id and the kernel that the
+// machine itself shows.
 func TestKernelUpgrade(t *testing.T) {
 	onlyWithKernel(t)
 	q, began := newVirtual(t), time.Now()
@@ -42,7 +45,8 @@ func onlyWithKernel(t *testing.T) {
 	}
 }
 
-// upgradeStory begins when the machine is on. `booted` is called when a boot is so far that commands can be run.
+// upgradeStory is the test of a kernel upgrade on a machine that was turned on at `began`. It calls `booted` after each
+// boot, as soon as commands can be run in the machine.
 func (f *Fleet) upgradeStory(t *testing.T, q *Virtual, began time.Time, booted func(context.Context) error) {
 	ctx := t.Context()
 	f.keepVirtualJournal(t, q)
@@ -108,7 +112,7 @@ func (f *Fleet) upgradeStory(t *testing.T, q *Virtual, began time.Time, booted f
 	f.spent(q, began, "the end")
 }
 
-// spent notes how long the story has taken, and the processors of the machine.
+// spent notes in the time line how much time has passed since `began`, and how much processor time the machine has used.
 func (f *Fleet) spent(q *Virtual, began time.Time, what string) {
 	f.Line.Note(q.Name, "after %.0f s (processors: %.0f s): %s", time.Since(began).Seconds(), q.CPU().Seconds(), what)
 }
@@ -146,7 +150,7 @@ func (f *Fleet) upgradeKernel(t *testing.T, q *Virtual, older string) string {
 	return newer
 }
 
-// installedKernel is the version of the kernel package, and the release of the kernel on which it depends.
+// installedKernel returns the version of the installed kernel package, and the release of the kernel on which it depends.
 func installedKernel(t *testing.T, q *Virtual) (version, release string) {
 	t.Helper()
 	text, err := q.Run(t.Context(), "dpkg-query", "-W", "-f", "${db:Status-Status} ${Version} ${Depends}", kernelPackage)
@@ -158,7 +162,7 @@ func installedKernel(t *testing.T, q *Virtual) (version, release string) {
 	return fields[1], strings.TrimPrefix(fields[2], "linux-image-")
 }
 
-// newVirtual ends with the test.
+// newVirtual returns a machine that is off and has the disk of build-kernel-disk.sh. It is removed when the test ends.
 func newVirtual(t *testing.T) *Virtual {
 	t.Helper()
 	const name = "q1"
@@ -174,7 +178,8 @@ func newVirtual(t *testing.T) *Virtual {
 	return q
 }
 
-// judgeResets judges each reboot of the machine like those of the others. `booted` is called after each.
+// judgeResets checks the promises at each reboot of the machine, like judgeReboot for other machines, and calls `booted`
+// when commands can be run again.
 func (f *Fleet) judgeResets(t *testing.T, q *Virtual, booted func(context.Context) error) {
 	ctx := t.Context()
 	go func() {
@@ -189,7 +194,8 @@ func (f *Fleet) judgeResets(t *testing.T, q *Virtual, booted func(context.Contex
 			if err != nil && ctx.Err() == nil {
 				f.Witness.Violate("after the reboot: %v", err)
 			}
-			// QEMU reports a reset twice: the kernel's, and one of the firmware. A machine that is up has passed both.
+			// QEMU reports two resets for one reboot: one by the kernel and one by the firmware. Both have happened when
+			// the machine is up, so the second one is discarded here.
 			for len(q.Resets) > 0 {
 				<-q.Resets
 			}
@@ -197,7 +203,7 @@ func (f *Fleet) judgeResets(t *testing.T, q *Virtual, booted func(context.Contex
 	}()
 }
 
-// keepVirtualJournal writes what the machine has logged in all of its boots beside the time line.
+// keepVirtualJournal writes the journal of all boots of the machine to a file beside the time line when the test ends.
 func (f *Fleet) keepVirtualJournal(t *testing.T, q *Virtual) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -41,7 +41,8 @@ type Machine struct {
 // systemd-nspawn ends with this exit status when the machine reboots.
 const rebootCode = 133
 
-// NewMachine returns a machine that is off. Its disk is a copy of the base file system.
+// NewMachine returns a machine that is off. Its disk is an overlay: the base file system, and a tmpfs that takes what the
+// machine writes.
 func NewMachine(needs *Needs, name string, number int, console string) (*Machine, error) {
 	m := &Machine{Name: name, Number: number, needs: needs, console: console, off: make(chan struct{})}
 	close(m.off)
@@ -274,7 +275,7 @@ func (m *Machine) Off() bool {
 	}
 }
 
-// pid1 returns the process id of the machine's systemd in the room.
+// pid1 returns the process id of the machine's systemd, as the processes outside the machine see it (see room.go).
 func (m *Machine) pid1() (int, error) {
 	m.mu.Lock()
 	nspawn := m.nspawn
@@ -310,8 +311,8 @@ func (m *Machine) PowerOff() {
 	<-off
 }
 
-// CutPower is PowerOff of a machine that first loses its network: it sends no last message, so others only see that it
-// does not answer.
+// CutPower first disconnects the machine from its network and then calls PowerOff. So the machine sends no last message,
+// and others only see that it does not answer.
 func (m *Machine) CutPower() error {
 	if err := ip("link set " + cable(m.Name) + " down"); err != nil {
 		return err

@@ -42,7 +42,7 @@ func furnishNetwork() error {
 	)
 }
 
-// plugIn creates the network namespace of a machine. It stays when the machine reboots.
+// plugIn creates the network namespace of a machine and connects it to the bridge. It stays when the machine reboots.
 func plugIn(name string, number int) error {
 	address := machineAddress(number)
 	port := cable(name)

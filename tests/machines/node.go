@@ -181,7 +181,8 @@ const (
 	kubeletCertificate = "/var/lib/kubelet/pki/kubelet-client-current.pem"
 )
 
-// kubeletIdentity is the kubeconfig of a machine's kubelet, and the certificate with its key that it names.
+// kubeletIdentity returns the kubeconfig of a machine's kubelet, and the certificate with its key for the file that the
+// kubeconfig names.
 func kubeletIdentity(name string, controlPlane *e2e.ControlPlane) (kubeconfig, certificate []byte, err error) {
 	identity, err := controlPlane.CA.Client("system:node:"+name, "system:nodes")
 	if err != nil {

@@ -21,7 +21,7 @@ func personReboots(t *testing.T, delay int) {
 	})
 	m, ctx := f.Machines[0], t.Context()
 	must(t, f.InstallAll(ctx, ""))
-	// The two pods of a machine leave one after the other, which takes ten seconds.
+	// The two pods of a machine are evicted one after the other, which takes ten seconds.
 	work := Work{App: "web", Replicas: 4, Promised: 3, Lingers: 5 * time.Second, Grace: 30}
 	must(t, f.Deploy(ctx, work))
 	boot, err := m.BootID(ctx)

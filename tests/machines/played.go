@@ -14,8 +14,8 @@ import (
 	"haulout.dev/haulout/tests/e2e"
 )
 
-// PlayedKubelets are the kubelets of a fleet whose machines have none: they register the nodes, keep them alive with Leases,
-// and let pods become Ready and end.
+// PlayedKubelets simulates the kubelets of a fleet whose machines have none: it registers the nodes, renews their Leases
+// so that they stay Ready, and lets pods become Ready and end.
 type PlayedKubelets struct {
 	fleet *Fleet
 }
@@ -23,7 +23,7 @@ type PlayedKubelets struct {
 // heartbeat is how often a kubelet renews its Lease.
 const heartbeat = 10 * time.Second
 
-// PlayKubelets makes Ready nodes of these names, until the test ends.
+// PlayKubelets registers Ready nodes with these names, and simulates their kubelets until the test ends.
 func (f *Fleet) PlayKubelets(t *testing.T, names ...string) (*PlayedKubelets, error) {
 	ctx := f.watching
 	kubelets, err := e2e.StartKubelets(ctx, f.Client)
@@ -60,7 +60,8 @@ func (f *Fleet) PlayKubelets(t *testing.T, names ...string) (*PlayedKubelets, er
 	return &PlayedKubelets{fleet: f}, nil
 }
 
-// reportBoot reports what the machine says of its boot, as its kubelet does when it starts.
+// reportBoot writes the boot id and the kernel that the machine shows to the status of its Node, as a kubelet does when
+// it starts.
 func (k *PlayedKubelets) reportBoot(ctx context.Context, v *Virtual) error {
 	boot, err := v.BootID(ctx)
 	if err != nil {

@@ -19,7 +19,8 @@ type powerCutter struct {
 	boot string
 }
 
-// Files on the disk of a machine. While one exists, the machine waits at that point.
+// Files on the disk of a machine. While one exists, the machine waits: in its shutdown, or in the agent's hook
+// `after-boot` or `before-release`.
 const (
 	holdShutdown = "/var/lib/hold-shutdown"
 	holdVerify   = "/var/lib/hold-after-boot"
@@ -255,7 +256,7 @@ metadata: {name: no-uncordon}
 spec: {policyName: no-uncordon, validationActions: [Deny]}
 `
 
-// checkDrained checks that no pods are on the machine that the power cut could end.
+// checkDrained checks that no pods are on the machine any more when its power is cut.
 func (c *powerCutter) checkDrained() {
 	c.t.Helper()
 	if pods := c.Witness.PodsOn(c.m.Name); len(pods) > 0 {

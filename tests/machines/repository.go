@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Repository is an archive of Debian packages that the apt of all machines reads over HTTP. Its packages are made here.
-// It ends with the test.
+// Repository is an archive of Debian packages that the machines' apt reads over HTTP. Offer builds the packages. The
+// server ends with the test.
 type Repository struct {
 	URL string
 	dir string
@@ -29,7 +29,7 @@ type Offered struct {
 	Postinst      string // lines of shell
 }
 
-// NewRepository is empty, so apt cannot read it yet.
+// NewRepository returns a repository without a list of packages. apt cannot use it before the first call of Offer.
 func NewRepository(t *testing.T) (*Repository, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(controlPlaneAddress.String(), "0"))
 	if err != nil {
@@ -42,8 +42,8 @@ func NewRepository(t *testing.T) (*Repository, error) {
 	return r, nil
 }
 
-// Offer makes these packages the content of the repository. Older versions stay there for whom has begun to fetch them,
-// and are in no list any more.
+// Offer builds these packages and makes them the only ones in the repository's list. The files of former packages stay,
+// because a machine may be fetching them.
 func (r *Repository) Offer(packages ...Offered) error {
 	var list bytes.Buffer
 	for _, offered := range packages {
@@ -59,7 +59,7 @@ func (r *Repository) Offer(packages ...Offered) error {
 	return os.WriteFile(filepath.Join(r.dir, "Release"), []byte(release), 0o644)
 }
 
-// add builds a package and appends its paragraph to the list.
+// add builds a package and appends its entry to the list.
 func (r *Repository) add(list *bytes.Buffer, offered Offered) error {
 	tree, err := os.MkdirTemp(r.dir, ".tree-")
 	if err != nil {
@@ -86,7 +86,8 @@ func (r *Repository) add(list *bytes.Buffer, offered Offered) error {
 			return err
 		}
 	}
-	// dpkg wants directories that others may read.
+	// os.MkdirTemp creates a directory that only its owner may read. Others must be able to read the root directory of a
+	// package.
 	if err := os.Chmod(tree, 0o755); err != nil {
 		return err
 	}
@@ -104,8 +105,8 @@ func (r *Repository) add(list *bytes.Buffer, offered Offered) error {
 	return nil
 }
 
-// UseRepository makes this the only archive that the machine knows, and installs packages from it. What the machine needs
-// from Debian has to be installed before.
+// UseRepository makes this repository the only one of the machine's apt, and installs these packages from it. Packages
+// of Debian must be installed before, because apt cannot find them afterwards.
 func (m *Machine) UseRepository(ctx context.Context, r *Repository, packages ...string) error {
 	if _, err := m.Shell(ctx, "rm -rf /etc/apt/sources.list /etc/apt/sources.list.d/*"); err != nil {
 		return err
@@ -120,7 +121,8 @@ func (m *Machine) UseRepository(ctx context.Context, r *Repository, packages ...
 	return err
 }
 
-// Installed says which versions of these packages a machine has, as "NAME VERSION STATUS", and what dpkg finds wrong.
+// Installed returns the installed versions of these packages, each as "NAME VERSION STATUS", and the output of
+// dpkg --audit, which is empty if all packages are completely installed.
 func (m *Machine) Installed(ctx context.Context, packages ...string) (lines []string, wrong string, err error) {
 	query := append([]string{"dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"}, packages...)
 	text, err := m.Run(ctx, query...)

@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// If the machine's disk was full before the reboot, this unit fills it again during the boot, because a boot frees
-// space.
+// A boot frees space on the disk. If the disk was full before the reboot (/var/full exists), this unit fills it again.
 const fullDiskUnit = `[Unit]
 DefaultDependencies=no
 After=local-fs.target
@@ -85,8 +84,8 @@ func TestReadOnlyEtc(t *testing.T) {
 	}
 }
 
-// During a drain, a program fills /run, and also the space that others free there. So the agent cannot write the ready
-// file. It reports that, and drains and reboots the machine all the same.
+// During a drain, a program fills /run, and fills it again whenever another program frees space there. So the agent
+// cannot write the ready file. It reports that, and drains and reboots the machine all the same.
 func TestRunFull(t *testing.T) {
 	notInCore(t)
 	f, boot := heldFleet(t)

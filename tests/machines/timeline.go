@@ -45,7 +45,7 @@ func storyFile(t *testing.T, needs *Needs, suffix string) string {
 	return filepath.Join(needs.Build, "timelines", strings.NewReplacer("/", "_", " ", "_").Replace(t.Name())+"."+suffix)
 }
 
-// Note adds a line: the time, who did something, and what.
+// Note adds a line: the time, who did something (for example a machine), and what that was.
 func (l *Timeline) Note(who, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,14 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The packages of these stories: an ordinary one, one that takes a while to configure, one with a configuration file, one
-// that asks for a reboot.
+// The packages of these tests, in this order: one without scripts, one whose configuration takes a while, one with a
+// configuration file, and one that demands a reboot when it is upgraded.
 const fleetTool, fleetIndex, fleetSettings, fleetKernel = "fleet-tool", "fleet-index", "fleet-settings", "fleet-kernel"
 
-// configuring is how long the slow package takes.
+// configuring is how long the postinst script of fleetIndex runs.
 const configuring = 2 * time.Second
 
-// surely is how long it is seen in that state at least: a line in the log may be seen late on a host that does other work.
+// surely is the time for which the witness must see fleetIndex half-installed. It is shorter than `configuring`, because
+// lines of dpkg's log may be read late on a host that does other work.
 const surely = configuring / 2
 
 func fleetPackages(version string) []Offered {
@@ -39,7 +40,7 @@ const ownSettingsFile, ownSettingsText = "/etc/" + fleetSettings + ".conf", "cha
 
 var webWork = Work{App: "web", Replicas: 4, Promised: 3, Lingers: time.Second, Grace: 30}
 
-// onAll does something on all machines at the same time.
+// onAll calls `do` for all machines at the same time, and returns when all calls have ended.
 func (f *Fleet) onAll(do func(*Machine) error) error {
 	problems := make(chan error, len(f.Machines))
 	for _, machine := range f.Machines {
@@ -52,7 +53,8 @@ func (f *Fleet) onAll(do func(*Machine) error) error {
 	return all
 }
 
-// Configure gives the agent of a machine these further lines of configuration, and starts it anew.
+// Configure adds these lines to the default configuration of a machine's agent, and restarts the agent. Lines of former
+// calls are lost.
 func (f *Fleet) Configure(ctx context.Context, m *Machine, more string) error {
 	if err := m.Write("/etc/haulout/config.yaml", agentConfig(m.Name)+more); err != nil {
 		return err
@@ -62,7 +64,7 @@ func (f *Fleet) Configure(ctx context.Context, m *Machine, more string) error {
 	return err
 }
 
-// publish offers packages in a new repository, which all machines use from then on.
+// publish offers `packages` in a new repository, which all machines use from then on, and installs `installed` of them.
 func (f *Fleet) publish(t *testing.T, packages []Offered, installed ...string) *Repository {
 	t.Helper()
 	repository, err := NewRepository(t)
@@ -94,7 +96,8 @@ func (f *Fleet) UntilUpdated(ctx context.Context, m *Machine, version string, pa
 	})
 }
 
-// checkHidden: packages were half-installed on the machine, and never under pods.
+// checkHidden checks that packages were half-installed on the machine for `atLeast` or longer, but never while pods were
+// on it.
 func (f *Fleet) checkHidden(t *testing.T, m *Machine, atLeast time.Duration) {
 	t.Helper()
 	seen := f.Witness.Installation(m.Name)
@@ -105,7 +108,7 @@ func (f *Fleet) checkHidden(t *testing.T, m *Machine, atLeast time.Duration) {
 	}
 }
 
-// checkStates: the node went through these states, one after the other, and maybe through others between them.
+// checkStates checks that the node was in these states in this order. There may have been other states between them.
 func (f *Fleet) checkStates(t *testing.T, m *Machine, wanted ...string) {
 	t.Helper()
 	states := f.Witness.States(m.Name)
@@ -120,7 +123,7 @@ func (f *Fleet) checkStates(t *testing.T, m *Machine, wanted ...string) {
 	}
 }
 
-// keep writes what a person sees to a file beside the time line. The documents quote it.
+// keep appends the output of a command to a file beside the time line, from which the documents quote.
 func (f *Fleet) keep(t *testing.T, what, text string, err error) {
 	t.Helper()
 	must(t, err)
@@ -131,7 +134,7 @@ func (f *Fleet) keep(t *testing.T, what, text string, err error) {
 	must(t, err)
 }
 
-// keepViews keeps the views of the fleet that a person would ask for.
+// keepViews runs the commands by which a person looks at the fleet, and keeps their output.
 func (f *Fleet) keepViews(t *testing.T, m *Machine) {
 	t.Helper()
 	identity, err := f.CA.Client("machines-admin", "system:masters")
@@ -148,9 +151,9 @@ func (f *Fleet) keepViews(t *testing.T, m *Machine) {
 	f.keep(t, "kubectl get nodes -L "+stateLabel+","+reasonLabel, text, err)
 }
 
-// Package updates wait on two machines. One after the other is drained, and only then are they installed: dpkg is never in
-// the middle of something while a pod runs. A configuration file that a person has changed stays. Only the machine whose
-// package asks for it reboots.
+// Package updates are available on two machines. One machine after the other is drained, and its updates are installed
+// only then: no package is half-installed while a pod is on the machine. A configuration file that a person has changed
+// stays. Only the machine on which a package demands a reboot reboots.
 func TestUpdateAfterDrain(t *testing.T) {
 	f := NewFleet(t, needs, 2)
 	ctx := t.Context()
@@ -208,11 +211,11 @@ func TestUpdateAfterDrain(t *testing.T) {
 	}
 }
 
-// fleetHeld takes until somebody lets it go on, from version 2 on.
+// The installation of version 2 of fleetHeld creates the file heldBegun and does not end before heldGoesOn exists.
 const fleetHeld, heldBegun, heldGoesOn = "fleet-held", "/run/fleet-held.begun", "/run/fleet-held.goes-on"
 
-// The agent is killed in the middle of an installation. The installation goes on by itself; the next agent waits for it,
-// and the node stays cordoned and empty until it has ended.
+// The agent is killed in the middle of an installation. The installation continues without the agent, and the next agent
+// waits for its end. The node stays cordoned and without pods until then.
 func TestAgentKilledInInstallation(t *testing.T) {
 	notInCore(t)
 	f := NewFleet(t, needs, 2)
@@ -262,11 +265,11 @@ func TestAgentKilledInInstallation(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// fleetBroken cannot be configured from version 2 on, until somebody repairs the machine.
+// The configuration of version 2 of fleetBroken fails unless the file `repaired` exists.
 const fleetBroken, repaired = "fleet-broken", "/etc/fleet-broken.repaired"
 
-// A package cannot be installed. The agent tries again, and then the node is degraded and keeps its slot, so the other
-// machine is not touched. When a person has repaired both, the agents go on.
+// A package cannot be installed. The agent tries a second time. Then the node is degraded and keeps its slot, so the
+// other machine is not touched. When a person has repaired both machines, the agents update both.
 func TestPackageFails(t *testing.T) {
 	notInCore(t)
 	f := NewFleet(t, needs, 2)
@@ -312,7 +315,7 @@ func TestPackageFails(t *testing.T) {
 	f.checkNoSlots(t)
 }
 
-// checkHolder: this machine has the only slot.
+// checkHolder checks that this machine's node has a slot and that no other node has one.
 func (f *Fleet) checkHolder(t *testing.T, m *Machine) {
 	t.Helper()
 	leases, err := f.Client.CoordinationV1().Leases("haulout").List(t.Context(), metav1.ListOptions{})
@@ -327,17 +330,19 @@ func (f *Fleet) checkHolder(t *testing.T, m *Machine) {
 	}
 }
 
-// unattendedConfig lets unattended-upgrades install what the repository offers, and switches it on as its package does.
+// unattendedConfig is apt configuration with which unattended-upgrades installs the packages of the repository. The
+// parameter switches it on ("1") or off ("0").
 const unattendedConfig = `Unattended-Upgrade::Origins-Pattern { "origin=Machines"; };
 APT::Periodic::Update-Package-Lists "1";
 APT::Periodic::Unattended-Upgrade "%s";
 `
 
-// unattendedUpgrades is called by the timers of apt once a day.
+// unattendedUpgrades are the units that the timers of apt start daily. The test starts them itself.
 var unattendedUpgrades = []string{"apt-daily.service", "apt-daily-upgrade.service"}
 
-// The same packages of the same archive come to the same machines with the same pods, first by unattended-upgrades, then
-// by the agents. What is counted is how long packages are half-installed under pods.
+// The same packages are installed on the same machines, first by unattended-upgrades and then, in a newer version, by the
+// agents. The test counts how long packages are half-installed while pods are on the machine: with unattended-upgrades
+// they are, with the agents never.
 func TestBesideUnattendedUpgrades(t *testing.T) {
 	notInCore(t)
 	f := NewFleet(t, needs, 3)

@@ -19,13 +19,14 @@ import (
 	"time"
 )
 
-// Virtual is a machine with a kernel of its own: QEMU without KVM, with a firmware, and with GRUB on the disk, which chooses
-// the kernel. The disk is that of build-kernel-disk.sh; what the machine writes is gone with it. The network is QEMU's user
-// mode: the machine reaches what the room reaches, and nobody reaches the machine.
+// Virtual is a machine that boots a kernel of its own under QEMU, without KVM: the firmware starts GRUB, which chooses
+// the kernel. It uses the disk of build-kernel-disk.sh and does not change that file: its writes are lost when it is
+// turned off. It is connected to QEMU's user-mode network: the machine can connect to everything to which the room can
+// (see room.go), but nothing can connect to the machine.
 type Virtual struct {
 	Name string
 
-	// Has an element when the machine has reset itself and the firmware runs again; closed when the power is off.
+	// Receives an element whenever the machine resets itself, which restarts the firmware. Closed when the power is off.
 	Resets chan struct{}
 
 	needs   *Needs
@@ -49,7 +50,7 @@ func NewVirtual(needs *Needs, name string, console string) (*Virtual, error) {
 	return v, nil
 }
 
-// PowerOn returns before the boot is done.
+// PowerOn starts QEMU. It returns before the boot is complete.
 func (v *Virtual) PowerOn() error {
 	log, err := os.Create(v.console + ".qemu")
 	if err != nil {
@@ -71,7 +72,7 @@ func (v *Virtual) PowerOn() error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	off, started := make(chan struct{}), make(chan error, 1)
 	go func() {
-		// The parent-death signal is tied to this thread.
+		// The parent-death signal of QEMU is tied to this thread, so the thread must live as long as QEMU.
 		runtime.LockOSThread()
 		defer close(off)
 		err := command.Start()
@@ -89,7 +90,7 @@ func (v *Virtual) PowerOn() error {
 	return v.watchResets(control)
 }
 
-// watchResets listens to QEMU's own word on what the machine does.
+// watchResets connects to QEMU's control socket (QMP), and reports each reset of the machine by itself in Resets.
 func (v *Virtual) watchResets(control string) error {
 	var connection net.Conn
 	for {
@@ -123,7 +124,7 @@ func (v *Virtual) watchResets(control string) error {
 	return nil
 }
 
-// Close takes the power away and throws the machine away.
+// Close turns the machine off without a shutdown, and removes its files.
 func (v *Virtual) Close() error {
 	v.mu.Lock()
 	qemu, off := v.qemu, v.off
@@ -135,7 +136,7 @@ func (v *Virtual) Close() error {
 	return os.RemoveAll(v.place)
 }
 
-// CPU is how long the machine's processors have worked, in the host's time.
+// CPU returns the processor time that QEMU has used on the host for this machine.
 func (v *Virtual) CPU() time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -146,7 +147,8 @@ func (v *Virtual) CPU() time.Duration {
 	if err != nil {
 		return 0
 	}
-	// After the name, which may have spaces: state and ten more fields, then the ticks in user and system mode.
+	// proc_pid_stat(5): after the name, which may contain spaces, come the state and ten more fields, and then utime and
+	// stime in hundredths of a second.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	var ticks int
 	for _, field := range fields[11:13] {
@@ -193,7 +195,8 @@ func (v *Virtual) UntilUp(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// Write puts files on the disk of the machine, which runs. Only root may read those with a key in them.
+// Write writes files to the disk of the machine, which must run. Files with a private key and files whose path ends in
+// `kubeconfig` can be read only by root.
 func (v *Virtual) Write(ctx context.Context, files map[string][]byte) error {
 	var out bytes.Buffer
 	writer := tar.NewWriter(&out)
@@ -217,13 +220,13 @@ func (v *Virtual) Write(ctx context.Context, files map[string][]byte) error {
 	return err
 }
 
-// BootID is that of the boot that runs.
+// BootID returns the id of the running boot.
 func (v *Virtual) BootID(ctx context.Context) (string, error) {
 	text, err := v.Run(ctx, "cat", "/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(text), err
 }
 
-// Kernel is the release of the kernel that runs.
+// Kernel returns the release of the running kernel.
 func (v *Virtual) Kernel(ctx context.Context) (string, error) {
 	text, err := v.Run(ctx, "uname", "-r")
 	return strings.TrimSpace(text), err

@@ -22,8 +22,8 @@ const (
 )
 
 // Witness watches nodes and pods through the API, writes the time line, and records violations of promises: fewer Ready
-// pods than a budget promises, pods with a budget that are deleted without an eviction, and more unschedulable nodes
-// than permitted.
+// pods than a budget promises, pods with a budget that are deleted without an eviction, more unschedulable nodes than
+// permitted and, after ForbidHalf, pods on a machine with a half-installed package.
 type Witness struct {
 	line *Timeline
 
@@ -56,8 +56,8 @@ func Watch(ctx context.Context, client kubernetes.Interface, line *Timeline) (*W
 	return w, w.WatchAnew(ctx, client)
 }
 
-// WatchAnew lists and watches again, after an outage of the API server. Watches that the outage has broken try again
-// only after up to a minute, and then show what happened in the meantime in no order.
+// WatchAnew lists and watches again, after an outage of the API server. The watches that the outage has broken would
+// connect again only after up to a minute, and would then show what happened in the meantime in no particular order.
 func (w *Witness) WatchAnew(ctx context.Context, client kubernetes.Interface) error {
 	ctx, stop := context.WithCancel(ctx)
 	w.mu.Lock()

@@ -28,7 +28,7 @@ mount -t tmpfs -o size=2g,mode=0755 haulout-deb-test "$directory"
 root=$directory/root
 
 codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
-# The mirror that this machine's apt uses.
+# The URL of the Debian mirror that this machine's apt uses.
 mirror=$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(REPO_URI)' | awk -v c="$codename" '$1 == "Packages" && $2 == c {print $3; exit}')
 debootstrap --variant=minbase --include=systemd "$codename" "$root" ${mirror:+"$mirror"} >"$directory/log" 2>&1 || {
   tail -n 20 "$directory/log" >&2
@@ -62,7 +62,7 @@ cat >"$root/usr/sbin/policy-rc.d" <<'END'
 echo "$@" >>/var/log/policy-rc.d
 [ -e /opt/may-start ] || exit 101
 END
-rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # replaced in place: apt sets the PATH of its scripts
+rm "$root/usr/bin/journalctl" "$root/usr/bin/systemd-run"  # replaced in place: maintainer scripts get their PATH from apt
 cat >"$root/usr/bin/journalctl" <<'END'
 #!/bin/sh
 echo "no kubelet.conf yet"

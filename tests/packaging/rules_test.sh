@@ -7,7 +7,7 @@ cd -- "$(dirname -- "$0")/../.."
 directory=$(mktemp -d)
 trap 'rm -rf -- "$directory"' EXIT
 cp packaging/prometheus/haulout.rules.yaml "$directory"
-# Another test checks that this page has the defaults of the program.
+# docs/configuration.md has the default. Another test checks that the page has the same defaults as the program.
 query=$(sed -n 's/^| `--prometheus-query` | PromQL | `\([^`]*\)` .*/\1/p' docs/configuration.md)
 if [[ -z $query ]]; then
   echo "docs/configuration.md has no default of --prometheus-query" >&2

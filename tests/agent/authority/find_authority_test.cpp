@@ -48,7 +48,8 @@ class FindAuthorityTest : public haulout::testing::VirtualTimeTest {
 
   void add(const Json& object) { ASSERT_TRUE(cluster.load(object.dump())); }
   void use(sim::Identity identity) { cluster.set_token("secret", std::move(identity)); }
-  // Simulates a cluster without the feature gate, where admission policies restrict the ServiceAccount.
+  // Simulates a cluster without the feature gate ConstrainedImpersonation, where admission policies restrict the
+  // ServiceAccount.
   void only_policies() {
     guards.impersonation = false;
     guards.denied.clear();
@@ -92,7 +93,7 @@ TEST_F(FindAuthorityTest, ImpersonationIsTheBest) {
 }
 
 // With the base of the manifests, the ServiceAccount's own rights are only to take slots, to write Events and to read
-// the fleet.
+// the fleet. These are enough for an agent that impersonates its node.
 TEST_F(FindAuthorityTest, ImpersonationNeedsNoOtherAuthorityBesides) {
   guards.policies = {"slots"};
   guards.denied.insert({"get pods", "watch pods", "delete pods"});
@@ -163,7 +164,8 @@ TEST_F(FindAuthorityTest, PoliciesComeNext) {
   EXPECT_THAT(found->switched_off, IsEmpty());
 }
 
-// P11: all four policies must be in force. If one is missing, the ServiceAccount is not limited to its own node.
+// P11: all four policies must be in force. If one is missing, the ServiceAccount is not limited to its own node, and
+// the agent does not start with it.
 TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
   only_policies();
   const auto all = guards.policies;
@@ -196,7 +198,8 @@ TEST_F(FindAuthorityTest, ImpersonationIsRejectedIfTheSameRequestsWorkWithoutIt)
   EXPECT_THAT(problem(), HasSubstr("for which nodes the agents' ServiceAccount may create Leases"));
 }
 
-// Without the admission plugin NodeRestriction, a node's identity may evict pods of all nodes.
+// Without the admission plugin NodeRestriction, a node's identity may evict pods of all nodes. So neither impersonation
+// nor the credential of a kubelet is accepted as an authority.
 TEST_F(FindAuthorityTest, ANodesIdentityThatNothingHoldsIsNone) {
   cluster.switches().node_restriction = false;
   EXPECT_THAT(problem({.wanted = AuthorityChoice::impersonation}), HasSubstr("NodeRestriction"));
@@ -258,7 +261,8 @@ TEST_F(FindAuthorityTest, APlainServiceAccountMustBeAskedFor) {
   EXPECT_EQ(found->node, (OwnNode{"n1", "n1-uid"}));
 }
 
-// The credential is a token from a file that is not bound to a pod, or a person's kubeconfig.
+// If the credential is a token that is not bound to a pod, or a person's kubeconfig, the name of the node must be
+// configured, and no policy can limit the agent to that node.
 TEST_F(FindAuthorityTest, AnUnboundTokenNeedsANameAndHoldsNothing) {
   guards.denied.clear();
   use(sim::service_account("haulout", "agent"));
@@ -293,7 +297,7 @@ TEST_F(FindAuthorityTest, ANamespaceThatIsMissingTakesTheLeasesAway) {
   EXPECT_FALSE(may_use_slots(*found, SlotsChoice::lease));
 }
 
-// A server that has just started may answer 403 to requests that it permits later.
+// A server that has just started may answer 403 to requests that it permits later. So a 403 is not final at first.
 TEST_F(FindAuthorityTest, OneRefusalProvesNothing) {
   cluster.server().intercept([this](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
     if (elapsed() > 165ms || !call.info || call.info->resource != "nodes") return std::nullopt;
@@ -326,7 +330,8 @@ TEST_F(FindAuthorityTest, ACredentialThatIsNotAcceptedIsFinal) {
   EXPECT_THAT(problem(), HasSubstr("the identity of this credential"));
 }
 
-// Each response arrives before the deadline, but all responses together take longer.
+// Each request alone would be answered before the deadline, but all requests together take longer. The search ends at
+// the deadline with an error.
 TEST_F(FindAuthorityTest, TheDeadlineIsThatOfTheWholeSearch) {
   struct Slow final : http::Transport {
     Slow(http::Transport& to, Clock& when) : next(to), time(when) {}
@@ -353,7 +358,8 @@ TEST_F(FindAuthorityTest, TheDeadlineIsThatOfTheWholeSearch) {
   EXPECT_LE(clock.now(), began + 12s);
 }
 
-// P11, tested with the transport that find_authority() gives the agent.
+// P11: with the transport that an agent with impersonation uses, it can change its own node and the pods there, but not
+// those of other nodes.
 TEST_F(FindAuthorityTest, ImpersonationKeepsToTheOwnNode) {
   run(with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
     group.spawn(cluster.run());

@@ -157,7 +157,7 @@ TEST_F(RealAptTest, NeverDowngrades) {
   EXPECT_EQ(status_of("one"), "1.1 installed");
 }
 
-// Two packages with the same file: dpkg refuses the second one.
+// Two packages contain the same file, so dpkg refuses the second one. The installation fails.
 TEST_F(RealAptTest, AFailureIsToldAndNothingCountsAsInstalled) {
   ASSERT_NO_FATAL_FAILURE(two_updates());
   publish("two", "1.2", "/usr/share/one");
@@ -170,7 +170,7 @@ TEST_F(RealAptTest, AFailureIsToldAndNothingCountsAsInstalled) {
   EXPECT_EQ(run(it.look(soon())).need, Need::yes);
 }
 
-// P7: dpkg was killed after it had unpacked a package.
+// P7: dpkg was killed after it had unpacked a package. The next installation configures that package, too.
 TEST_F(RealAptTest, FinishesWhatWasInterrupted) {
   ASSERT_NO_FATAL_FAILURE(two_updates());
   apt("update");
@@ -184,7 +184,7 @@ TEST_F(RealAptTest, FinishesWhatWasInterrupted) {
   EXPECT_EQ(status_of("two"), "1.1 installed");
 }
 
-// Another process holds dpkg's lock, as apt and unattended-upgrades do.
+// Another process holds dpkg's lock, as apt and unattended-upgrades do. The updater names the lock and the process.
 TEST_F(RealAptTest, SeesWhoHoldsTheLock) {
   const std::string lock = dir.write("root/var/lib/dpkg/lock-frontend", "");
   std::optional<haulout::testing::LockHolder> other(lock);

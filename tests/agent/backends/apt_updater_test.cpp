@@ -26,7 +26,7 @@ using ::testing::StartsWith;
 const std::string openssl = "Inst openssl [3.0.15-1] (3.0.16-1 Debian-Security:12/stable-security [amd64])\n";
 const std::string vim = "Inst vim [1] (2 Debian:12/stable [amd64])\n";
 
-// A machine whose apt-get and dpkg do what the test says.
+// Simulates apt-get and dpkg on a machine. Its fields determine what they print and which calls fail.
 class FakeApt final : public HostPrograms {
  public:
   explicit FakeApt(Clock& clock) : clock_(clock) {}
@@ -105,7 +105,8 @@ TEST_F(AptUpdaterTest, LooksWithoutAChange) {
   EXPECT_NE(apt.programs[0].unit, apt.programs[2].unit);
 }
 
-// P4: what cannot be read is not "no update".
+// P4: if the output of apt-get cannot be read or apt-get fails, it is unknown whether there are updates. That does not
+// count as "no update".
 TEST_F(AptUpdaterTest, WhatCannotBeReadIsUnknown) {
   AptUpdater it = updater();
   apt.waiting = "Inst ;;;\n";

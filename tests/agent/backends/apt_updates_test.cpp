@@ -58,7 +58,7 @@ TEST(AptSimulation, KnowsTheSecurityArchivesOfUbuntu) {
 }
 
 // An update may need a package that is not installed yet. apt installs that by itself and marks it as automatic. If the
-// agent named it as an argument, apt would mark it as chosen by a person.
+// agent named it as an argument, apt would mark it as chosen by a person. So such a package is not among the updates.
 TEST(AptSimulation, ANewPackageIsNoSecurityUpdateByItself) {
   EXPECT_THAT(only_security(*parse_simulation(debian)).updates, SizeIs(1));
 }
@@ -81,7 +81,8 @@ TEST(AptSimulation, NothingToDoIsNo) {
   }
 }
 
-// Names and versions become arguments of apt-get and parts of messages. So a line with any other text is an error.
+// The names and versions in a line about a package become arguments of apt-get and parts of messages. So a line with
+// any other text in their place, or without them, is an error.
 TEST(AptSimulation, AnythingElseIsAnError) {
   for (const std::string line : {
            "Inst",

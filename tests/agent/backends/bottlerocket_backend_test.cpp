@@ -119,8 +119,8 @@ TEST_F(BottlerocketBackendTest, ApplyPreparesAndActivates) {
   EXPECT_EQ(fake.actions.size(), 3u) << "in place already";
 }
 
-// Regression: the back end's own refresh ended while the update waited for another refresh. The back end took the first
-// one for the command of another client.
+// Regression: while an update waited for the result of its refresh, the result of an earlier refresh by the same back
+// end appeared. The update took it for a command of another client.
 TEST_F(BottlerocketBackendTest, ALookForUpdatesDoesNotCrossAnUpdate) {
   fake.published = "1.16.0";
   fake.work = 90s;

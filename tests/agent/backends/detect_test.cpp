@@ -23,7 +23,7 @@ TEST_F(DetectTest, FromOsRelease) {
       {"ID=ubuntu\nID_LIKE=debian", "debian", ""},
       {"ID=bottlerocket", "bottlerocket", ""},
       {"ID=flatcar\nID_LIKE=coreos", "flatcar", ""},
-      // Flatcar quotes all values now. The agent of FLUO ends with an error on that.
+      // Recent versions of Flatcar quote all values. (The agent of the Flatcar Linux Update Operator cannot read that.)
       {"NAME=\"Flatcar Container Linux by Kinvolk\"\nID=\"flatcar\"\nID_LIKE=\"coreos\"\nVERSION=\"4459.2.1\"\n"
        "VERSION_ID=\"4459.2.1\"\nBUILD_ID=\"2025-11-18-1923\"\nSYSEXT_LEVEL=\"1.0\"\nPRETTY_NAME=\"Flatcar Container "
        "Linux by Kinvolk 4459.2.1 (Oklo)\"\nANSI_COLOR=\"38;5;75\"\nFLATCAR_BOARD=\"amd64-usr\"",
@@ -58,7 +58,8 @@ TEST_F(DetectTest, FromMarks) {
   EXPECT_EQ(choose_backend({}, root)->backend, "debian") << "somebody else's api.sock";
 }
 
-// Without updates, a file is enough, as it always was.
+// Without --update, the agent only reads the tool's sentinel file, for which the back end `file` is enough. With
+// --update, it needs a back end that can install updates.
 TEST_F(DetectTest, UpdatesNeedABackEndThatCanInstallThem) {
   dir.write("etc/os-release", "ID=\"opensuse-microos\"\nID_LIKE=\"suse opensuse opensuse-tumbleweed\"\n");
   EXPECT_EQ(choose_backend({}, root)->backend, "file");
@@ -75,7 +76,8 @@ TEST_F(DetectTest, FromTheFilesOfATool) {
   const auto choice = choose_backend({}, root);
   EXPECT_EQ(choice->backend, "rauc");
   EXPECT_THAT(choice->why, HasSubstr("/etc/rauc/system.conf"));
-  // Flatcar updates its extensions with systemd-sysupdate, and Debian may have the package of RAUC.
+  // Files of a tool do not decide on Flatcar and Debian: Flatcar updates its extensions with systemd-sysupdate, and
+  // Debian may have the package of RAUC.
   dir.write("etc/os-release", "ID=flatcar\n");
   EXPECT_EQ(choose_backend({}, root)->backend, "flatcar");
   dir.write("etc/os-release", "ID=debian\n");

@@ -89,7 +89,7 @@ TEST_F(FileBackendTest, WhatHappensBetweenAskingAndWaitingIsNotLost) {
 }
 
 // transactional-update removes its sentinel file at each start. It writes the file again when it fails or has made a
-// snapshot.
+// snapshot. So the need is unknown for a quarter of an hour after the file was removed.
 TEST_F(FileBackendTest, TheMarkOfTransactionalUpdateIsNotGoneWhileItMayComeBack) {
   FileBackend suse(root, clock, rng, "/run/reboot-needed");
   EXPECT_EQ(pending(suse).need, Need::no) << "nor does a boot leave one";

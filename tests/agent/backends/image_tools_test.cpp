@@ -13,7 +13,8 @@ ProgramEnd printed(std::string output, int status = 0) {
   return {.success = status == 0, .status = status, .output = std::move(output)};
 }
 
-// As rpm-ostree(1) describes it, and as users of Silverblue and CoreOS have published it. No rpm-ostree ran here.
+// Output of rpm-ostree about an available update, as rpm-ostree(1) describes it and as users of Silverblue and CoreOS
+// have published it. It was not recorded from a run of rpm-ostree.
 const std::string rpm_ostree_offer =
     "2 metadata, 0 content objects fetched; 788 B transferred in 2 seconds; 0 bytes content written\n"
     "AvailableUpdate:\n"
@@ -29,7 +30,7 @@ TEST(RpmOstreeCheck, Rows) {
   EXPECT_EQ(read_rpm_ostree_check({printed("AvailableUpdate:\n  Commit: d8bab\n")})->target, "d8bab");
   EXPECT_EQ(read_rpm_ostree_check({printed("No updates available.\n", 77)})->need, Need::no);
   EXPECT_EQ(read_rpm_ostree_check({printed("No updates available.\n")})->need, Need::no);
-  // P4: what cannot be read is not "no update".
+  // P4: output that cannot be read does not count as "no update".
   for (const char* const text : {"", "AvailableUpdate:\n", "error: no\n", "Version:\n"})
     EXPECT_FALSE(read_rpm_ostree_check({printed(text)})) << text;
 }
@@ -91,7 +92,8 @@ TEST(BootcStatus, Offers) {
   EXPECT_EQ(offer(bootc_status(bootc_entry(one, one))).need, Need::no);
   EXPECT_EQ(offer(bootc_status(bootc_entry(one, two))),
             (Updates{.need = Need::yes, .count = 1, .target = "42.2 (sha256:222222222222)"}));
-  // In place already; or only downloaded; or a newer one has come.
+  // The offered image is no update if it is staged already. It is one if it is only downloaded, or newer than the
+  // staged image.
   EXPECT_EQ(offer(bootc_status(bootc_entry(one, two), bootc_entry(two))).need, Need::no);
   EXPECT_EQ(offer(bootc_status(bootc_entry(one, two), bootc_entry(two, two, true))).need, Need::yes);
   EXPECT_EQ(offer(bootc_status(bootc_entry(one, two), bootc_entry(two, bootc_image("4444", "42.4")))).target,
@@ -197,7 +199,8 @@ TEST(Sysupdate, Images) {
   };
   EXPECT_EQ(*read(1, R"({"current":"1","all":["1"],"appstreamUrls":[]})", "1"), (Images{"1", ""}));
   EXPECT_EQ(*read(0, R"({"current":"3","all":["3","1"],"appstreamUrls":[]})", "1"), (Images{"1", "3"}));
-  // `pending` also fails with 1; then the list contradicts it.
+  // `pending` exits with 1 if no newer version is installed, and also if it fails. If its exit status and the list of
+  // versions contradict each other, the result is an error.
   EXPECT_FALSE(read(1, R"({"current":"3","all":["3","1"]})", "1"));
   EXPECT_FALSE(read(0, R"({"current":"1","all":["1"]})", "1"));
   EXPECT_FALSE(read(1, R"({"current":"1","all":["1"]})", "")) << "os-release has no IMAGE_VERSION";

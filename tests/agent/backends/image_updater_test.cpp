@@ -17,7 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A machine with a tool whose versions are numbers. It prints "BOOTED NEXT OFFERED".
+// Simulates a machine with an update tool. Versions of the system are numbers. The tool prints three of them: the
+// booted one, the one that boots next, and the offered one.
 class FakeTool final : public HostPrograms {
  public:
   explicit FakeTool(Clock& clock) : clock_(clock) {}
@@ -115,7 +116,7 @@ TEST_F(ImageUpdaterTest, LooksWithoutAChange) {
   EXPECT_EQ(run(updater.look(soon())).need, Need::no) << "it runs";
 }
 
-// P4: what cannot be read is not "no update".
+// P4: if the tool fails, it is unknown whether there is an update. That does not count as "no update".
 TEST_F(ImageUpdaterTest, WhatCannotBeReadIsUnknown) {
   for (const char* const what : {"check", "status"}) {
     tool.failing = {what};
@@ -144,7 +145,7 @@ TEST_F(ImageUpdaterTest, StagesAndChecksThatItIsInPlace) {
   EXPECT_THAT(run(updater.install(soon())).error().message(), HasSubstr("no space left"));
 }
 
-// P7: a program of an earlier agent still runs.
+// P7: while a program of an earlier agent still runs, the updater starts no program of its own.
 TEST_F(ImageUpdaterTest, WaitsForTheProgramOfAnEarlierAgent) {
   tool.running_unit = "haulout-update.service";
   EXPECT_THAT(*run(updater.blocked_by(soon())), HasSubstr("haulout-update.service"));
@@ -169,7 +170,8 @@ TEST_F(ImageUpdaterTest, ALookWaitsWhileAnImageIsWritten) {
       EXPECT_EQ(updates.need, Need::no);
     });
   }());
-  // Each look has its own unit; all that change the machine share one.
+  // Each program that only reads has a unit of its own. All programs that change the machine share the unit
+  // haulout-update.service.
   EXPECT_EQ(std::ranges::count(tool.units, "haulout-update.service"), 1);
 }
 

@@ -65,8 +65,9 @@ TEST(OptionTableTest, VariablesAreNamedAfterOptions) {
   EXPECT_EQ(find_option("lb-drain-wait")->variable(), "HAULOUT_LB_DRAIN_WAIT");
 }
 
-// The fields of the configuration. A new field does not compile here until it is added, and then
-// EveryOptionSetsItsField asks for its row. The fields of the drain have a test beside their table.
+// The fields of the configuration. If AgentConfig gets a new field, this function does not compile until the field is
+// added here. EveryOptionSetsItsField then fails until the field has a row. The fields of the drain options are tested
+// elsewhere, beside their own table.
 auto fields_of(const AgentConfig& config) {
   const auto& [config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
                zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,

@@ -146,7 +146,7 @@ TEST_F(FlatcarUpdaterTest, InstallsWhatUpdateEngineFinds) {
     auto done = co_await updater.install(soon());
     EXPECT_TRUE(done) << done.error().message();
     EXPECT_EQ(update1.operation, "UPDATE_STATUS_UPDATED_NEED_REBOOT");
-    // What is installed already is not asked for again.
+    // A second call does not request an update that is installed already.
     done = co_await updater.install(soon());
     EXPECT_TRUE(done);
     EXPECT_EQ(attempts(), 1u);

@@ -122,7 +122,7 @@ TEST_F(LogindHostTest, SystemdAloneIsBlockedByNobody) {
   EXPECT_EQ(blocked_by(by_systemd).value(), "");
 }
 
-// A program that installs packages may hold no inhibitor lock.
+// A program that installs packages may hold no inhibitor lock, but it holds dpkg's lock. That blocks the reboot, too.
 TEST_F(LogindHostTest, AProgramThatInstallsPackagesBlocksIt) {
   const haulout::testing::LockHolder dpkg(root.write("var/lib/dpkg/lock", ""));
   EXPECT_THAT(blocked_by(host).value(), HasSubstr(std::to_string(dpkg.pid())));

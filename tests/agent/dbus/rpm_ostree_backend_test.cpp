@@ -117,7 +117,8 @@ TEST_F(RpmOstreeBackendTest, WithoutRpmOstreeNothingIsKnown) {
   });
 }
 
-// rpm-ostreed sends no signal about a deployment that bootc stages while rpm-ostreed does not run.
+// rpm-ostreed sends no signal about a deployment that bootc stages while rpm-ostreed does not run. So the back end also
+// asks rpm-ostreed at intervals.
 TEST_F(RpmOstreeBackendTest, LooksAgainEveryTenMinutesOrSo) {
   EXPECT_TRUE(looks_again([&] { return backend.changed(); }));
 }

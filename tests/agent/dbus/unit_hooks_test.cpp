@@ -102,7 +102,8 @@ TEST_F(UnitHooksTest, ARefusalIsExplained) {
   EXPECT_THAT(error_of(done).message(), HasSubstr("50-ceph"));
 }
 
-// P7: the agent was restarted while the hook was running.
+// P7: the agent was restarted while the hook was running. The next agent waits for the end of the running unit, and
+// does not start the hook again.
 TEST_F(UnitHooksTest, APredecessorsUnitIsFollowedToItsEnd) {
   units.add_running(unit);
   const auto done =

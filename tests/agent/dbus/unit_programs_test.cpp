@@ -98,7 +98,7 @@ TEST_F(UnitProgramsTest, AUnitRunsUntilItHasEnded) {
   EXPECT_THAT(answers, ::testing::ElementsAre(true, false));
 }
 
-// systemd has loaded the unit, and its job has not started it yet.
+// systemd has queued the start of the unit and not started it yet. The unit already counts as running.
 TEST_F(UnitProgramsTest, AUnitWithAJobRuns) {
   run({&units}, [&](TaskGroup&) -> awaitable<void> {
     units.add_running(unit);

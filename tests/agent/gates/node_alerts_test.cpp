@@ -88,7 +88,8 @@ TEST_F(NodeGatesTest, OldAlertsHoldNobodyWhenAMaximumAgeIsSet) {
   EXPECT_EQ(ask(When::with_turn).reason(), "BlockedByAlert") << "nobody knows how old it is";
 }
 
-// A Prometheus querier that has lost a store returns an incomplete result with a warning.
+// A Prometheus querier that has lost a store returns an incomplete result with a warning. So an empty result with a
+// warning does not show that no alert fires.
 TEST_F(NodeGatesTest, AnEmptyAnswerWithAWarningIsNone) {
   with_prometheus = true;
   prometheus.answer = [](const http::Request&) {

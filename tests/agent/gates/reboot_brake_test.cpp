@@ -102,8 +102,8 @@ TEST(RebootBrakeTest, TooManyInADay) {
   }
 }
 
-// For the newest reboot, only the request is known. It may have led to a reboot that nobody observed, or to none. So it
-// counts against the limit of reboots per day, but does not show that a reboot leaves the need unchanged.
+// For the newest reboot, only the request is known. It may have led to a reboot that the agent has not observed, or to
+// none. So it counts against the limit of reboots per day, but does not show that a reboot leaves the need unchanged.
 TEST(RebootBrakeTest, WhatWasOnlyAskedForCountsToo) {
   PastReboot asked = reboot("2026-11-21T11:00", {"libc6"});
   asked.asked_only = true;

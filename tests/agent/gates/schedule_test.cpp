@@ -134,7 +134,8 @@ TEST(ScheduleTest, ClocksFarOffAreNoHarm) {
   }
 }
 
-// An answer about the present holds exactly until the instant that it names.
+// The state that Schedule::at() returns holds exactly until the time that it names, at which the schedule opens or
+// closes.
 TEST(ScheduleTest, WakesExactlyWhenTheAnswerChanges) {
   const std::vector<Schedule> schedules = {
       schedule({"Mon-Fri 22:00-04:00 Europe/Berlin", "last Sun 00:00+30h America/New_York"},

@@ -28,7 +28,8 @@ TEST_F(HostsTest, NoneHasNoWayToRebootAndNothingToForbidIt) {
   EXPECT_EQ(rebooted.error().code(), Errc::invalid);
 }
 
-// A command that is used when logind fails does not check inhibitor locks itself.
+// The agent uses the reboot command when the reboot by logind fails. The command does not check inhibitor locks itself.
+// So a lock that blocks logind blocks the whole host.
 TEST_F(HostsTest, WhoBlocksOneWayBlocksAllOfThem) {
   struct Blocked final : FileHost {
     using FileHost::FileHost;

@@ -80,7 +80,8 @@ TEST_F(Advance, AClosedGateIsNoFailure) {
   EXPECT_EQ(record.not_before, std::nullopt);
 }
 
-// The drain has evicted pods without a reboot. So the next attempt must wait.
+// A gate closes after the drain has begun, so the attempt ends without a reboot although it may have evicted pods. The
+// next attempt must wait, because it evicts pods again.
 TEST_F(Advance, AGateThatGivesADrainUpIsFollowedByAWait) {
   moment.cause = "Paused";
   for (const State from : {State::draining, State::ready, State::rebooting}) {
@@ -168,9 +169,9 @@ TEST_F(Advance, AMachineThatKeptItsBootIdStaysCordoned) {
   }
 }
 
-// In the rows with `ended` nobody had requested the boot: it was a crash during the drain, or another program rebooted
-// although the agent is to do that. It completes no update and counts against no version. In the other rows the boot
-// belongs to the update.
+// In the rows with `ended`, the boot was not a requested one: the machine crashed or was rebooted during the drain, or
+// another program rebooted it although the agent is to do that. Such a boot completes no update and counts against no
+// version. In the other rows the boot belongs to the update.
 TEST_F(Advance, ABootThatNobodyHadAskedForEndsTheAttempt) {
   moment.boot_id = "boot-2";
   const struct {
@@ -240,7 +241,7 @@ TEST_F(Advance, AnUpdateIsTimedAndJudgedOnce) {
   }
 }
 
-// P4: after a boot that nobody requested, the node is verified and healthy, but no update has succeeded.
+// P4: after a boot that was not requested, the node is verified and healthy, but no update has succeeded.
 TEST_F(Advance, ABootThatNobodyHadAskedForIsNoUpdate) {
   Record record = in(State::draining);
   record.began = moment.now - 7min;

@@ -26,7 +26,8 @@ struct Attempts : ::testing::Test {
   LifecycleTimes times;
 };
 
-// By day, the reason is the closed window. The record still says what stopped the node at night.
+// The record keeps how the last attempts ended. So a person can see by day why the update failed at night, although the
+// node's reason is then only the closed maintenance window.
 TEST_F(Attempts, TheLastAttemptsAreRemembered) {
   const auto attempt = [&](State from, Event event, const char* cause) {
     Record record = in(from);

@@ -10,7 +10,7 @@ TEST(DrainCordon, ANodeThatHasNotShownTheCordonYetHasNotLostIt) {
   EXPECT_FALSE(cordon.lost(false, false));
   cordon.accept();
   EXPECT_TRUE(cordon.accepted());
-  // The server has accepted the cordon, but the watch has not delivered it yet.
+  // The server has accepted the cordon, but the watch has not delivered it yet. So the cordon is not lost.
   EXPECT_FALSE(cordon.lost(false, false));
   EXPECT_FALSE(cordon.lost(true, false));
   EXPECT_TRUE(cordon.lost(false, false));

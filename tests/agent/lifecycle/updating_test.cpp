@@ -93,7 +93,7 @@ TEST_F(UpdatingTest, TheVersionIsKnownWhenTheImageIsInPlace) {
   EXPECT_EQ(go(record, Event::installed).to, "42.1");
 }
 
-// An image that is written before the drain.
+// An image update is written before the drain, in the state `pending`. If that fails, the agent tries again later.
 TEST_F(UpdatingTest, AFailureBeforeTheDrainCountsAndWaits) {
   Record record = go(in(State::pending), Event::update_failed);
   EXPECT_EQ(record.state, State::pending);
@@ -107,7 +107,8 @@ TEST_F(UpdatingTest, AFailureBeforeTheDrainCountsAndWaits) {
   EXPECT_TRUE(record.uncordon);
 }
 
-// The node leaves the state `updating` for a reason that says nothing about the installation.
+// The node leaves the state `updating` for a reason that says nothing about the installation. That does not count as a
+// failed update.
 TEST_F(UpdatingTest, WhatIsNoInstallationIsNotCounted) {
   for (const Event event : {Event::emptiness_lost, Event::cordon_lost, Event::turn_lost, Event::gate_closed}) {
     Record record = in(State::updating);

@@ -40,7 +40,8 @@ TEST(NodeStatus, NothingIsWrittenTwice) {
   EXPECT_EQ(status_patch(node, record, {State::unknown, {}, {}}, Need::unknown, false), std::nullopt);
 }
 
-// The message may contain text from outside, and the server refuses annotations of more than 256 KiB in total.
+// The message is cut, because it may contain text of other programs, and the server refuses annotations of more than
+// 256 KiB in total.
 TEST(NodeStatus, AMessageOfAnyLengthIsWritten) {
   std::string invisible = "xxx";
   for (int i = 0; i < 100'000; ++i) invisible += "\u200b";
@@ -175,7 +176,7 @@ TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
   EXPECT_EQ(json["metadata"]["annotations"], (Json{{"haulout.dev/record", nullptr}, {"haulout.dev/hook", nullptr}}));
 }
 
-// A newer version of the agent can read a record that this version cannot read.
+// The agent does not overwrite a record that it cannot read: a newer version of the agent may be able to read it.
 TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
   k8s::Node node;
   node.annotations = {{"haulout.dev/record", R"({"v":2})"}};

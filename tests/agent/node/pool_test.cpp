@@ -59,7 +59,8 @@ TEST(PoolMember, IsToldByTheRecordTheLabelTheTurn) {
   EXPECT_EQ(membership_of(node("web", "web"), {"db", "role=db"}), member) << "the list has none of another pool";
 }
 
-// Covers agents without a configured pool.
+// The agent has no configured pool, so its own role determines its pool. Nodes that name no pool may belong to that
+// pool if they have the same role; nodes with the other role do not.
 TEST(PoolMember, IsToldByTheRoleAtLast) {
   const OwnPool workers{"default", {}, true}, control_plane{"control-plane", {}, true};
   EXPECT_EQ(membership_of(node("", ""), workers), unknown);

@@ -85,7 +85,8 @@ TEST(Records, ThatCannotBeReadStopTheAgent) {
   }
 }
 
-// The message about the unreadable record is written into the next record.
+// The message about an unreadable record becomes part of the next record. So it must not contain invalid UTF-8 from the
+// unreadable one.
 TEST(Records, ThatAreNoUtf8BecomeOnesThatAre) {
   const Record record = decode_record("{\"v\":1,\xff");
   EXPECT_EQ(record.state, State::degraded);

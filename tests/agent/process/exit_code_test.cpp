@@ -62,7 +62,8 @@ TEST(ExitCodeTest, OfAnError) {
   for (const auto& [error, code] : rows) EXPECT_EQ(exit_code(error), code) << to_string(error.code());
 }
 
-// systemd does not start the agent again after exit code 2 (see haulout.service).
+// systemd does not start the agent again after exit code 2 (see haulout.service). So a service that has begun never
+// ends with that code.
 TEST(ExitCodeTest, OfAServiceThatHasBegunIsNeverWrongUsage) {
   EXPECT_EQ(exit_code_of_service(Error(Errc::invalid, "")), 1);
   EXPECT_EQ(exit_code_of_service(Error(Errc::unavailable, "")), 3);

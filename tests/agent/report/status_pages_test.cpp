@@ -102,7 +102,8 @@ TEST_F(StatusServerTest, PagesAreServedOnAllAddresses) {
   }));
 }
 
-// Any pod of the cluster can connect to the server, and the kubelet requests /healthz from it.
+// Any pod of the cluster can open connections to the server and send nothing. The server must still answer the kubelet,
+// which requests /healthz.
 TEST_F(StatusServerTest, SilentConnectionsKeepNobodyOut) {
   auto server = serve("127.0.0.1:0");
   ASSERT_TRUE(server);

@@ -73,7 +73,8 @@ TEST_F(AgentStart, IsToldOnceTheAgentServesItsNode) {
   EXPECT_EQ(service.exit_code(), 0);
 }
 
-// If the agent sent READY=1 first, systemd would see a successful start and then a failed service.
+// A right is missing, so the start fails, and the agent sends no READY=1. If it did, systemd would see a successful
+// start and then a failed service.
 TEST_F(AgentStart, ThatFailsForWantOfARightIsNone) {
   cluster.forbid("list", "leases");
   EXPECT_THAT(words_of_a_start(10s), ElementsAre("STATUS=asking the API server for the identity of this credential"));

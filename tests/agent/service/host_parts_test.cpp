@@ -189,7 +189,8 @@ TEST_F(MakeBackendTest, TheSocketIsTheHosts) {
   EXPECT_THAT(pending(made).problem, HasSubstr(dir / "run/api.sock"));
 }
 
-// On plain Debian, no package writes /run/reboot-required for a new kernel.
+// On plain Debian, no package writes /run/reboot-required for a new kernel. So the back end compares the installed
+// kernels with the running one, unless the hook of unattended-upgrades, which writes the file, is installed.
 TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
   config.backend = BackendChoice::debian;
   dir.write("boot/vmlinuz-6.1.0-18-amd64", "");
@@ -201,7 +202,8 @@ TEST_F(MakeBackendTest, KernelsAreComparedWhereNobodyLeavesASentinel) {
   EXPECT_EQ(pending(make()).need, Need::no);
 }
 
-// The machine has no kernel in its own /boot.
+// The host has an empty /boot, for example because it boots from the network. So no kernel is newer than the running
+// one.
 TEST_F(MakeBackendTest, WithoutKernelsThereIsNothingToCompare) {
   config.backend = BackendChoice::debian;
   std::filesystem::create_directories(dir / "boot");

@@ -20,8 +20,8 @@ struct MakeSlots : haulout::testing::HostTest {
   const SlotsAccess slots_access{context.get_executor(), client, rng, root, own};
 };
 
-// The label may be set, removed and changed while the agent runs. Without it the node gets no slot, and its status says
-// why.
+// The Node's label that names its pool (--pool-label) may be set, removed and changed while the agent runs. Without the
+// label the node gets no slot, and the error names the cause.
 TEST_F(MakeSlots, TheLabelOfThePoolIsReadForEachTurn) {
   config.pool_label = "pool";
   auto made = make_slots(config, slots_access);

@@ -38,7 +38,8 @@ TEST_F(FleetLockIdFile, IsTheNodesUidWithoutOne) {
   EXPECT_EQ(*fleetlock_id(root, node), node.uid);
 }
 
-// A node that took a slot under another ID could never release it.
+// A node that took a slot under another ID could never release it. So there is no ID before the machine has its machine
+// ID.
 TEST_F(FleetLockIdFile, IsNotMadeUpWhileTheMachineGetsItsId) {
   dir.write("etc/machine-id", "uninitialized\n");
   const auto id = fleetlock_id(root, node);

@@ -73,7 +73,8 @@ TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
   }
 }
 
-// A server that fails has not given the slot to another node.
+// Only an answer that denies the slot shows that the node has lost it. A server that fails has not given the slot to
+// another node.
 TEST_F(FleetLockTest, ATurnIsLostByADenialAndNotByAFault) {
   const char* body = R"({"kind":"internal_error","value":"error getting reboot lease"})";
   for (const int status : {500, 502, 503, 408, 429}) {
@@ -169,7 +170,8 @@ TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
   EXPECT_EQ(clock.now(), before);
 }
 
-// The server identifies a slot by its group alone.
+// The server identifies a node's slot by the group. So a slot is confirmed and released in the group in which it was
+// taken, also if the node's pool has changed.
 TEST_F(FleetLockTest, ATurnIsGivenBackWhereItWasTaken) {
   EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/workers");
   pool = std::string("db");

@@ -72,7 +72,8 @@ TEST_F(NamedPools, AnotherPoolsCordonHoldsNobodyUp) {
   });
 }
 
-// The node may belong to this pool. So it counts if it is unavailable, but no percentage includes it.
+// A node that names no pool may belong to this pool. So it counts if it is unavailable. But the nodes of which
+// max-unavailable is a percentage do not include it.
 TEST_F(NamedPools, ANodeOfNoKnownPoolCountsWhenItIsOutAndInNoPercentage) {
   for (int i = 0; i < 8; ++i) add_node("new" + std::to_string(i), "");
   live([this]() -> asio::awaitable<void> {
@@ -90,7 +91,8 @@ TEST_F(NamedPools, ANodeOfNoKnownPoolCountsWhenItIsOutAndInNoPercentage) {
   });
 }
 
-// The node has lost its record and its label. The Lease that it holds still names its pool.
+// The node has lost its record and its label. The Lease that it holds still names its pool, so it does not count in
+// other pools.
 TEST_F(NamedPools, ATurnTellsThePoolToo) {
   hold("haulout-web-0", "n9");
   cluster.patch("leases", "haulout", "haulout-web-0", {{"metadata", {{"labels", {{"haulout.dev/pool", "web"}}}}}});
@@ -135,8 +137,8 @@ TEST_F(NamedPools, AControlPlaneNodeWithAPoolOfItsOwnGoesByThat) {
   EXPECT_THAT(leases(), ElementsAre("haulout-all-0", "haulout-all-1"));
 }
 
-// The slots watch the nodes that the message names. So the message is as recent as the watch, and the node soon gets
-// the slot.
+// A waiting agent watches the unavailable nodes that its message names. So the message is as recent as the watch, and
+// the agent soon gets the slot when such a node is available again or deleted.
 TEST_F(NamedPools, ANodeThatIsBackInServiceIsNoticedSoon) {
   struct Row {
     const char* what;
@@ -165,7 +167,7 @@ TEST_F(NamedPools, ANodeThatIsBackInServiceIsNoticedSoon) {
   }
 }
 
-// The slots can watch two nodes.
+// A waiting agent can watch two unavailable nodes.
 TEST_F(NamedPools, OneOfTwoNodesThatIsBackInServiceIsNoticedSoon) {
   options.limit = [](std::size_t) { return std::size_t{2}; };
   for (const char* name : {"web2", "web3"}) cluster.cordon(name);
@@ -183,7 +185,7 @@ TEST_F(NamedPools, OneOfTwoNodesThatIsBackInServiceIsNoticedSoon) {
   });
 }
 
-// More nodes are unavailable than the slots watch. So the message says when it was determined.
+// More nodes are unavailable than a waiting agent watches. So its message contains the time at which it was determined.
 TEST_F(NamedPools, ManyNodesThatAreOutAreNamedWithTheTime) {
   for (const char* name : {"web2", "web3", "web4"}) cluster.cordon(name);
   live([this]() -> asio::awaitable<void> {
@@ -193,7 +195,7 @@ TEST_F(NamedPools, ManyNodesThatAreOutAreNamedWithTheTime) {
   });
 }
 
-// A stolen token takes every slot in the name of one node.
+// A stolen token has created the Leases of all slots in the name of one node. That counts as one unavailable node.
 TEST_F(NamedPools, OneNodeWithEveryTurnTakesNoneFromTheOthers) {
   options.limit = [](std::size_t) { return std::size_t{2}; };
   for (int i = 0; i < 2; ++i) {

@@ -100,8 +100,8 @@ TEST_F(LeaseSlotsTest, OfManyAtTheSameMomentNoMoreThanTheLimitsGo) {
   EXPECT_EQ(leases().size(), static_cast<std::size_t>(2 * ours));
 }
 
-// The Lease was created by hand or has lost its label. No list shows it, and no second Lease of its name can be
-// created.
+// A Lease was created by hand or has lost its label. No list shows it, and no second Lease of its name can be created.
+// The agent still finds it, counts it, and takes another slot if the limit allows two.
 TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
   options.grouping = {};
   options.limit = [this](std::size_t) { return pool_limit; };
@@ -155,7 +155,8 @@ TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelWakesNobody) {
   });
 }
 
-// The agent was killed after it took the Lease of the zone and before it took the Lease of the pool.
+// The agent was killed after it took the Lease of the zone and before it took the Lease of the pool. It has no slot
+// yet.
 TEST_F(LeaseSlotsTest, ASlotOfTheZoneAloneIsNoTurn) {
   live([this]() -> asio::awaitable<void> {
     Contender& a1 = node("a1");
@@ -284,7 +285,8 @@ TEST_F(LeaseSlotsTest, ANodeThatIsNotInItsOwnPoolGetsNoTurn) {
   EXPECT_THAT(writes(), IsEmpty());
 }
 
-// P4: nothing follows from an answer that cannot be read.
+// Slots with a server whose answers the test chooses. P4: from an answer that cannot be read, the agent concludes
+// nothing.
 class LeaseSlotsScript : public haulout::testing::VirtualTimeTest {
  protected:
   haulout::testing::ScriptedTransport server{clock};
@@ -314,7 +316,7 @@ TEST_F(LeaseSlotsScript, AnswersThatCannotBeReadAreNoTurn) {
 }
 
 // Another node holds the slot with a Lease that lacks the pool's label, so that no list shows it. That node deletes the
-// Lease before this one can read it.
+// Lease before this one can read it. This node does not get the slot, and tries again later.
 TEST_F(LeaseSlotsScript, ATurnThatIsTakenAndFreeAgainIsAskedForLater) {
   const auto status = [](int code, const char* reason) {
     return haulout::testing::json_response(

@@ -102,7 +102,8 @@ TEST_F(LeaseSlotsTest, ATurnThatPassesToAnotherWakesNobodyAtOnce) {
   });
 }
 
-// No Lease shows that an unavailable node is available again.
+// No Lease shows that an unavailable node is available again. So an agent that waits for a slot also looks again after
+// some minutes.
 TEST_F(LeaseSlotsTest, AFreeSlotThatNoLeaseShowsIsSearched) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {

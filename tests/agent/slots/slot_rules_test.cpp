@@ -107,7 +107,7 @@ TEST(SlotLease, IsOwnedByItsNode) {
   EXPECT_EQ(lease.labels.at("haulout.dev/pool"), "default");
 }
 
-// The slot belongs to a node that was replaced by another one of the same name.
+// A Lease names its holder by name and UID. So a node does not hold the slot of an earlier node of the same name.
 TEST(SlotLease, IsNotHeldByANamesake) {
   EXPECT_TRUE(held_by(slot(0, me), me));
   EXPECT_FALSE(held_by(slot(0, me), OwnNode{"n1", "another"}));

@@ -36,7 +36,7 @@ TEST_F(JobsTest, OneFailureDoesNotStopTheNextNode) {
   EXPECT_EQ(list["items"][1]["outcome"], "drained");
 }
 
-// Each node is to be drained, so it cannot take the pods of the other node.
+// Both nodes are drained by the same command, so neither can take the pods of the other.
 TEST_F(JobsTest, NodesThatDoNotFitAreNotTouchedAndTheWayOutIsNamed) {
   for (const char* name : {"n1", "n2"})
     cluster.patch("nodes", "", name, {{"status", {{"allocatable", {{"pods", "9"}}}}}});
@@ -77,7 +77,7 @@ TEST_F(JobsTest, UnknownNodeAndNoMatch) {
   EXPECT_THAT(errors.text, HasSubstr("pool=none"));
 }
 
-// The command runs as a Job that drains several nodes, one of which is its own.
+// The command runs in a pod of a Job and drains several nodes, one of which is the pod's own. It evicts that pod last.
 TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
   add_pod("a-job", "n1", true);
   add_pod("web-0", "n1", true);
@@ -123,7 +123,8 @@ TEST_F(JobsTest, AnInterruptionSaysWhatIsLeft) {
   EXPECT_EQ(Json::parse(out.text)["outcome"], "cancelled");
 }
 
-// The server has applied the patch, but the client has not received the response.
+// The server has applied the patch, but the client has not received the response when the signal arrives. So the
+// command reports that it is unknown whether the node is cordoned.
 TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
   sim::FaultTransport silent(cluster.api(), clock, rng);
   silent.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::stall}});

@@ -159,7 +159,7 @@ TEST(WordingTest, SkippedPodsAreNamedByReason) {
                                  "Warning: ignoring Pods that --pod-selector does not match: shop/c"));
 }
 
-// The text is that of kubectl's own warning.
+// The warning about pods without a controller has the text of kubectl's own warning.
 TEST(WordingTest, ForcedPodsThatNothingBringsBackAreNamed) {
   auto managed = pod("web-0", PodOutcome::planned);
   managed.controller = "ReplicaSet/web";

@@ -126,7 +126,7 @@ TEST(PodViewsTest, WhatKeepsAPodThatIsOnItsWay) {
       << "that is said of the node";
 }
 
-// The server deletes a pending pod before it counts the pod's budgets.
+// The server refuses to evict a pod with two budgets. But it evicts a pending pod without a look at the pod's budgets.
 TEST(PodViewsTest, APendingPodUnderTwoBudgetsIsEvictable) {
   k8s::Pod starting = pod("starting", "both");
   starting.phase = k8s::PodPhase::pending;

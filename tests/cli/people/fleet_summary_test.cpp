@@ -86,7 +86,8 @@ TEST(NodeViewTest, StateShowsWhatKubectlWouldShow) {
   EXPECT_EQ(state_text(back), "uncordoning,SchedulingDisabled");
 }
 
-// A drain may take any time. So its agent regularly reports that it is alive.
+// A drain may take any time, so an agent regularly updates the heartbeat of its condition during an update. An agent
+// counts as silent if the last heartbeat is more than 15 minutes old.
 TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
   const struct {
     const char* what;
@@ -250,7 +251,8 @@ TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
   EXPECT_THAT(hold_lines(fleet_of({node_in("n1", agent::State::idle)}, facts, false, now), now), IsEmpty());
 }
 
-// The second Lease was created by hand or with a stolen token.
+// A node needs one Lease of its pool and, if zones are limited, too, one of its zone. If it holds a second one of its
+// pool, which was created by hand or with a stolen token, the command names the node and the Leases.
 TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
   const k8s::Node node = node_in("n1", agent::State::draining);
   k8s::Lease second = turn_of(node);

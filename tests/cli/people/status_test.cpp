@@ -156,8 +156,8 @@ TEST_F(StatusTest, AWatchAsJsonIsOneObjectPerLine) {
   EXPECT_EQ(types.back(), "DELETED");
 }
 
-// The reader ends early, as in `status -w | grep -m1 pending`. The command must end, although nothing changes
-// afterwards.
+// The reader of the output ends early, as in `status -w | grep -m1 pending`. The command must end then, although
+// nothing changes in the cluster any more.
 TEST_F(StatusTest, AWatchEndsWhenItsReaderHasGone) {
   struct Leaving final : agent::Sink {
     bool read = true;

@@ -45,7 +45,8 @@ func load(ctx context.Context, cluster *e2e.Cluster, objects []runtime.Object) e
 	return e2e.Until(ctx, "the pods are up", func() (bool, error) { return atRest(ctx, cluster) })
 }
 
-// A new node has a taint until its controller has seen that it is Ready.
+// groundReady returns true if pods can be created: each namespace has its ServiceAccount, and no node has a taint any
+// more. A new node has one until a controller has seen that the node is Ready.
 func groundReady(ctx context.Context, cluster *e2e.Cluster) (bool, error) {
 	nodes, err := cluster.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
