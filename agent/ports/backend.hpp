@@ -35,7 +35,7 @@ class Backend {
   virtual boost::asio::awaitable<Pending> pending(TimePoint deadline) = 0;
   // Returns the running version, or an empty string if the tool has no versions. Cancellable.
   virtual Task<std::string> booted(TimePoint deadline) = 0;
-  // Installs `target` so that the next boot uses it. Returns at once if the system has already done so. Idempotent.
+  // Installs version `target` so that the next boot uses it. Returns at once if it is installed already. Idempotent.
   // Cancellable; after a cancellation the agent calls it again.
   virtual Task<> apply(std::string target, TimePoint deadline) = 0;
   // Returns when pending() may have a different answer; may also return without cause. Cancellable.

@@ -1,6 +1,6 @@
-// Port: the slot of a node in its pool (called Turn in the code). A slot never expires. It ends by release(), or when
-// its Node is deleted. The agent borrows the object. Which Errc the errors have: see the implementations in
-// agent/slots.
+// Port: takes, confirms and releases the slot of this node in its pool. The code also calls a slot a turn. A slot never
+// expires. It ends by release(), or when its Node is deleted. The agent borrows the object. Which Errc the errors have:
+// see the implementations in agent/slots.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -20,8 +20,8 @@ struct Turn {
   bool operator==(const Turn&) const = default;
 };
 
-// Returns the value of --slots with which the slot of this name was taken, or an empty string if such a slot needs no
-// release.
+// Returns the value of --slots with which the slot named `slot` was taken: the part of the name before the slash.
+// Returns an empty string if the name has no slash, because such a slot needs no release (--slots=none).
 inline std::string_view keeper_of(std::string_view slot) {
   const std::size_t slash = slot.find('/');
   return slash == std::string_view::npos ? std::string_view() : slot.substr(0, slash);
