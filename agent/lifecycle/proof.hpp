@@ -1,7 +1,8 @@
 // Proves that a node is ready for its reboot: it holds the slot, the cordon is in force, no gate requires that the
 // update is given up, no pod that must leave is on the node, and the kubelet does not report another boot id than the
-// agent reads. Uses most-recent reads. In the state `ready`, the agent repeats the proof after each change of the node,
-// its pods or its slot; in `rebooting`, before each request. Cancellable. Borrows its arguments.
+// agent reads. Uses most-recent reads. The agent calls it in three states: in `updating` before the installation; in
+// `ready` at first and after each change of the node, its pods or its slot; in `rebooting` before each request.
+// Cancellable. Borrows its arguments.
 #pragma once
 
 #include <map>

@@ -35,7 +35,8 @@ class WhileItShutsDown final : public drain::DrainObserver {
 Leaving leaving_of(const Record& record) {
   if (record.state == State::draining || record.state == State::updating) return Leaving::draining;
   const Duty cordon = duties_of(record.state).cordon;
-  // Not in maintenance any more: the machine has booted again after its node became schedulable.
+  // The node may be schedulable in a state that requires a cordon: if the machine boots again after the agent has
+  // uncordoned the node, the state is `verifying`, but the agent has no cordon (in_maintenance() is false).
   const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
   return in_service ? Leaving::drains : Leaving::has_left;
 }
