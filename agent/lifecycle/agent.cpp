@@ -138,8 +138,8 @@ asio::awaitable<void> Life::run() {
   });
 }
 
-// A shutdown cancels the current activity, as a crash would. The record on the Node has everything that is needed to
-// continue after it.
+// When the node has to be drained for a shutdown that another program requested, the work of the current state is
+// cancelled, as by a crash. The record on the Node has everything that is needed to continue after it.
 asio::awaitable<void> Life::live() {
   for (;;) {
     co_await with_task_group([this](TaskGroup& group) {

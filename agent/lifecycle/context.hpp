@@ -34,16 +34,17 @@ Decision cordon_lost();
 // read again. The other coroutines of the agent use this object to wake the activity or to end it. One thread.
 class Activity {
  public:
-  // Calls `remove_ready_file` first when the activity is interrupted. Borrows the clock.
+  // interrupt() and interrupt_to_reload() call `remove_ready_file` at once. Borrows the clock.
   Activity(boost::asio::any_io_executor executor, Clock& clock, std::function<void()> remove_ready_file);
 
   // Begins the activity of a state: discards the decision of the last state.
   void begin() { decision_.reset(); }
 
   // Stores the decision, which ends the activity. The latest decision counts, because it rests on the newest facts.
-  // Several coroutines may decide before the activity has ended: for example, the slot may be lost after a pause while
-  // a hook still runs. The order changes only which reason is shown and whether the next attempt must wait. A coroutine
-  // whose result follows from an earlier decision (such as the end of a cancelled drain) must not decide after it.
+  // Several coroutines may decide before the activity has ended: for example, while a hook still runs, a person sets a
+  // pause, and then the slot is lost. The order changes only which reason is shown and whether the next attempt must
+  // wait. A coroutine whose result follows from an earlier decision (such as the end of a cancelled drain) must not
+  // decide after it.
   void decide(Decision decision) { decision_ = std::move(decision); }
   // Stores the decision and ends the activity at once: removes the ready file, and calls the function of
   // on_interrupt().

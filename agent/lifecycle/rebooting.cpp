@@ -151,8 +151,8 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
   Record& record = context_.record;
   Activity& activity = context_.activity;
   problem_ = "the machine did not go down";
-  // The previous process may have requested the reboot, or may have been killed just before. That cannot be found out,
-  // so its deadline stays in force.
+  // If the record says that the reboot was requested, the previous process may have sent the request, or may have been
+  // killed just before it did. That cannot be found out, so the deadline in the record stays in force.
   const bool asked_before = record.asked;
   if (!asked_before) {
     auto decision = co_await request(method);

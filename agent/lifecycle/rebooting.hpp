@@ -51,7 +51,8 @@ class Rebooting {
   // Requests the reboot by this method. Returns the decision that prevents the request; otherwise nothing. Then `asked`
   // in the record says whether the reboot was requested, and `problem_` why a request failed.
   boost::asio::awaitable<std::optional<Decision>> request(std::string method);
-  // Sends the request to the host. Returns nothing if the reboot was requested, or if the host refused it.
+  // Sends the request to the host. Returns a decision if the cordon is lost, or if the host refused because something
+  // blocks the reboot. Otherwise returns nothing, also after any other error.
   boost::asio::awaitable<std::optional<Decision>> request_of_host(std::string method, TimePoint deadline);
   // Returns a decision if the reboot limit forbids another request.
   boost::asio::awaitable<std::optional<Decision>> braked();

@@ -132,7 +132,8 @@ asio::awaitable<void> Shutdowns::drain_node() {
                          "the machine goes down before its drain has ended, because logind's delay "
                          "(InhibitDelayMaxSec=) is over; the node stays cordoned until the next boot");
   port.let_shutdown_proceed();
-  // The shutdown cancelled the activity, so the agent continues from the record on the Node.
+  // If the shutdown is cancelled, the agent reads the Node again and continues from its record, because the work of the
+  // current state was cancelled.
   while (going_down()) co_await news_.wait_until(context_.clock, TimePoint::max());
   context_.activity.reload();
 }
@@ -149,7 +150,8 @@ asio::awaitable<void> Shutdowns::show_and_drain(TimePoint limit) {
   NodeWriter& writer = context_.writer;
   Record& record = context_.record;
   Activity& activity = context_.activity;
-  // Repeat if a write from before the shutdown reached the server only after the Node was read.
+  // Repeat if the Node has to be read again: a write from before the shutdown may have reached the server only after
+  // the Node was read.
   bool begun = false;
   do {
     co_await loading_.run();

@@ -16,7 +16,7 @@ namespace haulout::agent {
 enum class Leaving {
   drains,    // the node has to be drained: the agent has not evicted its pods yet
   draining,  // a drain or an installation of updates is already running
-  has_left,  // nothing: the node is drained already, or the agent must not change it in its condition
+  has_left,  // nothing: the node is drained already, or degraded and cordoned, so that the agent must not change it
 };
 // Returns what to do in the state of the record. The drain needs no slot, because the machine goes down in any case.
 Leaving leaving_of(const Record& record);

@@ -251,7 +251,7 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
                       .message = fmt::format("version {} runs, expected {}", version, record.to)};
 }
 
-// Returns true if a node that is degraded for this reason is not tried again without a person.
+// Returns true if a node that is degraded for this reason begins another attempt only when a person requests it.
 bool needs_person(std::string_view cause) {
   return cause == reason::reboot_failed || cause == reason::update_failed || cause == reason::update_blocked;
 }

@@ -17,7 +17,7 @@ namespace haulout::agent {
 struct OwnNode {
   std::string name;
   std::string uid;
-  // Returns the holder that this node writes into the Lease of its slot.
+  // Returns the value that this node writes into the holder field of the Lease of its slot.
   std::string holder() const { return name + "/" + uid; }
   bool operator==(const OwnNode&) const = default;
 };

@@ -42,9 +42,9 @@ class Backend {
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 
-// Returns the time at which a back end without notifications of changes queries again: after ten minutes by default.
-// The interval varies by up to a fifth, so that the nodes of a fleet do not query at the same time. Pure apart from
-// `clock` and `rng`.
+// next_recheck() returns the time at which a back end that gets no notifications of changes queries again: by default
+// in about ten minutes. The interval varies by up to a fifth, so that the nodes of a fleet do not query at the same
+// time. Pure apart from `clock` and `rng`.
 inline constexpr Duration recheck_interval = std::chrono::minutes(10);
 
 inline TimePoint next_recheck(const Clock& clock, Rng& rng, Duration interval = recheck_interval) {

@@ -34,7 +34,7 @@ class Slots {
   virtual std::string name() const = 0;
   // Passes the slot that the Node's record names (Turn::slot when it was taken), or an empty string if the record names
   // none. The agent calls it before any request, because some slot servers cannot report which slot this node holds. A
-  // slot that was taken since then takes precedence.
+  // slot that this object has taken itself takes precedence.
   virtual void remember(const std::string& /*slot*/) {}
   // Takes a slot if one is free, and confirms it. Idempotent: a node that holds a slot keeps it. After an error the
   // result is unknown, and the caller calls again. Cancellable; the next take() or release() finds a slot that was
