@@ -141,7 +141,8 @@ using Verdict = Gate::Verdict;
 
 // Time that a node may need to take its slot; an update must fit into the window after it.
 constexpr Duration turn_takes = std::chrono::minutes(1);
-// Margin when the agent searches a window for an update: the update begins a moment after the start of the window.
+// Added to the time that an update needs when the agent searches for a window that is long enough, because an update
+// begins only a moment after its window opens.
 constexpr Duration to_be_sure = 2 * turn_takes;
 
 // Returns the time that an update needs within a window; see window_gate().

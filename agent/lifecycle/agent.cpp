@@ -50,7 +50,8 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
-  // Remove the ready file, even in `ready`: this process has proved nothing yet, and the machine may have booted since.
+  // Remove the ready file, even in `ready`: nothing has been proved since the agent entered the state or was started,
+  // and the machine may have booted since the last proof.
   context.writer.show_ready(false);
   // If the boot must be verified first, the cordon stays until then.
   const bool verifies = context.rebooted() && next_state(record.state, Event::boot_changed);

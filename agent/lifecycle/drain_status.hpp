@@ -29,10 +29,10 @@ class DrainStatus final : public drain::DrainObserver {
   //   - While a pod is parked: they name the pod that has been parked longest.
   //   - When all pods are deleted and volumes are not yet detached or attached elsewhere: they name a volume, a stuck
   //     one first.
-  //   - Otherwise: the message says why the drain waits for the API server; or else it is a diagnosis that delays the
-  //     drain; or else it is the progress. The reason is DetachingVolumes if all pods are deleted and volumes are still
-  //     attached of which it is unknown whether a pod used them; ApiUnavailable if the drain cannot prove that the node
-  //     is empty; otherwise Evicting.
+  //   - Otherwise: if the drain waits for the API server, the message says why; or else it is a diagnosis that delays
+  //     the drain; or else it is the progress. The reason is DetachingVolumes if all pods are deleted and volumes are
+  //     still attached of which it is unknown whether a pod used them; ApiUnavailable if the drain cannot prove that
+  //     the node is empty; otherwise Evicting.
   //
   // If a diagnosis explains why the pod or the volume waits, the message is the text of the diagnosis, which names the
   // remedy, not the text of the event. If other diagnoses concern the waiting pod or the node, the message ends with

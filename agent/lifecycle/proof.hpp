@@ -52,8 +52,8 @@ class Proof {
       : context_(context), gates_(gates), pods_(pods) {}
 
   // Returns nothing if nothing prevents the reboot; otherwise the decision that prevents it. Fails if at least one
-  // check had no answer and no other check prevents the reboot. If the Node was deleted or replaced, never returns
-  // nothing, and Activity::must_reload() is true afterwards.
+  // check had no answer and no other check prevents the reboot. If the Node was deleted or replaced, the result is an
+  // error or a decision, and Activity::must_reload() is true afterwards.
   Task<std::optional<Decision>> prove();
 
  private:

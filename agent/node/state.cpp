@@ -37,7 +37,7 @@ constexpr std::array rows{
     Row{State::pending, Event::not_needed, State::idle},
     Row{State::pending, Event::gates_open, State::waiting},
     Row{State::pending, Event::brake, State::degraded},
-    // With --update=before-drain the agent writes the image in the state `pending`. These are the failures of that.
+    // With --update=before-drain the agent writes the image in the state `pending`. Both events mean that this failed.
     Row{State::pending, Event::update_failed, State::pending},
     Row{State::pending, Event::update_given_up, State::degraded},
 

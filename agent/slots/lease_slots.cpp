@@ -25,7 +25,7 @@ namespace {
 constexpr Duration confirm_after = std::chrono::seconds(1);
 // Time between two lists while deleted Leases still exist.
 constexpr Duration release_again = std::chrono::milliseconds(500);
-// Least times after which an agent that waits for a slot polls. No watch shows a changed limit, or more than
+// Shortest times after which an agent that waits for a slot polls. No watch shows a changed limit, or more than
 // `most_followed` unavailable nodes: the agent polls for them after `look_interval`. If a watch shows that the holders
 // or the unavailable nodes have changed, it polls after `stale_interval`; until then the message of the node may name a
 // node that has released its slot.
@@ -111,7 +111,8 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases,
          co_await client_.list<k8s::Lease>(
              {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
-  // `own` keeps only the Leases that the watch in changed() shows, too.
+  // `own` is stored in own_seen_, with which changed() compares what its watch shows. That watch shows only the Leases
+  // of this node's pool.
   auto own = all_of(leases.items, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.name.empty() && k8s::value_at(lease.labels, pool_label) != pool_.name;
