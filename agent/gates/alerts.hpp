@@ -64,9 +64,9 @@ class PrometheusAlerts {
   PrometheusAlerts(http::Transport& transport, Clock& clock, Rng& rng, AlertOptions options)
       : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
 
-  // Returns the row "prometheus", see alerts_gate(). If `anew` is false, an answer of the last ten seconds is used
-  // again. Prometheus sends no notification when an alert ends, so `look_again` of a closed gate is 48 to 72 seconds
-  // ahead. Cancellable.
+  // Returns the row "prometheus", see alerts_gate(). If `anew` is false, a row that is at most ten seconds old is
+  // returned again. Prometheus sends no notification when an alert ends, so `look_again` of a closed gate is 48 to 72
+  // seconds ahead. Cancellable.
   boost::asio::awaitable<Gate> judge(std::string node, bool anew, TimePoint deadline);
 
  private:

@@ -107,7 +107,7 @@ class Recurrence {
   Length length_;
   Zone zone_;
   std::vector<Span> spans_;       // only for ForElapsed: the intervals of a day, merged
-  std::chrono::days looks_back_;  // an interval may start up to this many local days before an instant in it
+  std::chrono::days looks_back_;  // an interval that contains an instant starts at most this many local days before it
 };
 
 }  // namespace haulout::agent

@@ -124,7 +124,8 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
     return gate;
   }
   const auto cordon = persons_cordon(node);
-  // During the agent's own drain this gate is open. If a person removes that cordon, the drain itself ends.
+  // During the agent's own drain this gate is open, whoever set the cordon that the node has now. If a person uncordons
+  // the node, the drain itself notices that and ends.
   if (!cordon || is_of_this_run(node, record)) return gate;
   gate.verdict = Gate::Verdict::closed;
   gate.reason = reason::cordoned_by_person;
@@ -140,7 +141,8 @@ using Verdict = Gate::Verdict;
 
 // Time that a node may need to take its slot; an update must fit into the window after it.
 constexpr Duration turn_takes = std::chrono::minutes(1);
-// Margin for an update that begins at the start of a window: the agent needs a moment before it begins.
+// Added to the time that an update needs when the agent searches for a window that is long enough, because an update
+// begins only a moment after its window opens.
 constexpr Duration to_be_sure = 2 * turn_takes;
 
 // Returns the time that an update needs within a window; see window_gate().

@@ -32,7 +32,7 @@ Duration ordinary_update(const std::vector<std::chrono::seconds>& history);
 struct Brake {
   std::string reason;                    // in CamelCase for the label: RebootLoop, TooManyReboots
   std::string message;                   // one sentence: thing, cause, remedy
-  std::optional<WallTime> look_again{};  // when the limit may allow a reboot without further events
+  std::optional<WallTime> look_again{};  // when the limit allows the reboot again, if only time passes
   bool operator==(const Brake&) const = default;
 };
 

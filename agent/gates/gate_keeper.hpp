@@ -20,7 +20,7 @@ struct Gate {
     open,
     closed,     // also if the gate cannot be evaluated
     off,        // not configured, or the credential lacks the permission to evaluate it
-    not_asked,  // not evaluated: another gate is closed, or the source of its answer could not be read
+    not_asked,  // not evaluated: another gate is closed, or what the gate depends on could not be read
   };
   // What a closed gate does in addition to keeping an update from beginning.
   enum class Effect {
@@ -81,8 +81,9 @@ struct GateQuestion {
   enum class When {
     before_turn,  // the node has no slot yet; the answer of Prometheus may be some seconds old
     with_turn,    // the node has a slot; everything is asked anew
-    // A drain is under way, or the node is ready. Only gates with the effect `gives_up` may return a row: a closed row
-    // with another effect counts as a gate that cannot be evaluated, and prevents the reboot.
+    // The update is under way: from the drain until the reboot. Only gates that can end it are evaluated: when closed,
+    // they have the effect `gives_up`. A closed row with another effect means that a gate could not be evaluated; it
+    // prevents the reboot, but does not end the update.
     under_way,
     any_time,  // for people; every gate, even if others are closed
   };

@@ -94,7 +94,8 @@ namespace {
 std::optional<PastReboot> failed_reboot(const k8s::Node& node) {
   const std::optional<Record> record = record_of(node);
   if (!record) return std::nullopt;
-  // If `uncordon` is true, the node itself is healthy: only its reboot failed.
+  // If `uncordon` is true, the node itself is healthy: its update failed without harm to it, for example because the
+  // machine did not reboot.
   if (record->state != State::degraded || record->uncordon || record->reboots.empty()) return std::nullopt;
   PastReboot reboot = record->reboots.back();
   reboot.cleared = false;  // count the reboot as a failure even if that node needs no further reboot
@@ -189,7 +190,7 @@ bool any_timed(const std::vector<Gate>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.look_again.has_value(); });
 }
 
-// If the API server's clock and this machine's differ by more, the server is asked for its time again.
+// If the API server's clock and this machine's differ by more than this, the agent asks the server for its time again.
 constexpr auto clocks_differ = std::chrono::minutes(1);
 
 Gate not_asked(std::string name) {

@@ -91,7 +91,7 @@ class FleetHealth {
 struct NodeGatesOptions {
   std::string node;
   std::string ns = "haulout";
-  // Called by each ask(), because the pool of a node may change while the agent runs.
+  // Returns the pool of this node. Called by each ask(), because the pool may change while the agent runs.
   std::function<OwnPool(const k8s::Node&)> own_pool = [](const k8s::Node&) { return OwnPool{"default"}; };
   Schedule schedule{};
   CordonedNodes cordoned_nodes = CordonedNodes::wait;

@@ -63,8 +63,9 @@ class PauseSource {
   void belong_to(std::string pool);
 
   // Returns the rows pause-pool and pause-cluster. If the ConfigMap cannot be read, pause-cluster is closed with the
-  // reason PauseUnknown and pause-pool is not evaluated. If `view_will_do` is true, judge() sends no request while the
-  // watch of a running changed() is connected, or for five minutes after the permission was missing. Cancellable.
+  // reason PauseUnknown and pause-pool is not evaluated. If `view_will_do` is true, judge() saves requests: it uses the
+  // watch of a running changed() while that is connected; and after the permission was missing, it does not try again
+  // for five minutes. Cancellable.
   boost::asio::awaitable<std::vector<Gate>> judge(bool view_will_do, TimePoint deadline);
   // Returns when the pauses differ from those that the last judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
@@ -87,7 +88,7 @@ class PauseSource {
   std::string ns_;
   std::string pool_;
   std::optional<Texts> seen_;  // the values that the last judge() used
-  std::optional<Texts> view_;  // the values in the watch of changed(); empty unless it is connected
+  std::optional<Texts> view_;  // the values that the watch of changed() shows; nothing unless that watch is connected
   bool was_readable_ = false;
   bool is_off_ = false;
   TimePoint off_until_{};

@@ -18,17 +18,17 @@
 
 namespace haulout::agent {
 
-// Backoff after failures of a request to the API server. over() grows with each failure in a row and is never earlier
-// than the server's Retry-After, up to Backoff::longest_retry_after. A caller that sends both a single request and a
-// watch for the same objects uses one Respite for both.
+// Backoff after failures of a request to the API server. It grows with each failure in a row, and is at least as long
+// as the server's Retry-After (of which at most Backoff::longest_retry_after counts). A caller that sends both single
+// requests and a watch for the same objects uses one Respite for both.
 class Respite {
  public:
   // Borrows clock and rng.
   Respite(Clock& clock, Rng& rng) : clock_(clock), rng_(rng) {}
 
-  // Sends the request by calling `question` (returns Task<T>) and returns its result. Until the Retry-After of the last
-  // failure has passed, returns that failure without sending a request. Does not delay the request after other
-  // failures; over() has the backoff for them. Cancellable.
+  // Sends the request by calling `question` (returns Task<T>) and returns its result. If the last failure had a
+  // Retry-After, returns that failure until over() without sending a request. Does not delay the request after other
+  // failures: their backoff is only for watches. Cancellable.
   template <class Question>
   std::invoke_result_t<Question&> ask(Question question) {
     if (refusal_ && clock_.now() < over_) co_return *refusal_;
@@ -44,7 +44,7 @@ class Respite {
   void watch_failed(const Error& error) {
     if (error.retry_after) failed(error);
   }
-  // The caller must not open a watch before this time.
+  // Returns the end of the backoff. The caller must not open a watch before this time.
   TimePoint over() const { return over_; }
 
  private:

@@ -16,7 +16,7 @@
 // A field is `*`, a number, a name, a range `a-b`, a step `*/n` or `a-b/n`, or a list of these with commas. As in Vixie
 // cron, if neither day field starts with `*`, a day must match only one of them. Otherwise it must match both.
 //
-// Weekdays have three letters or their whole name, in upper or lower case. Ranges may cross the end of the week
+// Weekdays are written with three letters or in full, in upper or lower case. Ranges may cross the end of the week
 // (Fri-Mon). A DURATION has the syntax of Go (90m, 1h30m), is at least a minute and at most 31 days, and is real time.
 // An end HH:MM is the next time after the start at which the clock shows HH:MM; 24:00 is allowed. If the clock is set
 // forward over a start or an end, the first instant after the change counts. If it is set back, the first of the two
@@ -76,8 +76,8 @@ class Schedule {
   // Returns the first instant at or after `from` at which fits() is true; nothing if there is none within two years.
   std::optional<WallTime> next_fit(WallTime from, Duration needed) const;
 
-  // Returns a sentence for people: "outside the window: next one opens Sat 2026-11-28 01:00 CET". The time zone is that
-  // of the first window, or of the first black-out if there are no windows.
+  // Returns a sentence for people: "outside the window: the next one opens Sat 2026-11-28 01:00 CET". The time zone is
+  // that of the first window, or of the first black-out if there are no windows.
   std::string describe(WallTime now) const;
   // Returns a time in the same time zone: "Sat 2026-11-28 01:00 CET".
   std::string shown(WallTime at) const;

@@ -107,7 +107,7 @@ void degrade(Record& record, Event event, const Moment& moment) {
 }
 
 // Returns true if the machine went down before the agent requested its reboot: it crashed, or a person rebooted it.
-// Then it booted whatever was installed at that time, which says nothing about the update.
+// Then the version that runs now says nothing about the success of the update.
 bool nobody_had_asked(State from, const Moment& moment) {
   return from == State::draining || (from == State::ready && !moment.others_reboot);
 }
@@ -183,7 +183,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   tell_how_it_ended(record, from, event, moment);
   if (event == Event::boot_changed) {
     if (nobody_had_asked(from, moment)) forget_the_attempt(record);
-    // Forget earlier requests: each has led to this boot or to none.
+    // Forget reboots that were only requested: each request has led to this boot or to none.
     std::erase_if(record.reboots, [](const PastReboot& reboot) { return reboot.asked_only; });
     remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
   } else if (moment.pending.need == Need::no) {
@@ -193,7 +193,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::idle:
     case State::pending:
       record.cordoned = false;
-      // The next boot does not belong to the abandoned attempt.
+      // A later boot does not belong to the attempt that has ended.
       forget_the_attempt(record);
       // After one of these events the agent starts another attempt, but only after the backoff.
       if (event == Event::drain_ended || event == Event::update_failed || event == Event::cordon_lost ||
@@ -215,7 +215,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::unknown:
     case State::waiting: break;
     case State::ready:
-      // Only now the version is known to which the reboot leads: that of the image that was written after the drain.
+      // The image was written after the drain, so only now it is known to which version the reboot leads.
       if (event == Event::installed && moment.pending.need == Need::yes && !moment.pending.target.empty())
         record.to = moment.pending.target;
       break;

@@ -50,7 +50,8 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
-  // Remove the ready file, even in `ready`: this process has proved nothing yet, and the machine may have booted since.
+  // Remove the ready file, even in `ready`: nothing has been proved since the agent entered the state or was started,
+  // and the machine may have booted since the last proof.
   context.writer.show_ready(false);
   // If the boot must be verified first, the cordon stays until then.
   const bool verifies = context.rebooted() && next_state(record.state, Event::boot_changed);
@@ -138,8 +139,8 @@ asio::awaitable<void> Life::run() {
   });
 }
 
-// A shutdown cancels the current activity, as a crash would. The record on the Node has everything that is needed to
-// continue after it.
+// When the node has to be drained for a shutdown that another program requested, the work of the current state is
+// cancelled, as by a crash. The record on the Node has everything that is needed to continue after it.
 asio::awaitable<void> Life::live() {
   for (;;) {
     co_await with_task_group([this](TaskGroup& group) {

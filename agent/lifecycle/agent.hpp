@@ -31,7 +31,7 @@ namespace haulout::agent {
 
 struct AgentOptions {
   std::string node;
-  drain::Options drain;  // the agent sets run_id, cordoned_by and restore_cordon_on_failure itself
+  drain::Options drain;  // the agent sets run_id, cordoned_by, pinned_controllers, restore_cordon_on_failure itself
   LifecycleTimes times;
   unsigned update_attempts = default_update_attempts;
   // The updater writes an image that only the next boot runs, and does so before the drain (--update=before-drain).

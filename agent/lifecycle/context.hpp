@@ -19,7 +19,8 @@
 
 namespace haulout::agent {
 
-// The event that ends a state, with its reason and its message. A state returns it; interrupt() passes it from outside.
+// The event that ends a state, with its reason and its message. The coroutine of the state returns it, or another
+// coroutine of the agent passes it to Activity::interrupt().
 struct Decision {
   Event event{};
   std::string cause{};    // reason of a degradation or of a failed attempt; empty if the event needs none
@@ -29,20 +30,21 @@ struct Decision {
 // Returns the decision for a node that another client has made schedulable during its update.
 Decision cordon_lost();
 
-// The activity of the agent's current state, as the other coroutines of the agent use it: they wake it, or they end it.
-// It ends with a decision, or without one if the Node has to be read again. No I/O. One thread.
+// The activity is the work of the agent's current state. It ends with a decision, or without one if the Node has to be
+// read again. The other coroutines of the agent use this object to wake the activity or to end it. One thread.
 class Activity {
  public:
-  // Calls `remove_ready_file` first when the activity is interrupted. Borrows the clock.
+  // interrupt() and interrupt_to_reload() call `remove_ready_file` at once. Borrows the clock.
   Activity(boost::asio::any_io_executor executor, Clock& clock, std::function<void()> remove_ready_file);
 
   // Begins the activity of a state: discards the decision of the last state.
   void begin() { decision_.reset(); }
 
   // Stores the decision, which ends the activity. The latest decision counts, because it rests on the newest facts.
-  // Several coroutines may decide before the activity has ended: for example, the slot may be lost after a pause while
-  // a hook still runs. The order changes only which reason is shown and whether the next attempt must wait. A coroutine
-  // whose result follows from an earlier decision (such as the end of a cancelled drain) must not decide after it.
+  // Several coroutines may decide before the activity has ended: for example, while a hook still runs, a person sets a
+  // pause, and then the slot is lost. The order changes only which reason is shown and whether the next attempt must
+  // wait. A coroutine whose result follows from an earlier decision (such as the end of a cancelled drain) must not
+  // decide after it.
   void decide(Decision decision) { decision_ = std::move(decision); }
   // Stores the decision and ends the activity at once: removes the ready file, and calls the function of
   // on_interrupt().
@@ -78,12 +80,12 @@ class NodeWriter;
 
 // Time limit of one request to the API server or to the machine.
 inline constexpr Duration request_timeout = std::chrono::seconds(30);
-// The longest time between two requests for something that has no watch.
+// How often the agent polls something for which there is no watch.
 inline constexpr Duration look_interval = std::chrono::seconds(10);
 // Backoff for steps that must succeed eventually.
 inline constexpr BackoffOptions patience{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30),
                                          BackoffOptions::Jitter::equal};
-// Backoff for a request whose answer the update waits for.
+// Backoff for requests during which the update stands still, such as the confirmation of the slot.
 inline constexpr BackoffOptions eager_patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),
                                                BackoffOptions::Jitter::equal};
 

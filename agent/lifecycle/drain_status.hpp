@@ -25,13 +25,18 @@ class DrainStatus final : public drain::DrainObserver {
   void on_event(const drain::Event& event) override;
   void begin();
 
-  // Returns the reason and the message for what the drain waits for. While a pod waits: for the pod that has waited
-  // longest. When all pods are deleted: for the volumes, stuck ones first. Otherwise: for the API server (only in the
-  // message), for any other diagnosis that delays the drain, or the progress.
+  // Return the reason and the message for what the drain waits for:
+  //   - While a pod is parked: they name the pod that has been parked longest.
+  //   - When all pods are deleted and volumes are not yet detached or attached elsewhere: they name a volume, a stuck
+  //     one first.
+  //   - Otherwise: if the drain waits for the API server, the message says why; or else it is a diagnosis that delays
+  //     the drain; or else it is the progress. The reason is DetachingVolumes if all pods are deleted and volumes are
+  //     still attached of which it is unknown whether a pod used them; ApiUnavailable if the drain cannot prove that
+  //     the node is empty; otherwise Evicting.
   //
   // If a diagnosis explains why the pod or the volume waits, the message is the text of the diagnosis, which names the
   // remedy, not the text of the event. If other diagnoses concern the waiting pod or the node, the message ends with
-  // one of them and the number of the others. Without a waiting pod or volume, it ends so for all other diagnoses.
+  // one of them and the number of the others. If no pod or volume waits, it ends so with any other diagnosis.
   std::string reason(const Findings& findings) const;
   std::string message(const Findings& findings) const;
 

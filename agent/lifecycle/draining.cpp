@@ -177,8 +177,8 @@ asio::awaitable<void> Draining::download_updates() {
   if (!done) context_.writer.warn(reason::updating, "the updates cannot be downloaded yet: " + done.error().message());
 }
 
-// Most systems have installed the update before they report the need for a reboot. Therefore this shows a message only
-// if the installation takes more than two seconds.
+// Waits until the version is installed for the next boot. Most systems have installed it before they report the need
+// for a reboot. Therefore the Node shows that the agent waits only if that takes more than two seconds.
 asio::awaitable<void> Draining::until_installed() {
   const TimePoint worth_a_word = context_.within(std::chrono::seconds(2));
   while (step_ == Step::installing && !interrupted()) {
@@ -208,8 +208,8 @@ asio::awaitable<TimePoint> Draining::show(TimePoint shown_last) {
   co_return context_.now();
 }
 
-// Stores the leaked volumes in the record: after a crash, the next process cannot find out which volumes the deleted
-// pods had used.
+// Stores in the record which attached volumes are leaked: no pod used them, so the drain does not wait for them. After
+// a crash, the next process cannot find out any more which volumes the deleted pods had used.
 bool Draining::learn_leaked() {
   if (!drain_ || context_.record.leaked == drain_->leaked()) return false;
   context_.record.leaked = drain_->leaked();

@@ -65,7 +65,8 @@ class Draining {
 
  private:
   boost::asio::awaitable<void> watched(TaskGroup& group);
-  // Retries until it is known whether the node holds its slot. If it does not, decides Event::turn_lost.
+  // Returns whether the node holds its slot; retries until that is known. If the node does not hold it, ends the state
+  // with Event::turn_lost.
   boost::asio::awaitable<bool> confirm_slot();
   boost::asio::awaitable<void> begin_with_slot();
   boost::asio::awaitable<void> until_slot_confirmed();
@@ -75,7 +76,7 @@ class Draining {
   boost::asio::awaitable<void> until_installed();
   boost::asio::awaitable<void> drain();
   boost::asio::awaitable<HookResult> pass_hooks(HookPoint point);
-  // Checks whether the cordon was lost. Returns true if the activity has to end.
+  // Checks whether another client has removed the cordon, which ends the state. Returns true if the activity has ended.
   bool interrupted();
   boost::asio::awaitable<TimePoint> show(TimePoint shown_last);
   bool learn_leaked();

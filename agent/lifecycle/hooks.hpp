@@ -27,7 +27,8 @@ class Hooks {
   // has failed, or when `interrupted` returns true.
   boost::asio::awaitable<HookResult> pass(HookPoint point, std::function<bool()> interrupted);
   // For a node that is degraded because a hook failed. Returns when the hooks of the point pass, or when the Node has
-  // to be read again. A late answer counts at once; the executables run again after each interval.
+  // to be read again. A late answer by annotation counts at once. The executables run again after such an answer, and
+  // at a fixed interval.
   boost::asio::awaitable<void> until_healed();
 
  private:

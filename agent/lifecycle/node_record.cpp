@@ -18,7 +18,8 @@ constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, 
 // Nothing depends on the condition, so an agent without the permission to write it retries only rarely.
 constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(10),
                                             BackoffOptions::Jitter::equal};
-// Backoff for labels that another client removes, perhaps each time. It keeps the agent from writing all the time.
+// Backoff for labels and annotations that another client removes, perhaps each time that the agent restores them. It
+// keeps the agent from writing all the time.
 constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
                                               BackoffOptions::Jitter::equal};
 // The backoff `patience_with_others` starts again if nothing had to be restored for this time.
@@ -107,7 +108,6 @@ asio::awaitable<void> NodeWriter::show_transition(Status status, bool request_se
   if (co_await write(request_served)) parts_.tell(status_);
 }
 
-// Returns true if the Node shows the record. Returns false if the Node has to be read again first.
 asio::awaitable<bool> NodeWriter::write(bool request_served) {
   Clock& clock = client_.clock();
   Backoff backoff(patience);

@@ -63,7 +63,8 @@ class NodeWriter {
   // Writes the record after a transition, with the status of the new state, and reports it. `request_served`: removes
   // the request of a person for a reboot.
   boost::asio::awaitable<void> show_transition(Status status, bool request_served);
-  // Writes the record as it is, without a report.
+  // Writes the record and the status as they are. Reports only that the Node cannot be written. Returns false if the
+  // Node has to be read again first.
   boost::asio::awaitable<bool> write(bool request_served);
   // Writes the condition HauloutMaintenance. If that fails, retry_condition() tries again.
   boost::asio::awaitable<void> show_condition();

@@ -22,7 +22,7 @@ class NodeView {
  public:
   // Functions that the view calls. They must not destroy the view.
   struct Callbacks {
-    std::function<void()> schedulable;    // called with each state in which the node is schedulable
+    std::function<void()> schedulable;    // the view has learned a state in which the node is schedulable
     std::function<void(bool same)> seen;  // see() was called; not `same`: the Node has another UID, and was not learned
     std::function<void()> deleted;        // the watch has reported that the Node was deleted
     std::function<void()> watch_reported;  // a batch of watch events has arrived, or the watch's health changed
@@ -38,9 +38,9 @@ class NodeView {
   // counts unless it is older.
   void learn(k8s::Node node, std::uint64_t news_before);
   std::uint64_t news() const { return news_; }
-  // Takes over a Node that may be older than the known one, or that may be another Node of the same name. `list_asked`
-  // is the time at which the list with this Node was requested; nothing if the Node came by a watch event or as an
-  // answer.
+  // Takes over a Node unless it is older than the known one, or another Node of the same name (another UID). Calls
+  // Callbacks::seen in each case. `list_asked` is the time at which the list with this Node was requested; nothing if
+  // the Node came by a watch event or as the answer to another request.
   void see(const k8s::Node& node, std::optional<TimePoint> list_asked = std::nullopt);
   // Watches the Node and passes each state to see(). Ends only by cancellation.
   boost::asio::awaitable<void> follow();
@@ -50,7 +50,7 @@ class NodeView {
   // The boot id that the agent reads from its machine.
   const std::string& boot_id() const { return boot_id_; }
   void set_boot_id(std::string boot_id) { boot_id_ = std::move(boot_id); }
-  // Returns true if the kubelet has reported this boot Ready, or is Ready and reports no boot id.
+  // Returns true if the Node is Ready and shows the boot id that the agent reads, or no boot id.
   bool kubelet_reports_this_boot() const;
   // Returns a status while the Node is Ready with a boot id other than the one that the agent reads: NodeNotReady at
   // first, because the kubelet may not have reported this boot yet, and later BootIdForeign. Returns nothing otherwise.

@@ -17,7 +17,8 @@ class GateWatch {
  public:
   GateWatch(boost::asio::any_io_executor executor, const Context& context, const RebootNeed& need);
 
-  // Evaluates all gates. While the need is unknown, returns one closed gate, unless a person requests the reboot.
+  // Evaluates all gates. If it is unknown whether anything is needed, and no person requests a reboot, returns instead
+  // one closed gate with the reason; but not for `under_way`.
   boost::asio::awaitable<GateAnswer> ask(GateQuestion::When when);
   // Returns the decision to give the current update up if a closed gate requires it; nothing otherwise. Fails if the
   // gates cannot be evaluated.

@@ -1,7 +1,8 @@
 // Proves that a node is ready for its reboot: it holds the slot, the cordon is in force, no gate requires that the
 // update is given up, no pod that must leave is on the node, and the kubelet does not report another boot id than the
-// agent reads. Uses most-recent reads. In the state `ready`, the agent repeats the proof after each change of the node,
-// its pods or its slot; in `rebooting`, before each request. Cancellable. Borrows its arguments.
+// agent reads. Uses most-recent reads. The agent calls it in three states: in `updating` before the installation; in
+// `ready` at first and after each change of the node, its pods or its slot; in `rebooting` before each request.
+// Cancellable. Borrows its arguments.
 #pragma once
 
 #include <map>
@@ -51,8 +52,8 @@ class Proof {
       : context_(context), gates_(gates), pods_(pods) {}
 
   // Returns nothing if nothing prevents the reboot; otherwise the decision that prevents it. Fails if at least one
-  // check had no answer and no other check prevents the reboot. Also fails if the Node was deleted or replaced; then
-  // Activity::must_reload() is true.
+  // check had no answer and no other check prevents the reboot. If the Node was deleted or replaced, the result is an
+  // error or a decision, and Activity::must_reload() is true afterwards.
   Task<std::optional<Decision>> prove();
 
  private:

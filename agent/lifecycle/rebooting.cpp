@@ -151,8 +151,8 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
   Record& record = context_.record;
   Activity& activity = context_.activity;
   problem_ = "the machine did not go down";
-  // The previous process may have requested the reboot, or may have been killed just before. That cannot be found out,
-  // so its deadline stays in force.
+  // If the record says that the reboot was requested, the previous process may have sent the request, or may have been
+  // killed just before it did. That cannot be found out, so the deadline in the record stays in force.
   const bool asked_before = record.asked;
   if (!asked_before) {
     auto decision = co_await request(method);
@@ -225,8 +225,8 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
   // unavailable for long.
   TimePoint deadline = start_limit();
   while (!activity.must_reload() && context_.now() < deadline) {
-    // While another program shuts the machine down, a request by the first method would be refused. If the machine is
-    // not down at the deadline, the agent tries the next method.
+    // While another program shuts the machine down, a request by the first method would be refused. So the agent waits.
+    // If the machine is not down at the deadline, the agent tries the next method.
     if (record.method == 0 && shutdowns_.going_down()) {
       co_await context_.writer.show(reason::rebooting,
                                     "the machine is already shutting down, not requested by the agent");
@@ -242,7 +242,7 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
       withdraw_request(record);
       co_return *std::move(trouble);
     }
-    // The proof was about another Node, or another client has written the record.
+    // The Node was replaced, so the proof was about another Node; or another client has written the record.
     if (activity.must_reload()) break;
     deadline = start_limit();
     if (!trouble) {
@@ -267,7 +267,8 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
 
 asio::awaitable<std::optional<Decision>> Rebooting::request_of_host(std::string method, TimePoint deadline) {
   Record& record = context_.record;
-  // Changes since the proof are known from the watch, and from the answer to the write of the record.
+  // The view of the Node contains changes since the proof: from the watch, and from the answer to the write of the
+  // record. So a cordon that was removed since the proof is noticed here.
   if (!context_.node().unschedulable) {
     withdraw_request(record);
     co_return cordon_lost();

@@ -11,8 +11,9 @@
 
 namespace haulout::agent {
 
-// Runs the state `ready`. The ready file exists while the last proof holds; the state ends when it does not hold any
-// more. If another program reboots the machine, the state lasts until the machine has booted.
+// Runs the state `ready`. The ready file exists while the last proof holds (see proof.hpp); the state ends when it does
+// not hold any more. If the agent does not reboot the machine itself, the state also lasts until another program has
+// rebooted it.
 class Ready {
  public:
   Ready(const Context& context, RebootNeed& need, GateWatch& gates, OwnSlot& slot, RemainingPods& pods, Proof& proof)
@@ -24,8 +25,9 @@ class Ready {
   // Returns a decision if another program has rebooted the machine since it was ready and the boot id has not changed.
   boost::asio::awaitable<std::optional<Decision>> booted_unnoticed();
   boost::asio::awaitable<void> follow_pods();
-  // A child that shows a reason and a message. Only one child at a time writes; it ends with the values that were
-  // passed last. The end of the state must not wait for a Node that cannot be written.
+  // Shows a reason and a message on the Node. Runs as a child, because the end of the state must not wait for a Node
+  // that cannot be written. Only one child at a time writes, and it goes on until it has written the values that were
+  // passed last.
   boost::asio::awaitable<void> show(std::string reason, std::string message);
 
   const Context& context_;
@@ -49,7 +51,8 @@ class Rebooting {
   // Requests the reboot by this method. Returns the decision that prevents the request; otherwise nothing. Then `asked`
   // in the record says whether the reboot was requested, and `problem_` why a request failed.
   boost::asio::awaitable<std::optional<Decision>> request(std::string method);
-  // Sends the request to the host. Returns nothing if the reboot was requested, or if the host refused it.
+  // Sends the request to the host. Returns a decision if the cordon is lost, or if the host refused because something
+  // blocks the reboot. Otherwise returns nothing, also after any other error.
   boost::asio::awaitable<std::optional<Decision>> request_of_host(std::string method, TimePoint deadline);
   // Returns a decision if the reboot limit forbids another request.
   boost::asio::awaitable<std::optional<Decision>> braked();

@@ -1,7 +1,8 @@
 // Gives up an update in any state and removes its traces: `haulout agent --release`.
 //
-// For a node whose agent does not run; a running agent would write its marks again. release() uses only what the Node
-// shows. It works in any state, even if the record cannot be decoded, and a second call does nothing.
+// For a node whose agent does not run; a running agent would write its labels and annotations again. release() finds
+// out from the Node what has to be removed. It works in any state, even if the record cannot be decoded. After a
+// success, a second call changes nothing.
 //
 // The steps, in this order:
 //   1. Remove the ready file.

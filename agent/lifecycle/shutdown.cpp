@@ -35,7 +35,8 @@ class WhileItShutsDown final : public drain::DrainObserver {
 Leaving leaving_of(const Record& record) {
   if (record.state == State::draining || record.state == State::updating) return Leaving::draining;
   const Duty cordon = duties_of(record.state).cordon;
-  // Not in maintenance any more: the machine has booted again after its node became schedulable.
+  // The node may be schedulable in a state that requires a cordon: if the machine boots again after the agent has
+  // uncordoned the node, the state is `verifying`, but the agent has no cordon (in_maintenance() is false).
   const bool in_service = cordon == Duty::no || (cordon == Duty::keep && record.uncordon) || !in_maintenance(record);
   return in_service ? Leaving::drains : Leaving::has_left;
 }
@@ -131,7 +132,8 @@ asio::awaitable<void> Shutdowns::drain_node() {
                          "the machine goes down before its drain has ended, because logind's delay "
                          "(InhibitDelayMaxSec=) is over; the node stays cordoned until the next boot");
   port.let_shutdown_proceed();
-  // The shutdown cancelled the activity, so the agent continues from the record on the Node.
+  // If the shutdown is cancelled, the agent reads the Node again and continues from its record, because the work of the
+  // current state was cancelled.
   while (going_down()) co_await news_.wait_until(context_.clock, TimePoint::max());
   context_.activity.reload();
 }
@@ -148,7 +150,8 @@ asio::awaitable<void> Shutdowns::show_and_drain(TimePoint limit) {
   NodeWriter& writer = context_.writer;
   Record& record = context_.record;
   Activity& activity = context_.activity;
-  // Repeat if a write from before the shutdown reached the server only after the Node was read.
+  // Repeat if the Node has to be read again: a write from before the shutdown may have reached the server only after
+  // the Node was read.
   bool begun = false;
   do {
     co_await loading_.run();

@@ -16,7 +16,7 @@ namespace haulout::agent {
 enum class Leaving {
   drains,    // the node has to be drained: the agent has not evicted its pods yet
   draining,  // a drain or an installation of updates is already running
-  has_left,  // nothing: the node is drained already, or the agent must not change it in its condition
+  has_left,  // nothing: the node is drained already, or degraded and cordoned, so that the agent must not change it
 };
 // Returns what to do in the state of the record. The drain needs no slot, because the machine goes down in any case.
 Leaving leaving_of(const Record& record);
@@ -33,12 +33,13 @@ class Shutdowns {
   Shutdowns(boost::asio::any_io_executor executor, const Context& context, Loading& loading,
             std::function<std::string()> drain_waits_for);
 
-  // Delays every shutdown from now on, except in the state `rebooting`: there it may be the agent's own.
+  // Delays every shutdown from now on. Does nothing in the state `rebooting`: there the shutdown may be the one that
+  // the agent has requested.
   void delay();
   // Ends the delay, because the agent is about to request the reboot itself.
   void permit_own_reboot();
   // Runs as a child of the agent: wakes the activity when something about a shutdown changes. Ends only by
-  // cancellation. This function and the next two require an agent that can delay shutdowns.
+  // cancellation. Requires AgentParts::shutdown.
   boost::asio::awaitable<void> follow();
   // Called when the state has changed, because then a shutdown may require something else of the agent.
   void state_changed() { news_.notify(); }
@@ -47,15 +48,15 @@ class Shutdowns {
   // left to do before a shutdown, lets it proceed.
   boost::asio::awaitable<void> until_drain_is_due();
   // Drains the node for as long as the shutdown waits. Returns after the shutdown was cancelled; then the Node has to
-  // be read again.
+  // be read again. Requires AgentParts::shutdown.
   boost::asio::awaitable<void> drain_node();
 
   // Returns true while another program shuts the machine down.
   bool going_down() const;
   // Returns when it is known whether a shutdown is under way, or when that cannot be found out.
   boost::asio::awaitable<void> until_known();
-  // Waits while the machine shuts down, because a node must stay cordoned until it is down. The agent uncordons it
-  // after the boot.
+  // Waits while the machine shuts down, because a node must stay cordoned until its machine is down; the agent
+  // uncordons it after the boot. Returns when no shutdown is under way, at first or because it was cancelled.
   boost::asio::awaitable<void> until_called_off();
 
  private:

@@ -38,7 +38,8 @@ Decision Updating::failed(std::string reason, const std::string& why) const {
 asio::awaitable<Decision> Updating::run() {
   Record& record = context_.record;
   if (context_.rebooted()) {
-    // Only a machine that goes down again and again in the middle of an installation stops the attempts.
+    // A machine that went down during the installation counts as one failed installation. The agent gives the update up
+    // only after too many of them in a row; until then it enters this state again and finishes the installation.
     if (!record.installing) co_return Decision{Event::boot_changed};
     Decision decision = failed(reason::update_failed, "the machine went down during the installation");
     if (decision.event == Event::update_failed) decision = {Event::boot_changed};
@@ -99,7 +100,8 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
     record.installing = true;
     co_await context_.writer.show(reason::updating, with_names("installing updates", need_.updates()));
     if (!activity.must_reload() && context_.now() - proved <= proof_keeps) {
-      // Changes since the proof are known from the watch, and from the answer to the write of the record.
+      // The view of the Node contains changes since the proof: from the watch, and from the answer to the write of the
+      // record. So a cordon that was removed since the proof is noticed here.
       if (!context_.node().unschedulable) co_return cordon_lost();
       co_return std::nullopt;
     }
@@ -107,8 +109,8 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
   co_return Decision{Event::turn_lost};  // the agent ignores this event, because the Node has to be read again
 }
 
-// No event stops a running installation, because that would leave packages that are not configured. The proofs before
-// the reboot, or the verification, handle the event afterwards.
+// No event stops a running installation, because that would leave packages that are not configured. After the
+// installation, the proofs before the reboot, or the verification, find out what has changed meanwhile.
 asio::awaitable<std::optional<Decision>> Updating::install() {
   const auto done = co_await context_.parts.updater->install(deadline_);
   if (context_.activity.must_reload()) co_return Decision{Event::turn_lost};

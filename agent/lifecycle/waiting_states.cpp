@@ -22,7 +22,7 @@ constexpr Duration line_look = std::chrono::minutes(5);
 // interval.
 constexpr Duration clock_look = std::chrono::minutes(10);
 
-// What happened to an image that is being written; nothing while that goes on.
+// The result of writing an image; nothing while the image is being written.
 using Written = std::optional<Result<>>;
 
 asio::awaitable<void> write_image(const Context& context, TimePoint deadline, Written& written) {
@@ -34,9 +34,10 @@ asio::awaitable<void> until_written(const Context& context, const Written& writt
   while (!written && !context.activity.must_reload()) co_await context.activity.wait(TimePoint::max());
 }
 
-// Writes the image that waits, so that later only the reboot is left. Returns nothing when it is in place, or when the
-// Node has to be read again; then the tool continues, and the next call waits for it. After a failure nothing has to be
-// given back, because nothing was taken; but it counts, so that a person looks at an image that cannot be written.
+// Writes the image that waits, before the node takes a slot, so that after the drain only the reboot is left. Returns
+// nothing if the image was written. Also returns nothing if the Node has to be read again: then the update tool goes on
+// writing, and the next call waits for its end. Returns a decision if the image cannot be written. That counts as a
+// failed installation, and after too many of them in a row the node becomes degraded, so that a person looks.
 asio::awaitable<std::optional<Decision>> stage_image(const Context& context, RebootNeed& need) {
   Written written;
   co_await context.writer.show(reason::applying_update,
@@ -250,7 +251,7 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
                       .message = fmt::format("version {} runs, expected {}", version, record.to)};
 }
 
-// Returns true if a node that is degraded for this reason is not tried again without a person.
+// Returns true if a node that is degraded for this reason begins another attempt only when a person requests it.
 bool needs_person(std::string_view cause) {
   return cause == reason::reboot_failed || cause == reason::update_failed || cause == reason::update_blocked;
 }

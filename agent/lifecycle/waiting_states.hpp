@@ -1,7 +1,7 @@
-// The states in which the agent waits: unknown, idle, pending and waiting before the slot is taken, verifying, soaking
-// and degraded after the boot. Each coroutine runs one state and returns the decision that ends it. It also returns
-// when the agent has to read the Node again (Activity::must_reload()); the caller then ignores the decision.
-// Cancellable.
+// The states in which the agent mostly waits: unknown, idle, pending and waiting (before the slot is taken), verifying
+// and soaking (after the boot or the installation), and degraded. Each coroutine runs one state and returns the
+// decision that ends it. It also returns when the agent has to read the Node again (Activity::must_reload()); the
+// caller then ignores the decision. Cancellable.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,10 @@ namespace haulout::agent {
 
 // Runs the state `unknown`. It ends when the back end has answered, or when a person requests a reboot.
 boost::asio::awaitable<Decision> wait_for_answer(const Context& context, RebootNeed& need);
-// Runs the state `idle`. It ends when there is a reason to reboot.
+// Runs the state `idle`. It ends when there is a reason to reboot or to install updates.
 boost::asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need);
-// Runs the state `pending`. It ends when all gates are open and the backoff after failed attempts is over.
+// Runs the state `pending`. It ends when all gates are open and the backoff after failed attempts is over. It also ends
+// when nothing is needed any more, when the reboot limit forbids the reboot, or when an image cannot be written.
 boost::asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& need, GateWatch& gates);
 
 // Runs the state `waiting`: the agent asks for a slot, and again each time that slots change, while the gates are open.
@@ -29,7 +30,8 @@ class SlotQueue {
  private:
   // Returns nothing if no slot is available yet; then `ask_again_` says whether to ask again at once.
   boost::asio::awaitable<std::optional<Decision>> ask(Backoff& backoff, GateWatch::Asked asked);
-  // Returns true if there is a reason to drain. An image that is written before the drain is none before it is written.
+  // Returns true if there is a reason to drain. With --update=before-drain, an update that is not yet written to an
+  // image is no reason.
   bool worth_a_slot() const { return context_.options.stages_first ? need_.reboot_wanted() : need_.wanted(); }
   boost::asio::awaitable<void> wait();
   boost::asio::awaitable<void> until_worth_asking(GateWatch::Asked before, TimePoint until);
@@ -42,10 +44,12 @@ class SlotQueue {
   bool ask_again_ = true;  // the answer may differ from the last one
 };
 
-// Runs the state `verifying`. It ends when the node is Ready, runs the expected version and has passed its hooks, or at
-// the deadline in the record.
+// Runs the state `verifying`. It ends with Event::verified when the node is Ready, runs the expected version and has
+// passed its hooks. It ends with Event::not_verified when the version was rolled back, when a hook fails, or at the
+// deadline in the record.
 boost::asio::awaitable<Decision> verify(const Context& context, RebootNeed& need, Hooks& hooks);
-// Runs the state `soaking`. It ends when the soak time is over, the node is Ready and the hooks have passed.
+// Runs the state `soaking`. It ends when the soak time is over, the node is Ready and the hooks have passed; or when a
+// hook fails then, or the machine has booted again.
 boost::asio::awaitable<Decision> soak(const Context& context, Hooks& hooks);
 // Runs the state `degraded`. It ends when the cause is resolved, or when a person requests another attempt.
 boost::asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need, GateWatch& gates,

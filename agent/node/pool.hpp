@@ -17,7 +17,7 @@ namespace haulout::agent {
 struct OwnNode {
   std::string name;
   std::string uid;
-  // Returns the holder that this node writes into the Lease of its slot.
+  // Returns the value that this node writes into the holder field of the Lease of its slot.
   std::string holder() const { return name + "/" + uid; }
   bool operator==(const OwnNode&) const = default;
 };
@@ -34,7 +34,8 @@ struct OwnPool {
 //
 // The pool of a node is the one in the record of its agent. Without a record, it is the one in the label
 // haulout.dev/pool, which a person may set on a node without an agent. Without both, it is the pool of the slot that
-// the node holds. Therefore the removal of a label does not move a node to another pool.
+// the node holds. Therefore the removal of a label does not move a node to another pool. Without all three, the pool is
+// unknown; but if the pool is chosen by role (OwnPool::by_role), a node of another role does not belong to it.
 
 // Label of a Node, and of the Leases that are slots.
 inline constexpr std::string_view pool_label = "haulout.dev/pool";

@@ -17,9 +17,9 @@
 
 namespace haulout::agent {
 
-// Marks that distinguish one boot of a machine from the next, in addition to the boot id that the agent reads. In a
-// container, and in the sandbox of a unit in a container, that boot id is the one of the container's host, so a reboot
-// does not change it.
+// Marks that distinguish one boot of a machine from the next, in addition to the boot id that the agent reads. If the
+// node is a container, the agent may read the boot id of the container's host, which stays the same when the node
+// reboots. The same can happen if the agent runs in the sandbox of a systemd unit inside such a container.
 struct BootMarks {
   std::string kubelet_boot_id{};  // status.nodeInfo.bootID of the Node; empty if the kubelet has reported none
   MachineStart start{};
@@ -27,8 +27,9 @@ struct BootMarks {
 };
 
 // Compares the marks before and after a possible reboot, when the agent's own boot id has not changed. Returns a clause
-// for messages that names the evidence of a restart, or an empty string if there is none. It is no evidence if the
-// kubelet now reports the agent's own boot id, because then the kubelet only reported late.
+// for messages that names the evidence of a restart, or an empty string if there is none. A new boot id from the
+// kubelet is no evidence if it equals `own_boot_id`, the boot id that the agent reads: then the kubelet only reported
+// late.
 std::string restart_shown(const BootMarks& before, const BootMarks& after, const std::string& own_boot_id);
 
 // Returns true if the kubelet is Ready and reports a different boot id from the one that the agent reads. This is
@@ -41,7 +42,8 @@ std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_i
 std::string unchanged_boot_id(const std::string& shown, const std::string& node);
 
 // What an agent needs to know to continue after a crash. It is stored in the Node's annotation haulout.dev/record, as
-// JSON in one line. The agent writes it in the same patch as the labels, and always before the step that it announces.
+// JSON in one line. The agent writes it in the same patch as the labels. It records a step before it takes the step, so
+// that after a crash the next process knows of it.
 //
 // A record that cannot be decoded does not count as `idle`: it becomes `degraded`, with a message that names the
 // remedy.
@@ -53,8 +55,8 @@ struct PastReboot {
   WallTime at{};
   std::vector<std::string> reasons{};  // why the reboot was needed, from the back end
   std::string target{};                // the version that the reboot was to lead to; empty if there are no versions
-  // Since this reboot the back end has reported that no reboot is needed. A later need is a new one, even if it has the
-  // same name, as each kernel update has.
+  // Since this reboot the back end has reported that no reboot is needed. A later need for a reboot is a new one, even
+  // if its reasons are the same (for example, each update of the kernel may have the same reason).
   bool cleared = false;
   // The reboot was requested, and no boot has been noticed since. It counts for the reboot limit, because a machine
   // whose boots are not noticed must not be rebooted without end.
@@ -76,18 +78,20 @@ struct Record {
   WallTime since{};  // when the node entered this state
   // The boot id when the node entered this state, or that of a later boot for which this state has no event.
   std::string boot_id{};
-  std::string slot{};  // `Turn::slot` of the slot, until it is released
-  std::string run{};   // run id in the mark of the agent's cordon; empty if the agent has no cordon
+  std::string slot{};  // name of the slot (`Turn::slot`), until the slot is released
+  std::string run{};   // run id for the mark of the agent's cordon: from before the cordon until the uncordon
   // The cordon of this run has been in force. If spec.unschedulable is false now, another client has cleared it.
   bool cordoned = false;
   bool requested = false;  // a person requested this reboot
   std::vector<std::string> reasons{};
   std::string from{};  // the version that ran when the slot was taken
   std::string to{};    // the version that the reboot is to lead to
-  // The updates that waited when the agent looked last; in an update, those that it installs. Only the first of them,
-  // and then "and N more".
+  // The updates of the operating system that waited when the agent last looked for them. From the time at which the
+  // slot is taken: the updates that this attempt installs. Has only the first of them; if there are more, the last
+  // element is "and N more".
   std::vector<std::string> updates{};
-  // The installation of updates is about to begin, or has begun, and is not known to have ended. Written before it.
+  // The installation of updates is about to begin, or has begun, and is not known to have ended. Written before the
+  // installation begins.
   bool installing = false;
   unsigned failed_updates = 0;  // number of installations in a row that have failed
   bool in_place = false;        // the updates of this attempt were installed and need no reboot
@@ -97,10 +101,11 @@ struct Record {
   // The request was repeated once, because the previous process may have been killed before it sent it.
   bool asked_again = false;
   std::optional<BootMarks> marks{};      // marks of the machine before the reboot
-  std::optional<WallTime> deadline{};    // end of the installation, the reboot, the verification or the soak time
+  std::optional<WallTime> deadline{};    // deadline of the state updating, rebooting or verifying; end of the soak time
   unsigned failures = 0;                 // number of failed attempts in a row
   std::optional<WallTime> not_before{};  // earliest time of the next attempt
-  // When the slot was taken; nothing if the current boot belongs to no update.
+  // When the slot for the current attempt was taken. Nothing without an attempt, and after a boot that does not belong
+  // to an attempt.
   std::optional<WallTime> began{};
   // The outcome of this update was reported; later events are not reported as another update.
   bool judged = false;
@@ -114,7 +119,7 @@ struct Record {
   // The state is degraded, but the node is healthy: the agent uncordons it.
   bool uncordon = false;
   std::vector<std::string> hooks_passed{};  // names of the hook points that have passed in this attempt
-  std::optional<WallTime> hooks_asked{};    // when the agent began to ask the annotation hooks of the current point
+  std::optional<WallTime> hooks_asked{};    // when the agent asked the hooks of this point that answer by annotation
   std::set<std::string> leaked{};           // UIDs of VolumeAttachments that no pod was seen to use in this attempt
   // Controllers (namespace/kind/name) that create their pods on the cordoned node again. With --pinned leave their pods
   // stay. Otherwise the drain does not evict them any more, and waits for them.
@@ -131,7 +136,7 @@ std::string encode_record(const Record& record);
 // Never fails: a record that cannot be decoded becomes a degraded one.
 Record decode_record(std::string_view json);
 
-// The agent keeps at most this many past reboots and durations, so that the record stays small.
+// The agent keeps at most this many past reboots, durations and rolled-back versions, so that the record stays small.
 inline constexpr std::size_t remembered_updates = 10;
 
 // Appends `latest` to the history, whose newest entry is the last one. Removes the oldest entries if there are too
@@ -149,7 +154,8 @@ bool has_passed(const Record& record, HookPoint point);
 // Returns the hook point of the record's state, which must be one that has a hook point. For a degraded node, returns
 // the point at which it failed.
 HookPoint hook_point_at(const Record& record);
-// Returns the ticket of the annotation hooks that are being asked; empty if none is being asked.
+// Returns the ticket of the current question to hooks that other programs answer by annotations (see
+// agent/hooks/hooks.hpp). Empty if the agent asks no such hook now.
 std::string asked_ticket(const Record& record);
 // Returns HAULOUT_NODE, HAULOUT_POINT, HAULOUT_STATE, HAULOUT_FROM_VERSION, HAULOUT_TO_VERSION and HAULOUT_REASONS (one
 // reason per line).

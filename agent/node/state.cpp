@@ -37,7 +37,7 @@ constexpr std::array rows{
     Row{State::pending, Event::not_needed, State::idle},
     Row{State::pending, Event::gates_open, State::waiting},
     Row{State::pending, Event::brake, State::degraded},
-    // An image that is written before the drain (--update=before-drain).
+    // With --update=before-drain the agent writes the image in the state `pending`. Both events mean that this failed.
     Row{State::pending, Event::update_failed, State::pending},
     Row{State::pending, Event::update_given_up, State::degraded},
 
@@ -74,8 +74,8 @@ constexpr std::array rows{
     Row{State::ready, Event::gate_closed, State::pending},
     Row{State::ready, Event::not_needed, State::pending},
     Row{State::ready, Event::boot_changed, State::verifying},
-    // Another program rebooted the machine, and would do so each time that the node becomes ready. So a person has to
-    // look.
+    // Another program rebooted the machine, and the boot id did not change, so the agent cannot verify the update. The
+    // other program would reboot the machine each time that the node becomes ready. So a person has to look.
     Row{State::ready, Event::boot_unknown, State::degraded},
 
     Row{State::rebooting, Event::boot_changed, State::verifying},

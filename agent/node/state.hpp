@@ -37,12 +37,12 @@ std::string_view to_string(State state);  // as in the label
 std::optional<State> state_of(std::string_view name);
 
 enum class Event {
-  answered,     // the back end has answered yes or no
+  answered,     // the back end has answered yes or no, or a person requested a reboot
   needed,       // a reboot or an update is needed, or a person requested a reboot
   not_needed,   // neither is needed any more
   gates_open,   // all gates are open
   gate_closed,  // at least one gate is closed
-  brake,        // another reboot now would be a reboot loop
+  brake,        // the reboot limit forbids another reboot now (RebootLoop or TooManyReboots)
   turn_taken,   // the slot is taken and confirmed
   turn_lost,    // the node does not hold its slot any more
   drained,      // every pod that must leave is deleted

@@ -35,16 +35,16 @@ class Backend {
   virtual boost::asio::awaitable<Pending> pending(TimePoint deadline) = 0;
   // Returns the running version, or an empty string if the tool has no versions. Cancellable.
   virtual Task<std::string> booted(TimePoint deadline) = 0;
-  // Installs `target` so that the next boot uses it. Returns at once if the system has already done so. Idempotent.
+  // Installs version `target` so that the next boot uses it. Returns at once if it is installed already. Idempotent.
   // Cancellable; after a cancellation the agent calls it again.
   virtual Task<> apply(std::string target, TimePoint deadline) = 0;
   // Returns when pending() may have a different answer; may also return without cause. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;
 };
 
-// Returns the time at which a back end without notifications of changes queries again: after ten minutes by default.
-// The interval varies by up to a fifth, so that the nodes of a fleet do not query at the same time. Pure apart from
-// `clock` and `rng`.
+// next_recheck() returns the time at which a back end that gets no notifications of changes queries again: by default
+// in about ten minutes. The interval varies by up to a fifth, so that the nodes of a fleet do not query at the same
+// time. Pure apart from `clock` and `rng`.
 inline constexpr Duration recheck_interval = std::chrono::minutes(10);
 
 inline TimePoint next_recheck(const Clock& clock, Rng& rng, Duration interval = recheck_interval) {

@@ -33,15 +33,15 @@ class Host {
   // Returns the names of the reboot methods for messages, best first. Empty if the agent does not reboot this machine
   // itself.
   virtual std::vector<std::string> reboot_methods() const = 0;
-  // Fails if the machine would not permit the first method. The agent calls this before it cordons the node.
-  // Cancellable.
+  // Fails if the machine would not permit a reboot by the first method. The agent calls this before it cordons the
+  // node. Cancellable.
   virtual Task<> can_reboot(TimePoint deadline) = 0;
   // Returns a sentence that names what blocks a reboot for now, or an empty string if nothing does. The agent calls it
   // again right before the reboot, which may be hours after can_reboot(). An error means that the answer is unknown;
   // then the agent tries the reboot nevertheless. Cancellable.
   virtual Task<std::string> blocked_by(TimePoint deadline) = 0;
   // Requests the reboot; `method` is an index into reboot_methods(). On success the machine has accepted the request.
-  // It goes down at some later time, perhaps before this returns. Cancellable.
+  // The machine may go down at any time from the request on, even before this function returns. Cancellable.
   virtual Task<> reboot(std::size_t method, TimePoint deadline) = 0;
   // Returns true if the machine has finished booting. Cancellable.
   virtual Task<bool> boot_complete(TimePoint deadline) = 0;
@@ -54,8 +54,8 @@ class Host {
 class ShutdownDelay {
  public:
   virtual ~ShutdownDelay() = default;
-  // Delays every shutdown from now on, also after a shutdown that was cancelled. `why` is the reason that the machine
-  // shows to people. Idempotent.
+  // Delays every shutdown from now on until release(), also those that follow a cancelled shutdown. `why` is the reason
+  // that the machine shows to people. Idempotent.
   virtual void hold(std::string why) = 0;
   // Stops delaying shutdowns at once. The agent calls it before its own reboot, which must not be delayed.
   virtual void release() = 0;
@@ -68,8 +68,8 @@ class ShutdownDelay {
   // Returns true once the machine has answered or has proved to be unreachable; only then is shutdown_at() meaningful.
   // False only for a while after the start.
   virtual bool known() const = 0;
-  // Returns the end of the delay while the machine prepares to go down: now or earlier if the shutdown is not delayed.
-  // Returns nothing if no shutdown is in progress.
+  // Returns when the delay ends, if a shutdown is in progress: now or earlier if that shutdown is not delayed. Returns
+  // nothing if no shutdown is in progress.
   virtual std::optional<TimePoint> shutdown_at() const = 0;
   // Returns when any of these values has changed; may also return without cause. One waiter. Cancellable.
   virtual boost::asio::awaitable<void> changed() = 0;

@@ -1,6 +1,6 @@
-// Port: the slot of a node in its pool (called Turn in the code). A slot never expires. It ends by release(), or when
-// its Node is deleted. The agent borrows the object. Which Errc the errors have: see the implementations in
-// agent/slots.
+// Port: takes, confirms and releases the slot of this node in its pool. The code also calls a slot a turn. A slot never
+// expires. It ends by release(), or when its Node is deleted. The agent borrows the object. Which Errc the errors have:
+// see the implementations in agent/slots.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -20,8 +20,8 @@ struct Turn {
   bool operator==(const Turn&) const = default;
 };
 
-// Returns the value of --slots with which the slot of this name was taken, or an empty string if such a slot needs no
-// release.
+// Returns the value of --slots with which the slot named `slot` was taken: the part of the name before the slash.
+// Returns an empty string if the name has no slash, because such a slot needs no release (--slots=none).
 inline std::string_view keeper_of(std::string_view slot) {
   const std::size_t slash = slot.find('/');
   return slash == std::string_view::npos ? std::string_view() : slot.substr(0, slash);
@@ -34,7 +34,7 @@ class Slots {
   virtual std::string name() const = 0;
   // Passes the slot that the Node's record names (Turn::slot when it was taken), or an empty string if the record names
   // none. The agent calls it before any request, because some slot servers cannot report which slot this node holds. A
-  // slot that was taken since then takes precedence.
+  // slot that this object has taken itself takes precedence.
   virtual void remember(const std::string& /*slot*/) {}
   // Takes a slot if one is free, and confirms it. Idempotent: a node that holds a slot keeps it. After an error the
   // result is unknown, and the caller calls again. Cancellable; the next take() or release() finds a slot that was

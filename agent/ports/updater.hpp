@@ -23,7 +23,7 @@ struct Updates {
   Need need = Need::unknown;         // yes: at least one update waits, or an interrupted installation must be finished
   std::size_t count = 0;             // number of updates
   std::vector<std::string> first{};  // the first of them, for messages: "openssl 3.0.15-1 to 3.0.16-1"
-  // The version to which they lead, as Pending::target; empty if the tool has no versions.
+  // The version of the system to which the updates lead (see Pending::target); empty if the tool has no versions.
   std::string target{};
   std::string problem{};  // why `need` is unknown: subject, cause, remedy
   bool operator==(const Updates&) const = default;
@@ -47,8 +47,8 @@ class Updater {
   virtual Task<std::string> blocked_by(TimePoint deadline) = 0;
   // Finishes an interrupted installation, then installs the updates that wait. Succeeds only if none of them waits
   // afterwards. Idempotent: a second call continues where an earlier one, or an earlier agent, was interrupted. After
-  // an error the updates may be installed in part. Cancellable; the installation may continue, and the next call then
-  // waits until it has ended.
+  // an error the updates may be installed in part. Cancellable: the installation may then go on without the agent, and
+  // the next call waits for its end.
   virtual Task<> install(TimePoint deadline) = 0;
 };
 

@@ -22,8 +22,8 @@ std::string_view version();
 // Returns the name for the API server's audit log: "haulout/1.2.3 (drain)".
 std::string user_agent(std::string_view command);
 
-// An output for text. Writing never blocks the drain and never fails. The program waits for a slow reader only at its
-// end, in flush(). It ignores that a reader has closed its end (closed pipe, closed terminal).
+// An output for text. Writing never blocks the drain and never fails. The program waits for a slow reader only before
+// it exits, in flush(). Text for a reader that does not exist any more (closed pipe, closed terminal) is dropped.
 class Sink {
  public:
   virtual ~Sink() = default;

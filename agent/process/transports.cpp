@@ -9,8 +9,8 @@ namespace haulout::agent {
 
 namespace {
 
-// The parts of a request's target: whether it is a resource, its API group, and the segments after "/api/v1" or
-// "/apis/GROUP/VERSION". The server's URL may add a prefix before them.
+// The parts of a request's target: whether it addresses a resource, the API group, and the segments after "/api/v1" or
+// "/apis/GROUP/VERSION". The path of the server's URL may precede "/api" or "/apis".
 struct Path {
   bool resource = false;
   std::string group;

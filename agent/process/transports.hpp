@@ -29,8 +29,8 @@ struct RequestInfo {
 // Returns the attributes of a request. A target outside of /api and /apis has only a verb. Pure.
 RequestInfo describe_request(std::string_view method, std::string_view target);
 
-// Counts the requests that were sent, by Kubernetes verb, for the report. Also stores the last denied request, so that
-// a message can name the missing RBAC rule.
+// Counts the requests that were sent, by Kubernetes verb, for the report of a drain. Also stores the last denied
+// request, so that a message can name the missing RBAC rule.
 class RequestLedger {
  public:
   void count(const http::Request& request);

@@ -99,7 +99,8 @@ Task<std::string> FleetLockSlots::group(TimePoint deadline) {
 }
 
 Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::string group, TimePoint deadline) {
-  // The server may still execute the unanswered request. If it did so after this one, it would undo this one unnoticed.
+  // An earlier request to the other endpoint got no response, so the server may still execute it. Wait for a while: if
+  // the server executed it after this request, it would undo this request unnoticed.
   if (!unanswered_.empty() && unanswered_ != endpoint)
     co_await clock_.sleep_until(std::min(deadline, saturating_add(clock_.now(), settling)));
   http::Request request;

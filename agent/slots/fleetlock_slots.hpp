@@ -67,10 +67,11 @@ struct FleetLockOptions {
 // because the server knows the slot only in that group. The record stores the group for later processes (see
 // remember()).
 //
-// The node holds the slot only after a response with status 200. take() returns every refusal that can be decoded as
-// "no slot", with the server's message. confirm() does the same, except for 5xx, 408 and 429: these are errors, because
-// the node may still hold its slot. A response that no FleetLock server sends is an error, too. Other errors are those
-// of http::Transport and of `group`. Cancellable.
+// The node holds the slot only after a response with status 200. If the server refuses the slot with a message of the
+// protocol, take() returns that the node has no slot, with the server's message. confirm() does the same, except for
+// the statuses 5xx, 408 and 429: these are errors, because the node may still hold its slot. A response that no
+// FleetLock server sends is an error, too. Other errors are those of http::Transport and of FleetLockOptions::group.
+// Cancellable.
 class FleetLockSlots final : public Slots {
  public:
   // Borrows transport, clock and rng.

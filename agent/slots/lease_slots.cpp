@@ -25,16 +25,18 @@ namespace {
 constexpr Duration confirm_after = std::chrono::seconds(1);
 // Time between two lists while deleted Leases still exist.
 constexpr Duration release_again = std::chrono::milliseconds(500);
-// Intervals at which the agent polls. No watch shows a changed limit, or more than `most_followed` unavailable nodes:
-// the agent polls for them at `look_interval`. After a change of the holders it polls at `stale_interval`, so for that
-// time a message may name a node that has released its slot.
+// Shortest times after which an agent that waits for a slot polls. No watch shows a changed limit, or more than
+// `most_followed` unavailable nodes: the agent polls for them after `look_interval`. If a watch shows that the holders
+// or the unavailable nodes have changed, it polls after `stale_interval`; until then the message of the node may name a
+// node that has released its slot.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
 // Longest pause before a refused watch is opened again. For this time the agent may not notice that it has lost its
 // slot.
 constexpr Duration longest_blindness = std::chrono::seconds(30);
-// Together, all waiting agents poll at most about twice per `look_interval_each`. The spread is chosen so that about
-// one of them requests a free slot before the others see on the watch that it is taken.
+// Together, all waiting agents poll at most about twice per `look_interval_each`. Before an agent requests a free slot,
+// it sleeps for a random time: at most `spread_each` for each waiting node, within `least_spread` and `most_spread`.
+// This is chosen so that about one agent requests the slot before the others see on the watch that it is taken.
 constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
@@ -109,7 +111,8 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases,
          co_await client_.list<k8s::Lease>(
              {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
-  // `own` keeps only the Leases that the watch in changed() shows, too.
+  // `own` is stored in own_seen_, with which changed() compares what its watch shows. That watch shows only the Leases
+  // of this node's pool.
   auto own = all_of(leases.items, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.name.empty() && k8s::value_at(lease.labels, pool_label) != pool_.name;
@@ -124,7 +127,8 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
     if (is_unlisted(*lease)) still_unlisted.push_back(*std::move(lease));
   }
   unlisted_ = std::move(still_unlisted);
-  // Set only after the last request: if list() fails, the caller has seen nothing, so changed() must still return.
+  // Set only after the last request: if list() fails, its caller has seen nothing, so changed() must still report the
+  // change.
   own_seen_ = versions_of(own);
   refused_.clear();
   leases.items.insert(leases.items.end(), unlisted_.begin(), unlisted_.end());

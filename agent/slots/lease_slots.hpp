@@ -74,7 +74,8 @@ class LeaseSlots final : public Slots {
   using Lister = Task<std::vector<k8s::Lease>> (LeaseSlots::*)(TimePoint);
   Task<> give_all_back(Lister list, TimePoint deadline);
   Task<std::vector<k8s::Lease>> list_left_behind(TimePoint deadline);
-  // Returns a random time that is at least `at_least` and at most twice that away, or later if many nodes wait.
+  // Returns a random time for the next poll: between `at_least` and twice `at_least` from now. If many nodes wait, the
+  // upper bound is later.
   TimePoint next_look(Duration at_least);
   // Returns the result of a take() that found no slot, and stores the views for changed().
   Turn refuse(std::vector<GroupView> views, std::string why);

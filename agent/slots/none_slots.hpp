@@ -1,4 +1,5 @@
-// --slots=none: for a machine without other nodes. It always has a slot. Never fails. Cancellable.
+// --slots=none: for a node that needs no slot, such as the only node of its cluster. The node counts as a holder at all
+// times. Never fails. Cancellable.
 #pragma once
 
 #include "agent/ports/slots.hpp"

@@ -38,7 +38,7 @@ struct SlotGroup {
 struct SlotGrouping {
   std::string pool{};        // empty for the pool of the node's role
   std::string pool_label{};  // if set, the pool is the value of this label of the Node
-  std::string zone_label{};  // if set, the nodes with each value of this label have a limit, too
+  std::string zone_label{};  // if set, each zone has a limit, too: the nodes with the same value of this label
 };
 // Returns the groups in which the node needs a slot, in the order in which the agent takes them: the zone, then the
 // pool. Fails with Errc::invalid if the Node lacks a label, or if the name of a Lease would be too long. The message
@@ -48,7 +48,7 @@ Result<std::vector<SlotGroup>> groups_of(const SlotGrouping& grouping, const std
 
 std::string slot_name(const SlotGroup& group, std::size_t index);
 // Returns the index of a slot from the name of its Lease. Returns nothing if the Lease is not a slot of this group
-// (pool "a" owns neither "haulout-a-b-0" nor "haulout-a.zone-0").
+// ("haulout-a-b-0" and "haulout-a.zone-0" are not slots of pool "a").
 std::optional<std::size_t> slot_index(const SlotGroup& group, std::string_view lease_name);
 // Returns true if the name is that of a slot of a zone, in any pool.
 bool is_zone_slot(std::string_view lease_name);
@@ -76,7 +76,7 @@ struct GroupView {
   SlotGroup group;
   std::vector<k8s::Lease> slots;  // Leases of other groups are ignored
   std::size_t limit = 1;
-  std::size_t members = 0;                        // number of nodes that a percentage refers to
+  std::size_t members = 0;                        // number of nodes from which a percentage limit is computed
   std::vector<OutNode> out{};                     // unavailable nodes, with and without a slot
   std::map<std::string, std::string> degraded{};  // reason of each degraded node, by its name
   std::string as_of{};  // time of the view, for messages; empty if watches keep the view current
@@ -90,8 +90,8 @@ struct SlotChoice {
   std::optional<std::size_t> take{};  // index of the slot to take
   std::string why{};                  // if there is no index: which nodes use up the limit, for messages
 };
-// Chooses a slot for a node that holds none. It does not count that `node` itself is unavailable. A node that holds
-// several slots counts once; its additional slots do not reduce the number of slots for other nodes.
+// Chooses a slot for `node`, which holds none. Does not count `node` itself as unavailable. A node that holds several
+// slots counts once; its additional slots do not reduce the number of slots for other nodes.
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
 // For a node that has just taken a slot. Returns why it must release the slot; nothing if it may keep it.
 std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node);
