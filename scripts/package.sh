@@ -1,8 +1,10 @@
 # Sourced by ./dev. Builds the container image and the Debian package, and checks packaging/.
 # shellcheck shell=bash
 
+# The Debian package that compresses the image.
+image_packages=(libdeflate-tools)
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=(skopeo umoci systemd dpkg-dev lintian debootstrap)
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
 
@@ -22,7 +24,7 @@ build_image() {
 
 image() {
   (($# == 0)) || usage_error "image takes no arguments"
-  setup
+  setup "${image_packages[@]}"
   build_release
   build_image
   printf '%s\n' "$PWD/build/image/haulout-$(haulout_version).tar"

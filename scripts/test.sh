@@ -256,7 +256,7 @@ e2e_tests() {
 
 # Debian packages that this machine needs to run the machines of tests/machines. The packages of these machines themselves
 # are in their base file system.
-machines_packages=(systemd-container mmdebstrap iproute2 procps dpkg-dev)
+machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps dpkg-dev)
 
 # Further Debian packages that this machine needs to run the machine with a kernel of its own (under QEMU).
 kernel_packages=(qemu-system-x86 fdisk e2fsprogs)

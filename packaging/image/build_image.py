@@ -9,10 +9,9 @@ package manager. All files come from this machine, which must be Debian, in the 
 Certificates that were added locally are left out.
 
 The same files make the same image, byte for byte: entries are sorted, and every time is SOURCE_DATE_EPOCH (default 0).
-Prints the digest of the image's manifest. Needs the standard library of Python, ldd and dpkg-query.
+Prints the digest of the image's manifest. Needs the standard library of Python, ldd, dpkg-query and libdeflate-gzip.
 """
 import argparse
-import gzip
 import hashlib
 import io
 import json
@@ -168,11 +167,16 @@ class Layout:
         return {"mediaType": f"application/vnd.oci.image.{media_type}", "digest": f"sha256:{digest}", "size": len(content)}
 
 
+def gzipped(content):
+    """The result is about 3 % smaller than that of gzip -9, and without a time."""
+    try:
+        return subprocess.run(["libdeflate-gzip", "-12", "-c"], input=content, capture_output=True, check=True).stdout
+    except FileNotFoundError:
+        raise Problem("libdeflate-gzip is missing: apt-get install libdeflate-tools") from None
+
+
 def layout_of(tree, version, epoch):
     layer = tree.tar(epoch)
-    compressed = io.BytesIO()
-    with gzip.GzipFile(fileobj=compressed, mode="wb", compresslevel=9, mtime=0) as stream:
-        stream.write(layer)
     created = output_of("date", "--utc", f"--date=@{epoch}", "+%Y-%m-%dT%H:%M:%SZ").strip()
     layout = Layout()
     config = layout.blob("config.v1+json", as_json({
@@ -187,7 +191,7 @@ def layout_of(tree, version, epoch):
     }))
     manifest = layout.blob("manifest.v1+json", as_json({
         "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
-        "layers": [layout.blob("layer.v1.tar+gzip", compressed.getvalue())],
+        "layers": [layout.blob("layer.v1.tar+gzip", gzipped(layer))],
     }))
     index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
              "manifests": [dict(manifest, annotations={"org.opencontainers.image.ref.name": version})]}
