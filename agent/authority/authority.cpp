@@ -36,7 +36,7 @@ std::optional<std::string> weakness(AuthorityKind kind) {
              "(the kustomize base)";
     case AuthorityKind::service_account:
       return "the API server does not restrict this credential to its Node: a stolen copy could change every Node and "
-             "evict every pod; use the roles and policies of the manifests";
+             "evict every pod; apply the roles and policies of packaging/kustomize, and set authority to auto";
   }
   return std::nullopt;
 }
@@ -187,8 +187,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   const bool leases = context.slots == SlotsChoice::lease;
   return {
       {&Rights::other_nodes, list_one(k8s::Kind<k8s::Node>::api, {}), false,
-       leases ? "the credential may not list Nodes, so slots lease does not work: the agent cannot count unavailable "
-                "nodes. Grant verb list on nodes, or set slots to fleetlock"
+       leases ? "the credential may not list Nodes, which slots=lease needs to count unavailable nodes. Grant verb "
+                "list on nodes, or set slots to fleetlock"
               : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes"},
       {&Rights::leases, list_one(k8s::Kind<k8s::Lease>::api, context.ns), false,
        "the credential may not list Leases, which slots=lease needs. Grant verb list on leases (API group "

@@ -70,7 +70,7 @@ Result<Images> read_bootc_images(const ToolAnswers& answers, const OsRelease&) {
   const BootcImage booted = image_of(find(find(status, "booted"), "image"));
   if (booted.digest.empty())
     return unreadable(bootc_status,
-                      "no booted image; was this machine installed with bootc, and is it no live system?");
+                      "no booted image; either this machine was not installed with bootc, or it is a live system");
   const Json* staged = find(status, "staged");
   const Json* rollback = find(status, "rollback");
   Images images{.booted = booted.name};

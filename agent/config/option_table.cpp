@@ -132,8 +132,8 @@ OptionGroup operating_system() {
           {"update-packages",
            choice<C, UpdatePackages>(&C::update_packages,
                                      {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),
-           "Which updates the agent installs. all: those that apt-get upgrade would install, by apt's pins and holds. "
-           "security: only those from a security archive."},
+           "For backend debian with update: which package updates the agent installs. all: those that apt-get upgrade "
+           "would install, so apt's pins and holds apply. security: only those from a security archive."},
           {"update-limit", duration<C>(&C::update_limit, Zero::refused),
            "How long the installation of updates may take, including the time in which another program holds the lock "
            "of dpkg. Then the attempt has failed."},
