@@ -151,16 +151,19 @@ constexpr std::array table{
            "Wait until that program has ended; after `--update-limit` the attempt has failed. With `--update "
            "after-drain` switch unattended-upgrades off."},
     Reason{reason::update_failed, drain, trouble,
-           "The updates were not installed. The agent has uncordoned the node, and tries again later; after "
+           "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
+           "later; after "
            "`--update-attempts` failures in a row the node is degraded.",
            "See the error of the package manager or of the update tool in the message, and on the node `journalctl -u "
            "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
            "updates (and rebooted it, if they need that), or after `haulout request-reboot NODE`."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
-           "Resolve the cause that the message names, for example a budget or a volume. The agent makes another "
-           "attempt later."},
-    Reason{reason::drain_failed, drain, trouble, "The last drain failed, or policy refused it.",
+           "Resolve the cause that the message names, for example a budget or a volume. The agent removes its cordon, "
+           "and makes another attempt later."},
+    Reason{reason::drain_failed, drain, trouble,
+           "The last drain failed, or was refused because of a pod that may not be evicted or finds no capacity on "
+           "other nodes.",
            "See the message for the pods or the request that failed. The agent makes another attempt later."},
     Reason{reason::waiting_for_load_balancers, drain, progress,
            "The node is cordoned and excluded from external load balancers. They have `--lb-drain-wait` to stop "
@@ -346,13 +349,14 @@ constexpr std::array table{
         "Requests for volumes fail, but not for lack of a right (that is RightMissing). A drain that waits for volumes "
         "tries again, and does not end before it knows that they are detached.",
         "See the server's error in the Event."},
-    Reason{
-        reason::emptiness_unproved, finds, trouble,
-        "The watch shows no pod left, but the API server does not confirm it: pods or Node cannot be read.",
-        "See the server's error in the Event, and the right that is missing if there is one. The drain tries again."},
+    Reason{reason::emptiness_unproved, finds, trouble,
+           "The watch shows no pod left, but the API server does not confirm it: it does not answer, or pods or Node "
+           "cannot be read.",
+           "See the Event: it has the server's error, and the right that is missing, if there is one. The drain tries "
+           "again."},
     Reason{reason::volume_attachment_leaked, finds, trouble,
-           "A volume is attached to the node, but no pod of the node was seen to use it. According to the status of "
-           "the Node neither the kubelet nor kube-controller-manager handles it. The drain does not wait for it.",
+           "A volume is attached to the node, but no pod of the node was seen to use it. The status of the Node lists "
+           "it neither in `volumesInUse` nor in `volumesAttached`. The drain does not wait for it.",
            "Find out what the volume is. If nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{reason::only_replica_evicted, finds, waiting, "The drain evicts the only pod of a controller.",
            "Nothing, if an outage is acceptable. Otherwise add a second replica for the duration of the drain."},

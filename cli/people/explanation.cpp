@@ -182,7 +182,7 @@ GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) 
   if (paused.empty()) return {"pause-pool", GateState::open, "no pool is paused"};
   return {
       "pause-pool", GateState::unknown,
-      fmt::format("paused: {}; only the agent knows whether this node is in one of these pools", joined(paused, ", "))};
+      fmt::format("paused pools: {}; only the agent knows whether this node is in one of them", joined(paused, ", "))};
 }
 
 GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) {
