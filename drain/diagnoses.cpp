@@ -621,7 +621,8 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
     facts.push_back(
         {reason::uncordoned,
          subject,
-         fmt::format("the node was uncordoned{}: no pod is evicted until it is cordoned again (kubectl cordon {})",
+         fmt::format("the node was uncordoned{}, so no pod is evicted. haulout drain continues when it is cordoned "
+                     "again (kubectl cordon {}); an agent ends this attempt and makes another one later",
                      node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
                      node.name),
          {}});

@@ -184,12 +184,14 @@ constexpr std::array table{
            "After `--hook-limit`, or the limit in the annotation, it is HookFailed.",
            "Wait. If it takes long, check the hook program, or the program that must answer the annotation "
            "(docs/hooks.md). To go on without a hook by annotation, remove the annotation."},
-    Reason{reason::hook_failed, hooks, trouble, "A hook failed or took longer than its limit.",
+    Reason{reason::hook_failed, hooks, trouble,
+           "A hook failed, took longer than its limit, or was not run because users other than root could change it.",
            "See the error in the message. A hook program that failed after the boot or before the release of the slot "
            "is run again every ten minutes; one that failed earlier, with the next attempt."},
     Reason{reason::hook_skipped, hooks, trouble,
-           "The agent did not run a file in the hooks directory, because its name, owner or permissions are wrong.",
-           "Correct the name, the owner or the permissions of the file that the message names."},
+           "The agent did not run a file in the hooks directory: its name is not allowed for a hook, or it is not an "
+           "executable file.",
+           "Rename the file that the message names, or make it executable (`chmod +x`)."},
 
     Reason{reason::blocked_by_budget, pods, waiting, "A PodDisruptionBudget allows no disruption of the pod now.",
            "Wait, add a replica, or change the budget; if it can never allow a disruption, see BudgetNeverAllows. The "
