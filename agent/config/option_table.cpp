@@ -198,7 +198,7 @@ OptionGroup gates() {
           {"prometheus-key-file", text<C>(&C::prometheus_key_file, "file", check_absolute_path),
            "A file with the key of that certificate."},
           {"prometheus-fail-mode", choice<C, F>(&C::prometheus_fail_mode, {{"closed", F::closed}, {"open", F::open}}),
-           "What to do while Prometheus does not answer. closed: nodes wait. open: updates may begin."},
+           "What to do while Prometheus gives no usable answer. closed: nodes wait. open: updates may begin."},
           {"prometheus-max-age", duration<C>(&C::prometheus_max_age, Zero::allowed),
            "An alert that has fired for longer than this blocks no node any more. 0: it blocks for as long as it "
            "fires."},

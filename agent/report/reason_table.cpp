@@ -56,8 +56,9 @@ constexpr std::array table{
     Reason{reason::prometheus_query_refused, gates, trouble, "Prometheus rejects `--prometheus-query`.",
            "Correct the query in `--prometheus-query`; the message has the error of Prometheus."},
     Reason{reason::prometheus_unavailable, gates, trouble,
-           "Prometheus does not answer, so the agent does not know whether an alert fires.",
-           "Make Prometheus reachable, or allow updates without its answer: `--prometheus-fail-mode open`."},
+           "Prometheus gives no usable answer, so the agent does not know whether an alert fires.",
+           "See the error in the message. Make Prometheus reachable, or correct its options. `--prometheus-fail-mode "
+           "open` allows updates without its answer."},
     Reason{reason::fleet_unknown, gates, trouble, "The agent cannot read the state of the other nodes of the pool.",
            "See the API server's error in the message. The agent tries again."},
     Reason{reason::update_failed_elsewhere, gates, trouble,

@@ -299,7 +299,7 @@ using drain::EventType;
 // Returns the end of the sentence "pod … is". Messages that begin with a participle ("blocked by …", "kept by …")
 // already complete it; others follow "waiting: ".
 std::string why_it_waits(const PodReport& pod) {
-  for (const char* beginning : {"blocked by ", "selected by ", "kept by ", "protected by "})
+  for (const char* beginning : {"blocked by ", "selected by ", "kept by ", "protected by ", "waiting "})
     if (pod.message.starts_with(beginning)) return because(pod);
   return "waiting: " + because(pod);
 }
