@@ -88,7 +88,7 @@ Result<> may_use_slots(const Authority& authority, SlotsChoice slots) {
       fmt::format("slots is lease, but the credential ({}, authority {}) may not {}: give it that right, or set "
                   "slots to fleetlock (with fleetlock-url), or to none for a machine on its own",
                   printable(authority.user), to_string(authority.kind),
-                  authority.rights.leases ? "list the Nodes of the pool" : "hold Leases"));
+                  authority.rights.leases ? "list the Nodes of the pool" : "list and create Leases"));
 }
 
 namespace {

@@ -429,7 +429,8 @@ constexpr std::array table{
            "the unit in a container set `ProtectProc=default`, `ProtectKernelTunables=no` and "
            "`ProtectControlGroups=no` (`systemctl edit "
            "haulout`). Then restart the agent."},
-    Reason{reason::boot_not_complete, boot, progress, "The machine has booted, but its startup has not finished.",
+    Reason{reason::boot_not_complete, boot, progress,
+           "The machine has booted, but its startup has not finished, or the agent cannot read whether it has.",
            "If the reason stays, run `systemctl list-jobs` and `systemctl --failed` on the node."},
     Reason{reason::node_not_ready, boot, progress, "The kubelet does not report the node Ready for this boot.",
            "If the reason stays, see the kubelet's log on the node."},

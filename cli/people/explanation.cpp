@@ -450,7 +450,7 @@ std::string pods_head(const std::vector<PodView>& pods) {
   std::vector<std::string> parts;
   parts.reserve(counts.size());
   for (const auto& [fate, count] : counts) parts.push_back(fmt::format("{} {}", count, to_string(fate)));
-  return "Pods (if the agent drained the node now, with the default policy and in this order" +
+  return "Pods (if the agent drained the node now, with its default options and in this order" +
          (parts.empty() ? "): none" : "; " + joined(parts, ", ") + "):");
 }
 
