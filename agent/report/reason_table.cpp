@@ -97,7 +97,7 @@ constexpr std::array table{
 
     Reason{reason::backend_unknown, system, trouble,
            "The agent does not know whether a reboot is needed or which version runs, because the operating system's "
-           "update tool gives no answer. Without an answer the agent does not reboot the node.",
+           "update tool gives no usable answer. Without one the agent does not reboot the node by itself.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{
         reason::api_unavailable, system, trouble,
@@ -216,8 +216,9 @@ constexpr std::array table{
            "The API server answered that the pod was deleted or replaced. The drain waits until its watch shows that, "
            "and asks again after 30 seconds.",
            "Nothing."},
-    Reason{reason::forbidden, pods, trouble, "The API server does not allow the agent to evict the pod.",
-           "Grant the agent `create` on `pods/eviction`; the shipped RBAC does."},
+    Reason{reason::forbidden, pods, trouble,
+           "The API server does not allow the eviction of the pod, because the credential lacks a right.",
+           "Grant the verb `create` on `pods/eviction`; the shipped RBAC has it for agents."},
     Reason{reason::rejected, pods, trouble,
            "The API server rejects the eviction request itself, not because of a right, webhook or budget. The drain "
            "sends it again every minute, and fails when only such pods are left.",
@@ -234,11 +235,10 @@ constexpr std::array table{
         "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready replacement.",
         "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
         "Ready."},
-    Reason{
-        reason::awaiting_replacement, pods, waiting,
-        "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
-        "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If no node has "
-        "room for it, the reason is ReplacementUnschedulable."},
+    Reason{reason::awaiting_replacement, pods, waiting,
+           "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
+           "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If no node "
+           "has capacity for it, the reason is ReplacementUnschedulable."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",
@@ -375,7 +375,8 @@ constexpr std::array table{
            "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
            "drain goes on as if it were not there.",
            "Correct the value of the annotation; the Event names it and says what is wrong."},
-    Reason{reason::right_missing, finds, trouble, "The agent lacks a right that it needs for this drain.",
+    Reason{reason::right_missing, finds, trouble,
+           "The credential of the agent or of the command lacks a right that the drain needs.",
            "Grant the right that the Event names; the shipped RBAC has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
            "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},

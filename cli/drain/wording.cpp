@@ -213,7 +213,7 @@ Summary refused(const Report& report) {
     return result;
   }
   result.errors.push_back(
-      fmt::format("error: node/{} was not drained, and nothing was changed: policy does not allow the eviction of {}",
+      fmt::format("error: node/{} was not drained, and nothing was changed: the flags do not allow the eviction of {}",
                   report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
     const std::string known = refusal_of(reason);
