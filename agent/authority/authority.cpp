@@ -154,12 +154,12 @@ k8s::NodeEvent event(const AttemptContext& context) {
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
   // The requests that must succeed do no harm even if a proxy drops the `dryRun` parameter.
   return {
-      {"list the pods on the own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
-      {"cordon and mark the own Node",
+      {"list the pods on its own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
+      {"cordon and annotate its own Node",
        k8s::patch<k8s::Node>({}, context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})",
                              dry_run)},
       // If the credential may evict, the server answers that there is no such pod.
-      {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
+      {"evict pods on its own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
 }
 
 // Returns the requests that the API server must deny if it restricts a node's identity to its own Node.

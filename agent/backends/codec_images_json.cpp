@@ -162,8 +162,8 @@ Result<Images> read_rauc_images(const ToolAnswers& answers, const OsRelease&) {
     if (slot->booted) booted = *slot;
     if (slot->name == primary) next = *std::move(slot);
   }
-  if (!booted) return unreadable(rauc_status, "no slot is booted");
-  if (!next) return unreadable(rauc_status, "it is unknown which slot the next boot uses");
+  if (!booted) return unreadable(rauc_status, "no RAUC slot is booted");
+  if (!next) return unreadable(rauc_status, "it is unknown which RAUC slot the next boot uses");
   const auto called = [](const RaucSlot& slot) { return slot.version.empty() ? slot.name : slot.version; };
   Images images{.booted = called(*booted)};
   if (next->name != booted->name) images.next = called(*next);
