@@ -517,8 +517,8 @@ void add_budgets(Lines& lines, const Explanation& about) {
 void add_findings(Lines& lines, const Explanation& about) {
   if (!about.findings.empty()) {
     lines.emplace_back();
-    lines.emplace_back("Findings:");
-    std::vector<Cells> rows{{"CODE", "ABOUT", "MESSAGE"}};
+    lines.emplace_back("Diagnoses:");
+    std::vector<Cells> rows{{"REASON", "ABOUT", "MESSAGE"}};
     for (const drain::DiagnosisFact& finding : about.findings)
       rows.push_back({finding.code, printable(finding.subject), printable(finding.message)});
     add_table(lines, rows);
