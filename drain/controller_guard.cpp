@@ -121,9 +121,11 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_budget(const Contr
   if (missing < allowed) return std::nullopt;
   const std::string of =
       group.controller.replicas ? fmt::format(" of its {}", *group.controller.replicas) : std::string();
-  return Hold{reason::blocked_by_controller_budget,
-              fmt::format("waiting until a replacement is Ready: {} may lack {}{} ({}), and lacks {}",
-                          group.controller.text(), pods(allowed), of, to_string(share), missing)};
+  return Hold{
+      reason::blocked_by_controller_budget,
+      fmt::format(
+          "waiting until a replacement is Ready: {} may lack at most {}{} (max-unavailable: {}), and lacks {} now",
+          group.controller.text(), pods(allowed), of, to_string(share), missing)};
 }
 
 // Returns the replacement that is unschedulable, or nullptr if there is none. If a pod was being evicted before the

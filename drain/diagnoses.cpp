@@ -283,8 +283,8 @@ std::string way_out_of_its_controller(const BudgetCase& about) {
         (*moving)->key(), evacuation_key, (*moving)->ns);
   const k8s::OwnerReference& controller = *(*found)->controller;
   return fmt::format(
-      "{0} {1} decides when its pods move, perhaps because of the eviction request, which the drain repeats: wait, or "
-      "see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} yourself",
+      "{0} {1} moves its pods itself, perhaps when an eviction is requested, and the drain repeats the request. Wait, "
+      "or see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} yourself",
       controller.kind, controller.name, (*found)->ns, (*found)->name);
 }
 
@@ -384,8 +384,8 @@ DiagnosisFact needs_all(const BudgetCase& about) {
   if (const std::string way_out = way_out_of_its_controller(about); !way_out.empty())
     return {budget.expected_pods == 1 ? reason::budget_of_single_pod : reason::budget_needs_all_pods,
             {},
-            fmt::format("it needs {} healthy of {} ({}); {}", budget.desired_healthy, pods(budget.expected_pods),
-                        field_of(budget), way_out),
+            fmt::format("it needs {} healthy of {} ({}), so it allows no disruption; {}", budget.desired_healthy,
+                        pods(budget.expected_pods), field_of(budget), way_out),
             controller_hold};
   if (budget.expected_pods == 1)
     return {reason::budget_of_single_pod,
@@ -398,7 +398,7 @@ DiagnosisFact needs_all(const BudgetCase& about) {
           {},
           fmt::format("it needs {} healthy of {} ({}), {}; {}", budget.desired_healthy, pods(budget.expected_pods),
                       field_of(budget),
-                      number ? fmt::format("and only {} exist", budget.expected_pods)
+                      number ? fmt::format("and only {} exist, so it allows no disruption", budget.expected_pods)
                              : std::string("so it never allows a disruption"),
                       ways_out(about)),
           controller_hold};
@@ -621,7 +621,8 @@ void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<
     facts.push_back(
         {reason::uncordoned,
          subject,
-         fmt::format("the node was uncordoned{}: no pod is evicted until it is cordoned again (kubectl cordon {})",
+         fmt::format("the node was uncordoned{}, so no pod is evicted. haulout drain continues when it is cordoned "
+                     "again (kubectl cordon {}); an agent ends this attempt and makes another one later",
                      node.unschedulable_manager.empty() ? "" : " (last writer: " + node.unschedulable_manager + ")",
                      node.name),
          {}});

@@ -180,14 +180,16 @@ std::vector<Row> rows_of_pods() {
   return {
       {Users::agent,
        {"emptydir", choice<O, T>({&O::policy, &Policy::empty_dir}, {{"evict", T::evict}, {"refuse", T::refuse}}),
-        "What to do with pods that use emptyDir. Their local data is deleted with them."}},
+        "What to do with pods that use emptyDir. evict: their local data is deleted with them. refuse: do not drain "
+        "the node."}},
       {Users::agent,
        {"unmanaged",
         choice<O, T>({&O::policy, &Policy::unmanaged}, {{"evict", T::evict}, {"refuse", T::refuse}, {"skip", T::skip}}),
-        "What to do with pods without a controller. Nothing creates them again."}},
+        "What to do with pods without a controller. evict: nothing creates them again. refuse: do not drain the node. "
+        "skip: they stay on the node."}},
       {Users::agent,
        {"finished", choice<O, T>({&O::policy, &Policy::finished}, {{"skip", T::skip}, {"evict", T::evict}}),
-        "What to do with pods that have Succeeded or Failed."}},
+        "What to do with pods that have Succeeded or Failed. skip: they stay on the node. evict: they are deleted."}},
       {Users::agent,
        {"ignore-do-not-disrupt", boolean<O>(respects(true)),
         "Evict pods that are annotated do-not-disrupt or safe-to-evict=false, instead of waiting for them."}},

@@ -225,8 +225,8 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   // that.
   tracked.report.message =
       !containers_have_ended(tracked.pod) || tracked.pod.finalizers.empty()
-          ? "still exists 60 s after its grace period: a container does not end, or the kubelet of the node does not "
-            "run"
+          ? "still exists 60 s after its grace period: a container does not end, a volume cannot be unmounted, or the "
+            "kubelet of the node does not run"
           : fmt::format("kept by its finalizers ({}): the controller that set them must remove them",
                         fmt::join(tracked.pod.finalizers, ", "));
   emit_(EventType::parked, tracked.report);

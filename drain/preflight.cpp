@@ -127,9 +127,11 @@ bool Preflight::refuse_by_policy() {
     refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
   }
   if (count == 0) return false;
-  session_.ending().end(Outcome::refused,
-                        fmt::format("policy does not allow the eviction of {} pod{}, so nothing was changed: {}", count,
-                                    count == 1 ? "" : "s", refused));
+  session_.ending().end(
+      Outcome::refused,
+      fmt::format(
+          "an option of the drain or an annotation forbids the eviction of {} pod{}, so the drain evicts none: {}",
+          count, count == 1 ? "" : "s", refused));
   return true;
 }
 

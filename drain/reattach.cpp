@@ -120,7 +120,7 @@ void DetachedVolumes::look(const ClaimUse& use, const std::function<bool(const s
 
 std::string DetachedVolumes::say(const VolumeReport& report, const ReattachFacts& facts, const Other* other) {
   const std::string doing =
-      !other ? "no other node needs it"
+      !other ? "no other node has requested it"
       : other->error.empty()
           ? fmt::format("{} is attaching it to node {}", report.driver, other->node)
           : fmt::format("{} cannot attach it to node {}: {}", report.driver, other->node, other->error);

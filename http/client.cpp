@@ -91,7 +91,8 @@ class ClientStream final : public BodyStream {
 
   Task<std::string> read_some(TimePoint deadline) override {
     if (!conversation_)
-      co_return Error(Errc::reset, "the body of " + peer_ + " was not read to its end after a failure");
+      co_return Error(Errc::reset,
+                      "the answer of " + peer_ + " cannot be read any further, because reading it has failed before");
     SpentUnless succeeded(conversation_);
     auto& parser = conversation_->parser();
     if (parser.body().empty() && !parser.done()) {
@@ -192,8 +193,8 @@ Task<Response> Client::Impl::exchange(const Request& request, Progress* progress
   for (;;) {
     share.grow_to(parser.body().size());
     if (bodies_ > options.bodies_limit)
-      co_return Error(Errc::protocol, fmt::format("the answer of {} cannot be used: with others that come at the same "
-                                                  "time it is longer than {} bytes",
+      co_return Error(Errc::protocol, fmt::format("the answer of {} cannot be used: together with other answers that "
+                                                  "are being received it is longer than {} bytes",
                                                   peer_name(endpoint), options.bodies_limit));
     if (parser.done()) break;
     CO_CHECK(co_await conversation->advance());

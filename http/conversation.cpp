@@ -64,7 +64,11 @@ Task<> Conversation::start(const std::string& bytes, Phase* phase) {
 
 Task<> Conversation::advance() {
   const auto room = buffer_.prepare();
-  if (room.empty()) co_return Error(Errc::protocol, fmt::format("{} sent an incomplete message head", peer_));
+  if (room.empty())
+    co_return Error(
+        Errc::protocol,
+        fmt::format("the answer of {} cannot be used: the HTTP headers of the answer or of a chunk are too long",
+                    peer_));
   const auto [failure, bytes] = co_await wire_->read_some(room);
   if (failure) {
     if (!is_orderly_end(failure) || !parser_.put_eof())

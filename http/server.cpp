@@ -279,7 +279,8 @@ asio::awaitable<std::unique_ptr<RequestParser>> Server::Impl::next_request(Guest
     if (room.empty()) {
       const int status = parser->too_large() ? 413 : used ? 431 : 400;
       ServerExchange refusal(clock_, options_.send_timeout, guest, wire, "", {}, false);
-      Response response{status, {}, used ? "the head of the request is too long\n" : used.error().message() + "\n"};
+      Response response{
+          status, {}, used ? "the HTTP headers of the request are too long\n" : used.error().message() + "\n"};
       response.headers.add("Content-Type", "text/plain; charset=utf-8");
       if (co_await refusal.reply(std::move(response))) co_await say_goodbye(guest, wire);
       co_return nullptr;

@@ -76,7 +76,7 @@ Error too_much(const Api& api, const std::string& ns, const std::string& limit, 
                std::string_view page) {
   const std::string longest = longest_object(page);
   return Error(Errc::decode,
-               fmt::format("the {} are more than Haulout reads (at most {}){}{}; delete those that are not needed",
+               fmt::format("there are more {} than Haulout reads (at most {}){}{}; delete those that are not needed",
                            whole_of(api, ns), limit,
                            longest.empty() ? "" : "; the largest object of the last page is " + longest, part));
 }

@@ -180,7 +180,7 @@ Result<Document> parse(std::string_view text, std::span<const std::string_view> 
   if (failure == boost::json::error::incomplete)
     return decode_error("the answer is incomplete: it ends in the middle of JSON");
   if (failure == boost::json::error::too_deep)
-    return decode_error(fmt::format("the answer is JSON that is nested more than {} times", deepest));
+    return decode_error(fmt::format("the answer is JSON with more than {} levels of nesting", deepest));
   return decode_error("the answer is not JSON: " + beginning(text));
 }
 

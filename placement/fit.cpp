@@ -163,10 +163,9 @@ PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
                    fmt::format("this check does not consider {}; apart from that there is capacity on {}", unweighed,
                                found.place.node));
   if (found.sure.empty())
-    return unknown(
-        std::move(fit),
-        fmt::format("there is capacity on {}, unless a pod takes it for which this check found no certain node",
-                    found.place.node));
+    return unknown(std::move(fit), fmt::format("there is capacity on {}, but another pod may take it, because this "
+                                               "check cannot tell to which node that pod goes",
+                                               found.place.node));
   fit.fit = Fit::fits;
   fit.node = found.sure;
   return fit;

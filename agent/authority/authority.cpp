@@ -36,7 +36,7 @@ std::optional<std::string> weakness(AuthorityKind kind) {
              "(the kustomize base)";
     case AuthorityKind::service_account:
       return "the API server does not restrict this credential to its Node: a stolen copy could change every Node and "
-             "evict every pod; use the roles and policies of the manifests";
+             "evict every pod; apply the roles and policies of packaging/kustomize, and set authority to auto";
   }
   return std::nullopt;
 }
@@ -88,7 +88,7 @@ Result<> may_use_slots(const Authority& authority, SlotsChoice slots) {
       fmt::format("slots is lease, but the credential ({}, authority {}) may not {}: give it that right, or set "
                   "slots to fleetlock (with fleetlock-url), or to none for a machine on its own",
                   printable(authority.user), to_string(authority.kind),
-                  authority.rights.leases ? "list the Nodes of the pool" : "hold Leases"));
+                  authority.rights.leases ? "list the Nodes of the pool" : "list and create Leases"));
 }
 
 namespace {
@@ -154,12 +154,12 @@ k8s::NodeEvent event(const AttemptContext& context) {
 std::vector<Attempt> needed_attempts(const AttemptContext& context) {
   // The requests that must succeed do no harm even if a proxy drops the `dryRun` parameter.
   return {
-      {"list the pods on the own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
-      {"cordon and mark the own Node",
+      {"list the pods on its own Node", list_one(k8s::Kind<k8s::Pod>::api, {}, "spec.nodeName=" + context.node.name)},
+      {"cordon and annotate its own Node",
        k8s::patch<k8s::Node>({}, context.node.name, R"({"metadata":{"annotations":{"haulout.dev/probe":"true"}}})",
                              dry_run)},
       // If the credential may evict, the server answers that there is no such pod.
-      {"evict pods on the own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
+      {"evict pods on its own Node", eviction(context.pod_ns, nobody, std::nullopt), true}};
 }
 
 // Returns the requests that the API server must deny if it restricts a node's identity to its own Node.
@@ -187,8 +187,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
   const bool leases = context.slots == SlotsChoice::lease;
   return {
       {&Rights::other_nodes, list_one(k8s::Kind<k8s::Node>::api, {}), false,
-       leases ? "the credential may not list Nodes, so slots lease does not work: the agent cannot count unavailable "
-                "nodes. Grant verb list on nodes, or set slots to fleetlock"
+       leases ? "the credential may not list Nodes, which slots=lease needs to count unavailable nodes. Grant verb "
+                "list on nodes, or set slots to fleetlock"
               : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes"},
       {&Rights::leases, list_one(k8s::Kind<k8s::Lease>::api, context.ns), false,
        "the credential may not list Leases, which slots=lease needs. Grant verb list on leases (API group "

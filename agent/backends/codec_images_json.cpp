@@ -70,7 +70,7 @@ Result<Images> read_bootc_images(const ToolAnswers& answers, const OsRelease&) {
   const BootcImage booted = image_of(find(find(status, "booted"), "image"));
   if (booted.digest.empty())
     return unreadable(bootc_status,
-                      "no booted image; was this machine installed with bootc, and is it no live system?");
+                      "no booted image; either this machine was not installed with bootc, or it is a live system");
   const Json* staged = find(status, "staged");
   const Json* rollback = find(status, "rollback");
   Images images{.booted = booted.name};
@@ -163,8 +163,8 @@ Result<Images> read_rauc_images(const ToolAnswers& answers, const OsRelease&) {
     if (slot->booted) booted = *slot;
     if (slot->name == primary) next = *std::move(slot);
   }
-  if (!booted) return unreadable(rauc_status, "no slot is booted");
-  if (!next) return unreadable(rauc_status, "it is unknown which slot the next boot uses");
+  if (!booted) return unreadable(rauc_status, "no RAUC slot is booted");
+  if (!next) return unreadable(rauc_status, "it is unknown which RAUC slot the next boot uses");
   const auto called = [](const RaucSlot& slot) { return slot.version.empty() ? slot.name : slot.version; };
   Images images{.booted = called(*booted)};
   if (next->name != booted->name) images.next = called(*next);

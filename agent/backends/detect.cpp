@@ -49,7 +49,8 @@ std::optional<FoundBackend> by_release(const OsRelease& release, bool updates) {
   // a reboot is needed, and the agent runs no program of the host.
   if (is_transactional_suse(release) && updates) return FoundBackend{"transactional-update", "", os};
   if (is_transactional_suse(release))
-    return FoundBackend{"file", std::string(suse_sentinel), fmt::format("{}, which leaves {}", os, suse_sentinel)};
+    return FoundBackend{"file", std::string(suse_sentinel),
+                        fmt::format("{}, where the file {} means that a reboot is needed", os, suse_sentinel)};
   if (DebianBackend::detect(release)) return FoundBackend{"debian", "", os};
   return std::nullopt;
 }

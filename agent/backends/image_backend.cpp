@@ -94,7 +94,7 @@ asio::awaitable<Updates> ImageUpdater::look(TimePoint deadline) {
 Task<> ImageUpdater::wait_for_others(TimePoint deadline) {
   while (busy_) {
     if (clock_.now() >= deadline)
-      co_return Error(Errc::timeout, "another program of the agent for " + tool_.name + " took too long");
+      co_return Error(Errc::timeout, "another command of the agent for " + tool_.name + " did not end in time");
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
   }
   co_return Result<>();

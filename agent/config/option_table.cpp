@@ -132,8 +132,8 @@ OptionGroup operating_system() {
           {"update-packages",
            choice<C, UpdatePackages>(&C::update_packages,
                                      {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),
-           "Which updates the agent installs. all: those that apt-get upgrade would install, by apt's pins and holds. "
-           "security: only those from a security archive."},
+           "For backend debian with update: which package updates the agent installs. all: those that apt-get upgrade "
+           "would install, so apt's pins and holds apply. security: only those from a security archive."},
           {"update-limit", duration<C>(&C::update_limit, Zero::refused),
            "How long the installation of updates may take, including the time in which another program holds the lock "
            "of dpkg. Then the attempt has failed."},
@@ -198,7 +198,7 @@ OptionGroup gates() {
           {"prometheus-key-file", text<C>(&C::prometheus_key_file, "file", check_absolute_path),
            "A file with the key of that certificate."},
           {"prometheus-fail-mode", choice<C, F>(&C::prometheus_fail_mode, {{"closed", F::closed}, {"open", F::open}}),
-           "What to do while Prometheus does not answer. closed: nodes wait. open: updates may begin."},
+           "What to do while Prometheus gives no usable answer. closed: nodes wait. open: updates may begin."},
           {"prometheus-max-age", duration<C>(&C::prometheus_max_age, Zero::allowed),
            "An alert that has fired for longer than this blocks no node any more. 0: it blocks for as long as it "
            "fires."},

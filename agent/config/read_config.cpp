@@ -468,8 +468,8 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
        "reboot-command is set, but reboot-method does not contain command, so it would never run: add command to "
        "reboot-method, or remove reboot-command"},
       {among(c.reboot_methods, RebootMethod::none) && c.reboot_methods.size() > 1,
-       "reboot-method contains none beside other methods, but none leaves the reboot to another program: write none "
-       "alone, or remove it"},
+       "reboot-method contains \"none\" and other methods, but with \"none\" another program reboots the machine: keep "
+       "only \"none\", or remove it"},
   };
 }
 

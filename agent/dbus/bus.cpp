@@ -179,7 +179,7 @@ void Bus::Call::replied(sdbus::MethodReply& reply, const sdbus::Error* failure) 
   else if (read(reply))
     outcome = Result<>();
   else
-    outcome = Error(Errc::decode, method.what() + " answered with types other than the documented ones");
+    outcome = Error(Errc::decode, method.what() + ": the answer has an unexpected D-Bus type");
   wake.notify();
 }
 

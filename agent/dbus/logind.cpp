@@ -60,9 +60,11 @@ Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors) {
 Result<bool> judge_system_state(std::string_view state) {
   if (state == "running" || state == "degraded") return true;
   if (state == "initializing" || state == "starting") return false;
-  return Error(Errc::unavailable, fmt::format("the boot has not finished: systemd reports \"{}\", expected running or "
-                                              "degraded; see systemctl status on the machine",
-                                              state));
+  return Error(
+      Errc::unavailable,
+      fmt::format(
+          "systemd reports the state \"{}\", but running or degraded is expected; see systemctl status on the machine",
+          state));
 }
 
 Error explain_refusal(std::string_view service, Error refusal) {

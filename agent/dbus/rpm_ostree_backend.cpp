@@ -72,7 +72,7 @@ Result<Deployment> decode(const Dictionary& from) {
                      take(from, "booted", out.booted) && take(from, "staged", out.staged) &&
                      take(from, "finalization-locked", out.locked);
   if (!typed || out.checksum.empty())
-    return Error(Errc::decode, "rpm-ostree describes a deployment in an undocumented format");
+    return Error(Errc::decode, "rpm-ostree describes a deployment in a format that the agent does not know");
   return out;
 }
 

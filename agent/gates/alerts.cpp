@@ -58,7 +58,7 @@ Gate unanswered(const Error& error, const AlertOptions& options) {
     gate.message = error.message() + "; correct prometheus-query";
   } else if (options.fail_open) {
     gate.verdict = Verdict::open;
-    gate.message = "Prometheus does not answer, and prometheus-fail-mode is open: " + error.message();
+    gate.message = "it is unknown whether an alert fires, but prometheus-fail-mode is open: " + error.message();
   } else {
     gate.reason = reason::prometheus_unavailable;
     gate.message = "it is unknown whether an alert fires: " + error.message();

@@ -161,9 +161,10 @@ asio::awaitable<void> Shutdowns::show_and_drain(TimePoint limit) {
     co_await writer.show(
         reason::shutting_down,
         limit == TimePoint::max()
-            ? "the machine is shutting down, not requested by the agent: it waits until its pods are deleted"
+            ? "the machine is shutting down, not requested by the agent: the shutdown waits until the pods that must "
+              "leave are deleted"
             : fmt::format(
-                  "the machine is shutting down, not requested by the agent: its pods have {:.1f} s to terminate",
+                  "the machine is shutting down, not requested by the agent: the pods on it have {:.1f} s to terminate",
                   seconds));
     if (activity.must_reload()) continue;
     const LeavingResult result = leaving_result(co_await drain(limit));

@@ -26,8 +26,10 @@ Decision failed_update(const Record& record, unsigned limit, std::string reason,
                     fmt::format("the updates were not installed (attempt {} of {}): {}", failures, limit, why)};
   if (failures < limit) return decision;
   decision.event = Event::update_given_up;
-  decision.message +=
-      fmt::format("; install them yourself, or annotate the Node with {}=reboot to try again", request_annotation);
+  decision.message += fmt::format(
+      "; install them yourself (and reboot the machine, if they need it), or annotate the Node with {}=reboot to try "
+      "again",
+      request_annotation);
   return decision;
 }
 

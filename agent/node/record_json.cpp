@@ -35,8 +35,9 @@ std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_i
 
 std::string unchanged_boot_id(const std::string& shown, const std::string& node) {
   return fmt::format(
-      "the machine was rebooted ({}), but the agent reads the same boot id as before, as in a container, so it cannot "
-      "verify the update. If the node is healthy, remove its record: kubectl annotate node {} haulout.dev/record-",
+      "the machine was rebooted ({}), but the agent reads the same boot id as before, as in a container or after "
+      "systemctl soft-reboot, so it cannot verify the update. If the node is healthy, remove its record: kubectl "
+      "annotate node {} haulout.dev/record-",
       shown, node);
 }
 

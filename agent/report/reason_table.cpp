@@ -56,8 +56,9 @@ constexpr std::array table{
     Reason{reason::prometheus_query_refused, gates, trouble, "Prometheus rejects `--prometheus-query`.",
            "Correct the query in `--prometheus-query`; the message has the error of Prometheus."},
     Reason{reason::prometheus_unavailable, gates, trouble,
-           "Prometheus does not answer, so the agent does not know whether an alert fires.",
-           "Make Prometheus reachable, or allow updates without its answer: `--prometheus-fail-mode open`."},
+           "Prometheus gives no usable answer, so the agent does not know whether an alert fires.",
+           "See the error in the message. Make Prometheus reachable, or correct its options. `--prometheus-fail-mode "
+           "open` allows updates without its answer."},
     Reason{reason::fleet_unknown, gates, trouble, "The agent cannot read the state of the other nodes of the pool.",
            "See the API server's error in the message. The agent tries again."},
     Reason{reason::update_failed_elsewhere, gates, trouble,
@@ -96,7 +97,7 @@ constexpr std::array table{
 
     Reason{reason::backend_unknown, system, trouble,
            "The agent does not know whether a reboot is needed or which version runs, because the operating system's "
-           "update tool gives no answer. Without an answer the agent does not reboot the node.",
+           "update tool gives no usable answer. Without one the agent does not reboot the node by itself.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{
         reason::api_unavailable, system, trouble,
@@ -151,16 +152,19 @@ constexpr std::array table{
            "Wait until that program has ended; after `--update-limit` the attempt has failed. With `--update "
            "after-drain` switch unattended-upgrades off."},
     Reason{reason::update_failed, drain, trouble,
-           "The updates were not installed. The agent has uncordoned the node, and tries again later; after "
+           "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
+           "later; after "
            "`--update-attempts` failures in a row the node is degraded.",
            "See the error of the package manager or of the update tool in the message, and on the node `journalctl -u "
            "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
            "updates (and rebooted it, if they need that), or after `haulout request-reboot NODE`."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
-           "Resolve the cause that the message names, for example a budget or a volume. The agent makes another "
-           "attempt later."},
-    Reason{reason::drain_failed, drain, trouble, "The last drain failed, or policy refused it.",
+           "Resolve the cause that the message names, for example a budget or a volume. The agent removes its cordon, "
+           "and makes another attempt later."},
+    Reason{reason::drain_failed, drain, trouble,
+           "The last drain failed, or was refused because of a pod that may not be evicted or finds no capacity on "
+           "other nodes.",
            "See the message for the pods or the request that failed. The agent makes another attempt later."},
     Reason{reason::waiting_for_load_balancers, drain, progress,
            "The node is cordoned and excluded from external load balancers. They have `--lb-drain-wait` to stop "
@@ -181,12 +185,14 @@ constexpr std::array table{
            "After `--hook-limit`, or the limit in the annotation, it is HookFailed.",
            "Wait. If it takes long, check the hook program, or the program that must answer the annotation "
            "(docs/hooks.md). To go on without a hook by annotation, remove the annotation."},
-    Reason{reason::hook_failed, hooks, trouble, "A hook failed or took longer than its limit.",
+    Reason{reason::hook_failed, hooks, trouble,
+           "A hook failed, took longer than its limit, or was not run because users other than root could change it.",
            "See the error in the message. A hook program that failed after the boot or before the release of the slot "
            "is run again every ten minutes; one that failed earlier, with the next attempt."},
     Reason{reason::hook_skipped, hooks, trouble,
-           "The agent did not run a file in the hooks directory, because its name, owner or permissions are wrong.",
-           "Correct the name, the owner or the permissions of the file that the message names."},
+           "The agent did not run a file in the hooks directory: its name is not allowed for a hook, or it is not an "
+           "executable file.",
+           "Rename the file that the message names, or make it executable (`chmod +x`)."},
 
     Reason{reason::blocked_by_budget, pods, waiting, "A PodDisruptionBudget allows no disruption of the pod now.",
            "Wait, add a replica, or change the budget; if it can never allow a disruption, see BudgetNeverAllows. The "
@@ -210,8 +216,9 @@ constexpr std::array table{
            "The API server answered that the pod was deleted or replaced. The drain waits until its watch shows that, "
            "and asks again after 30 seconds.",
            "Nothing."},
-    Reason{reason::forbidden, pods, trouble, "The API server does not allow the agent to evict the pod.",
-           "Grant the agent `create` on `pods/eviction`; the shipped RBAC does."},
+    Reason{reason::forbidden, pods, trouble,
+           "The API server does not allow the eviction of the pod, because the credential lacks a right.",
+           "Grant the verb `create` on `pods/eviction`; the shipped RBAC has it for agents."},
     Reason{reason::rejected, pods, trouble,
            "The API server rejects the eviction request itself, not because of a right, webhook or budget. The drain "
            "sends it again every minute, and fails when only such pods are left.",
@@ -228,11 +235,10 @@ constexpr std::array table{
         "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready replacement.",
         "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
         "Ready."},
-    Reason{
-        reason::awaiting_replacement, pods, waiting,
-        "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
-        "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If no node has "
-        "room for it, the reason is ReplacementUnschedulable."},
+    Reason{reason::awaiting_replacement, pods, waiting,
+           "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
+           "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If no node "
+           "has capacity for it, the reason is ReplacementUnschedulable."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",
@@ -346,13 +352,14 @@ constexpr std::array table{
         "Requests for volumes fail, but not for lack of a right (that is RightMissing). A drain that waits for volumes "
         "tries again, and does not end before it knows that they are detached.",
         "See the server's error in the Event."},
-    Reason{
-        reason::emptiness_unproved, finds, trouble,
-        "The watch shows no pod left, but the API server does not confirm it: pods or Node cannot be read.",
-        "See the server's error in the Event, and the right that is missing if there is one. The drain tries again."},
+    Reason{reason::emptiness_unproved, finds, trouble,
+           "The watch shows no pod left, but the API server does not confirm it: it does not answer, or pods or Node "
+           "cannot be read.",
+           "See the Event: it has the server's error, and the right that is missing, if there is one. The drain tries "
+           "again."},
     Reason{reason::volume_attachment_leaked, finds, trouble,
-           "A volume is attached to the node, but no pod of the node was seen to use it. According to the status of "
-           "the Node neither the kubelet nor kube-controller-manager handles it. The drain does not wait for it.",
+           "A volume is attached to the node, but no pod of the node was seen to use it. The status of the Node lists "
+           "it neither in `volumesInUse` nor in `volumesAttached`. The drain does not wait for it.",
            "Find out what the volume is. If nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{reason::only_replica_evicted, finds, waiting, "The drain evicts the only pod of a controller.",
            "Nothing, if an outage is acceptable. Otherwise add a second replica for the duration of the drain."},
@@ -368,7 +375,8 @@ constexpr std::array table{
            "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
            "drain goes on as if it were not there.",
            "Correct the value of the annotation; the Event names it and says what is wrong."},
-    Reason{reason::right_missing, finds, trouble, "The agent lacks a right that it needs for this drain.",
+    Reason{reason::right_missing, finds, trouble,
+           "The credential of the agent or of the command lacks a right that the drain needs.",
            "Grant the right that the Event names; the shipped RBAC has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
            "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
@@ -422,7 +430,8 @@ constexpr std::array table{
            "the unit in a container set `ProtectProc=default`, `ProtectKernelTunables=no` and "
            "`ProtectControlGroups=no` (`systemctl edit "
            "haulout`). Then restart the agent."},
-    Reason{reason::boot_not_complete, boot, progress, "The machine has booted, but its startup has not finished.",
+    Reason{reason::boot_not_complete, boot, progress,
+           "The machine has booted, but its startup has not finished, or the agent cannot read whether it has.",
            "If the reason stays, run `systemctl list-jobs` and `systemctl --failed` on the node."},
     Reason{reason::node_not_ready, boot, progress, "The kubelet does not report the node Ready for this boot.",
            "If the reason stays, see the kubelet's log on the node."},

@@ -172,8 +172,8 @@ std::string words_of(const k8s::Lease& lease) {
   const std::string name = lease.holder.substr(0, lease.holder.find('/'));
   if (is_unlisted(lease))
     return fmt::format("{} (Lease {} without label {}: delete the Lease, or set the label)",
-                       name.empty() ? "nobody" : name, lease.name, pool_label);
-  return name.empty() ? "nobody (Lease " + lease.name + ")" : name;
+                       name.empty() ? "an unknown node" : name, lease.name, pool_label);
+  return name.empty() ? fmt::format("an unknown node (Lease {} has no holder: delete the Lease)", lease.name) : name;
 }
 
 bool held_by(const k8s::Lease& lease, const OwnNode& node) {

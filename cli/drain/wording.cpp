@@ -213,7 +213,7 @@ Summary refused(const Report& report) {
     return result;
   }
   result.errors.push_back(
-      fmt::format("error: node/{} was not drained, and nothing was changed: policy does not allow the eviction of {}",
+      fmt::format("error: node/{} was not drained, and nothing was changed: the flags do not allow the eviction of {}",
                   report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
     const std::string known = refusal_of(reason);
@@ -299,7 +299,7 @@ using drain::EventType;
 // Returns the end of the sentence "pod … is". Messages that begin with a participle ("blocked by …", "kept by …")
 // already complete it; others follow "waiting: ".
 std::string why_it_waits(const PodReport& pod) {
-  for (const char* beginning : {"blocked by ", "selected by ", "kept by ", "protected by "})
+  for (const char* beginning : {"blocked by ", "selected by ", "kept by ", "protected by ", "waiting "})
     if (pod.message.starts_with(beginning)) return because(pod);
   return "waiting: " + because(pod);
 }

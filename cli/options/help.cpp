@@ -163,7 +163,7 @@ std::string explain_text(std::string_view program) {
       "Explains one node: what its agent reports, every pause and slot that concerns the node, what a drain would do\n"
       "to each pod, the budgets that block pods, and why the node is not updated now. It changes nothing.\n\n"
       "Only the agent can evaluate maintenance windows, blocking pods and hooks, so this shows what the agent reports\n"
-      "about them. What a drain would do to a pod is decided by the default policy of the agent.\n\n"
+      "about them. The agent's options are not known here, so the pods are judged by its default options.\n\n"
       "Usage:\n  {0} explain NODE [flags]\n\n"
       "Examples:\n  {0} explain worker-3\n",
       program);

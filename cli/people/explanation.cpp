@@ -183,7 +183,7 @@ GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) 
   if (paused.empty()) return {"pause-pool", GateState::open, "no pool is paused"};
   return {
       "pause-pool", GateState::unknown,
-      fmt::format("paused: {}; only the agent knows whether this node is in one of these pools", joined(paused, ", "))};
+      fmt::format("paused pools: {}; only the agent knows whether this node is in one of them", joined(paused, ", "))};
 }
 
 GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) {
@@ -452,7 +452,7 @@ std::string pods_head(const std::vector<PodView>& pods) {
   std::vector<std::string> parts;
   parts.reserve(counts.size());
   for (const auto& [fate, count] : counts) parts.push_back(fmt::format("{} {}", count, to_string(fate)));
-  return "Pods (if the agent drained the node now, with the default policy and in this order" +
+  return "Pods (if the agent drained the node now, with its default options and in this order" +
          (parts.empty() ? "): none" : "; " + joined(parts, ", ") + "):");
 }
 
@@ -519,8 +519,8 @@ void add_budgets(Lines& lines, const Explanation& about) {
 void add_findings(Lines& lines, const Explanation& about) {
   if (!about.findings.empty()) {
     lines.emplace_back();
-    lines.emplace_back("Findings:");
-    std::vector<Cells> rows{{"CODE", "ABOUT", "MESSAGE"}};
+    lines.emplace_back("Diagnoses:");
+    std::vector<Cells> rows{{"REASON", "ABOUT", "MESSAGE"}};
     for (const drain::DiagnosisFact& finding : about.findings)
       rows.push_back({finding.code, printable(finding.subject), printable(finding.message)});
     add_table(lines, rows);

@@ -97,9 +97,9 @@ void add_no_room(std::vector<std::string>& lines, const std::vector<rehearse::No
   if (no_room.empty()) return;
   lines.emplace_back("no capacity on other nodes:");
   for (const rehearse::NoRoom& pod : no_room)
-    lines.push_back(
-        fmt::format("  pod {} ({}): {}{}", pod.pod, pod.controller, printable(pod.message),
-                    pod.preempts_on.empty() ? "" : " Unless it preempts pods of lower priority on " + pod.preempts_on));
+    lines.push_back(fmt::format(
+        "  pod {} ({}): {}{}", pod.pod, pod.controller, printable(pod.message),
+        pod.preempts_on.empty() ? "" : " It fits only if it preempts pods of lower priority on " + pod.preempts_on));
 }
 
 void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>& assumed) {

@@ -149,7 +149,7 @@ TEST_F(ListBudgetTest, AnEndlessListIsNotReadToItsEndByAnAgent) {
   const auto list = run(agents.list<Lease>({.label_selector = "", .limit = usual_page, .ns = "haulout"}, soon));
   ASSERT_FALSE(list);
   EXPECT_THAT(list.error().message(),
-              HasSubstr("Leases of namespace haulout are more than Haulout reads (at most 1 MB of memory)"));
+              HasSubstr("more Leases of namespace haulout than Haulout reads (at most 1 MB of memory)"));
   EXPECT_LT(transport.requests().size(), 40u);
 }
 
@@ -169,7 +169,7 @@ TEST_F(ListBudgetTest, AFloodOfLongLeasesIsNotReadToItsEnd) {
   ASSERT_FALSE(list);
   EXPECT_EQ(list.error().code(), Errc::decode);
   EXPECT_THAT(list.error().message(),
-              AllOf(HasSubstr("Leases of namespace haulout are more than Haulout reads (at most 32 MB"),
+              AllOf(HasSubstr("more Leases of namespace haulout than Haulout reads (at most 32 MB"),
                     HasSubstr("haulout/haulout-default-"), HasSubstr("held by n1/uid")));
   EXPECT_LT(transport.requests().size(), 40u);
 }

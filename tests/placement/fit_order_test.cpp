@@ -77,7 +77,7 @@ TEST(FitOrder, WhatFitsAloneDoesNotFitOnlyWhenTheSumProvesIt) {
        one_ssd,
        {pod_json("ml", "1", on_ssd), pod_json("small", "500m", on_ssd), pod_json("web", "1500m")},
        {"shop/ml unknown", "shop/small unknown", "shop/web fits a"},
-       "unless a pod takes it for which this check found no certain node"},
+       "because this check cannot tell to which node that pod goes"},
       {"too many pods",
        {node_json("a", "9", R"({"status":{"allocatable":{"pods":"1"}}})")},
        {pod_json("one", "1"), pod_json("two", "1")},
@@ -114,7 +114,7 @@ TEST(FitOrder, RoomThatAnUnknownPodMayTakeIsNotCertain) {
   const auto fits = judged({node_json("n1", "8"), node_json("n2")},
                            {pod_json("foreign", "1500m", R"({"schedulerName":"volcano"})"), pod_json("web", "1")});
   EXPECT_THAT(verdicts(fits), ElementsAre("shop/foreign unknown", "shop/web unknown"));
-  EXPECT_THAT(fits[1].message, HasSubstr("for which this check found no certain node"));
+  EXPECT_THAT(fits[1].message, HasSubstr("because this check cannot tell to which node that pod goes"));
 }
 
 struct AfterAnUnknown {
@@ -152,7 +152,7 @@ TEST(FitOrder, FitsHoldsWhereverAnUnknownPodGoes) {
         {c.unknown, c.web});
     EXPECT_EQ(verdicts(fits), c.verdicts);
     if (!fits.empty() && c.verdicts.back() == "shop/web unknown")
-      EXPECT_THAT(fits.back().message, HasSubstr("unless a pod takes it for which this check found no certain node"));
+      EXPECT_THAT(fits.back().message, HasSubstr("because this check cannot tell to which node that pod goes"));
   }
 }
 

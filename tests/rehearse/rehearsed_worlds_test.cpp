@@ -179,8 +179,8 @@ TEST_F(RehearsalTest, PodsThatCouldPreemptOthersAreListed) {
   EXPECT_EQ(rehearsal.no_room[0].preempts_on, "n2");
   EXPECT_EQ(cli::exit_code(rehearsal), 1);
   EXPECT_THAT(lines_of(rehearsal),
-              AllOf(HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable. Unless it preempts pods of lower "
-                              "priority on n2\n"),
+              AllOf(HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable. It fits only if it preempts pods of "
+                              "lower priority on n2\n"),
                     HasSubstr("these pods may preempt some: shop/web-")));
   item("low")["spec"]["priority"] = 1000;
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("reempt")));

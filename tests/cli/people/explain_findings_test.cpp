@@ -106,7 +106,7 @@ TEST_F(ExplainFindings, VolumesThatAreStuckFailOrAreNobodys) {
               ElementsAre("VolumeAttachmentLeaked VolumeAttachment csi-nobodys",
                           "VolumeDetachError PersistentVolume pv-failing", "VolumeStuck PersistentVolume pv-stuck"));
   EXPECT_EQ(command({"explain", "n1"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("\nFindings:\n"), HasSubstr("device busy"),
+  EXPECT_THAT(text.text, AllOf(HasSubstr("\nDiagnoses:\n"), HasSubstr("device busy"),
                                HasSubstr("kubectl describe volumeattachment csi-stuck")));
 }
 
