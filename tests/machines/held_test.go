@@ -170,23 +170,19 @@ func TestTwoAgentsOnOneMachine(t *testing.T) {
 	must(t, err)
 	must(t, f.UntilActive(ctx, m, "second-agent"))
 	f.Line.Note(m.Name, "a second agent runs")
-	must(t, f.Until(ctx, updateLimit, "one of the agents reports the other", func() (bool, error) {
-		events, err := f.Client.EventsV1().Events("").List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err
-		}
-		for _, event := range events.Items {
-			if event.Reason == "SecondAgent" && event.Regarding.Name == m.Name {
-				f.Line.Note(m.Name, "%s: %s", event.Reason, event.Note)
-				return true, nil
-			}
-		}
-		return false, fmt.Errorf("%d Events, none with the reason SecondAgent", len(events.Items))
-	}))
 	f.checkHeld(t, m)
 	must(t, f.Relax(ctx, heldWork))
 	must(t, f.Until(ctx, updateLimit, "the machine reboots", func() (bool, error) { return f.Reboots(m.Name) == 1, nil }))
 	f.finish(t, heldWork, boot)
+	// Only agents that overwrite each other's records several times in a row can know of each other. During a drain that
+	// waits they write the same record, so this Event may be missing. tests/fleet require it where it must come.
+	events, err := f.Client.EventsV1().Events("").List(ctx, metav1.ListOptions{})
+	must(t, err)
+	for _, event := range events.Items {
+		if event.Reason == "SecondAgent" {
+			f.Line.Note(event.Regarding.Name, "%s: %s", event.Reason, event.Note)
+		}
+	}
 }
 
 // At boot, a unit of the machine takes long, and then fails. Until the boot is complete, the agent reports that and the
