@@ -52,6 +52,7 @@ class ImageUpdater final : public Updater {
   // `backend` says which images there are. Borrows everything but the tool.
   ImageUpdater(ImageTool tool, Backend& backend, HostPrograms& programs, Clock& clock, Rng& rng);
 
+  bool versions_are_shared() const override { return tool_.name != "transactional-update"; }
   boost::asio::awaitable<Updates> look(TimePoint deadline) override;
   // No event reports that an image is available.
   boost::asio::awaitable<void> changed() override;
