@@ -18,6 +18,7 @@ inline constexpr const char* prometheus_query_refused = "PrometheusQueryRefused"
 inline constexpr const char* prometheus_unavailable = "PrometheusUnavailable";
 inline constexpr const char* fleet_unknown = "FleetUnknown";
 inline constexpr const char* version_failed = "VersionFailed";
+inline constexpr const char* version_pinned = "VersionPinned";
 inline constexpr const char* update_failed_elsewhere = "UpdateFailedElsewhere";
 inline constexpr const char* reboot_loop = "RebootLoop";
 inline constexpr const char* too_many_reboots = "TooManyReboots";

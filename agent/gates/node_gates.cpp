@@ -278,6 +278,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   if (!under_way)
     rows.push_back(brake_gate(question.record.reboots, question.pending, question.requested, clock_.wall_now(),
                               options_.reboots_per_day));
+  if (!options_.pin.empty()) rows.push_back(pin_gate(options_.pin, question.pending));
   const bool all = question.when == When::any_time;
   Scope scope{.pauses = all || !any_closed(rows)};
   if (scope.pauses) {

@@ -112,17 +112,18 @@ struct NodeGatesOptions {
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
   std::size_t reboots_per_day = default_reboots_per_day;  // 0 disables the limit
   bool installs = false;                                  // the agent installs updates (--update)
+  std::string pin{};                                      // see pin_gate(); empty: no such gate
   std::vector<std::string> blocking_pod_selectors{};
   AlertOptions alerts{};
 };
 
-// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, blocking pods, alerts and
+// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, pin, blocking pods, alerts and
 // fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
 //
 // ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
 // a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
 // servers; and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
-// drain only the pauses count, a person's cordon that is older than the drain, and, if the agent installs
+// drain only the pauses count, a person's cordon that is older than the drain, the pin, and, if the agent installs
 // updates, a version that has failed on another node. Borrows all arguments except the options. Single-threaded.
 class NodeGates final : public GateKeeper {
  public:

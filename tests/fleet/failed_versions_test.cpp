@@ -78,6 +78,29 @@ struct FailedVersions : GatedFleet {
     EXPECT_EQ(n3.version(), "3.0") << story();
     EXPECT_EQ(n2.boots() + n3.boots(), 2u);
   }
+
+  void install_the_pinned_one(bool before_drain) {
+    joined.pin = "2.0";
+    Machine& n1 = images("n1", before_drain);
+    Machine& n2 = images("n2", before_drain);
+    n2.want("3.0");  // another program has put it in place
+    after(1min, [&] { offer(n1, "3.0"); });
+    after(2h, [&] {
+      for (const auto& each : machines) {
+        EXPECT_EQ(state(each->node()), "pending") << story();
+        EXPECT_EQ(reason(each->node()), "VersionPinned");
+        EXPECT_THAT(message(each->node()), HasSubstr("version 3.0 waits, but pin allows only 2.0"));
+        EXPECT_EQ(each->updates().installations(), 0u);
+        offer(*each, "2.0");
+      }
+    });
+    run_fleet();
+    for (const auto& each : machines) {
+      EXPECT_EQ(each->version(), "2.0") << story();
+      EXPECT_EQ(each->boots(), 1u);
+      EXPECT_EQ(state(each->node()), "idle");
+    }
+  }
 };
 
 TEST_F(FailedVersions, ARolledBackVersionIsInstalledNowhereElseAndTheNextOneIs) {
@@ -253,6 +276,15 @@ TEST_F(FailedVersions, AnAgentThatInstallsNothingRemembersNothing) {
   EXPECT_EQ(state("n1"), "degraded") << story();
   EXPECT_EQ(failed_label("n1"), "");
   EXPECT_THAT(record("n1").failed_versions, IsEmpty());
+}
+
+// --pin: another version is neither installed nor booted, and holds nobody back for ever.
+TEST_F(FailedVersions, OnlyThePinnedVersionIsInstalled) {
+  install_the_pinned_one(false);
+}
+
+TEST_F(FailedVersions, OnlyTheImageOfThePinnedVersionIsWritten) {
+  install_the_pinned_one(true);
 }
 
 }  // namespace

@@ -223,6 +223,17 @@ TEST_F(NodeGatesTest, AVersionThatFailedElsewhereHoldsWhatInstallsUpdates) {
   EXPECT_TRUE(ask(When::under_way).first_closed()) << "it was readable before";
 }
 
+TEST_F(NodeGatesTest, AnotherVersionThanThePinnedOneWaits) {
+  options.installs = true;
+  options.pin = "1.2";
+  for (const When when : {When::before_turn, When::with_turn, When::any_time, When::under_way})
+    EXPECT_EQ(ask(when).reason(), "VersionPinned");
+  EXPECT_TRUE(ask(When::under_way).closed_with(Gate::Effect::gives_up));
+  question.pending.target = "1.2";
+  EXPECT_TRUE(ask().open());
+  EXPECT_TRUE(ask(When::under_way).open());
+}
+
 // Who installs nothing, or has no version, sends the same requests as before.
 TEST_F(NodeGatesTest, WithoutAnInstallationNobodyAsksForFailedVersions) {
   for (const bool installs : {false, true}) {
