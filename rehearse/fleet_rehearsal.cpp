@@ -93,6 +93,7 @@ std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgott
   if (config.slots == agent::SlotsChoice::none)
     assumed.emplace_back("according to the configuration (slots: none), no node waits for another");
   if (!config.prometheus_url.empty()) assumed.emplace_back("no alert fires: Prometheus is not queried");
+  if (!config.pin.empty()) assumed.emplace_back("the update has the version that pin allows: " + config.pin);
   if (names_hooks(config) || !forgotten.hooks.empty()) {
     assumed.push_back("hooks do not run, and take no time");
     if (!forgotten.hooks.empty()) assumed.back() += " (nodes have annotation hooks: " + some_of(forgotten.hooks) + ")";
@@ -195,6 +196,7 @@ class Fleet {
                return own_pool(input_.config, own);
              }));
       schedule_ = gates.schedule;
+      gates.pin.clear();  // the rehearsed update has no version
       machines_.push_back(std::make_unique<FleetMachine>(
           node, std::move(gates),
           FleetMachine::Surroundings{stage_.executor(), stage_.cluster, stage_.clock, stage_.rng, input_, progress_,

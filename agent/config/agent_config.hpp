@@ -86,6 +86,7 @@ struct AgentConfig {
   std::vector<std::string> reboot_command;
   UpdateChoice update = UpdateChoice::off;
   std::string update_bundle;  // for back end rauc: the bundle that --update installs, a URL or a file of the host
+  std::string pin;            // the only version that is installed; empty: any
   UpdatePackages update_packages = UpdatePackages::all;
   Duration update_limit = LifecycleTimes{}.update_limit;
   std::uint32_t update_attempts = default_update_attempts;

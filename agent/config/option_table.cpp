@@ -129,6 +129,10 @@ OptionGroup operating_system() {
           {"update-bundle", text<C>(&C::update_bundle, "URL or file", check_bundle),
            "For backend rauc with update: the bundle that the agent installs when its version differs from the running "
            "one, a URL or an absolute path on the host."},
+          {"pin", text<C>(&C::pin, "version", check_not_blank),
+           "With update: the only version that the agent installs, as haulout explain shows it. If the update tool "
+           "offers another one, the node waits. The agent selects no version. Not with backends debian and "
+           "transactional-update, whose updates have none."},
           {"update-packages",
            choice<C, UpdatePackages>(&C::update_packages,
                                      {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),

@@ -452,6 +452,10 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
        "backend is rauc and update is set, but no bundle is named: set update-bundle"},
       {!c.update_bundle.empty() && (!updates || (c.backend != B::rauc && c.backend != B::automatic)),
        "update-bundle is set, but only backend rauc with update uses it: set both, or remove update-bundle"},
+      {!updates && !c.pin.empty(),
+       "pin is set, but update is off, so the agent installs nothing: set update, or remove pin"},
+      {!c.pin.empty() && (c.backend == B::debian || c.backend == B::transactional_update),
+       "pin is set, but updates of backends debian and transactional-update have no version: remove pin"},
       {!updates && c.update_packages != fresh.update_packages,
        "update-packages is set, but update is off, so the agent installs nothing: set update, or remove "
        "update-packages"},

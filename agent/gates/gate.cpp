@@ -211,6 +211,19 @@ Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool
   return gate;
 }
 
+Gate pin_gate(const std::string& pin, const Pending& wanted) {
+  Gate gate{.name = "pin",
+            .message = "no version waits that pin forbids; it allows " + printable(pin),
+            .effect = Gate::Effect::gives_up};
+  if (wanted.need != Need::yes || wanted.target == pin) return gate;
+  gate.verdict = Verdict::closed;
+  gate.reason = reason::version_pinned;
+  gate.message = fmt::format(
+      "{} waits, but pin allows only {}: the node waits until that one is offered, or pin is changed",
+      wanted.target.empty() ? "an update without a version" : "version " + printable(wanted.target), printable(pin));
+  return gate;
+}
+
 std::vector<Gate> closed_first(const std::vector<Gate>& rows) {
   std::vector<Gate> ordered;
   for (const bool closed : {true, false})

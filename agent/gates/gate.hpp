@@ -71,6 +71,10 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day);
 
+// The gate "pin". Closed (VersionPinned) if an update or a reboot is wanted that leads to another version than `pin`,
+// or to none that is known. If it closes during a drain, the agent gives that drain up.
+Gate pin_gate(const std::string& pin, const Pending& wanted);
+
 // Returns the rows with the closed gates first; otherwise the order stays the same.
 std::vector<Gate> closed_first(const std::vector<Gate>& rows);
 

@@ -29,7 +29,7 @@ struct Gate {
     degrades,  // the node becomes degraded: a person has to look
   };
 
-  // One of window, pause-node, pause-pool, pause-cluster, cordon, reboot-brake, blocking-pods, prometheus, fleet
+  // One of window, pause-node, pause-pool, pause-cluster, cordon, reboot-brake, pin, blocking-pods, prometheus, fleet
   std::string name{};
   Verdict verdict = Verdict::open;
   std::string reason{};                  // of a closed gate, in CamelCase for the label: OutsideWindow, Paused, …

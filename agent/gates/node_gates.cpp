@@ -127,10 +127,40 @@ Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, 
   return gate;
 }
 
+Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, const Pending& wanted) {
+  Gate gate{.name = "fleet",
+            .message = "this version has failed on no other node of the pool",
+            .effect = Gate::Effect::gives_up};
+  if (wanted.need != Need::yes || wanted.target.empty()) return gate;
+  const k8s::Node* failed = nullptr;
+  for (const k8s::Node& node : nodes) {
+    const std::vector<std::string> versions = record_of(node).value_or(Record{}).failed_versions;
+    if (std::find(versions.begin(), versions.end(), wanted.target) == versions.end()) continue;
+    if (node.name == own) return gate;
+    if (!failed) failed = &node;
+  }
+  if (!failed) return gate;
+  gate.verdict = Gate::Verdict::closed;
+  gate.reason = reason::version_failed;
+  gate.message = fmt::format(
+      "version {0} has failed on node {1}, so this node waits for another version, or until {0} runs well there; to "
+      "try {0} all the same, remove the record of node {1}: kubectl annotate node {1} {2}-",
+      printable(wanted.target), failed->name, record_annotation);
+  return gate;
+}
+
+namespace {
+
+// What a gate of the fleet sees of a node: its UID and the versions that have failed on it.
+std::string seen_of(const k8s::Node& node) {
+  return node.uid + " " + joined(record_of(node).value_or(Record{}).failed_versions, " ");
+}
+
+}  // namespace
+
 void FleetHealth::belong_to(OwnPool pool) {
   pool_ = std::move(pool);
-  selector_ = fmt::format("{}={}{}{}", state_label, to_string(State::degraded), pool_.node_selector.empty() ? "" : ",",
-                          pool_.node_selector);
+  selector_ = labels_ + (pool_.node_selector.empty() ? "" : ",") + pool_.node_selector;
 }
 
 Task<std::vector<k8s::Node>> FleetHealth::list(TimePoint deadline) {
@@ -143,9 +173,9 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
   auto nodes = co_await list(deadline);
   if (nodes) {
     seen_.clear();
-    for (const k8s::Node& node : *nodes) seen_.insert(node.uid);
+    for (const k8s::Node& node : *nodes) seen_.insert(seen_of(node));
     std::erase_if(*nodes, [this](const k8s::Node& node) { return membership_of(node, pool_) == Membership::stranger; });
-    co_return fleet_gate(*nodes, node_, wanted);
+    co_return rule_(*nodes, node_, wanted);
   }
   Gate gate{.name = "fleet"};
   if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
@@ -165,9 +195,9 @@ asio::awaitable<void> FleetHealth::changed() {
   k8s::ReflectorOptions options;
   options.label_selector = selector_;
   co_await until_differs<k8s::Node>(client_, rng_, respite_, options, [this](const k8s::Reflector<k8s::Node>& view) {
-    std::set<std::string> degraded;
-    for (const auto& [uid, node] : view.objects()) degraded.insert(uid);
-    return degraded != seen_;
+    std::set<std::string> now;
+    for (const auto& [uid, node] : view.objects()) now.insert(seen_of(node));
+    return now != seen_;
   });
 }
 
@@ -212,12 +242,14 @@ NodeGates::NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus,
       pauses_(client, rng, options_.ns),
       pods_(client, rng, options_.node, options_.blocking_pod_selectors),
       alerts_(prometheus ? std::make_unique<PrometheusAlerts>(*prometheus, clock_, rng, options_.alerts) : nullptr),
-      fleet_(client, rng, options_.node) {}
+      fleet_(client, rng, options_.node, fmt::format("{}={}", state_label, to_string(State::degraded)), fleet_gate),
+      versions_(client, rng, options_.node, std::string(failed_version_label), version_gate) {}
 
 void NodeGates::belong_to(OwnPool pool) {
   if (pool == pool_) return;
   pauses_.belong_to(pool.name);
   fleet_.belong_to(pool);
+  versions_.belong_to(pool);
   pool_ = std::move(pool);
   if (rescoped_) rescoped_->notify();
 }
@@ -247,6 +279,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   if (!under_way)
     rows.push_back(brake_gate(question.record.reboots, question.pending, question.requested, clock_.wall_now(),
                               options_.reboots_per_day));
+  if (!options_.pin.empty()) rows.push_back(pin_gate(options_.pin, question.pending));
   const bool all = question.when == When::any_time;
   Scope scope{.pauses = all || !any_closed(rows)};
   if (scope.pauses) {
@@ -258,6 +291,9 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   if (!under_way) {
     co_await ask_others(question, deadline, rows, scope);
     last_ = closed_first(rows);
+  } else if (by_version(question)) {
+    rows.push_back(co_await versions_.judge(question.pending, deadline));
+    scope.versions = rows.back().verdict != Verdict::off;
   }
   if (scope != scope_ && rescoped_) rescoped_->notify();
   scope_ = scope;
@@ -276,8 +312,17 @@ asio::awaitable<void> NodeGates::ask_others(const GateQuestion& question, TimePo
     const bool anew = question.when != When::before_turn;
     rows.push_back(wanted() ? co_await alerts_->judge(options_.node, anew, deadline) : not_asked("prometheus"));
   }
+  if (by_version(question) && wanted()) {
+    Gate row = co_await versions_.judge(question.pending, deadline);
+    scope.versions = row.closed();
+    if (row.closed()) co_return rows.push_back(std::move(row));
+  }
   rows.push_back(wanted() ? co_await fleet_.judge(question.pending, deadline) : not_asked("fleet"));
   scope.fleet = rows.back().closed();
+}
+
+bool NodeGates::by_version(const GateQuestion& question) const {
+  return options_.installs && question.pending.need == Need::yes && !question.pending.target.empty();
 }
 
 asio::awaitable<void> NodeGates::changed() {
@@ -291,6 +336,7 @@ asio::awaitable<void> NodeGates::changed() {
     if (scope_.pauses) waits.push_back(pauses_.changed());
     if (scope_.pods) waits.push_back(pods_.changed());
     if (scope_.fleet) waits.push_back(fleet_.changed());
+    if (scope_.versions) waits.push_back(versions_.changed());
     co_await first_of(clock_, std::move(waits));
   }
 }

@@ -57,12 +57,25 @@ class BlockingPods {
 // `wanted` must be among the reasons of that reboot. Open if `wanted` names neither a version nor a reason.
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted);
 
+// Builds the row "fleet" of an agent that installs updates. Pure. `nodes` holds the nodes of the pool with the label
+// haulout.dev/failed-version; it may include `own`, this node. Closed (VersionFailed) if the version that `wanted`
+// names has failed on another node (Record::failed_versions) and has not run well there since. Open if it has failed on
+// this node, too: then a person decides whether this node tries it again. Open if `wanted` names no version.
+Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, const Pending& wanted);
+
 // The gate "fleet": this node does not begin an update that has failed on another node of the pool. The slots, not this
 // gate, limit how many nodes may be unavailable at a time. Borrows client and rng.
 class FleetHealth {
  public:
-  FleetHealth(k8s::Client& client, Rng& rng, std::string node)
-      : client_(client), rng_(rng), node_(std::move(node)), respite_(client.clock(), rng) {
+  using Rule = Gate (*)(const std::vector<k8s::Node>&, const std::string&, const Pending&);
+  // `labels` selects the nodes that `rule` decides about.
+  FleetHealth(k8s::Client& client, Rng& rng, std::string node, std::string labels, Rule rule)
+      : client_(client),
+        rng_(rng),
+        node_(std::move(node)),
+        labels_(std::move(labels)),
+        rule_(rule),
+        respite_(client.clock(), rng) {
     belong_to({});
   }
 
@@ -72,7 +85,7 @@ class FleetHealth {
   // Closed with FleetUnknown if the Nodes cannot be listed. Off if the server forbids the list and this credential has
   // never been able to list Nodes. Cancellable.
   boost::asio::awaitable<Gate> judge(Pending wanted, TimePoint deadline);
-  // Returns when the degraded nodes differ from those that judge() saw; may return without cause. Cancellable.
+  // Returns when the selected nodes differ from those that judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
 
  private:
@@ -81,9 +94,11 @@ class FleetHealth {
   k8s::Client& client_;
   Rng& rng_;
   std::string node_;
+  std::string labels_;
+  Rule rule_;
   OwnPool pool_;
   std::string selector_;
-  std::set<std::string> seen_;  // UIDs of degraded nodes at the last judge()
+  std::set<std::string> seen_;  // UIDs and failed versions of the selected nodes at the last judge()
   bool was_readable_ = false;
   Respite respite_;
 };
@@ -96,18 +111,20 @@ struct NodeGatesOptions {
   Schedule schedule{};
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
   std::size_t reboots_per_day = default_reboots_per_day;  // 0 disables the limit
+  bool installs = false;                                  // the agent installs updates (--update)
+  std::string pin{};                                      // see pin_gate(); empty: no such gate
   std::vector<std::string> blocking_pod_selectors{};
   AlertOptions alerts{};
 };
 
-// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, blocking pods, alerts and
+// All gates of one node: window and black-outs, pauses, a person's cordon, reboot limit, pin, blocking pods, alerts and
 // fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
 //
 // ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
 // a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
 // servers; and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
-// drain only the pauses count, and a person's cordon that is older than the drain. Borrows all arguments except the
-// options. Single-threaded.
+// drain only the pauses count, a person's cordon that is older than the drain, the pin, and, if the agent installs
+// updates, a version that has failed on another node. Borrows all arguments except the options. Single-threaded.
 class NodeGates final : public GateKeeper {
  public:
   // If `prometheus` is null, the alert gate is off.
@@ -121,7 +138,7 @@ class NodeGates final : public GateKeeper {
  private:
   // The objects of the API that the last answer depends on. changed() watches them.
   struct Scope {
-    bool pauses = false, pods = false, fleet = false;
+    bool pauses = false, pods = false, fleet = false, versions = false;
     bool operator==(const Scope&) const = default;
   };
 
@@ -132,6 +149,9 @@ class NodeGates final : public GateKeeper {
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);
 
+  // Returns true if the agent installs updates, and the version that waits is known.
+  bool by_version(const GateQuestion& question) const;
+
   k8s::Client& client_;
   Clock& clock_;
   NodeGatesOptions options_;
@@ -139,7 +159,7 @@ class NodeGates final : public GateKeeper {
   PauseSource pauses_;
   BlockingPods pods_;
   std::unique_ptr<PrometheusAlerts> alerts_;
-  FleetHealth fleet_;
+  FleetHealth fleet_, versions_;
   Scope scope_;
   Notifier* rescoped_ = nullptr;  // borrowed from a running changed(), which restarts its watches; else null
   std::vector<Gate> last_;

@@ -70,6 +70,7 @@ void take_up(Record& record, const Moment& moment) {
 }
 
 void come_to_an_end(Record& record, const Moment& moment) {
+  std::erase(record.failed_versions, moment.booted);
   const bool again = std::exchange(record.judged, true);
   if (!record.began) return;
   record.verified_at = moment.now;
@@ -93,6 +94,14 @@ void forget_the_attempt(Record& record) {
   record.cause_message.clear();
 }
 
+// Returns the version that fails on this node with this event; empty if none does, or if it has no name.
+std::string failed_version(const Record& record, Event event, const Moment& moment) {
+  if (!moment.installs) return {};
+  if (event == Event::not_verified) return record.to;
+  const bool not_installed = event == Event::update_given_up && moment.cause == reason::update_failed;
+  return not_installed ? moment.updates.target : std::string();
+}
+
 void degrade(Record& record, Event event, const Moment& moment) {
   record.cause = moment.cause;
   record.cause_message = moment.cause_message;
@@ -104,6 +113,10 @@ void degrade(Record& record, Event event, const Moment& moment) {
   if (rolled_back &&
       std::find(record.bad_targets.begin(), record.bad_targets.end(), record.to) == record.bad_targets.end())
     remember(record.bad_targets, record.to);
+  if (std::string version = failed_version(record, event, moment); !version.empty()) {
+    std::erase(record.failed_versions, version);
+    remember(record.failed_versions, std::move(version));
+  }
 }
 
 // Returns true if the machine went down before the agent requested its reboot: it crashed, or a person rebooted it.

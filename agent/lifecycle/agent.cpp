@@ -207,6 +207,10 @@ asio::awaitable<Decision> Life::drain() {
 }
 
 asio::awaitable<void> Life::commit(Decision decision) {
+  // The record remembers versions that fail, and forgets one that runs well. So the version has to be known.
+  const bool well = decision.event == Event::verified || decision.event == Event::healed;
+  if (well && !record_.failed_versions.empty()) (void)co_await need_.learn_version(context_.within(request_timeout));
+  if (parts_.updater && decision.event == Event::update_given_up) co_await need_.first_answer();
   Moment moment;
   moment.now = context_.wall();
   moment.boot_id = view_.boot_id();
@@ -216,6 +220,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.booted = need_.version();
   moment.slot = slot_.taken();
   moment.run = context_.new_run();
+  moment.installs = parts_.updater && parts_.updater->versions_are_shared();
   moment.others_reboot = parts_.host.reboot_methods().empty();
   moment.cause = std::move(decision.cause);
   moment.cause_message = std::move(decision.message);

@@ -24,6 +24,10 @@ class GateWatch {
   // gates cannot be evaluated.
   Task<std::optional<Decision>> given_up();
 
+  // Returns when the need is known, for gates that depend on the version that waits. Not while another coroutine waits
+  // for the activity.
+  boost::asio::awaitable<void> need_known() const { return need_.first_answer(); }
+
   // The parts of the question for gates and slots that other clients may change: labels of the Node (they name its pool
   // and zone), annotations and cordons of people, and the need.
   struct Asked {

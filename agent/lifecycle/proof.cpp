@@ -100,7 +100,8 @@ Task<std::optional<Decision>> Proof::doubt_cordon() {
 }
 
 Task<std::optional<Decision>> Proof::doubt_gates() {
-  return gates_.given_up();
+  if (context_.parts.updater) co_await gates_.need_known();
+  co_return co_await gates_.given_up();
 }
 
 Task<std::optional<Decision>> Proof::doubt_emptiness() {

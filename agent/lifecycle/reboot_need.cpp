@@ -89,7 +89,7 @@ asio::awaitable<void> RebootNeed::ask_now() {
   if (updater_) updates_ = co_await updater_->look(clock_.now() + updates_limit);
 }
 
-asio::awaitable<void> RebootNeed::first_answer() {
+asio::awaitable<void> RebootNeed::first_answer() const {
   while (!activity_.must_reload() && !(answered_ && looked_)) co_await activity_.wait(TimePoint::max());
 }
 
@@ -108,7 +108,8 @@ Pending RebootNeed::all() const {
     return {.need = Need::unknown, .problem = updates_.problem};
   if (!updates_wanted() || all.need == Need::unknown) return all;
   all.need = Need::yes;
-  if (all.target.empty()) all.target = updates_.target;
+  // The installation replaces an image that is in place already.
+  if (!updates_.target.empty()) all.target = updates_.target;
   all.reasons.insert(all.reasons.end(), updates_.first.begin(), updates_.first.end());
   return all;
 }

@@ -34,7 +34,7 @@ class RebootNeed {
   // Asks the back end and the updater now, because their last answers are from before an installation. Cancellable.
   boost::asio::awaitable<void> ask_now();
   // Returns when the back end and the updater have answered, or when the activity has to end. Cancellable.
-  boost::asio::awaitable<void> first_answer();
+  boost::asio::awaitable<void> first_answer() const;
 
   // The last answer of the back end.
   const Pending& pending() const { return pending_; }

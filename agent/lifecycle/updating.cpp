@@ -86,6 +86,8 @@ asio::awaitable<std::optional<Decision>> Updating::until_permitted() {
       co_await activity.wait(std::min(deadline_, context_.within(look_interval)));
       continue;
     }
+    // The gates have to know what would be installed now.
+    co_await need_.ask_now();
     auto trouble = co_await proof_.prove();
     if (trouble && *trouble) co_return *std::move(trouble);
     if (activity.must_reload()) break;

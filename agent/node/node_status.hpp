@@ -13,6 +13,9 @@ namespace haulout::agent {
 
 inline constexpr std::string_view reason_label = "haulout.dev/reason";
 inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-required";
+// Present while the record has failed versions (Record::failed_versions): agents select Nodes by it. Its value is the
+// last of them, for people.
+inline constexpr std::string_view failed_version_label = "haulout.dev/failed-version";
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
 // The author that the agent writes into the mark of its cordon.
 inline constexpr const char* cordoned_by = "agent";

@@ -39,6 +39,17 @@ std::string_view required(Need need) {
   return "unknown";
 }
 
+// Returns a version as the value of a label: other characters become "_", and the first and the last one are plain.
+std::string label_value(const std::string& version) {
+  constexpr std::size_t longest = 63;
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::string value;
+  for (const char c : version.substr(0, longest)) value += plain(c) || c == '-' || c == '.' ? c : '_';
+  while (!value.empty() && !plain(value.back())) value.pop_back();
+  value.erase(value.begin(), std::find_if(value.begin(), value.end(), plain));
+  return value.empty() ? "unnamed" : value;
+}
+
 // Returns true if the agent may change the Node's pool label: there is none, or it has the pool in the Node's record.
 bool pool_label_is_ours(const k8s::Node& node) {
   const auto label = k8s::value_at(node.labels, pool_label);
@@ -74,6 +85,8 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   Json labels = Json::object();
   put(labels, node.labels, state_label, std::string(to_string(record.state)));
   put(labels, node.labels, reason_label, status.reason);
+  put(labels, node.labels, failed_version_label,
+      record.failed_versions.empty() ? std::string() : label_value(record.failed_versions.back()));
   put(labels, node.labels, reboot_required_label, std::string(required(need)));
   if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
@@ -139,7 +152,7 @@ std::optional<std::string> no_condition_patch(const k8s::Node& node) {
 
 std::optional<std::string> no_status_patch(const k8s::Node& node) {
   Json labels = Json::object();
-  for (const std::string_view key : {state_label, reason_label, reboot_required_label})
+  for (const std::string_view key : {state_label, reason_label, reboot_required_label, failed_version_label})
     put(labels, node.labels, key, {});
   if (pool_label_is_ours(node)) put(labels, node.labels, pool_label, {});
   Json annotations = Json::object();

@@ -113,6 +113,9 @@ struct Record {
   std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
   std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
   std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again
+  // Versions that have failed on this node and have not run well on it since, the newest last; at most ten. Other
+  // agents of the pool do not install them. Only agents that install updates write them, and no numbers of snapshots.
+  std::vector<std::string> failed_versions{};
   // Reason (CamelCase) of the degradation, or of the failure of the last attempt.
   std::string cause{};
   std::string cause_message{};

@@ -169,6 +169,7 @@ Record decoded(const Json& json) {
   if (json.contains("durations"))
     for (const Json& each : json.at("durations")) record.durations.emplace_back(whole_number(each));
   read(json, "badTargets", record.bad_targets);
+  read(json, "failedVersions", record.failed_versions);
   read(json, "cause", record.cause);
   read(json, "causeMessage", record.cause_message);
   read(json, "uncordon", record.uncordon);
@@ -222,6 +223,7 @@ std::string encode_record(const Record& record) {
   }
   for (const std::chrono::seconds each : record.durations) json["durations"].push_back(each.count());
   put_unless_default(json, "badTargets", record.bad_targets);
+  put_unless_default(json, "failedVersions", record.failed_versions);
   put_unless_default(json, "cause", record.cause);
   put_unless_default(json, "causeMessage", record.cause_message);
   put_unless_default(json, "uncordon", record.uncordon);

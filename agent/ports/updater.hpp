@@ -34,6 +34,8 @@ inline constexpr std::size_t named_updates = 5;
 class Updater {
  public:
   virtual ~Updater() = default;
+  // Returns true if a version means the same on each machine. The number of a snapshot does not.
+  virtual bool versions_are_shared() const { return true; }
   // Finds out which updates wait, without a change to the machine. Never fails: an error becomes `unknown`, with the
   // error as `problem`. Cancellable.
   virtual boost::asio::awaitable<Updates> look(TimePoint deadline) = 0;

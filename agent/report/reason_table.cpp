@@ -61,6 +61,13 @@ constexpr std::array table{
            "open` allows updates without its answer."},
     Reason{reason::fleet_unknown, gates, trouble, "The agent cannot read the state of the other nodes of the pool.",
            "See the API server's error in the message. The agent tries again."},
+    Reason{reason::version_failed, gates, trouble,
+           "The version that waits has failed on another node of the pool: it was not verified, was rolled back, or "
+           "could not be installed. Agents with `--update` install no such version on further nodes.",
+           "Wait for another version, or repair the node that the message names: when the version runs well there, the "
+           "others go on. Or remove its annotation `haulout.dev/record`, as the message says."},
+    Reason{reason::version_pinned, gates, waiting, "The version that waits is not the one that `--pin` allows.",
+           "Wait until the update tool offers that version, or change `--pin`."},
     Reason{reason::update_failed_elsewhere, gates, trouble,
            "Another node of the pool has been degraded since it rebooted for the same update that this node needs.",
            "Repair that node first; the message names it."},

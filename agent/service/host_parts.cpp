@@ -204,6 +204,8 @@ std::string refused_update(const AgentConfig& config, const FoundBackend& found,
         "update is before-drain, but {} that would install packages while pods run: set update to after-drain", here);
   if (found.backend != "debian" && config.update_packages != UpdatePackages::all)
     return fmt::format("update-packages is security, but {} an update is a whole image: remove update-packages", here);
+  if (!config.pin.empty() && (found.backend == "debian" || found.backend == "transactional-update"))
+    return fmt::format("pin is set, but {} updates have no version: remove pin", here);
   if (found.backend == "rauc" && config.update_bundle.empty())
     return fmt::format("update is set, but {} no bundle is named: set update-bundle", here);
   return {};

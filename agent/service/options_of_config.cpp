@@ -64,6 +64,8 @@ Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string 
                            .schedule = Schedule(std::move(windows), std::move(blackouts)),
                            .cordoned_nodes = config.cordoned_nodes,
                            .reboots_per_day = config.max_reboots_per_day,
+                           .installs = config.update != UpdateChoice::off,
+                           .pin = config.pin,
                            .blocking_pod_selectors = config.blocking_pod_selectors};
   options.alerts = {.query = config.prometheus_query,
                     .fail_open = config.prometheus_fail_mode == FailMode::open,

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 
+#include "agent/gates/node_gates.hpp"
 #include "tests/fleet/fleet.hpp"
 
 namespace haulout::fleet {
@@ -21,10 +22,12 @@ struct Open : Fleet {
   using Fleet::clock;
   using Fleet::cluster;
   using Fleet::cordon;
+  using Fleet::gates;
   using Fleet::label;
   using Fleet::limit;
   using Fleet::machine;
   using Fleet::options;
+  using Fleet::rng;
   using Fleet::run_all;
   using Fleet::slots_held;
   using Fleet::start;
@@ -71,6 +74,37 @@ MachinePlan with_updates(UpdatesPlan updates) {
   MachinePlan plan{.target = ""};
   plan.updates = std::move(updates);
   return plan;
+}
+
+// Two machines whose updates are images, with the real gates. n1 tries version 2.0 first if it `fails_first`, else n2;
+// the version is rolled back there. Later it is offered to the other one, and then version 3.0.
+Machine& with_a_failed_version(Open& fleet, bool fails_first) {
+  fleet.limit = 2;
+  fleet.checks.remembers_versions = true;
+  fleet.gates = [&fleet](k8s::Client& client, const std::string& node) {
+    return std::make_unique<agent::NodeGates>(client, fleet.rng, nullptr,
+                                              agent::NodeGatesOptions{.node = node, .installs = true});
+  };
+  std::vector<Machine*> both;
+  for (const char* name : {"n1", "n2"}) {
+    MachinePlan plan{.target = ""};
+    plan.updates = {.on = true, .before_drain = !fails_first};
+    plan.rolls_back = fails_first == both.empty();
+    both.push_back(&fleet.machine(name, plan));
+  }
+  const auto offer = [](Machine& machine, const std::string& version) {
+    machine.plan().updates.image = version;
+    machine.updates().add({machine.version() + " to " + version});
+  };
+  Machine& first = *both[fails_first ? 0 : 1];
+  Machine& second = *both[fails_first ? 1 : 0];
+  fleet.after(10s, [&first, offer] { offer(first, "2.0"); });
+  fleet.after(20min, [&second, offer] { offer(second, "2.0"); });
+  fleet.after(40min, [&second, offer] {
+    second.plan().updates.waiting.clear();
+    offer(second, "3.0");
+  });
+  return *both[0];
 }
 
 // One scenario, and the state in which it must end although the test kills the agent of n1.
@@ -215,6 +249,16 @@ const std::vector<Row>& rows() {
        .version = "1.0",
        .slots = 1,
        .boots = 0},
+      {.name = "a version that fails on this node",
+       .stage = [](Open& fleet) -> Machine& { return with_a_failed_version(fleet, true); },
+       .state = "degraded",
+       .version = "1.0",
+       .cordoned = true,
+       .slots = 1},
+      {.name = "a version that has failed on another node",
+       .stage = [](Open& fleet) -> Machine& { return with_a_failed_version(fleet, false); },
+       .version = "3.0",
+       .slots = 1},
       {.name = "a Node that registers anew",
        .stage = [](Open& fleet) -> Machine& {
          fleet.after(3s, [&fleet] { fleet.checks.by_a_person([&fleet] { fleet.cluster.replace_node("n1"); }); });

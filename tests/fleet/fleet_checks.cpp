@@ -124,11 +124,13 @@ void FleetChecks::see_node(const sim::Change& change) {
     next.drained_last = node.state == "draining" ? clock_.now() : node.drained_last;
     node = std::move(next);
     node.cordon_lost = node.turn_lost = clock_.now();
+    failed_.erase(change.key.name);
     return;
   }
   const Json& object = *change.object;
   node.uid = sim::uid_of(object);
   node.recorded = !sim::annotation(object, "haulout.dev/record").empty();
+  if (remembers_versions) see_versions(change.key.name, sim::annotation(object, "haulout.dev/record"));
   const bool unschedulable = sim::flag(object, "/spec/unschedulable");
   if (unschedulable != node.unschedulable) {
     if (!unschedulable && node.by_a_person && !person_acts_)
@@ -147,6 +149,14 @@ void FleetChecks::see_node(const sim::Change& change) {
   const Json& labels = sim::at(object, "/metadata/labels");
   const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
   if (state != node.state) see_state(change.key.name, node, state);
+}
+
+void FleetChecks::see_versions(const std::string& name, const std::string& record) {
+  std::map<std::string, TimePoint>& failed = failed_[name];
+  const std::map<std::string, TimePoint> before = std::exchange(failed, {});
+  if (record.empty()) return;
+  for (const std::string& version : agent::decode_record(record).failed_versions)
+    failed[version] = before.contains(version) ? before.at(version) : clock_.now();
 }
 
 void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std::string& state) {
@@ -375,7 +385,17 @@ void FleetChecks::installation_began(Machine& machine) {
   if (!agent::decode_record(sim::annotation(node, "haulout.dev/record")).installing)
     violated("P7: " + name + " installs updates, and its record does not say so");
   check_workplace(name, "an installation");
+  check_version(machine, machine.plan().updates.image, "installs");
   check_proof(machine, "installs updates");
+}
+
+// Another node never installs, and never boots, a version that has failed.
+void FleetChecks::check_version(const Machine& machine, const std::string& version, const std::string& what) {
+  const auto names = [&version](const auto& failed) { return failed.contains(version); };
+  if (const auto own = failed_.find(machine.node()); own != failed_.end() && names(own->second)) return;
+  for (const auto& [name, failed] : failed_)
+    if (names(failed) && pool_of(name) == pool_of(machine.node()) && clock_.now() - failed.at(version) > proof_takes)
+      violated(fmt::format("versions: {} {} {}, which has failed on {}", machine.node(), what, version, name));
 }
 
 // P4: a node leaves the state `updating` for a reboot, or for the verification without a reboot, only after its
@@ -408,6 +428,7 @@ void FleetChecks::reboot_asked(Machine& machine, const std::string& method) {
   if (const auto& read = proofs_[machine.node()].node; !read || clock_.now() - *read > proof_takes)
     violated("P3: " + machine.node() + " reboots without a look at its Node");
   check_workplace(machine.node(), "a reboot");
+  if (machine.plan().updates.on) check_version(machine, machine.plan().target, "boots");
   check_proof(machine, "reboots");
 }
 

@@ -33,7 +33,8 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::string> pools;  // pool of each node; nodes that are missing here are in the pool "default"
   std::map<std::string, std::size_t> limits;  // limits of pools that have a limit of their own
   bool leaves_pinned_pods = false;            // if true, pods may stay whose app has come back twice since the cordon
-  bool leaves_cordoned_nodes_alone = false;   // if true, agents must not touch nodes that a person has cordoned
+  bool remembers_versions = false;  // if true, agents must not install a version that has failed on another node
+  bool leaves_cordoned_nodes_alone = false;  // if true, agents must not touch nodes that a person has cordoned
 
   void life_began(Machine& machine) override;
   void before_request(Machine& machine, const sim::Call& call) override;
@@ -76,7 +77,9 @@ class FleetChecks final : public MachineObserver {
 
   void see(const sim::Change& change);
   void see_node(const sim::Change& change);
+  void see_versions(const std::string& name, const std::string& record);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);
+  void check_version(const Machine& machine, const std::string& version, const std::string& what);
   void check_installation(const std::string& name, const NodeTruth& node, const std::string& before,
                           const std::string& state);
   void see_lease(const sim::Change& change);
@@ -107,6 +110,8 @@ class FleetChecks final : public MachineObserver {
   // the time at which the first pod was added.
   std::map<std::string, TimePoint> disturbed_;
   std::set<std::string> evicted_;  // UIDs of evicted pods
+  // Since when the record of a Node names a version as failed; by name of the Node, then by version.
+  std::map<std::string, std::map<std::string, TimePoint>> failed_;
 };
 
 }  // namespace haulout::fleet

@@ -72,5 +72,42 @@ TEST(FleetGateTest, AnUpdateThatWentWrongElsewhereIsNotBegun) {
   EXPECT_FALSE(fleet_gate({unreadable}, "n1", wants("1.1")).closed());
 }
 
+TEST(VersionGateTest, AVersionThatHasFailedElsewhereIsNotInstalled) {
+  const auto remembers = [](std::vector<std::string> versions) {
+    Record record;
+    record.failed_versions = std::move(versions);
+    return record;
+  };
+  const auto wants = [](const std::string& target, Need need = Need::yes) { return Pending{need, {"x"}, target}; };
+  const k8s::Node n1 = node("n1", remembers({"2.0"})), n2 = node("n2", remembers({"1.0", "2.0"}));
+  struct Row {
+    std::vector<k8s::Node> nodes;
+    Pending wanted;
+    bool closed;
+    const char* why;
+  };
+  const std::vector<Row> rows = {
+      {{n2}, wants("2.0"), true, "the same version"},
+      {{n2}, wants("1.0"), true, "an earlier one"},
+      {{n2}, wants("3.0"), false, "another version"},
+      {{n2}, wants(""), false, "there are no versions"},
+      {{n2}, wants("2.0", Need::no), false, "nothing waits"},
+      {{n1}, wants("2.0"), false, "itself"},
+      {{n2, n1}, wants("2.0"), false, "it failed here, too: a person tries again"},
+      {{n1, n2}, wants("1.0"), true, "it failed only there"},
+      {{node("n2", failed("2.0"))}, wants("2.0"), false, "the other rule is for this"},
+      {{}, wants("2.0"), false, "its Node was deleted"},
+  };
+  for (const Row& row : rows) {
+    const Gate gate = version_gate(row.nodes, "n1", row.wanted);
+    EXPECT_EQ(gate.closed(), row.closed) << row.why;
+    EXPECT_EQ(gate.effect, Gate::Effect::gives_up);
+    if (!row.closed) continue;
+    EXPECT_EQ(gate.reason, "VersionFailed");
+    EXPECT_THAT(gate.message, ::testing::HasSubstr("version " + row.wanted.target + " has failed on node n2"));
+    EXPECT_THAT(gate.message, ::testing::HasSubstr("kubectl annotate node n2 haulout.dev/record-"));
+  }
+}
+
 }  // namespace
 }  // namespace haulout::agent

@@ -150,5 +150,28 @@ TEST(GateTest, AnAnswerIsOpenWhenNoGateIsClosed) {
   EXPECT_EQ(names, (std::vector<std::string>{"d", "e", "a", "b", "c", "f"}));
 }
 
+TEST(PinGateTest, OnlyTheVersionItselfMayBeInstalled) {
+  struct Row {
+    Pending wanted;
+    bool closed;
+    std::string waits;
+  };
+  const std::vector<Row> rows = {
+      {{Need::yes, {}, "2.0"}, false, ""},
+      {{Need::yes, {}, "2.0.1"}, true, "version 2.0.1 waits"},
+      {{Need::yes, {"kernel"}, ""}, true, "an update without a version waits"},
+      {{Need::no, {}, "3.0"}, false, ""},
+      {{Need::unknown, {}, ""}, false, ""},
+  };
+  for (const Row& row : rows) {
+    const Gate gate = pin_gate("2.0", row.wanted);
+    EXPECT_EQ(gate.closed(), row.closed);
+    EXPECT_EQ(gate.reason, row.closed ? "VersionPinned" : "");
+    EXPECT_THAT(gate.message, ::testing::HasSubstr(row.waits));
+    EXPECT_THAT(gate.message, ::testing::HasSubstr("2.0"));
+    EXPECT_EQ(gate.effect, Gate::Effect::gives_up);
+  }
+}
+
 }  // namespace
 }  // namespace haulout::agent

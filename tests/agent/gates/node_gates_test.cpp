@@ -193,6 +193,62 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
   EXPECT_TRUE(ask().open());
 }
 
+TEST_F(NodeGatesTest, AVersionThatFailedElsewhereHoldsWhatInstallsUpdates) {
+  options.installs = true;
+  Record failed;
+  failed.state = State::idle;
+  failed.failed_versions = {"1.1"};
+  Json other = scenario::a_node("n2");
+  other["metadata"]["labels"] = {{"haulout.dev/failed-version", "1.1"}};
+  other["metadata"]["annotations"] = {{"haulout.dev/record", encode_record(failed)}};
+  add(other);
+  for (const When when : {When::before_turn, When::with_turn, When::any_time, When::under_way})
+    EXPECT_EQ(ask(when).reason(), "VersionFailed");
+  EXPECT_TRUE(ask(When::under_way).closed_with(Gate::Effect::gives_up));
+  failed.failed_versions = {"1.2", "1.1"};
+  const auto record = [&] {
+    cluster.patch("nodes", "", "n2",
+                  {{"metadata", {{"annotations", {{"haulout.dev/record", encode_record(failed)}}}}}});
+  };
+  EXPECT_LT(woken_by(record), 1s) << "also under way";
+  EXPECT_EQ(ask().reason(), "VersionFailed");
+  failed.failed_versions = {"1.2"};
+  EXPECT_LT(woken_by(record), 1s);
+  EXPECT_TRUE(ask().open());
+  EXPECT_TRUE(ask(When::under_way).open());
+  failed.failed_versions = {"1.1"};
+  EXPECT_LT(woken_by(record), 1s) << "a drain for it is given up at once";
+  EXPECT_TRUE(ask(When::under_way).closed_with(Gate::Effect::gives_up));
+  cluster.forbid("list", "nodes");
+  EXPECT_TRUE(ask(When::under_way).first_closed()) << "it was readable before";
+}
+
+TEST_F(NodeGatesTest, AnotherVersionThanThePinnedOneWaits) {
+  options.installs = true;
+  options.pin = "1.2";
+  for (const When when : {When::before_turn, When::with_turn, When::any_time, When::under_way})
+    EXPECT_EQ(ask(when).reason(), "VersionPinned");
+  EXPECT_TRUE(ask(When::under_way).closed_with(Gate::Effect::gives_up));
+  question.pending.target = "1.2";
+  EXPECT_TRUE(ask().open());
+  EXPECT_TRUE(ask(When::under_way).open());
+}
+
+// Who installs nothing, or has no version, sends the same requests as before.
+TEST_F(NodeGatesTest, WithoutAnInstallationNobodyAsksForFailedVersions) {
+  for (const bool installs : {false, true}) {
+    gates.reset();
+    options.installs = installs;
+    question.pending.target = installs ? "" : "1.1";
+    for (const When when : {When::before_turn, When::under_way}) {
+      const std::size_t before = cluster.server().audit().size();
+      ask(when);
+      for (std::size_t i = before; i < cluster.server().audit().size(); ++i)
+        EXPECT_THAT(cluster.server().audit()[i].query, ::testing::Not(HasSubstr("failed-version")));
+    }
+  }
+}
+
 // The pool is known by name only, without a label selector. So the record of the other node decides to which pool it
 // belongs, even if the label with the pool is missing.
 TEST_F(NodeGatesTest, WhatWentWrongInAnotherNamedPoolHoldsNobody) {

@@ -304,6 +304,50 @@ TEST_F(Advance, AVersionThatWasRolledBackIsNotForgotten) {
   EXPECT_THAT(record.bad_targets, ElementsAre("1.1"));
 }
 
+TEST_F(Advance, OnlyAnAgentThatInstallsRemembersAVersionThatFailed) {
+  struct Row {
+    const char* why;
+    State from;
+    Event event;
+    std::string cause;
+    std::vector<std::string> failed;
+  };
+  const std::vector<std::string> none, verified{"1.1"}, installed{"2.0"};
+  const std::vector<Row> rows = {
+      {"it was rolled back, or the node is not well with it", State::verifying, Event::not_verified, "x", verified},
+      {"it was not installed", State::updating, Event::update_given_up, "UpdateFailed", installed},
+      {"it was not installed before the drain", State::pending, Event::update_given_up, "UpdateFailed", installed},
+      {"another program installs", State::updating, Event::update_given_up, "UpdateBlocked", none},
+      {"its reboot did not happen", State::rebooting, Event::reboot_impossible, "RebootFailed", none},
+  };
+  for (const Row& row : rows)
+    for (const bool installs : {true, false}) {
+      Record record = in(row.from);
+      record.began = moment.now;
+      record.to = "1.1";
+      moment.installs = installs;
+      moment.cause = row.cause;
+      moment.updates = {.need = Need::yes, .target = "2.0"};
+      EXPECT_EQ(go(record, row.event).failed_versions, installs ? row.failed : none) << row.why;
+    }
+}
+
+TEST_F(Advance, AVersionThatRunsWellIsNoFailedOneAnyMore) {
+  Record record = in(State::verifying);
+  record.failed_versions = {"1.1", "1.2"};
+  moment.booted = "1.1";
+  EXPECT_THAT(go(record, Event::verified).failed_versions, ElementsAre("1.2"));
+  moment.booted = "1.0";
+  EXPECT_THAT(go(record, Event::verified).failed_versions, ElementsAre("1.1", "1.2"));
+  // The newest is the last one, and no more than ten are kept.
+  record.to = "1.1";
+  moment.installs = true;
+  for (int i = 0; i < 9; ++i) record.failed_versions.push_back("2." + std::to_string(i));
+  const Record failed = go(record, Event::not_verified);
+  EXPECT_EQ(failed.failed_versions.size(), remembered_updates);
+  EXPECT_EQ(failed.failed_versions.back(), "1.1");
+}
+
 TEST_F(Advance, ANodeThatIsOnlyLateIsNoBadVersion) {
   Record record = in(State::verifying);
   record.from = "1.0";

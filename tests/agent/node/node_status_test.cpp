@@ -32,6 +32,27 @@ TEST(NodeStatus, LabelsMessageAndRecordAreOneGuardedPatch) {
   EXPECT_FALSE(json.contains("spec"));
 }
 
+TEST(NodeStatus, ALabelShowsTheLastVersionThatHasFailed) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"42.1", "42.1"},  {"42.1 (sha256:0123)", "42.1__sha256_0123"},  {" +1~", "1"},
+      {"~~", "unnamed"}, {std::string(80, 'x'), std::string(63, 'x')},
+  };
+  for (const auto& [version, label] : rows) {
+    Record record;
+    record.failed_versions = {"old", version};
+    k8s::Node node = a_node();
+    const Json json = Json::parse(*status_patch(node, record, {}, Need::no, false));
+    EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/failed-version"], label);
+    node.labels["haulout.dev/failed-version"] = label;
+    EXPECT_TRUE(Json::parse(*no_status_patch(node))["metadata"]["labels"]["haulout.dev/failed-version"].is_null());
+    const Json later = Json::parse(*status_patch(node, Record{}, {}, Need::no, false));
+    EXPECT_TRUE(later["metadata"]["labels"].contains("haulout.dev/failed-version"));
+    EXPECT_TRUE(later["metadata"]["labels"]["haulout.dev/failed-version"].is_null());
+  }
+  EXPECT_FALSE(Json::parse(*status_patch(a_node(), Record{}, {}, Need::no, false))["metadata"]["labels"].contains(
+      "haulout.dev/failed-version"));
+}
+
 TEST(NodeStatus, NothingIsWrittenTwice) {
   k8s::Node node = a_node();
   const Record record;

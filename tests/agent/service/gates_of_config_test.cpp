@@ -34,6 +34,12 @@ TEST(GatesOfConfigTest, TakeWhatTheOptionsSay) {
   EXPECT_FALSE(options->schedule.always());
   EXPECT_THAT(options->blocking_pod_selectors, ElementsAre("app=batch"));
   EXPECT_EQ(options->reboots_per_day, 2u);
+  EXPECT_FALSE(options->installs);
+  EXPECT_EQ(options->pin, "");
+  config.update = UpdateChoice::before_drain;
+  config.pin = "2";
+  EXPECT_EQ(gates_of_config(config, "n1", {})->pin, "2");
+  EXPECT_TRUE(gates_of_config(config, "n1", {})->installs);
   EXPECT_EQ(options->alerts.query, "up == 0");
   EXPECT_TRUE(options->alerts.fail_open);
   EXPECT_EQ(options->alerts.max_age, Duration(1h));

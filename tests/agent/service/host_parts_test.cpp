@@ -128,6 +128,15 @@ TEST_F(MakeUpdaterTest, WhatAnImageCannotDoIsRefused) {
   EXPECT_TRUE(made("debian"));
 }
 
+TEST_F(MakeUpdaterTest, APinNeedsVersions) {
+  config.update = UpdateChoice::after_drain;
+  config.pin = "2";
+  config.update_bundle = "/a.raucb";
+  for (const char* backend : {"debian", "transactional-update"})
+    EXPECT_THAT(made(backend).error().message(), HasSubstr("remove pin"));
+  for (const char* backend : {"bootc", "rpm-ostree", "flatcar", "rauc", "sysupdate"}) EXPECT_TRUE(made(backend));
+}
+
 TEST_F(MakeUpdaterTest, ItsProgramsAreUnitsWhereSystemdRuns) {
   config.update = UpdateChoice::after_drain;
   EXPECT_NE(dynamic_cast<ChildPrograms*>(made("debian")->programs.get()), nullptr);
