@@ -73,7 +73,7 @@ Task<> FakeUpdates::install(TimePoint deadline) {
   // As with apt-get, nothing is installed if no update waits, for example because an earlier agent has installed them.
   if (!running_ && !half_installed_ && plan_.waiting.empty()) co_return Result<>();
   if (!running_) {
-    if (!plan_.before_drain) world_.began();
+    world_.began();
     world_.trace("an installation begins");
     running_ = true;
     ++installations_;

@@ -166,6 +166,8 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
   if (!state.empty() && state != "ready" && node.machine && node.machine->shows_ready())
     violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
   check_installation(name, node, before, state);
+  if (state == "draining" && before != "updating" && node.machine && node.machine->updates().running())
+    violated("P4: " + name + " drains while its update is written");
   if (!out_states.contains(state)) node.workplace = false;
   if (state != "draining") return;
   if (!out_states.contains(before)) {
@@ -377,9 +379,16 @@ void FleetChecks::ready_shown(Machine& machine) {
   check_proof(machine, "shows ready");
 }
 
-// An installation may begin only on a node that is drained, as for a reboot.
+// An installation may begin only on a node that is drained, as for a reboot. An image that only the next boot runs may
+// also be written before the drain, while the agent neither has a slot nor has cordoned the node.
 void FleetChecks::installation_began(Machine& machine) {
   const std::string& name = machine.node();
+  if (machine.plan().updates.before_drain) {
+    const NodeTruth& node = nodes_[name];
+    if (node.state != "pending") violated(fmt::format("P7: {} writes an image, and is {}", name, node.state));
+    if (!node.turns.empty()) violated("P6: " + name + " writes an image and holds a slot");
+    return;
+  }
   if (nodes_[name].state != "updating") violated("P7: " + name + " installs updates before it has written so");
   const Json node = cluster_.get("nodes", "", name);
   if (!agent::decode_record(sim::annotation(node, "haulout.dev/record")).installing)

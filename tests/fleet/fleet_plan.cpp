@@ -277,6 +277,20 @@ void add_package_updates(FleetPlan& plan) {
   }
 }
 
+// Generation 6: agents that write an image, which the next boot runs. They take the place of agents that install packages.
+void add_images(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 29);
+  for (PlannedMachine& machine : plan.machines) {
+    UpdatesPlan& its = machine.plan.updates;
+    if (!its.on || !rng.chance(50)) continue;
+    its.image = "42.1";
+    its.waiting = {"1.0 to 42.1"};
+    its.need_reboot = true;
+    its.before_drain = rng.chance(60);
+    machine.plan.target.clear();  // the machine wants the image only when it is written
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -339,7 +353,10 @@ std::string FleetPlan::setting() const {
         : plan.start_hidden  ? " same-boot-id-unseen"
                              : " same-boot-id",
         plan.kubelet_late > 0s ? " kubelet-late" : "",
-        plan.updates.on ? fmt::format(" updates-{}", plan.updates.waiting.size()) : "");
+        !plan.updates.on             ? ""
+        : plan.updates.image.empty() ? fmt::format(" updates-{}", plan.updates.waiting.size())
+        : plan.updates.before_drain  ? " image-before-drain"
+                                     : " image-after-drain");
   }
   for (const Incident& what : incidents) {
     std::string deed(to_string(what.deed));
@@ -355,6 +372,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 3) plan = Planner::with_pools(std::move(plan));
   if (generation >= 4) plan = Planner::with_pinned_pods(std::move(plan));
   if (generation >= 5) add_package_updates(plan);
+  if (generation >= 6) add_images(plan);
   return plan;
 }
 

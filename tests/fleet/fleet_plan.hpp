@@ -73,7 +73,8 @@ struct PlannedMachine {
 //   3  several pools, and people who work on nodes that they have cordoned
 //   4  pods that come back to their node after every eviction, and either stay or are waited for
 //   5  machines whose agents install package updates after the drain
-inline constexpr unsigned newest_fleet_generation = 5;
+//   6  machines whose agents write an image for the next boot, before or after the drain
+inline constexpr unsigned newest_fleet_generation = 6;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
