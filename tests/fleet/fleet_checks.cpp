@@ -383,6 +383,7 @@ void FleetChecks::ready_shown(Machine& machine) {
 // also be written before the drain, while the agent neither has a slot nor has cordoned the node.
 void FleetChecks::installation_began(Machine& machine) {
   const std::string& name = machine.node();
+  check_version(machine, machine.plan().updates.image, "installs");
   if (machine.plan().updates.before_drain) {
     const NodeTruth& node = nodes_[name];
     if (node.state != "pending") violated(fmt::format("P7: {} writes an image, and is {}", name, node.state));
@@ -394,7 +395,6 @@ void FleetChecks::installation_began(Machine& machine) {
   if (!agent::decode_record(sim::annotation(node, "haulout.dev/record")).installing)
     violated("P7: " + name + " installs updates, and its record does not say so");
   check_workplace(name, "an installation");
-  check_version(machine, machine.plan().updates.image, "installs");
   check_proof(machine, "installs updates");
 }
 
