@@ -166,7 +166,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string> nearest(std::string_view typed, const std::vector<std::string>& known) {
   std::optional<std::string> best;
-  // Of a word of three letters, only one may differ: with two differences it is a different word.
+  // A word of up to three bytes may have only one difference: with two, it has hardly anything in common.
   const std::size_t furthest = typed.size() <= 3 ? 1 : std::max<std::size_t>(2, typed.size() / 3);
   std::size_t best_distance = furthest + 1;
   for (const std::string& word : known) {

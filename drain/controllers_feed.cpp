@@ -38,8 +38,8 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
         [&](TimePoint limit) { return k8s::scalable_resources(session_.client(), owner.api_version, limit); },
         request_timeout, until);
     if (!found && k8s::may_heal(found.error())) co_return std::move(found).error();
-    // The server answers 404, without more detail, for an API that it does not serve. Whatever replaced these pods
-    // cannot do so now, so they count as pods of a controller without a Scale.
+    // The server answers 404, without more detail, for an API that it does not serve. A controller of such an API
+    // cannot replace its pods now, so they count as pods of a controller without a Scale.
     if (!found && k8s::is_not_found(found.error()))
       co_return without_scale(owner, ns, fmt::format("the API server does not serve {}", owner.api_version));
     if (!found) co_return nothing_known_of(owner, ns, found.error().message());

@@ -38,8 +38,8 @@ CordonOwner cordon_owner(const k8s::Node& node);
 
 // Returns true if the Node is cordoned in `before` and in `after` and was uncordoned in between, so that it took pods.
 // The evidence is one of: the cordon changed from Haulout's to another writer's or back; Haulout's mark changed; or, if
-// the cordon is another writer's, the taint that follows the field changed. Which other writer is named in
-// managedFields, and with what time, proves nothing: these entries change with every write of theirs.
+// the cordon is another writer's, the taint that follows the field changed. The other writer's name
+// and time in managedFields prove nothing, because each write of another writer changes them.
 bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
 
 // Returns the merge patch that cordons the Node, or nullopt if it is cordoned already. Guarded by resourceVersion.

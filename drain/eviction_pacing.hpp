@@ -19,9 +19,10 @@ namespace haulout::drain {
 // bookkeeping.
 //
 // The limit is `usual`. Each request that is unanswered after a second raises it by one, up to `most`, because an
-// admission webhook may take a while for each pod. A quick answer lowers it by one, but not below `usual`. A bad answer
-// sets it back to `usual`, where it stays until a slow request gets a good answer. Above the limit, a namespace that
-// has no request in flight may still send one, because often only the webhook of one namespace is slow.
+// admission webhook may take a while for each pod. A quick answer lowers it by one, but not below `usual`. An answer
+// that is not good (see answered()) sets it back to `usual`, where it stays until a slow request gets a good answer.
+// Above the limit, a namespace that has no request in flight may still send one, because often only the webhook of one
+// namespace is slow.
 class RequestWindow {
  public:
   static constexpr std::size_t most = 64;

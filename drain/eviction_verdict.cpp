@@ -13,7 +13,8 @@ namespace {
 // failure without a reason and a cause, so it can be recognized only by this message.
 constexpr std::string_view overlap_message =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
-// The prefix that the API server adds to a denial by a webhook. The webhook chooses the code, so that does not show it.
+// The prefix that the API server adds to the message of a denial by a webhook. The code does not show that a webhook
+// denied the request, because the webhook chooses the code.
 constexpr std::string_view webhook_prefix = "admission webhook \"";
 // The message for a webhook with failurePolicy Fail that cannot be called. Its reason is InternalError, as for many
 // other failures.

@@ -47,7 +47,8 @@ Task<bool> NodeFeed::read() {
   auto node = co_await session_.client().get_node(session_.node_name(), session_.within(request_timeout));
   if (!node && !k8s::is_gone(node.error())) co_return std::move(node).error();
   const bool told = events != events_;
-  // The server has no such Node, but a watch event arrived meanwhile: the Node was deleted, or created again.
+  // The server answered 404, but a watch event arrived meanwhile. The Node may have been deleted after that event, or
+  // created again after the answer. It is unknown which, so the caller must read again.
   if (told && !node) co_return false;
   // A watch event that arrived meanwhile may be newer than the answer. Then its state stays valid.
   if (!told || !k8s::is_older(node->resource_version, node_.resource_version)) see(node ? &*node : nullptr);

@@ -399,8 +399,8 @@ void Pipeline::reconcile(const std::vector<k8s::Pod>& listed, TimePoint asked, T
   all_missing_but(present, asked, now, wall);
 }
 
-// A UID is created once and deleted once. A pod that existed before the list was requested and is not in it was
-// deleted.
+// No second pod ever gets the same UID. So a pod that existed before the list was requested, and is not in the list,
+// was deleted.
 void Pipeline::pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
@@ -511,8 +511,9 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
       auto before = std::exchange(tracked->budgets, book_.selection(tracked->pod));
       helped = before != tracked->budgets;
     }
-    // New counts of a budget wake only the pods that wait for it. They do not wake a pod that a webhook denied or that
-    // several budgets select. A parked pod whose signal was throttled or denied waits for its budget, too.
+    // New counts of a budget wake only the pods that wait for it: pods that it refused, and pods whose last signal was
+    // throttled or denied. They do not wake a pod whose real eviction a webhook denied, or one that is parked because
+    // several budgets select it.
     const bool held_back = tracked->last_verdict == EvictionVerdict::budget ||
                            tracked->last_verdict == EvictionVerdict::throttle || tracked->denied;
     helped = helped || (held_back && contains(*tracked->budgets, uid));
@@ -829,7 +830,8 @@ void Pipeline::hear_of_webhook(TrackedPod& tracked, const Error* error, Eviction
 }
 
 // Called when an eviction was accepted. If a budget that the drain may not read refused a pod of the same controller
-// before, it may allow the eviction of the other pods now, so they become due. The next refusal shows if it does not.
+// before, that budget may now allow the eviction of the controller's other pods, too, so they become due. If it does
+// not, the server refuses the next of them.
 void Pipeline::unseen_budget_lets_go(const TrackedPod& tracked, TimePoint now) {
   const std::string& group = UnseenBudgets::group_of(tracked.pod);
   if (!unseen_budgets_.let_go(group)) return;
@@ -911,8 +913,7 @@ void Pipeline::refuse(TrackedPod& tracked, const Error& error, EvictionVerdict v
     wake_at = now + tracked.backoff.next(rng_, error.retry_after);
   }
   if (verdict == EvictionVerdict::gone) {
-    // The view should show the deletion soon. If it does not, the answer was about another pod, and the drain asks
-    // again.
+    // The view should show the deletion soon. If the view still has the pod after 30 s, the eviction is sent again.
     park(tracked, reason::awaiting_watch, "the API server reports that the pod does not exist any more",
          now + std::chrono::seconds(30));
     return;

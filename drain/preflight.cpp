@@ -138,7 +138,8 @@ bool Preflight::refuse_by_policy() {
 // Returns false if the drain has ended: --check-fit=block or require refuses it, or the check itself failed with one of
 // them. With warn, reports the result of the check, or why it failed, and returns true.
 asio::awaitable<bool> Preflight::check_fit() {
-  // A drain that this run began earlier is not refused for lack of capacity: some of its pods were evicted already.
+  // A drain that continues an earlier run is not checked: some pods of the node were evicted already, so the drain must
+  // not be refused for lack of capacity.
   const bool begun = continues_run(feeds_.node.node());
   if (session_.options().fit == FitPolicy::off || begun) co_return true;
   std::set<std::string> closed = session_.options().drained_together;

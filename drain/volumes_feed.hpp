@@ -1,7 +1,7 @@
 // The feed of the VolumeAttachments. Lists them before the drain changes anything, and again before the first eviction
-// if the plan is old. Watches them if there is one, or if a pod that must leave has a claim. If the drain may not read
-// them, it does not wait for them, and reports that. But if it could read them once, it waits until it knows that they
-// were deleted. Borrows session, pipeline, pods, book and turns.
+// if the plan is old. Watches them if the node has one, or if a pod that must leave has a claim. If the drain may not
+// read them, it does not wait for them, and reports that. But if it could read them once, it waits until it knows that
+// they were deleted. Borrows session, pipeline, pods, book and turns.
 #pragma once
 
 #include <memory>
@@ -73,7 +73,7 @@ class VolumesFeed {
   std::optional<k8s::List<k8s::VolumeAttachment>> listed_;
   std::unique_ptr<k8s::Reflector<k8s::VolumeAttachment>> view_;
   SingleTask follower_;
-  std::optional<Error> list_refused_;  // the volumes may not be listed; unset if they may
+  std::optional<Error> list_refused_;  // why the volumes may not be listed; unset if they may
   std::optional<Error> trouble_;       // error of the last request about volumes; unset if it succeeded
   SingleTask node_asker_;
   TimePoint doubt_not_before_{};

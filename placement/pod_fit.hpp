@@ -1,7 +1,7 @@
 // The answer whether a pod that must leave its node would fit on another node, and its text for messages. Plain data.
 // Pure.
 //
-// There are three answers. "unknown" never counts as "fits".
+// The answers are "fits", "does not fit" and "unknown". "unknown" never counts as "fits".
 #pragma once
 
 #include <cstddef>

@@ -49,8 +49,8 @@ Duration out_of_service(const FleetNode& node, WallTime end) {
 }
 
 std::size_t most_out_at_once(const std::vector<FleetNode>& nodes) {
-  // If one node becomes available at the same time as another becomes unavailable, they were not unavailable together:
-  // -1 is sorted before +1.
+  // If one node becomes available at the same time as another becomes unavailable, they do not count as unavailable
+  // together. So at equal times the sort must put -1 (available) before +1 (unavailable).
   std::vector<std::pair<WallTime, int>> steps;
   for (const FleetNode& node : nodes)
     for (const FleetPhase& phase : node.phases) {

@@ -50,7 +50,8 @@ TaskGroup::~TaskGroup() {
 
 TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const ChildId id = next_id_++;
-  // Read before the child runs: if the child itself cancels the group, cancel() cancels the child, too.
+  // A child of a group that was cancelled before is cancelled below. This is read before the child runs: if the child
+  // itself cancels the group, cancel() has cancelled the child already.
   const bool late = cancelled_;
   auto signal = std::make_shared<asio::cancellation_signal>();
   children_.emplace(id, Child{signal});
