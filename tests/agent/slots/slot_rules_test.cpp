@@ -176,8 +176,14 @@ TEST(Choice, CountsANodeWithSeveralTurnsOnce) {
   EXPECT_THAT(choose_slot(full, me).why, HasSubstr("and 1 is: other1 (has 2 slots)"));
   const GroupView above = view(2, {slot(0, other(1)), slot(4, me)});
   EXPECT_TRUE(must_give_back(above, me)) << "no holder has taken a name too many";
-  // Nothing shows that Leases without a holder belong to the same node.
-  EXPECT_EQ(choose_slot(view(2, {slot(0, {}), slot(1, {})}), me).take, 2u);
+}
+
+// Leases without a holder may belong to different nodes. So each of them counts as one unavailable node.
+TEST(Choice, CountsEachSlotWithoutAHolder) {
+  std::vector<k8s::Lease> slots{slot(0, other(1)), slot(1, other(1))};
+  for (k8s::Lease& each : slots) each.holder.clear();
+  EXPECT_EQ(choose_slot(view(2, slots), me).take, std::nullopt);
+  EXPECT_EQ(choose_slot(view(3, slots), me).take, 2u);
 }
 
 // A node whose token was stolen may take every index. It counts as one unavailable node.
