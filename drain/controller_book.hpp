@@ -195,9 +195,9 @@ class ControllerBook {
   void not_answered(const std::string& owner_uid, TimePoint now);
   // Returns false if the result of a look-up must be ignored. In the first case `controller` is a ReplicaSet that was
   // returned in place of the controller above it (Controller::in_place_of), and the book has a group for that one. In
-  // all other cases the look-up found out nothing (Controller::unknown), and one of these holds: the book already knows
-  // the controller completely; the book has another top-level controller for `owner_uid`; or the question is about a
-  // ReplicaSet of found(), which may belong to a known Deployment.
+  // all other cases the look-up found out nothing (Controller::unknown), and one of these holds: the book knows the
+  // controller's number of replicas already; the book has another top-level controller for `owner_uid`; or the question
+  // is about a ReplicaSet of found(), which may belong to a known Deployment.
   bool is_answer(const std::string& owner_uid, const Controller& controller) const;
   // Returns the controller to look up now: the controller of a pod that must leave, a new ReplicaSet of a Deployment,
   // or a controller that is read again (ControllerGroup::holds). Nullopt if no look-up is due.

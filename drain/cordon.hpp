@@ -3,9 +3,9 @@
 // coroutines read the Node again and retry. They are cancellable.
 //
 // `kubectl uncordon` clears the field and leaves the mark, and a later cordon by a person must not count as Haulout's.
-// So the mark is valid only if managedFields say that Haulout set the field and that it was not cleared since. If
-// managedFields do not say who set it, the mark is valid if the taint node.kubernetes.io/unschedulable was added within
-// 10 s of the mark's time.
+// So if managedFields name the writer of the field, the mark is valid only if that writer is Haulout. If they name
+// none, the mark is valid if the Node has no taint node.kubernetes.io/unschedulable yet, or if the taint was added
+// within 10 s of the mark's time.
 #pragma once
 
 #include <optional>

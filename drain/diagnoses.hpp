@@ -35,7 +35,7 @@ struct NodeFacts {
 struct Known {
   std::map<std::string, std::vector<k8s::Pod>> members{};  // all pods that a budget selects, by the budget's UID
   std::map<std::string, std::string> namespaces{};  // why a terminating namespace is not deleted yet, by its name
-  std::map<std::string, std::optional<k8s::Service>> services{};  // of webhooks, by "ns/name"; nullopt: none exists
+  std::map<std::string, std::optional<k8s::Service>> services{};  // webhooks' Services, by "ns/name"; nullopt: none
   std::map<std::string, std::string> local_volumes{};             // what binds a pod to this node, by the pod's UID
 };
 

@@ -109,7 +109,8 @@ class DownWebhooks {
   void sent(const std::string& name, const std::string& uid);
   // Records that the server could not call the webhook for this pod.
   void refused(const std::string& name, const std::string& uid, TimePoint now, Rng& rng);
-  // Records that the response to the retry of this pod was lost, so the state of the webhook is still unknown.
+  // Records that the retry of this pod was throttled, or that its response was lost. So it is still unknown whether the
+  // webhook can be called.
   void lost(const std::string& name, const std::string& uid, TimePoint now, Rng& rng);
   // Records that the webhook could be called.
   void back(const std::string& name) { entries_.erase(name); }
