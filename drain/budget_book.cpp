@@ -47,8 +47,8 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
   for (const std::string& uid : budgets)
     if (busy_lanes_.contains(uid)) return Gate::busy;
   if (!visible_) return busy_lanes_.contains("ns:" + pod.ns) ? Gate::busy : Gate::open;
-  // With several budgets the server refuses the eviction, whatever their status says. Only its responses show when that
-  // ends.
+  // If no budget selects the pod, the eviction may be sent. If several do, the server refuses it, whatever the status
+  // of the budgets says. Then the eviction may be sent, too, because only the server's answer shows when that ends.
   if (budgets.size() != 1) return Gate::open;
   const auto found = budgets_.find(budgets.front());
   if (found == budgets_.end() || exempt(pod, found->second)) return Gate::open;
@@ -122,8 +122,8 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
     return fmt::format(
         "blocked by PodDisruptionBudget {}: evictions in progress use all disruptions that it allows ({})",
         budget.key(), budget.disruptions_allowed);
-  // The API server counts an eviction as soon as it accepts it, and the disruption controller updates `currentHealthy`
-  // a moment later. So the difference shows evictions in progress.
+  // The API server lowers `disruptionsAllowed` as soon as it accepts an eviction, and the disruption controller updates
+  // `currentHealthy` a moment later. So healthy pods beyond `desiredHealthy` show evictions in progress.
   if (budget.current_healthy > budget.desired_healthy)
     return fmt::format(
         "blocked by PodDisruptionBudget {}: evictions in progress use all disruptions that it allows ({})",

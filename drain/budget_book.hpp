@@ -3,8 +3,9 @@
 //
 // Two eviction requests in flight for the same budget cost the server half a second per conflict (measured). So each
 // budget is a lane with one request in flight at a time; as many pods may be terminating as the budget allows. If the
-// drain may not list budgets, each namespace is a lane instead. A signal, an eviction request that is sent although the
-// budget is exhausted (Signals in eviction_pacing.hpp), uses no lane, so no other request waits for it.
+// drain has no current view of the budgets, each namespace is a lane instead. A signal, an eviction request that is
+// sent although the budget is exhausted (Signals in eviction_pacing.hpp), uses no lane, so no other request waits for
+// it.
 #pragma once
 
 #include <map>
@@ -36,14 +37,14 @@ class BudgetBook {
   std::vector<std::string> selecting(const k8s::Pod& pod) const;
 
   // The result of selecting(), stored once for all pods with the same selection, so that two selections can be compared
-  // by pointer. Never null. The book owns it for as long as it lives.
+  // by pointer. Never null. The pointer stays valid as long as the book exists.
   using Selection = const std::vector<std::string>*;
   Selection selection(const k8s::Pod& pod) { return &*selections_.insert(selecting(pod)).first; }
 
   // Returns true if the server deletes the pod without checking any budget, even if several budgets select it.
   static bool ignores_budgets(const k8s::Pod& pod);
 
-  // Returns true if the server deletes the pod and counts no disruption: no budget applies to the pod; or it is not
+  // Returns true if the server deletes the pod and counts no disruption: ignores_budgets() is true; or the pod is not
   // Ready, and the budget has enough healthy pods or always allows the eviction of unhealthy ones.
   static bool exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& budget);
 
@@ -60,8 +61,8 @@ class BudgetBook {
   void signalled(const k8s::Pod& pod, const std::string& budget);
   void signal_answered(const k8s::Pod& pod, const std::string& budget, bool accepted);
 
-  // Returns why a pod that these budgets select cannot be evicted, as the end of a sentence that begins "pod … is".
-  // Empty if `budgets` is empty or its only budget is not known.
+  // Returns why a pod that these budgets select cannot be evicted: "blocked by PodDisruptionBudget shop/web: …", or
+  // "several PodDisruptionBudgets select this pod …". Empty if `budgets` is empty or its only budget is not known.
   std::string explain(const std::vector<std::string>& budgets) const;
 
  private:

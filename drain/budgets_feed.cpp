@@ -51,8 +51,8 @@ asio::awaitable<void> BudgetsFeed::follow() {
       },
       [this] { session_.changed().notify(); });
   if (listed_) view_->seed(*std::exchange(listed_, std::nullopt));
-  // Without a view of the budgets the drain continues: each namespace is one lane, and refused evictions are retried
-  // from time to time.
+  // If the budgets cannot be read, run_for_good() tries again after pauses of up to a minute. Meanwhile the drain
+  // continues: each namespace is one lane, and refused evictions are retried from time to time.
   co_await view_->run_for_good(std::chrono::minutes(1));
 }
 
@@ -71,8 +71,8 @@ asio::awaitable<void> BudgetsFeed::doubt() {
 
 void BudgetsFeed::watch_health() {
   if (!view_) return;
-  // A view that has been disconnected for long may show a budget as exhausted that allows disruptions again, so it does
-  // not count.
+  // A view that has been disconnected for long may show a budget as exhausted that allows disruptions again. So the
+  // pipeline does not rely on it.
   const auto& health = view_->health();
   pipeline_.set_budgets_visible(health.synced &&
                                 (health.connected || session_.now() < health.last_heard + trusted_for));

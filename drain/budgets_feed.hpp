@@ -19,7 +19,7 @@ class BudgetsFeed {
 
   // Lists the budgets. If that fails, the pipeline continues without them. Cancellable.
   boost::asio::awaitable<void> list();
-  // Watches the budgets until it is cancelled.
+  // Watches the budgets. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
   // Processes the watch events that have arrived, without further delay.

@@ -162,7 +162,7 @@ void ControllerBook::changed(const std::string& owner_uid) {
 }
 
 // Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
-// The counts of its pods are kept. The old controller is not read again because of these pods.
+// The records of its pods are kept. The old controller is not read again because of these pods.
 void ControllerBook::move_owner(const std::string& owner_uid, const std::string& top) {
   const auto before = tops_.find(owner_uid);
   if (before == tops_.end() || before->second == top) return;
@@ -261,7 +261,7 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
   } else {
     members.erase(found);
   }
-  // The drain did not evict this pod, so the controller may have been scaled down: read it again soon.
+  // If the drain did not evict this pod, the controller may have been scaled down, so it is read again soon.
   const auto top = tops_.find(owner_uid);
   if (ours || top == tops_.end()) return;
   ControllerGroup& group = groups_.at(top->second);
@@ -371,9 +371,10 @@ void ControllerBook::count_first(ControllerGroup& group) {
   group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
 }
 
-// Returns the number of pods that were evicted and have no Ready replacement yet. New Ready pods also replace pods that
-// were deleted on other nodes, and are the replicas added by a scale-up, so these are subtracted. Replicas removed by a
-// scale-down need no replacement. A pod on another node that merely stops being Ready does not count.
+// Returns how many pods of the controller lack a Ready replacement: pods that the drain evicted, and replicas that were
+// missing at the first count. Each pod that has become Ready since then lowers the number, except those that replace
+// pods deleted on other nodes, and those that a scale-up added. A scale-down lowers the number, too. A pod on another
+// node that only stops being Ready does not raise it.
 std::size_t ControllerBook::without_replacement(const ControllerGroup& group) const {
   std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
   each_pod(pods_, group, [&](const ControlledPod& member) {

@@ -3,9 +3,9 @@
 // decides by these records. Also finds the topmost controller of a pod. No I/O, except through `read` of
 // top_controller().
 //
-// A pod belongs to its top-level controller: the Deployment above its ReplicaSet. If the kind above a ReplicaSet has no
-// number of replicas, the pod belongs to the ReplicaSet. The guards ignore pods without a controller, finished pods,
-// mirror pods, pods of DaemonSets, and pods of Jobs, which are not replicas of each other.
+// A pod belongs to its top-level controller, for example to the Deployment above its ReplicaSet. If the kind above a
+// ReplicaSet has no number of replicas, the pod belongs to the ReplicaSet. The guards ignore pods without a controller,
+// finished pods, mirror pods, pods of DaemonSets, and pods of Jobs, which are not replicas of each other.
 #pragma once
 
 #include <cstdint>
@@ -51,17 +51,20 @@ Controller without_scale(const k8s::OwnerReference& owner, const std::string& ns
 
 struct TopController {
   k8s::OwnerReference owner;
-  std::optional<Controller> controller;  // nullopt: `owner` is of another kind and was not read
-  std::optional<Controller> below;       // in that case: the ReplicaSet that `owner` controls; it may stand for `owner`
+  // Nullopt: `owner` is no Deployment, ReplicaSet or StatefulSet of apps/v1, so it was not read.
+  std::optional<Controller> controller;
+  // If `controller` is nullopt and the pod has a ReplicaSet below `owner`: that ReplicaSet. The caller may use it in
+  // place of `owner`.
+  std::optional<Controller> below;
 };
 
-// Reads one controller object. The caller decides whether and how often it retries.
+// Reads one controller object. Must itself repeat requests that failed, because top_controller() does not.
 using ReadWorkload = std::function<Task<k8s::Workload>(k8s::OwnerReference owner)>;
 
 // Finds the topmost controller of a pod, for example the Deployment above the pod's ReplicaSet. Starts at `owner`, the
-// pod's own controller. Reads only Deployments, ReplicaSets and StatefulSets of apps/v1, and stops at an owner of any
-// other kind. If an object does not exist any more, or has another UID, the result has a controller that is `gone`.
-// Fails with any other error of `read`. Cancellable.
+// pod's own controller. Reads only Deployments, ReplicaSets and StatefulSets of apps/v1, stops at an owner of any other
+// kind, and looks for a controller only above a ReplicaSet. If an object does not exist any more, or has another UID,
+// the result has a controller that is `gone`. Fails with any other error of `read`. Cancellable.
 Task<TopController> top_controller(k8s::OwnerReference owner, std::string ns, ReadWorkload read);
 
 // A controller to look up: the direct controller of a pod, or a top-level controller that is read again.
@@ -70,12 +73,12 @@ struct ControllerQuestion {
   std::string ns;
 };
 
-// Schedules the look-ups of the direct controllers of pods. The key is the UID of the controller.
+// Schedules the look-ups of the direct controllers of pods. `owner_uid` is always the UID of such a controller.
 class ControllerQuestions {
  public:
   // Adds the controller of a pod that must leave. It is always looked up.
   void want(const std::string& owner_uid, ControllerQuestion question);
-  // Adds a controller of pods on other nodes that was not looked up yet. It is looked up only if it may belong to a
+  // Adds the controller of a pod on any node, if it was not looked up yet. It is looked up only if it may belong to a
   // top-level controller that is known.
   void found(const std::string& owner_uid, ControllerQuestion question);
   // Stores the question for ask_again(). Does not schedule a look-up.
@@ -154,20 +157,22 @@ struct ControllerGroup {
   Controller controller;
   std::set<std::string> owners;  // UIDs of the direct owners of its pods: the controller itself, or its ReplicaSets
   std::optional<TimePoint> left_first;
-  bool counted = false;  // the next two fields are valid
+  bool counted = false;  // the first count was made, so the next two fields are valid
   // The number of replicas that had neither a Ready nor a broken pod at the first count. If the number of replicas is
   // unknown: the number of pods that were starting.
   std::size_t missing_at_first = 0;
   std::optional<std::int32_t> wanted_at_first;
-  bool holds = false;  // since its last read, pods were parked because of it, or it had more pods than replicas
+  // Since the controller was last read, pods were parked because of it, or it had more pods than replicas. So it is
+  // read again at `read_again_at`.
+  bool holds = false;
   TimePoint read_again_at{};
   mutable std::optional<ControllerTally> tally{};  // unset: to be computed
 };
 
 class ControllerBook {
  public:
-  // How often a controller because of which pods are parked is read again, and how soon it is read again after one of
-  // its pods was deleted without the drain or after it got more pods than replicas.
+  // A controller because of which pods are parked is read again every `reread`. It is read again after `reread_soon` if
+  // one of its pods was deleted without the drain. So is any controller that got more pods than replicas.
   static constexpr Duration reread = std::chrono::seconds(30);
   static constexpr Duration reread_soon = std::chrono::seconds(2);
   // Pause after a look-up that failed.
@@ -188,13 +193,14 @@ class ControllerBook {
   // look-up that failed is repeated later.
   void learned(const std::string& owner_uid, Controller controller, TimePoint now);
   void not_answered(const std::string& owner_uid, TimePoint now);
-  // Returns false if the result of a look-up must be ignored. There are three cases: `controller` is a ReplicaSet that
-  // was returned in place of the controller above it (Controller::in_place_of), and the book has a group for that one;
-  // the look-up found out nothing (Controller::unknown), and the book already knows the controller completely; or the
-  // look-up found out nothing about a ReplicaSet of found(), which may belong to a known Deployment.
+  // Returns false if the result of a look-up must be ignored. In the first case `controller` is a ReplicaSet that was
+  // returned in place of the controller above it (Controller::in_place_of), and the book has a group for that one. In
+  // all other cases the look-up found out nothing (Controller::unknown), and one of these holds: the book knows the
+  // controller's number of replicas already; the book has another top-level controller for `owner_uid`; or the question
+  // is about a ReplicaSet of found(), which may belong to a known Deployment.
   bool is_answer(const std::string& owner_uid, const Controller& controller) const;
-  // Returns the controller to look up now: of a pod that must leave, a new ReplicaSet of a Deployment, or a controller
-  // because of which pods are parked. Nullopt if no look-up is due.
+  // Returns the controller to look up now: the controller of a pod that must leave, a new ReplicaSet of a Deployment,
+  // or a controller that is read again (ControllerGroup::holds). Nullopt if no look-up is due.
   std::optional<ControllerQuestion> next_question(TimePoint now) const;
   ControllerQuestions& questions() { return questions_; }
   const ControllerQuestions& questions() const { return questions_; }
@@ -226,7 +232,7 @@ class ControllerBook {
   bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 
   std::map<std::string, ControllerGroup> groups_;  // by UID of the top-level controller
-  std::map<std::string, std::string> tops_;   // UID of the top-level controller, by UID of a pod's direct controller
+  std::map<std::string, std::string> tops_;   // UID of the top-level controller, by UID of a direct one and by its own
   std::map<std::string, Pods> pods_;          // by UID of their direct controller
   std::map<std::string, std::string> owner_;  // UID of the direct controller, by UID of each pod that is seen
   ControllerQuestions questions_;

@@ -40,7 +40,8 @@ class ControllerGuard final : public EvictionGuard {
   // Returns the controllers whose replacements have been unschedulable for the time of the canary, or for 30 s if
   // canaries are off.
   std::vector<Unschedulable> unschedulable(TimePoint now) const;
-  // Returns the next time after `now` at which a decision can change without an event; max() if there is none.
+  // Returns the next time after `now` at which unschedulable() returns one more controller without an event; max() if
+  // there is none.
   TimePoint next_due(TimePoint now) const;
 
  private:
@@ -60,12 +61,11 @@ class ControllerGuard final : public EvictionGuard {
 std::optional<SingleReplica> single_replica_override(const k8s::Pod& pod, const Controller& controller);
 std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Controller& controller);
 
-// Appends the diagnoses about controllers with few replicas whose pods were not evicted yet. `pods` is
-// Pipeline::leaving().
-//   OnlyReplicaEvicted  The drain evicts the only pod of a controller.
-//   LastReadyPods       All Ready pods of a controller are on this node, and neither a budget nor
-//                       --max-unavailable-per-controller prevents that they are evicted together. Not reported if the
-//                       drain cannot read budgets, since one may exist.
+// Appends the diagnoses about the controllers of the pods that were not evicted yet. `pods` is Pipeline::leaving().
+//   OnlyReplicaEvicted  The drain evicts the only pod of a controller, and the action for such a pod is `warn`.
+//   LastReadyPods       A controller has several replicas, all its Ready pods are on this node, and neither a budget
+//                       nor --max-unavailable-per-controller prevents that they are evicted together. Not reported if
+//                       the drain cannot read budgets, since one may exist.
 //   ReplicasUnknown     The number of replicas could not be read.
 //   OverrideInvalid     An annotation has an invalid value.
 // The first two are reported only if Guards::single_replica is not `allow`.

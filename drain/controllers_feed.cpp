@@ -64,10 +64,10 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
   co_return nothing_known_of(owner, ns, std::move(why));
 }
 
-// Looks up the topmost controller. Sends each request at least once, and repeats it after a transient failure until
-// `until`, or until `others_until` for a Scale. If the Scale still fails then, but `until` has not passed, returns a
-// controller whose number of replicas is unknown. Fails with errors that may be transient, and with 403 if a
-// Deployment, ReplicaSet or StatefulSet may not be read.
+// Looks up the topmost controller, or the ReplicaSet below it if the topmost one has no Scale. Sends each request at
+// least once, and repeats it after a transient failure until `until`, or until `others_until` for a Scale. If the Scale
+// still cannot be read then, but `until` has not passed, returns a controller whose number of replicas is unknown.
+// Fails with errors that may be transient, and with 403 if a Deployment, ReplicaSet or StatefulSet may not be read.
 Task<Controller> ControllersFeed::find(ControllerQuestion question, TimePoint until, TimePoint others_until) {
   const std::string ns = question.ns;
   k8s::OwnerReference last = question.owner;
@@ -104,7 +104,7 @@ asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool 
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
     auto controller = co_await find({owner, pod.ns}, known ? limit : TimePoint::max(), known ? session_.now() : limit);
-    // The answer from the planning stage stays valid, and the main loop repeats the look-up.
+    // The earlier answer stays valid. The main loop reads the controller again if pods are parked because of it.
     if (!controller && known) continue;
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (guard_.guards().follows_pods()) {
@@ -173,7 +173,7 @@ void ControllersFeed::look(TaskGroup& group) {
   }
 }
 
-// Looks up new controllers, and reads those again whose pods are parked because of a guard. Runs concurrently with the
+// Sends the look-ups that are due (ControllerBook::next_question()), one after the other. Runs concurrently with the
 // main loop.
 asio::awaitable<void> ControllersFeed::resolve_all() {
   while (const auto question = book_.next_question(session_.now())) {

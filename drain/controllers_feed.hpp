@@ -35,7 +35,7 @@ class ControllersFeed {
   // Forgets the pods that were listed. Called when the plan is made again.
   void forget_pods();
 
-  // Starts the look-ups that are due, and the missing watches of namespaces.
+  // Starts the look-ups that are due, and a watch for each namespace that has pods to evict and is not watched yet.
   void look(TaskGroup& group);
   // Starts to list the pods of the controllers again if pods have been parked because of a guard for `doubt_interval`.
   void look_at_held(TaskGroup& group);
@@ -58,8 +58,10 @@ class ControllersFeed {
   ControllerBook& book_;
   ControllerGuard& guard_;
   Pipeline::Decide by_policy_;
-  std::map<std::string, k8s::List<k8s::Pod>> listed_;                   // listed pods with controllers, by namespace
-  std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural names by API version, then by kind
+  // Pods with controllers, by namespace, as they were listed before the watch of the namespace started.
+  std::map<std::string, k8s::List<k8s::Pod>> listed_;
+  // Plural names of the resources that have a Scale, by API version, then by kind.
+  std::map<std::string, std::map<std::string, std::string>> scalable_;
   std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> views_;  // by namespace
   SingleTask resolver_;
   HeldLong held_;  // times how long pods have been parked because of a guard

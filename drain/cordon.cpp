@@ -11,8 +11,8 @@ namespace haulout::drain {
 
 namespace {
 
-// After a conflict with another writer the guarded patch is built again from a fresh read. Conflicts are likely,
-// because each cordon writes the Node twice: the field and then the taint.
+// The delays after a conflict with another writer, before the Node is read and the patch is built again. Conflicts are
+// likely, because the controller manager writes the taint right after each change of the field.
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
                                           BackoffOptions::Jitter::full};
 
@@ -52,7 +52,8 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   if (!node.unschedulable_manager.empty())
     return node.unschedulable_manager == k8s::field_manager ? CordonOwner::haulout : CordonOwner::other;
   const auto tainted = cordoned_since(node);
-  // The taint follows the field within milliseconds. As long as it is missing, there was no time for a second cordon.
+  // The taint follows the field within milliseconds. While it is missing, there was no time for another writer to
+  // remove Haulout's cordon and to cordon the Node again.
   if (!tainted) return CordonOwner::haulout;
   const auto distance = tainted > mark->at ? *tainted - mark->at : mark->at - *tainted;
   return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
@@ -75,7 +76,8 @@ bool is_another_cordon(const k8s::Node& before, const k8s::Node& after) {
 
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,
                           k8s::DryRun dry_run, TimePoint deadline) {
-  // The taint follows the patch that succeeds, perhaps long after the first try. So each try sets the mark's time anew.
+  // cordon_owner() compares the times of mark and taint. The taint follows the patch that succeeds, perhaps long after
+  // the first attempt, so each attempt sets the mark's time anew.
   auto decide = [mark, expected_uid, &client](const k8s::Node& current) mutable -> std::optional<std::string> {
     if (!expected_uid.empty() && current.uid != expected_uid) return std::nullopt;
     mark.at = client.server_now();

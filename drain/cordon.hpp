@@ -3,9 +3,9 @@
 // coroutines read the Node again and retry. They are cancellable.
 //
 // `kubectl uncordon` clears the field and leaves the mark, and a later cordon by a person must not count as Haulout's.
-// So the mark is valid only if managedFields say that Haulout set the field and that it was not cleared since. If
-// managedFields do not say who set it, the mark is valid if the taint node.kubernetes.io/unschedulable was added within
-// 10 s of the mark's time.
+// So if managedFields name the writer of the field, the mark is valid only if that writer is Haulout. If they name
+// none, the mark is valid if the Node has no taint node.kubernetes.io/unschedulable yet, or if the taint was added
+// within 10 s of the mark's time.
 #pragma once
 
 #include <optional>
@@ -36,10 +36,10 @@ enum class CordonOwner { nobody, haulout, other };
 // Returns who cordoned this Node.
 CordonOwner cordon_owner(const k8s::Node& node);
 
-// Returns true if the Node is cordoned in `before` and in `after` and was uncordoned in between, so that it took pods.
-// The evidence is one of: the cordon changed from Haulout's to another writer's or back; Haulout's mark changed; or, if
-// the cordon is another writer's, the taint that follows the field changed. The other writer's name
-// and time in managedFields prove nothing, because each write of another writer changes them.
+// Returns true if the Node is cordoned in `before` and in `after` and was uncordoned in between, so that it may have
+// taken pods. If only one of the two cordons is Haulout's, that is the evidence. If both are Haulout's and have marks,
+// a different mark is the evidence. In all other cases, the evidence is a change of the taint that follows the field.
+// Another writer's name and time in managedFields prove nothing, because each of its writes changes them.
 bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
 
 // Returns the merge patch that cordons the Node, or nullopt if it is cordoned already. Guarded by resourceVersion.
@@ -47,8 +47,8 @@ std::optional<std::string> cordon_patch(const k8s::Node& node, const CordonMark&
 // Returns the patch that removes Haulout's cordon, or any cordon if `foreign_too`. It also removes a mark that is not
 // valid any more; without `foreign_too` it then does not change the field. Nullopt if there is nothing to do.
 std::optional<std::string> uncordon_patch(const k8s::Node& node, bool foreign_too);
-// Returns the patch that removes the cordon of this run only, not another run's and not a person's. Nullopt if there is
-// nothing to do.
+// Returns the patch that removes the cordon of this run only, not another run's and not a person's. If the mark names
+// this run but is not valid any more, the patch removes only the mark. Nullopt if there is nothing to do.
 std::optional<std::string> take_back_patch(const k8s::Node& node, const std::string& run);
 
 // The Node before and after a change; `changed` is false if there was nothing to change.

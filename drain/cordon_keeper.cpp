@@ -76,7 +76,8 @@ Task<CordonChange> CordonKeeper::change(std::string what, std::function<Task<Cor
   co_return changed;
 }
 
-// Reads the Node to find out whether the patch whose response was lost has taken effect. If so, removes the cordon.
+// Reads the Node to find out whether the patch whose response was lost has taken effect. If so, removes the cordon if
+// the option restore_cordon_on_failure is set.
 asio::awaitable<void> CordonKeeper::undo_unanswered() {
   session_.allow(request_timeout);
   auto node = co_await session_.insist<k8s::Node>(

@@ -37,8 +37,8 @@ class CordonKeeper {
  private:
   enum class Change { known, requested };  // requested: a change was requested, and its effect is not known
 
-  // Leaves `change_` at `requested` if the change failed but may have taken effect, because the response to one of the
-  // tries was lost.
+  // Sends the change, and repeats it after transient failures. Leaves `change_` at `requested` if the change failed but
+  // may have taken effect, because the response to one of the requests was lost.
   Task<CordonChange> change(std::string what, std::function<Task<CordonChange>(TimePoint)> attempt);
   boost::asio::awaitable<void> undo_unanswered();
 

@@ -55,8 +55,8 @@ DiagnosisFact denied_fact(const TrackedPod& tracked) {
 
 void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& held,
                       std::vector<DiagnosisFact>& facts) {
-  // A single refusal by an authorizer, a webhook or a policy proves nothing right after a reconnect, so a second one is
-  // needed.
+  // An authorizer, a webhook or a policy may refuse wrongly once, right after a reconnect. So their refusals lead to a
+  // diagnosis from the second one on.
   const bool again = tracked.refusal.times >= 2;
   const EvictionVerdict verdict = tracked.refusal.verdict;
   if (verdict == EvictionVerdict::forbidden && again) {
@@ -207,8 +207,8 @@ using k8s::Pod;
 using k8s::PodDisruptionBudget;
 
 constexpr std::size_t named = 3;  // maximum number of pods that a message names; it counts the others
-// The largest number of replicas that a remedy suggests for a percentage. If more are needed, the remedy is to change
-// the field.
+// The largest number of replicas that a remedy suggests for a budget whose minAvailable is a percentage. If more are
+// needed, the only remedy is to lower minAvailable.
 constexpr std::int64_t most_replicas = 20;
 
 bool is_zero(const std::string& value) {
@@ -235,8 +235,8 @@ bool counts_as_unhealthy(const Pod& pod) {
   return !pod.ready && !pod.terminating() && !pod.finished();
 }
 
-// Returns all known unhealthy pods of the budget: those on this node that wait for it, and those on other nodes if they
-// could be listed.
+// Returns a text about each known unhealthy pod of the budget: about the pods on this node that wait for the budget,
+// and, if the pods of the budget could be listed, also about all others.
 std::vector<std::string> unhealthy(const BudgetCase& about) {
   std::vector<std::string> states;
   std::set<std::string> here;
@@ -269,7 +269,8 @@ bool is_moved_by_its_controller(const Pod& pod) {
   return !api.starts_with("apps/") && !api.starts_with("batch/") && pod.controller->kind != "ReplicationController";
 }
 
-// Returns the remedy for pods whose controller moves its pods itself; an empty string if no waiting pod has one.
+// Returns the remedy for pods whose controller moves its pods itself; an empty string if no waiting pod has such a
+// controller.
 std::string way_out_of_its_controller(const BudgetCase& about) {
   const auto found = std::find_if(about.held.begin(), about.held.end(),
                                   [](const Pod* pod) { return is_moved_by_its_controller(*pod); });
@@ -347,8 +348,9 @@ DiagnosisFact deadlock(const BudgetCase& about) {
           controller_hold};
 }
 
-// Returns the smallest number of pods at which the budget allows one disruption, or nullopt if more pods are no remedy.
-// The server rounds p percent of n pods up, so n must be at least 100 / (100 - p).
+// Returns the smallest number of pods at which the budget allows one disruption. Nullopt if more pods are no remedy, or
+// if a percentage needs more than `most_replicas`. The server rounds p percent of n pods up, so n must be at least
+// 100 / (100 - p).
 std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget) {
   const std::string_view field = budget.min_available;
   if (const auto needed = parse_number<std::int64_t>(field)) return *needed + 1;
@@ -472,8 +474,8 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
   if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
   if (stuck) return deadlock(about);
   if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);
-  // Evictions that the API server has counted and the disruption controller has not are in progress; they need no
-  // diagnosis.
+  // The budget has more healthy pods than it needs. So evictions in progress exhaust it: the API server has counted
+  // them, and the disruption controller has not. That needs no diagnosis.
   if (budget.current_healthy > budget.desired_healthy) return std::nullopt;
   return waiting(about);
 }

@@ -37,7 +37,8 @@ struct Drain::Impl {
   asio::awaitable<bool> run_eviction();
   Report report() const;
 
-  // Starts the clocks of the report, of the timeout, and of the waits that end before the timeout.
+  // Starts the clocks of the report and of the timeout. Limits the waits for volumes to be attached to other nodes, so
+  // that they end `reattach_margin` before the timeout.
   void start_time();
   Decision by_policy(const k8s::Pod& pod) const;
   Pipeline make_pipeline();

@@ -1,8 +1,10 @@
-// Checks that a drain is over, and ends it. When the views show that no pod that must leave is left and the settle time
-// has passed, it asks the API server, because a view may have stopped without an error: it lists the pods and the
-// volumes (most-recent lists), and reads the Node. If these confirm it, the drain ends as `drained`. Also ends the
-// drain as `blocked` if a volume is past its limit. A request that fails is repeated later, and becomes a diagnosis.
-// The check runs as a child of the task group of look(), which cancels it. Borrows session, pipeline, cordon and feeds.
+// Checks that a drain is over, and ends it. When the views show no pod and no volume to wait for, and the settle time
+// has passed, EndProof asks the API server, because a view may have stopped without an error: it lists the pods and, if
+// the drain waits for volumes, the VolumeAttachments (most-recent lists), and reads the Node. If the answers confirm
+// the views, the drain ends as `drained`. EndProof also ends the drain as `blocked` if a volume is past its limit and
+// Options::end_at_volume_limit is set. A request that fails is repeated later. If it is for the pods or the Node, its
+// failure becomes a diagnosis. The check runs as a child of the task group of look(), which cancels it. Borrows
+// session, pipeline, cordon and feeds.
 #pragma once
 
 #include <optional>
@@ -27,7 +29,8 @@ class EndProof {
   // If the drain seems to be over, starts the check concurrently with the main loop, so that a list that stalls delays
   // neither the eviction of a late pod nor the deadline.
   void look(TaskGroup& group);
-  // Returns the diagnosis of a check whose requests fail or are not answered, if there is one.
+  // Returns a diagnosis if the check has not been answered for `worth_a_word`, because its requests fail or are not
+  // answered. Otherwise empty.
   std::vector<DiagnosisFact> facts() const;
   // Returns why the node does not count as drained, although no pod that must leave is left. Starts with ": "; may be
   // empty.
@@ -35,7 +38,8 @@ class EndProof {
   TimePoint next_wake(TimePoint at) const;
 
  private:
-  // The pending check whether the node is empty, from its first request until the server has answered.
+  // The pending check whether the node is empty. It lasts, with all repetitions of its requests, until the server has
+  // answered, or until the node has pods that must leave again or was uncordoned.
   struct Pending {
     Pending(Session& session, TimePoint now)
         : since(now), trouble(session, "that node " + session.node_name() + " is empty could not be proved") {}
@@ -63,7 +67,7 @@ class EndProof {
   Feeds feeds_;
   SingleTask proof_;
   std::optional<Pending> pending_;
-  std::optional<TimePoint> settling_told_;  // when the cordon began for which the event `settling` was emitted
+  std::optional<TimePoint> settling_told_;  // start of the cordon for which the event `settling` was emitted last
   TimePoint not_before_{};                  // the next check must not begin before this time
   Backoff backoff_{BackoffOptions{}};
 };

@@ -109,8 +109,8 @@ void Eviction::look_around(TaskGroup& group) {
 void Eviction::hurry_views() {
   const Duration patience = pipeline_.patience();
   const Duration before = std::exchange(patience_, patience);
-  // If the patience is zero, always calls read_on(), because a view may have begun to gather events since the last
-  // call. On a view that gathers none, read_on() has no effect.
+  // If the events must not wait at all, always calls read_on(), because a view may have begun to gather events since
+  // the last call. On a view that gathers none, read_on() has no effect.
   if (patience > Duration::zero() && patience >= before) return;
   feeds_.pods.read_on();
   feeds_.budgets.read_on();

@@ -33,7 +33,7 @@ class Eviction {
   // Runs the checks that look at every pod. May end the drain.
   void look_around(TaskGroup& group);
   void hurry_views();
-  // Ends the drain if it cannot succeed any more.
+  // Ends the drain if the Node was deleted, the server rejects all remaining evictions, or the deadline has passed.
   void conclude();
   TimePoint overdue_at() const;
   TimePoint next_wake() const;
@@ -43,7 +43,7 @@ class Eviction {
   Feeds feeds_;
   Findings& findings_;
   EndProof proof_;
-  Duration patience_{};  // the value when hurry_views() was called last
+  Duration patience_{};  // the value of Pipeline::patience() when hurry_views() was called last
 };
 
 // `--dry-run`: reports what the drain would do, and changes nothing. With `server` it sends each eviction with

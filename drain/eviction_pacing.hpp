@@ -1,6 +1,7 @@
 // Decides when an eviction may be sent, in addition to the places and budgets of the pipeline. RequestWindow limits the
-// requests in flight. Signals schedules the evictions of pods whose budget is exhausted. DownWebhooks and UnseenBudgets
-// retry one pod at a time of those that wait for the same webhook or budget. Pure bookkeeping, no I/O.
+// requests in flight. Signals schedules the evictions of pods whose budget is exhausted. DownWebhooks schedules retries
+// for the pods that wait for the same webhook, one pod at a time. UnseenBudgets does the same for the pods of one
+// controller whose budget the drain may not read. Pure bookkeeping, no I/O.
 #pragma once
 
 #include <algorithm>
@@ -18,11 +19,11 @@ namespace haulout::drain {
 // Limits how many eviction requests are in flight at once, since each needs an HTTP/1.1 connection of its own. Pure
 // bookkeeping.
 //
-// The limit is `usual`. Each request that is unanswered after a second raises it by one, up to `most`, because an
-// admission webhook may take a while for each pod. A quick answer lowers it by one, but not below `usual`. An answer
+// The limit begins at `usual`. Each request that is unanswered after a second raises it by one, up to `most`, because
+// an admission webhook may take a while for each pod. A quick answer lowers it by one, but not below `usual`. An answer
 // that is not good (see answered()) sets it back to `usual`, where it stays until a slow request gets a good answer.
-// Above the limit, a namespace that has no request in flight may still send one, because often only the webhook of one
-// namespace is slow.
+// When the limit is reached, one request may still be sent for each namespace that has none in flight, up to `most` in
+// all, because often only the webhook of one namespace is slow.
 class RequestWindow {
  public:
   static constexpr std::size_t most = 64;
@@ -108,7 +109,8 @@ class DownWebhooks {
   void sent(const std::string& name, const std::string& uid);
   // Records that the server could not call the webhook for this pod.
   void refused(const std::string& name, const std::string& uid, TimePoint now, Rng& rng);
-  // Records that the response to the retry of this pod was lost, so the state of the webhook is still unknown.
+  // Records that the retry of this pod was throttled, or that its response was lost. So it is still unknown whether the
+  // webhook can be called.
   void lost(const std::string& name, const std::string& uid, TimePoint now, Rng& rng);
   // Records that the webhook could be called.
   void back(const std::string& name) { entries_.erase(name); }

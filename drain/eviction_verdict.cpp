@@ -9,8 +9,8 @@ namespace haulout::drain {
 
 namespace {
 
-// The message of a refusal because two budgets select the pod (kube-apiserver 1.36, pods/eviction). It is the only
-// failure without a reason and a cause, so it can be recognized only by this message.
+// The message of a refusal because two budgets select the pod (kube-apiserver 1.36, pods/eviction). The answer has
+// neither a reason nor a cause, so it can be recognized only by this message.
 constexpr std::string_view overlap_message =
     "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
 // The prefix that the API server adds to the message of a denial by a webhook. The code does not show that a webhook
@@ -43,9 +43,10 @@ EvictionVerdict classify_forbidden(const Error& error) {
 
 EvictionVerdict classify_too_many(const Error& error) {
   if (error.peer->has_cause(closed_budget)) return EvictionVerdict::budget;
-  // Admission plug-ins of the server that deny with 429 send a Status. API flow control and a server that shuts down
-  // send plain text. If an answer that is not a webhook's has Retry-After, the server itself is busy, for example with
-  // a cache that is not filled yet.
+  // A denial by an admission plug-in of the server has a Status and no Retry-After. Plain text comes from API flow
+  // control or from a server that shuts down. Retry-After shows that the server itself is busy, for example with a
+  // cache that is not filled yet, because denials by webhooks were classified before. In both cases the client must
+  // slow down.
   return error.peer->structured && !error.retry_after ? EvictionVerdict::admission : EvictionVerdict::throttle;
 }
 
@@ -54,7 +55,8 @@ EvictionVerdict classify_status(const Error& error) {
   if (peer.structured && peer.message.starts_with(webhook_prefix)) return EvictionVerdict::admission;
   // A denial by a policy has the code that the policy sets: 401, 403, 413 or 422. classify_forbidden() handles 403.
   if (peer.structured && peer.code != 403 && !admission_policy(peer.message).empty()) return EvictionVerdict::admission;
-  // An answer without a Status comes from a proxy in front of the API server, so it does not depend on the pod.
+  // Except for 401, 429 and 503, an answer without a Status comes from a proxy in front of the API server. It does not
+  // show whether the pod can be evicted, so the request is sent again.
   if (!peer.structured && peer.code != 429 && peer.code != 401 && peer.code != 503) return EvictionVerdict::retry;
   switch (peer.code) {
     case 400:

@@ -19,7 +19,7 @@ enum class EvictionVerdict {
   ns_terminating,  // the namespace is terminating; its deletion will delete the pod
   throttle,        // the whole client must slow down: the server throttles it or is unreachable
   retry,           // a transient failure of this pod's request; a retry is safe (UID precondition)
-  replaced,        // the server has a pod of this name with another UID; wait for the watch event
+  replaced,        // the server's pod of this name has another UID or another node; wait for the watch event
   forbidden,       // an authorizer refuses the request
   fatal,           // this request can never succeed: wrong endpoint, malformed, not supported
 };
@@ -42,8 +42,8 @@ std::string admission_policy(const std::string& message);
 // Returns the part of the answer that describes the budget (its name and numbers); empty if there is none.
 std::string budget_refusal(const Error& error);
 
-// Returns the backoff after each class of answer. For budgets it starts at kubectl's 5 s. `overlap` and `forbidden`
-// have long delays, because only a person can resolve them.
+// Returns the backoff after an answer of this class. For budgets it starts at kubectl's 5 s. The delays for `overlap`,
+// `fatal`, and the second `forbidden` in a row are long, because only a person can resolve these.
 BackoffOptions backoff_after(EvictionVerdict verdict);
 // Returns the reason with which the pod is parked: "BlockedByBudget", "AdmissionDenied", …
 std::string_view park_reason(EvictionVerdict verdict);

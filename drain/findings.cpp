@@ -14,7 +14,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Treats an object that does not exist as a successful look-up: returns nullopt for that error, and any other error.
+// Treats an object that does not exist as a successful look-up: returns nullopt for that error. Returns any other
+// error.
 std::optional<Error> unless_gone(const Error& error) {
   return k8s::is_gone(error) ? std::nullopt : std::optional(error);
 }

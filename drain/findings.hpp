@@ -23,11 +23,12 @@ namespace haulout::drain {
 // Schedules look-ups (questions) about pods that have been parked for a while, so that their diagnoses can be more
 // exact. Pure bookkeeping; Findings sends the requests.
 //
-// If no pod is parked, no request is sent. The subject of a question is the budget, namespace, webhook Service or pod
-// because of which pods are parked. A question is due when pods have been parked because of its subject for a while. It
-// is repeated at growing intervals, and is dropped together with its answer when no pod is parked because of the
-// subject any more. After two 403 answers in a row, questions of that kind are not sent again; the diagnosis is then
-// made without the answer.
+// If no pod is parked, no request is sent. The subject of a question is a budget, namespace or webhook Service because
+// of which pods are parked, or a parked pod that has claims. A question is due when pods have been parked because of
+// its subject, or the pod itself has been parked, for a while (asked_after()). It is repeated at growing intervals; the
+// question about a pod's claims is not repeated after an answer. A question is dropped together with its answer when
+// no pod is parked because of its subject any more. After two 403 answers in a row, questions of that kind are not sent
+// again; the diagnosis is then made without the answer.
 class Inquiries {
  public:
   enum class Kind { members, ns, local_volumes, service };

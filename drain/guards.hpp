@@ -27,7 +27,8 @@ struct Share {
 
 struct Guards {
   SingleReplica single_replica = SingleReplica::allow;
-  // How many evicted pods of one controller may be without a Ready replacement at a time. Unset means no limit.
+  // While at least this many pods of a controller lack a Ready replacement, the drain evicts no Ready pod of it. Pods
+  // that the drain evicted count, and replicas that were missing before. Unset means no limit.
   std::optional<Share> max_unavailable;
   // The drain evicts one pod of each controller first. It evicts the others when the replacement has been scheduled to
   // a node, or after this time. It evicts none while a replacement is unschedulable. Zero turns this guard off.
@@ -65,8 +66,9 @@ class EvictionGuard {
     TimePoint until = TimePoint::max();  // when the pipeline checks the guard again; an event may cause that earlier
   };
 
-  // State of a pod. `perhaps`: the response to its eviction was lost, and the eviction will be sent again. `unawaited`:
-  // it is terminating, but the drain does not wait for it any more.
+  // State of a pod. `yes`: its eviction was sent, or it is terminating or deleted. `perhaps`: the response to its
+  // eviction was lost, and the eviction will be sent again. `unawaited`: it is terminating, but the drain does not wait
+  // for it any more. `no`: none of these.
   enum class Leaves { no, perhaps, unawaited, yes };
 
   virtual ~EvictionGuard() = default;

@@ -150,9 +150,9 @@ asio::awaitable<void> PodsFeed::doubt() {
   if (co_await node_.read()) static_cast<void>(co_await view_->look_again());
 }
 
-// Lists the pods again if one has waited for long. After etcd was restored from a backup, a watch may wait for a
-// revision that is hours away, or may have lost earlier events. It would then never report that the waiting pod has
-// changed or was deleted.
+// Lists the pods again if the server's answers contradict the view of a pod, or if a pod is terminating or parked for
+// long. After etcd was restored from a backup, a watch may wait for a revision that is hours away, or may have lost
+// earlier events. It would then never report that the pod has changed or was deleted.
 void PodsFeed::look(TaskGroup& group) {
   if (session_.now() >= doubt_not_before_ && pipeline_.any_in_doubt()) {
     doubt_not_before_ = session_.now() + doubt_interval;

@@ -32,7 +32,7 @@ class NodeFeed {
   // then it is unknown which of the two is newer, and the caller must read again. Fails with the error of the request.
   // Cancellable.
   Task<bool> read();
-  // Watches the Node until it is cancelled.
+  // Watches the Node. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
 
@@ -74,7 +74,7 @@ class PodsFeed {
 
   // Sets the list from which the watch starts.
   void listed(k8s::List<k8s::Pod> list) { listed_ = std::move(list); }
-  // Watches the pods until it is cancelled.
+  // Watches the pods. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
   // Processes the watch events that have arrived, without further delay.
@@ -92,7 +92,7 @@ class PodsFeed {
   bool connected() const { return view_ && view_->health().connected; }
   // Returns why the view is not live; nullopt if it is live, or if there is no view.
   std::optional<Error> error() const { return view_ ? view_->health().error : std::nullopt; }
-  // Returns the next time after `at` at which look() or watch_health() must run without an event.
+  // Returns the next time at which look() or watch_health() must run without an event; max() if there is none.
   TimePoint next_wake(TimePoint at) const;
 
  private:
