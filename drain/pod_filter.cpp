@@ -29,8 +29,8 @@ std::string annotation(const k8s::Pod& pod, std::string_view key) {
   return k8s::value_at(pod.annotations, key).value_or("");
 }
 
-// Parses the Go durations that Karpenter writes: "30m", "1h30m", "1.5h". Returns nullopt for other texts and negative
-// durations.
+// Parses a duration in Go's syntax, as Karpenter accepts it: "30m", "1h30m", "1.5h". Returns nullopt for other texts
+// and negative durations.
 std::optional<std::chrono::microseconds> parse_protection(std::string_view text) {
   const auto protection = parse_duration(text);
   if (!protection || *protection < Duration::zero()) return std::nullopt;

@@ -1,7 +1,7 @@
 // Finds out to which claim each volume attached to the node belongs, by reading the PersistentVolumes, which name their
 // claims. VolumeQuestions decides which PersistentVolume to read next; VolumeClaims sends the requests and passes the
-// answers to the VolumeBook. A request that fails is repeated. Only if volumes are required and the drain may not read
-// them, the drain ends.
+// answers to the VolumeBook. A request that fails is repeated. If the drain may not read PersistentVolumes, it ends if
+// volumes are required; otherwise refused() has the error, and no more are read.
 #pragma once
 
 #include <algorithm>
