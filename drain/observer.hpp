@@ -29,7 +29,7 @@ enum class EventType {
   terminating,
   left,  // the drain does not wait for the pod any more, and the pod stays on the node: pod->reason says why
   // No pod uses the volume any more, and the drain waits until it is detached. Sent again when the message changes, and
-  // when the drain stops waiting for the volume: volume->outcome says so.
+  // when the drain stops waiting although the volume is not detached: volume->outcome then says why.
   volume_waiting,
   volume_detached,
   // The drain waits until another node has attached the volume. Sent again when the message changes, and when the wait

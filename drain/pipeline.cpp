@@ -35,8 +35,8 @@ bool said_gone(const TrackedPod& tracked) {
          (tracked.last_verdict == EvictionVerdict::gone || tracked.last_verdict == EvictionVerdict::replaced);
 }
 
-// Returns true if the change from `a` to `b` may affect the eviction of the pod. Other changes, such as heartbeats,
-// must not wake the pod.
+// Returns true if the change from `a` to `b` may affect the eviction of the pod. Other changes, such as most of those
+// of its status, must not wake the pod.
 bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
   return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
          a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
@@ -161,7 +161,8 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   } else if (tracked.hold == TrackedPod::Hold::pinned) {
     return;
   } else if (decision.verdict != Verdict::evict) {
-    // After the plan was made, `refuse` cannot stop the drain any more, so it parks the pod like a protected one.
+    // After the plan was made, the action `refuse` cannot stop the drain any more, so it parks the pod like the action
+    // `park`.
     hold(tracked, TrackedPod::Hold::policy, decision.reason, decision.message);
   } else if (tracked.state == PodState::left || tracked.hold == TrackedPod::Hold::policy) {
     queue(tracked);
@@ -179,7 +180,7 @@ void Pipeline::queue(TrackedPod& tracked) {
 void Pipeline::hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message) {
   tracked.hold = why;
   park(tracked, std::move(reason), std::move(message), TimePoint::max());
-  // While the plan is made, a refusal stops the whole drain. Later it only parks this pod.
+  // While the plan is made, a pod that policy refuses stops the whole drain. Later it is only parked.
   if (!started_ && tracked.decision.verdict == Verdict::refuse) tracked.report.outcome = PodOutcome::refused;
 }
 
@@ -784,7 +785,7 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     throttle(tracked, answer.error(), was_signal, now);
   } else {
     refuse(tracked, answer.error(), verdict, now);
-    // The budget allows the eviction by now. The refusal refers to the time before, so the pod is tried again soon.
+    // The server refused the signal, but its budget allows the eviction by now. So the pod is tried again soon.
     const bool opened =
         was_signal && verdict == EvictionVerdict::budget && gate_of(tracked) != BudgetBook::Gate::closed;
     if (opened) tracked.wake_at = std::max(now, tracked.sent_at + Backoff::minimum);

@@ -158,19 +158,20 @@ class Pipeline {
 
   Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now);
 
-  // The following functions report facts to the pipeline. It decides with `now`, and stores `wall` in the PodReport.
+  // The following functions report facts to the pipeline. `now` is the time for its decisions; `wall` is the time that
+  // it stores in the PodReport.
   void start(TimePoint now);  // the cordon is in force; pods that appear from now on are late
-  // A watch event. It may be a repetition, or older than a list that arrived before it. So it never makes a deleted pod
-  // exist again, and never undoes a deletionTimestamp.
+  // Reports the pod of a watch event. The event may be a repetition, or older than a list that arrived before it. So it
+  // never makes a deleted pod exist again, and never undoes a deletionTimestamp.
   void pod_changed(const k8s::Pod& pod, TimePoint now);
-  // A pod of a most-recent list that was requested at `asked`. It makes a deleted pod exist again and undoes a
-  // deletionTimestamp (etcd was restored from a backup), unless the drain saw the pod deleted or terminating after
+  // Reports a pod of a most-recent list that was requested at `asked`. That makes a deleted pod exist again and undoes
+  // a deletionTimestamp (etcd was restored from a backup), unless the drain saw the pod deleted or terminating after
   // `asked`, or the watch has shown a later state of the pod since.
   void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
   // Reports that the most-recent list requested at `asked` does not contain the pod, so the pod was deleted. Does
   // nothing if the pod was first seen after `asked`, or if a list requested after `asked` contained it. Exception: if
-  // this same list first contained the pod, and later another pod of the same name, the first one was deleted while
-  // the list was read.
+  // an early page of this list contained the pod, and a later page another pod of the same name, the first one counts
+  // as deleted, because it was deleted while the list was read.
   void pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall);
   // `listed` is a complete most-recent list of the node's pods, each of which was reported by pod_listed() before.
   // Calls pod_missing() for all other known pods.

@@ -15,9 +15,11 @@ namespace haulout::drain {
 
 // What a diagnosis concerns. Without pods and volumes it concerns the node as a whole.
 struct Scope {
-  std::vector<std::string> pods{};     // UIDs of the pods that wait or stay because of it, or that the advice is about
-  std::vector<std::string> volumes{};  // the same for VolumeAttachments, by name
-  bool holds = true;                   // it keeps the drain from ending; false: it is only advice
+  // UIDs of the pods that wait or stay because of the diagnosed condition, or that the advice is about; and the names
+  // of the VolumeAttachments of which the same is true.
+  std::vector<std::string> pods{};
+  std::vector<std::string> volumes{};
+  bool holds = true;  // the condition keeps the drain from ending; false: the diagnosis is only advice
   bool operator==(const Scope&) const = default;
 };
 

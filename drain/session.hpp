@@ -29,8 +29,8 @@ inline constexpr Duration patience_with_others = std::chrono::minutes(1);
 // How long a request that the drain depends on may fail before that is reported.
 inline constexpr Duration worth_a_word = std::chrono::seconds(5);
 
-// Records how a drain has ended. The functions that end it return false, as the stages of a drain do. If several of
-// them are called, the last call counts.
+// Records how a drain has ended. The functions that end it return false, so that a stage of the drain can return their
+// result: false means that the drain has ended. If several of them are called, the last call counts.
 class Ending {
  public:
   explicit Ending(Clock& clock) : clock_(clock) {}

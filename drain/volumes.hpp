@@ -34,7 +34,7 @@ class VolumeBook {
   // drain began: then Kubernetes starts to detach the volume within this time, and the drain waits for it.
   static constexpr Duration leak_hold = std::chrono::seconds(15);
 
-  // `limit`: a volume counts as stuck if it is still attached this long after its last user was deleted; 0 disables
+  // `limit`: a volume counts as stuck if it is still attached this long after its last pod was deleted; 0 disables
   // that. `reattach_limit`: how long another node may take to attach a volume that was detached here (reattach.hpp); if
   // it is 0, VolumeAttachments of other nodes are ignored.
   VolumeBook(std::string node, Duration limit, Emit emit, Duration reattach_limit = Duration::zero())
