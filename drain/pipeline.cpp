@@ -381,7 +381,7 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
   // backup, so they cannot be compared then. But the restore ends the watches, so no watch event came after the list
   // was requested.
   if (tracked.told_at > asked && is_newer(tracked.pod.resource_version, pod.resource_version)) return;
-  // The watch or an answer showed the deletion after the list was requested, so the list is older.
+  // The watch or an answer showed the pod terminating after the list was requested, so the list is older.
   if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked) return;
   change(tracked, pod, now);
 }
@@ -445,7 +445,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   const auto grace = k8s::grace_period(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
   const bool first = tracked.state != PodState::terminating;
   // Uses the time until deletionTimestamp by the server's clock, not the full grace period, because another client may
-  // have deleted the pod long ago.
+  // have requested the deletion of the pod long ago.
   const Duration left = *tracked.pod.deletion_timestamp - server_now_();
   const TimePoint until = now + std::clamp<Duration>(left, Duration::zero(), grace) + place_margin;
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);

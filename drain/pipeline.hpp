@@ -13,8 +13,8 @@
 //   - Each budget is a lane: of all pods that it selects, one eviction at a time is in flight (BudgetBook).
 //   - While a pod's budget is exhausted, an eviction of the pod is nevertheless sent from time to time (Signals). The
 //     pod stays parked, and the request takes neither a place nor a lane.
-//   - If the drain may not read budgets, it learns of a budget only when the server refuses an eviction. The refused
-//     pods of a controller are then tried one at a time (UnseenBudgets).
+//   - If the drain may not read budgets, each namespace is a lane instead. The drain then learns of a budget only when
+//     the server refuses an eviction. The refused pods of a controller are tried one at a time (UnseenBudgets).
 //   - If a webhook cannot be called, the pods that it blocks are tried one at a time (DownWebhooks).
 //   - A pod whose last eviction failed for a reason other than a budget is tried after all other pods (P9).
 //   - The pod that this program runs in is evicted when all other pods that must leave have been deleted.
@@ -107,7 +107,7 @@ struct TrackedPod {
   // When the drain first saw the pod. A list that was requested before `known_since` or before `listed_at`, and does
   // not contain the pod, does not prove that the pod was deleted.
   TimePoint known_since{};
-  TimePoint told_at{};    // time of the last watch event about the pod, or of the request for the list that showed it
+  TimePoint told_at{};    // time of the last watch event about the pod; before any, of the first list that had the pod
   TimePoint listed_at{};  // when the last list that contained the pod was requested
   TimePoint last_answer{};
   TimePoint sent_at{};  // when the last request was sent

@@ -89,7 +89,7 @@ enum class VolumeOutcome {
 // Whether a volume that was detached from this node is attached to another node. No outcome of a drain depends on it
 // (drain/reattach.hpp).
 enum class Reattach {
-  // The drain does not observe that: there is no reattach limit, the claim of the volume is not known, no controller
+  // The drain does not find out: there is no reattach limit, the claim of the volume is not known, no controller
   // replaces the pod that used the volume, or the volume was not detached.
   none,
   waiting,   // the drain waits until another node has attached it

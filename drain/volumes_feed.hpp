@@ -1,6 +1,6 @@
 // The feed of the VolumeAttachments. Lists them before the drain changes anything, and again before the first eviction
 // if the plan is old by then. Watches them if the node has a VolumeAttachment, or if a pod that must leave has a claim.
-// If the server forbids the first list or the reads of PersistentVolumes, the drain ends if volumes are required;
+// If the server forbids the first list or the first reads of PersistentVolumes, the drain ends if volumes are required;
 // otherwise it does not wait for volumes, and a diagnosis says so. If it could read both once and the view fails later,
 // the drain waits until it can see that the volumes were detached. Borrows session, pipeline, pods, book and turns.
 #pragma once
