@@ -10,16 +10,18 @@ namespace haulout::drain {
 
 enum class EventType {
   planned,  // the plan is complete; sent once, `progress` has the numbers
-  // Sent before anything is changed: `message` names the pods that do not fit on other nodes, or may not fit, or says
-  // why the check failed.
+  // Result of the check whether the pods fit on other nodes, sent before anything is changed, but not if all pods fit.
+  // `message` names the pods that do not fit and those of which it is unknown, or says why the check failed.
   fit_checked,
   cordoned,  // the server has acknowledged the cordon; a client dry run sends no request, and message says so
   eviction_sent,
   // The drain sends an eviction although the pod's budget is exhausted, because a webhook may react to it. The pod
   // remains parked.
   signal_sent,
-  evicted,   // the server accepted the eviction
-  parked,    // the eviction cannot succeed now; pod->reason says why. Sent again only when reason or message change
+  evicted,  // the server accepted the eviction
+  // The eviction of the pod cannot succeed now; pod->reason says why. Sent again only when reason or message change.
+  // Also sent when a terminating pod still exists 60 s after its grace period.
+  parked,
   resumed,   // the drain tries the pod again after it was parked
   vanished,  // the pod was deleted
   // The pod is terminating without an eviction of this drain: another client deleted it, or it was terminating when the
@@ -27,11 +29,12 @@ enum class EventType {
   terminating,
   left,  // the drain does not wait for the pod any more, and the pod stays on the node: pod->reason says why
   // No pod uses the volume any more, and the drain waits until it is detached. Sent again when the message changes, and
-  // when the drain stops waiting for the volume: volume->outcome says so.
+  // when the drain stops waiting although the volume is not detached: volume->outcome then says why.
   volume_waiting,
   volume_detached,
   // The drain waits until another node has attached the volume. Sent again when the message changes, and when the wait
-  // ends: volume->reattach says how. `late` is a warning.
+  // ends: volume->reattach says how. If it is `late`, the limit has passed, and users should see a warning. Not sent
+  // when the wait ends because no controller replaces the pod that used the volume.
   volume_reattach,
   late_pod,  // a pod appeared after the plan was made
   diagnosis_raised,

@@ -16,7 +16,7 @@ enum class Users { command, agent, both };
 struct Row {
   Users users = Users::both;
   OptionOf<Options> option;
-  // For one of the users, the sentence that is appended to the meaning of the option.
+  // The sentence that is appended to the meaning of the option for that user only; empty if there is none.
   std::string for_command{};
   std::string for_agent{};
 };
@@ -252,7 +252,7 @@ std::vector<Row> rows_of_volumes(OptionUser user) {
   };
 }
 
-// The options of the guards, which protect pods in addition to PodDisruptionBudgets.
+// The options of the guards, which protect pods in addition to PodDisruptionBudgets, and --uncordon-on-failure.
 std::vector<Row> rows_of_guards() {
   using S = SingleReplica;
   return {

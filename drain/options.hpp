@@ -51,8 +51,9 @@ struct Options {
   DryRunMode dry_run = DryRunMode::none;
   std::optional<std::int64_t> grace_seconds;  // unset means each pod's own; requests then carry none
   std::optional<Duration> timeout;            // unset means no limit
-  std::vector<OrderRule> order;               // the first rule that matches a pod; its annotation has precedence
-  std::size_t max_concurrent = 5;             // number of places; 0 means unlimited
+  // The first rule that matches a pod gives its explicit order. An annotation of the pod has precedence (order.hpp).
+  std::vector<OrderRule> order;
+  std::size_t max_concurrent = 5;  // number of places; 0 means unlimited
   // Controllers that have recreated their pods on this node before, as keys of controller_key() (pipeline.hpp).
   // Their pods count as pinned at once.
   std::set<std::string> pinned_controllers;
@@ -67,7 +68,7 @@ struct Options {
   VolumeWait volume_turns = VolumeWait::off;
   // A volume that is still attached this long after its last pod was deleted counts as stuck. 0 means never.
   Duration volume_limit = std::chrono::minutes(2);
-  // A stuck volume ends the drain as `blocked`. If false, the drain reports the volume and waits.
+  // If true, a stuck volume ends the drain as `blocked`. If false, the drain reports the volume and waits.
   bool end_at_volume_limit = false;
   // How long at most the drain waits, after a volume was detached, for another node to attach it. Until then it does
   // not evict the next pod of the same CSI driver (if `volume_turns` is on) and does not end (if `volumes` is on). 0
@@ -80,9 +81,11 @@ struct Options {
   Duration unreachable_limit = std::chrono::seconds(10);
   FitPolicy fit = FitPolicy::off;
   // All nodes of the same command, including this one. The command cordons all of them first and then drains one after
-  // the other.
+  // the other. Empty for agents.
   std::set<std::string> drained_together;
-  bool review_access = true;            // check by SelfSubjectAccessReview; wrong for impersonated users and kubelets
+  // Whether SelfSubjectAccessReviews check the rights before the drain changes anything. Their answers are wrong for
+  // impersonated users and for kubelets.
+  bool review_access = true;
   std::string cordoned_by = "haulout";  // written to the mark: who cordoned
   std::string run_id;                   // written to the mark: which run
   std::string own_pod_uid;              // UID of the pod that Haulout runs in, evicted last; empty outside a cluster

@@ -35,8 +35,8 @@ bool said_gone(const TrackedPod& tracked) {
          (tracked.last_verdict == EvictionVerdict::gone || tracked.last_verdict == EvictionVerdict::replaced);
 }
 
-// Returns true if the change from `a` to `b` may affect the eviction of the pod. Other changes, such as heartbeats,
-// must not wake the pod.
+// Returns true if the change from `a` to `b` may affect the eviction of the pod. Other changes, such as most of those
+// of its status, must not wake the pod.
 bool differs_for_eviction(const k8s::Pod& a, const k8s::Pod& b) {
   return a.labels != b.labels || a.annotations != b.annotations || a.ready != b.ready || a.phase != b.phase ||
          a.deletion_timestamp != b.deletion_timestamp || a.finalizers != b.finalizers;
@@ -92,9 +92,9 @@ void Pipeline::cordoned_anew(TimePoint now) {
   taking_no_pods_since_ = now;
 }
 
-// Forgets which controllers are pinned, because the node was schedulable for a while. The watch events of pods that
-// were created then may have arrived before the Node's, so these pods may have counted as returns. Policy still applies
-// to the pods as before.
+// Forgets which controllers are pinned, because the node is or was schedulable. The watch events of pods that were
+// created then may have arrived before the Node's, so these pods may have counted as pods that came back. Policy still
+// applies to the pods as before.
 void Pipeline::unpin(TimePoint now) {
   returns_.clear();
   options_.pinned_controllers.clear();
@@ -161,7 +161,8 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
   } else if (tracked.hold == TrackedPod::Hold::pinned) {
     return;
   } else if (decision.verdict != Verdict::evict) {
-    // After the plan was made, `refuse` cannot stop the drain any more, so it parks the pod like a protected one.
+    // After the plan was made, the action `refuse` cannot stop the drain any more, so it parks the pod like the action
+    // `park`.
     hold(tracked, TrackedPod::Hold::policy, decision.reason, decision.message);
   } else if (tracked.state == PodState::left || tracked.hold == TrackedPod::Hold::policy) {
     queue(tracked);
@@ -179,7 +180,7 @@ void Pipeline::queue(TrackedPod& tracked) {
 void Pipeline::hold(TrackedPod& tracked, TrackedPod::Hold why, std::string reason, std::string message) {
   tracked.hold = why;
   park(tracked, std::move(reason), std::move(message), TimePoint::max());
-  // While the plan is made, a refusal stops the whole drain. Later it only parks this pod.
+  // While the plan is made, a pod that policy refuses stops the whole drain. Later it is only parked.
   if (!started_ && tracked.decision.verdict == Verdict::refuse) tracked.report.outcome = PodOutcome::refused;
 }
 
@@ -199,13 +200,15 @@ void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message
 
 // Parks a pod whose budget is exhausted, until its next signal is due (Signals in eviction_pacing.hpp).
 void Pipeline::park_at_closed_gate(TrackedPod& tracked, TimePoint now) {
-  // A first signal that failed for a reason other than the budget is sent again with the backoff of that reason.
+  // Admission has not seen an eviction of this pod yet, because the last one failed for a reason other than the budget.
+  // The pod keeps the backoff of that failure.
   const bool tries_again = tracked.state == PodState::parked && !tracked.asked && troubled(tracked);
   if (tries_again && down_webhook(tracked).empty()) return;
   const std::string& budget = tracked.budgets->front();
   signals_.begin(budget, now, rng_);
   const TimePoint wake_at = std::max(now, signals_.next(budget, cause_of(tracked)));
-  // The answer to the last signal explains more than the budget does, so the pod keeps that reason and message.
+  // A webhook denied the last signal, or cannot be called. That answer explains more than the budget does, so the pod
+  // keeps the reason and message of the answer.
   if (tracked.denied || !down_webhook(tracked).empty())
     return park(tracked, std::string(park_reason(tracked.refusal.verdict)), tracked.refusal.message, wake_at);
   if (tracked.last_verdict != EvictionVerdict::budget) {
@@ -236,8 +239,8 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
 void Pipeline::wake(TrackedPod& tracked, TimePoint now) {
   if (tracked.state != PodState::parked || tracked.hold != TrackedPod::Hold::none) return;
   if (tracked.last_verdict == EvictionVerdict::fatal || tracked.last_verdict == EvictionVerdict::forbidden) return;
-  // Not every one of frequent events may cause a request. So a pod that was refused often waits longer after its last
-  // answer.
+  // Frequent events must not cause a request each. So the pod is not tried before its last answer is old enough: 20 ms
+  // for each refusal in a row, at most 1 s.
   const Duration spacing = std::min<Duration>(std::chrono::seconds(1), tracked.refusals * Backoff::minimum * 2);
   tracked.wake_at = std::min(tracked.wake_at, std::max(now, tracked.last_answer + spacing));
 }
@@ -279,9 +282,9 @@ void Pipeline::note_late(TrackedPod& tracked, TimePoint now) {
   if (!must_leave(tracked.state)) return;
   emit_(EventType::late_pod, tracked.report);
   const auto& controller = tracked.pod.controller;
-  // A pod is a return only if it was created while the node was cordoned. A pod that does not tolerate the cordon may
-  // have been scheduled just before, so it gets `race_window`. The age of the pod counts, because its event may arrive
-  // late.
+  // A pod counts as one that came back only if it was created while the node was cordoned. A pod that does not tolerate
+  // the cordon may have been scheduled just before, so it counts only if it was created `race_window` or more after the
+  // cordon. The time of creation decides, because the watch event may arrive late.
   const Duration age = tracked.pod.created ? std::max<Duration>(server_now_() - *tracked.pod.created, {}) : Duration{};
   const Duration on_their_way = tracked.pod.tolerates_unschedulable ? Duration{} : race_window;
   if (!controller || paused_ || now - age < taking_no_pods_since_ + on_their_way) return;
@@ -351,8 +354,7 @@ void Pipeline::change(TrackedPod& tracked, const k8s::Pod& pod, TimePoint now) {
     tracked.wake_at = std::min(tracked.wake_at, now);
 }
 
-// Queues a pod that was deleted or terminating and is so no more, because etcd was restored from a backup of an earlier
-// time.
+// Queues a pod that was terminating and is not any more, because etcd was restored from a backup of an earlier time.
 void Pipeline::revive(TrackedPod& tracked, TimePoint now) {
   tracked.holds_place = tracked.grace_given = false;
   queue(tracked);
@@ -375,10 +377,11 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
     become(tracked, PodState::left);
     tracked.report.vanished_at.reset();
   }
-  // Ignores a list entry that is older than the last watch event. After an etcd restore the revisions start again, but
-  // then the server also ends its watches.
+  // Ignores a list entry that is older than the last watch event. Revisions start again after etcd was restored from a
+  // backup, so they cannot be compared then. But the restore ends the watches, so no watch event came after the list
+  // was requested.
   if (tracked.told_at > asked && is_newer(tracked.pod.resource_version, pod.resource_version)) return;
-  // The watch or an answer showed the deletion after the list was requested, so the list is older.
+  // The watch or an answer showed the pod terminating after the list was requested, so the list is older.
   if (tracked.state == PodState::terminating && !pod.terminating() && tracked.terminating_since >= asked) return;
   change(tracked, pod, now);
 }
@@ -442,7 +445,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   const auto grace = k8s::grace_period(tracked.pod.deletion_grace_seconds.value_or(tracked.pod.grace_seconds));
   const bool first = tracked.state != PodState::terminating;
   // Uses the time until deletionTimestamp by the server's clock, not the full grace period, because another client may
-  // have deleted the pod long ago.
+  // have requested the deletion of the pod long ago.
   const Duration left = *tracked.pod.deletion_timestamp - server_now_();
   const TimePoint until = now + std::clamp<Duration>(left, Duration::zero(), grace) + place_margin;
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
@@ -466,7 +469,8 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
 }
 
 void Pipeline::vanish(TrackedPod& tracked, TimePoint now, WallTime wall) {
-  // Reports the deletion of each pod that the drain tried to evict, even if it did not wait for the pod any more.
+  // Reports the deletion of a pod that must leave, and of a pod that the drain tried to evict and then stopped waiting
+  // for.
   const bool mattered = must_leave(tracked.state) || tracked.report.attempts > 0;
   remove_from_order(tracked);
   tracked.holds_place = false;
@@ -491,7 +495,8 @@ void Pipeline::pod_gone(const std::string& uid, TimePoint now, WallTime wall) {
     tracked.report.evicted_at = wall;
     tracked.inferred = true;
   }
-  // Keeps the entry while a request is in flight, because the answer frees the lane of the budget.
+  // Keeps the entry of a pod that the drain tried to evict, because it is part of the report, and because the answer to
+  // a request in flight frees the lane of the budget.
   if (tracked.state == PodState::left && !tracked.request_out && tracked.report.attempts == 0) {
     --count_of(PodState::left);
     pods_.erase(found);  // a skipped pod that was deleted is not part of the report
@@ -687,8 +692,8 @@ void Pipeline::take_in_turn(Taking& taking) {
     if (take_one_in_turn(*tracked, taking)) taking.evictions.push_back(tracked->pod);
 }
 
-// Sends the eviction if the pod may be tried now. Returns false if the pod has to wait until it is due, or until an
-// answer that it waits for has arrived.
+// Sends the eviction, or a signal if the budget is exhausted, if the pod may be tried now. Otherwise returns false: the
+// pod has to wait.
 bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
   const std::string webhook = down_webhook(tracked);
   const TimePoint webhook_at = webhook.empty() ? TimePoint::min() : down_webhooks_.next(webhook);
@@ -749,8 +754,8 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
       tracked.holds_place = true;
       become(tracked, PodState::terminating);
       tracked.terminating_since = now;
-      // The end of the grace period, and so that of the pod's place, is not known yet: the period begins when the pod
-      // is deleted, which a webhook may delay.
+      // It is not known yet when the grace period ends and the pod's place becomes free: the period begins when the pod
+      // gets its deletionTimestamp, which a webhook may delay.
       tracked.terminating_until = TimePoint::max();
       tracked.report.outcome = PodOutcome::terminating;
       tracked.report.reason.clear();
@@ -762,8 +767,9 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     }
     return;
   }
-  // The eviction was refused, or its answer was lost, although the watch has already shown the pod terminating or
-  // deleted. The watch is right. After a refusal, another client must have deleted the pod.
+  // The request failed, but the watch or a list has already shown the pod terminating or deleted, which stays valid. If
+  // the server refused the eviction, another client must have deleted the pod. If the answer was lost, the eviction may
+  // have taken effect. A failed request to shorten the grace period of a terminating pod gets here, too.
   if (tracked.state != PodState::in_flight) {
     if (std::exchange(tracked.inferred, false) && answer.error().code() == Errc::status) {
       tracked.report.evicted_at.reset();
@@ -779,14 +785,14 @@ void Pipeline::answered(const std::string& uid, const Result<>& answer, TimePoin
     throttle(tracked, answer.error(), was_signal, now);
   } else {
     refuse(tracked, answer.error(), verdict, now);
-    // The budget allows the eviction by now. The refusal refers to the time before, so the pod is tried again soon.
+    // The server refused the signal, but its budget allows the eviction by now. So the pod is tried again soon.
     const bool opened =
         was_signal && verdict == EvictionVerdict::budget && gate_of(tracked) != BudgetBook::Gate::closed;
     if (opened) tracked.wake_at = std::max(now, tracked.sent_at + Backoff::minimum);
   }
   catch_up(tracked, now);
-  // The pod is not being evicted now, so the guards may allow the eviction of another pod instead (P9): its controller
-  // needs no replacement for this pod, and its CSI driver is free.
+  // The pod is not being evicted now, so the guards may allow the eviction of another pod instead (P9): a pod of the
+  // same controller, or one with volumes of the same CSI driver.
   guards_changed();
 }
 
@@ -807,7 +813,7 @@ void Pipeline::count_answer(TrackedPod& tracked, const Error* error, EvictionVer
     if (options_.respect_budgets) book_.answered(tracked.pod, tracked.lane, error == nullptr);
     tracked.denied = false;
   }
-  // Only these four answers prove that the admission webhooks have seen the request.
+  // Only these four classes of answers prove that the admission webhooks have seen the request.
   tracked.asked |= verdict == V::accepted || verdict == V::budget || verdict == V::overlap || verdict == V::admission;
   hear_of_webhook(tracked, error, verdict, now);
 }

@@ -2,24 +2,25 @@
 // and the time. The pipeline returns the evictions to send now, and when to call it again. It does no I/O and never
 // waits.
 //
-// A pod that must leave is queued, in flight (its eviction was sent), terminating, parked or vanished (deleted).
+// A pod that must leave is queued (its eviction was not sent yet), in flight (its eviction was sent and not answered),
+// terminating, parked or vanished (deleted). P9 below means the promise P9 in docs/reliability.md.
 //   - Places (max_places) limit how many pods are evicted at the same time. A pod takes its place before its eviction
-//     is sent. The place becomes free when the eviction is refused, when the pod is deleted, 60 s after its grace
-//     period ended, or when an accepted eviction has had no effect for 150 s. A pod that another client deletes takes
-//     no place.
+//     is sent. The place becomes free when the eviction fails, when the pod is deleted, 60 s after its grace period
+//     ended, or when an accepted eviction has had no effect for 150 s. A pod that another client deletes takes no
+//     place.
 //   - A parked pod is one whose eviction cannot succeed now. It takes no place and does not delay later tiers (P9). It
 //     is tried again after an event that may let its eviction succeed, or when its backoff ends.
-//   - Each budget is a lane with one request in flight (BudgetBook).
+//   - Each budget is a lane: of all pods that it selects, one eviction at a time is in flight (BudgetBook).
 //   - While a pod's budget is exhausted, an eviction of the pod is nevertheless sent from time to time (Signals). The
 //     pod stays parked, and the request takes neither a place nor a lane.
-//   - If the drain may not read budgets, it tries the pods of one controller that a budget refused one at a time
-//     (UnseenBudgets).
+//   - If the drain may not read budgets, each namespace is a lane instead. The drain then learns of a budget only when
+//     the server refuses an eviction. The refused pods of a controller are tried one at a time (UnseenBudgets).
 //   - If a webhook cannot be called, the pods that it blocks are tried one at a time (DownWebhooks).
-//   - A pod whose last eviction failed is tried after the pods whose evictions have not failed (P9).
-//   - The pod that this program runs in is evicted when all others have been deleted.
-//   - A tier starts when every pod of the earlier tiers is terminating, deleted, or has been parked.
-//   - A pod that is terminating is not evicted again, with one exception: one request shortens its grace period if that
-//     is longer than the one in the options. Every eviction names one UID.
+//   - A pod whose last eviction failed for a reason other than a budget is tried after all other pods (P9).
+//   - The pod that this program runs in is evicted when all other pods that must leave have been deleted.
+//   - A tier starts when every pod of the earlier tiers is terminating, is deleted, or was parked at least once.
+//   - A pod that is terminating is not evicted again, with one exception: if its grace period is longer than the one in
+//     the options, a request shortens it. Every request has the pod's UID as a precondition.
 // The pipeline identifies pods by UID. A change that is reported twice has no effect the second time. An answer that
 // arrives after its pod was deleted frees its lane and corrects the report; the pod stays deleted.
 #pragma once
@@ -62,10 +63,11 @@ struct PipelineOptions {
   std::optional<std::int64_t> grace_seconds{};
   std::string own_uid{};
   std::vector<OrderRule> order{};
-  bool leaves_pinned = false;  // pods that are pinned to the node are skipped instead of waited for
+  bool leaves_pinned = false;  // skip pods that their controller recreates on this node, instead of parking them
   // Controllers that are known to recreate their pods on the node, as keys of controller_key().
   std::set<std::string> pinned_controllers{};
-  // Policy skips pods that have been terminating for too long, so time alone can make the drain stop waiting for a pod.
+  // True if policy skips pods that have been terminating for too long. time_passed() then applies policy to all
+  // terminating pods again.
   bool skips_overdue = false;
   // Guards, which are checked in addition to budgets. Borrowed. The first guard that holds a pod provides the reason.
   std::vector<EvictionGuard*> guards{};
@@ -77,57 +79,61 @@ std::string controller_key(const k8s::Pod& pod);
 struct TrackedPod {
   // The fields that each event reads for every pod come first, next to each other in memory.
   PodState state = PodState::queued;
-  // Why the pod is parked, other than after a refusal. `policy` lasts until the decision about the pod changes,
-  // `pinned` until its controller does not count as pinned any more, `guard` until the guard allows the eviction.
+  // Why the pod is parked. `none`: its last eviction failed, or its budget is exhausted. `policy`: until policy decides
+  // otherwise about the pod. `pinned`: until its controller does not count as pinned any more. `guard`: until the guard
+  // allows the eviction.
   enum class Hold { none, policy, pinned, guard } hold = Hold::none;
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
-  std::uint32_t refusals = 0;  // consecutive failed evictions with the same verdict
+  std::uint32_t refusals = 0;  // failed evictions in a row whose answers had the same class (last_verdict)
   bool holds_place = false;
   bool was_parked = false;
   bool is_late = false;
   bool stuck = false;        // the pod still exists 60 s after its grace period
-  bool answer_lost = false;  // the answer to the last eviction was lost: it may have taken effect
+  bool answer_lost = false;  // the answer to the last eviction was lost: the eviction may have taken effect
   bool request_out = false;  // an eviction was sent and not answered yet
   // report.evicted_at was set from a watch event before the answer arrived. The answer may correct it, or show that
   // another client evicted the pod.
   bool inferred = false;
   bool signal = false;    // the request in flight is only a signal (Signals)
-  bool asked = false;     // an answer has shown that admission saw a request for this pod
-  bool has_news = false;  // a watch event has changed the pod since the last request
-  bool denied = false;    // admission denied the last signal, and the pod waits for its exhausted budget
+  bool asked = false;     // an answer has shown that the admission webhooks saw an eviction of this pod
+  bool has_news = false;  // since the last request the pod has changed, or the webhook that denied it may have changed
+  bool denied = false;    // the last request was a signal, and admission denied it
   TimePoint wake_at{};    // while parked: not tried again before this time, unless an event wakes the pod
   TimePoint terminating_until = TimePoint::max();  // when the pod's place becomes free at the latest
-  TimePoint accepted_until = TimePoint::max();  // when an accepted eviction that the view does not show counts as lost
+  // If the view does not show the pod terminating or deleted by then, the accepted eviction counts as lost.
+  TimePoint accepted_until = TimePoint::max();
   TimePoint terminating_since{};
   TimePoint vanished_since{};
   // When the drain first saw the pod. A list that was requested before `known_since` or before `listed_at`, and does
   // not contain the pod, does not prove that the pod was deleted.
   TimePoint known_since{};
-  TimePoint told_at{};    // time of the last watch event about the pod, or of the list that first showed it
+  TimePoint told_at{};    // time of the last watch event about the pod; before any, of the first list that had the pod
   TimePoint listed_at{};  // when the last list that contained the pod was requested
   TimePoint last_answer{};
   TimePoint sent_at{};  // when the last request was sent
-  // Whether the pod had finished before it was terminating, as far as the drain knows. Since 1.27, the kubelet also
-  // sets a terminal phase on pods that it has stopped, so the phase of a terminating pod does not show this.
+  // Whether the pod had finished before it was terminating, as far as the drain knows. Since Kubernetes 1.27, the
+  // kubelet also sets a terminal phase on pods that it has stopped, so the phase of a terminating pod does not show
+  // this.
   bool had_finished = false;
   OrderKey order;
   k8s::Pod pod;
   Decision decision;
   PodReport report;
   BudgetBook::Selection budgets = nullptr;  // budgets that select it now; never null in the pipeline
-  std::vector<std::string> lane;            // lanes that its request took; for a signal, its budget
-  std::string in_turn_for{};                // the unreachable webhook that its last request probed
-  // The last refusal, by the server or by a budget that the view shows as exhausted. Timeouts and broken connections do
-  // not change it.
+  std::vector<std::string> lane;            // lanes that its request in flight occupies; for a signal, its budget
+  // Name of the webhook that could not be called and that the request in flight tries again (DownWebhooks); or empty.
+  std::string in_turn_for{};
+  // The last refusal, by the server or by a budget that the view shows as exhausted. Throttling, timeouts and broken
+  // connections do not change it.
   struct Refusal {
     EvictionVerdict verdict = EvictionVerdict::accepted;
-    std::uint32_t times = 0;  // consecutive refusals with this verdict
+    std::uint32_t times = 0;  // refusals in a row of this class
     std::string message{};
     std::optional<WebhookRefusal> webhook{};  // the webhook that refused
   } refusal{};
   Backoff backoff{BackoffOptions{}};
   bool shortening = false;    // the request in flight only shortens the grace period
-  std::string left_pinned{};  // why the pod is skipped as pinned although policy says evict; else empty
+  std::string left_pinned{};  // why the pod is skipped as pinned, although the filters let it be evicted; else empty
   bool grace_given = false;   // the server has accepted the grace period of the options, or never will
   TimePoint shorten_at{};     // earliest time of the next request to shorten the grace period
 };
@@ -140,30 +146,32 @@ class Pipeline {
   using ServerNow = std::function<WallTime()>;
   // How long after the end of its grace period a pod keeps its place.
   static constexpr Duration place_margin = std::chrono::seconds(60);
-  // The view shows an accepted eviction within milliseconds, or within two minutes if the watch connection was silently
-  // dead. After this limit the eviction counts as lost (etcd was restored from a backup) and is sent again.
+  // After the server has accepted an eviction, the view shows the pod terminating within milliseconds, or within two
+  // minutes if the watch connection was silently dead. If it does not within this limit, the eviction counts as lost
+  // (etcd was restored from a backup) and is sent again.
   static constexpr Duration acceptance_limit = std::chrono::seconds(150);
   // A controller whose pods come back to a cordoned node this often counts as pinned to the node.
   static constexpr unsigned returns_until_pinned = 2;
-  // Pods created within this time after the cordon do not count as returns, because they may have been scheduled before
-  // it. Pods that tolerate the cordon count at once.
+  // A pod that was created within this time after the cordon does not count as one that came back, because it may have
+  // been scheduled before the cordon. A pod that tolerates the cordon counts at once.
   static constexpr Duration race_window = std::chrono::seconds(5);
 
   Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, ServerNow server_now);
 
-  // The following functions report facts to the pipeline. It decides with `now`, and stores `wall` in the PodReport.
+  // The following functions report facts to the pipeline. `now` is the time for its decisions; `wall` is the time that
+  // it stores in the PodReport.
   void start(TimePoint now);  // the cordon is in force; pods that appear from now on are late
-  // A watch event. It may be a repetition, or older than a list that arrived before it. So it never makes a deleted pod
-  // exist again, and never undoes a deletionTimestamp.
+  // Reports the pod of a watch event. The event may be a repetition, or older than a list that arrived before it. So it
+  // never makes a deleted pod exist again, and never undoes a deletionTimestamp.
   void pod_changed(const k8s::Pod& pod, TimePoint now);
-  // A pod of a most-recent list that was requested at `asked`. It makes a deleted pod exist again and undoes a
-  // deletionTimestamp (etcd was restored from a backup), unless the drain saw the pod deleted or terminating after
+  // Reports a pod of a most-recent list that was requested at `asked`. That makes a deleted pod exist again and undoes
+  // a deletionTimestamp (etcd was restored from a backup), unless the drain saw the pod deleted or terminating after
   // `asked`, or the watch has shown a later state of the pod since.
   void pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now);
   // Reports that the most-recent list requested at `asked` does not contain the pod, so the pod was deleted. Does
   // nothing if the pod was first seen after `asked`, or if a list requested after `asked` contained it. Exception: if
-  // this same list first contained the pod, and later another pod of the same name, the first one was deleted while
-  // the list was read.
+  // an early page of this list contained the pod, and a later page another pod of the same name, the first one counts
+  // as deleted, because it was deleted while the list was read.
   void pod_missing(const std::string& uid, TimePoint asked, TimePoint now, WallTime wall);
   // `listed` is a complete most-recent list of the node's pods, each of which was reported by pod_listed() before.
   // Calls pod_missing() for all other known pods.
@@ -185,9 +193,9 @@ class Pipeline {
   // Repeats the decisions that depend on time, such as whether a pod is still protected.
   void time_passed(TimePoint now);
 
-  // Returns how long watch events of pods and budgets may wait before they are processed. Zero while any of them may
-  // allow an eviction or be the last one of the drain. Otherwise the next eviction depends on an answer, not on an
-  // event.
+  // Returns how long watch events of pods and budgets may wait before they are processed. Zero while an event may allow
+  // an eviction or be the last one of the drain. Not zero while the next eviction depends on an answer, or none is left
+  // to send.
   Duration patience() const;
   bool unhurried() const { return patience() > Duration::zero(); }
   // Returns true if so few pods are left that any watch event may be about the last one.
@@ -195,12 +203,14 @@ class Pipeline {
   // Returns the evictions to send now. Each stays in flight until answered() is called for it.
   std::vector<k8s::Pod> take_evictions(TimePoint now);
   // Returns the time at which the next decision can change without an event, always later than `now`; max() if never.
-  // Ignores a pod that is due already but waits for a place, a lane or its tier, because an event frees these.
+  // Ignores a pod that is due already but waits for a place, a lane or its tier, because these become free by an answer
+  // or an event.
   TimePoint next_wake(TimePoint now) const;
 
   // Returns UID and key of the pods that are still to be evicted, in order, for a dry run.
   std::vector<std::pair<std::string, std::string>> plan() const;
-  // Records the answer to a simulated eviction. A refused pod is parked; nothing else changes.
+  // Records the answer to an eviction that was sent as a server dry run. A refused pod is parked. A pod whose eviction
+  // was accepted stays queued.
   void dry_run_answered(const std::string& uid, const Result<>& answer);
 
   // Returns true if only skipped pods are left.
@@ -208,7 +218,7 @@ class Pipeline {
   // Returns true if a pod still exists 60 s after its grace period, or if the server has answered twice that a pod does
   // not exist or was replaced while the view still has it.
   bool any_in_doubt() const;
-  // Returns true if a pod is parked, for any reason.
+  // Returns true if a pod is parked, for any reason. A pod whose signal is in flight counts, too.
   bool any_parked() const { return count_of(PodState::parked) > 0 || signal_window_.out() > 0; }
   // Returns true if a pod is parked because of a budget.
   bool any_held_by_budget() const;
@@ -299,9 +309,9 @@ class Pipeline {
   bool take(Pass pass, Taking& taking);
   void take_in_turn(Taking& taking);
   bool take_one_in_turn(TrackedPod& tracked, Taking& taking);
-  // The next three functions shorten grace periods: another client, or an earlier drain, has deleted a pod with a
-  // longer grace period than that of the options. The server accepts a shorter one without checking any budget, and
-  // ignores any other. A request that shortens a grace period takes no place and no lane.
+  // The next three functions shorten the grace period of a terminating pod, if another client or an earlier drain has
+  // given it a longer one than that of the options. The server accepts a shorter one without checking any budget, and
+  // ignores a longer one. A request that shortens a grace period takes no place and no lane.
   bool to_be_shortened(const TrackedPod& tracked) const;
   void take_shortenings(Taking& taking);
   void not_shortened(TrackedPod& tracked, const Error& error, TimePoint now);
@@ -314,7 +324,7 @@ class Pipeline {
   BudgetBook book_;
   std::map<std::string, TrackedPod> pods_;       // by UID
   std::vector<TrackedPod*> order_;               // pods that must leave and were not deleted, in order
-  std::map<std::string, unsigned> returns_;      // number of late pods that count as returns, by controller UID
+  std::map<std::string, unsigned> returns_;      // number of late pods that have come back, by controller UID
   std::map<std::string, unsigned> vanished_of_;  // number of evicted pods that were deleted, by controller UID
   std::optional<TimePoint> started_;
   Backoff throttle_backoff_{backoff_after(EvictionVerdict::throttle)};

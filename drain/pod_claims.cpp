@@ -37,7 +37,7 @@ ClaimUse claim_use(const std::map<std::string, TrackedPod>& pods) {
   for (const auto& [uid, tracked] : pods) {
     const bool gone = tracked.state == PodState::vanished;
     const bool stays = tracked.state == PodState::left;
-    // The claims of a finished pod count as left, because the kubelet unmounts its volumes.
+    // The claims of a finished pod that stays count as left, because the kubelet unmounts its volumes.
     auto& claims = gone || (stays && tracked.pod.finished()) ? use.left : stays ? use.staying : use.leaving;
     for (const std::string& claim : tracked.pod.claims) claims.insert(tracked.pod.ns + "/" + claim);
     if (!stays) add_what_comes_back(tracked, use.coming_back);

@@ -28,7 +28,7 @@ bool any_claim_leaves(const std::map<std::string, TrackedPod>& pods);
 
 // Returns true if the claim in the volume's claimRef may have been deleted and created again under the same name. The
 // caller should then read the claim that has this name now, and call is_volume_of(). Returns false for a volume that is
-// Bound.
+// Bound or has no phase.
 bool may_be_of_an_earlier_claim(const k8s::PersistentVolume& volume);
 // Returns true if the volume belongs to `claim`. `claim` has the name in the volume's claimRef, but the claimRef may
 // mean a deleted claim of the same name. If `claim` is bound, its binding decides, because pods mount the volume that

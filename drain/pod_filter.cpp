@@ -29,8 +29,8 @@ std::string annotation(const k8s::Pod& pod, std::string_view key) {
   return k8s::value_at(pod.annotations, key).value_or("");
 }
 
-// Parses the Go durations that Karpenter writes: "30m", "1h30m", "1.5h". Returns nullopt for other texts and negative
-// durations.
+// Parses a duration in Go's syntax, as Karpenter accepts it: "30m", "1h30m", "1.5h". Returns nullopt for other texts
+// and negative durations.
 std::optional<std::chrono::microseconds> parse_protection(std::string_view text) {
   const auto protection = parse_duration(text);
   if (!protection || *protection < Duration::zero()) return std::nullopt;
@@ -55,10 +55,10 @@ bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTim
   return wall - *pod.deletion_timestamp > limit;
 }
 
-// Returns true if the pod counts as finished. Since 1.27 the kubelet also sets a terminal phase on each pod that it has
-// stopped, before it unmounts the volumes. So the phase of a terminating pod does not show whether it had finished
-// before, and such a pod does not count as finished. Exception: if policy evicts finished pods, as kubectl does, that
-// does not matter, so a terminating pod counts, unless it belongs to a DaemonSet.
+// Returns true if the pod counts as finished. Since Kubernetes 1.27, the kubelet also sets a terminal phase on each pod
+// that it has stopped, before it unmounts the volumes. So the phase of a terminating pod does not show whether it had
+// finished before, and such a pod does not count as finished. Exception: if policy evicts finished pods, as kubectl
+// does, the difference does not matter, so such a pod counts as finished, unless it belongs to a DaemonSet.
 bool counts_as_finished(const k8s::Pod& pod, const Policy& policy) {
   return pod.finished() && (!pod.terminating() || (policy.finished == Treatment::evict && !is_daemon_pod(pod)));
 }

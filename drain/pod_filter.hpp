@@ -1,9 +1,9 @@
 // Decides which pods must leave. Pure. Decision::findings has the result of each filter that applies to the pod. The
 // first of them, in the order below, whose action is not "evict" decides.
 //
-// Order: mirror, pod selector, leave, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. A
-// finished pod that passes the filters before `finished` is decided by Policy::finished alone, as in kubectl. A mirror
-// pod is never evicted, whatever else it is. A terminating pod is not skipped merely because it has finished by now.
+// Order: mirror, pod selector, leave, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. If no
+// filter before `finished` decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is
+// never evicted. A terminating pod is not skipped merely because it has finished by now.
 #pragma once
 
 #include <map>

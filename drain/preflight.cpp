@@ -9,8 +9,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// If the plan is older than this, the drain makes it again before the first eviction. With several nodes, others may be
-// drained first.
+// If the plan is older than this, the drain makes it again before the first eviction. A plan gets old if a command
+// drains several nodes, one after the other.
 constexpr Duration plan_keeps = std::chrono::seconds(5);
 
 std::set<std::string> leaving_pods(const Pipeline& pipeline) {
@@ -112,7 +112,7 @@ asio::awaitable<bool> Preflight::review_permissions() {
 }
 
 // Returns true if this drain continues a run that another process has begun: the Node has the mark of the same run.
-// Then the drain does not know which pods were deleted before.
+// Then the drain does not know which pods that process has evicted.
 bool Preflight::continues_run(const k8s::Node& node) const {
   const auto mark = mark_of(node);
   return mark && !session_.options().run_id.empty() && mark->run == session_.options().run_id;
@@ -138,8 +138,8 @@ bool Preflight::refuse_by_policy() {
 // Returns false if the drain has ended: --check-fit=block or require refuses it, or the check itself failed with one of
 // them. With warn, reports the result of the check, or why it failed, and returns true.
 asio::awaitable<bool> Preflight::check_fit() {
-  // A drain that continues an earlier run is not checked: some pods of the node were evicted already, so the drain must
-  // not be refused for lack of capacity.
+  // If the drain continues an earlier run, the fit is not checked: some pods of the node were evicted already, so the
+  // drain must not be refused for lack of capacity.
   const bool begun = continues_run(feeds_.node.node());
   if (session_.options().fit == FitPolicy::off || begun) co_return true;
   std::set<std::string> closed = session_.options().drained_together;
@@ -242,8 +242,8 @@ asio::awaitable<bool> Preflight::run_again() {
   if (!co_await feeds_.controllers.look_up(pods->items, true)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_.pod_listed(pod, asked, session_.now());
   feeds_.pods.listed(*std::move(pods));
-  // The pods of the controllers and the volumes are listed before the loop of the eviction. Without these lists the
-  // loop would park pods, and a pod that was parked once does not keep the next tier from starting any more.
+  // The pods of the controllers and the volumes are listed before the main loop begins to evict. Without these lists
+  // the guards would park pods, and a pod that was parked once does not keep the next tier from starting any more.
   co_return co_await feeds_.controllers.list_pods() && co_await feeds_.volumes.list();
 }
 

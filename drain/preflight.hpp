@@ -1,6 +1,6 @@
 // Everything that is checked before the drain changes anything. Reads the Node and its pods, makes the plan, and checks
-// policy, rights and, if Options::fit is set, whether the pods that must leave fit on other nodes. Makes the plan again
-// before the first eviction if it is old by then. Borrows session, pipeline, feeds, volumes and daemon_sets.
+// policy, rights and, unless Options::fit is `off`, whether the pods that must leave fit on other nodes. Makes the plan
+// again before the first eviction if it is old by then. Borrows session, pipeline, feeds, volumes and daemon_sets.
 #pragma once
 
 #include <set>
@@ -25,10 +25,11 @@ class Preflight {
   boost::asio::awaitable<bool> run();
   // Returns true if the plan is so recent that the eviction may begin with it.
   bool holds() const;
-  // Makes the plan again. Other nodes were drained since it was made: pods may have been deleted, recreated under the
-  // same names, or protected. Returns false if the drain has ended. Cancellable.
+  // Makes the plan again, because other nodes may have been drained since it was made: pods of this node may have been
+  // deleted, recreated under the same names, or protected by an annotation. Does not check rights and fit again. A pod
+  // that policy refuses only now is parked. Returns false if the drain has ended. Cancellable.
   boost::asio::awaitable<bool> run_again();
-  // The results of the fit check. Empty unless Options::fit is set.
+  // The results of the fit check. Empty if Options::fit is `off`.
   const std::vector<placement::PodFit>& fits() const { return fits_; }
 
  private:

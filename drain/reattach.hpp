@@ -28,8 +28,10 @@ inline constexpr Duration reattach_margin = std::chrono::seconds(30);
 struct ReattachFacts {
   enum class Elsewhere { nowhere, attaching, attached };  // most advanced state on any other node
 
-  bool comes_back = false;  // a replacement will use it: its pod has a controller and had not finished, its claim stays
-  bool used_here = false;   // a pod of this node uses its claim, or the volume is attached here again
+  // A replacement pod will use the volume: the pod that used it has a controller and had not finished, and its claim is
+  // not deleted with it.
+  bool comes_back = false;
+  bool used_here = false;  // a pod of this node uses its claim, or the volume is attached here again
   Elsewhere elsewhere = Elsewhere::nowhere;
   TimePoint now{};
   TimePoint detached_at{};

@@ -15,9 +15,11 @@ namespace haulout::drain {
 
 // What a diagnosis concerns. Without pods and volumes it concerns the node as a whole.
 struct Scope {
-  std::vector<std::string> pods{};     // UIDs of the pods that wait or stay because of it, or that the advice is about
-  std::vector<std::string> volumes{};  // the same for VolumeAttachments, by name
-  bool holds = true;                   // it keeps the drain from ending; false: it is only advice
+  // UIDs of the pods that wait or stay because of the diagnosed condition, or that the advice is about; and the names
+  // of the VolumeAttachments of which the same is true.
+  std::vector<std::string> pods{};
+  std::vector<std::string> volumes{};
+  bool holds = true;  // the condition keeps the drain from ending; false: the diagnosis is only advice
   bool operator==(const Scope&) const = default;
 };
 
@@ -37,8 +39,8 @@ inline constexpr Duration controller_hold = std::chrono::seconds(15);
 inline constexpr Duration passing_hold = std::chrono::seconds(25);
 
 enum class Outcome {
-  drained,    // only skipped pods are left
-  blocked,    // pods or volumes were left at the deadline or the volume limit; dry run: a pod could not be evicted
+  drained,    // only skipped pods are left; dry run: nothing is known that prevents an eviction
+  blocked,    // the deadline or the volume limit passed before it was drained; dry run: a pod could not be evicted
   refused,    // policy forbids the drain; nothing was changed
   cancelled,  // the caller cancelled the drain
   node_gone,  // the Node was deleted, or replaced by another Node of the same name
@@ -87,11 +89,14 @@ enum class VolumeOutcome {
 // Whether a volume that was detached from this node is attached to another node. No outcome of a drain depends on it
 // (drain/reattach.hpp).
 enum class Reattach {
-  none,       // not observed: there is no reattach limit, or no controller replaces a pod that used the volume
-  waiting,    // the drain waits until another node has attached it
-  attached,   // another node has attached it
-  unclaimed,  // no other node has a VolumeAttachment for it; the drain does not wait any more
-  late,       // the limit passed first; the drain does not wait any more
+  // The drain does not find out: there is no reattach limit, the claim of the volume is not known, no controller
+  // replaces the pod that used the volume, or the volume was not detached.
+  none,
+  waiting,   // the drain waits until another node has attached it
+  attached,  // another node has attached it
+  // No other node has a VolumeAttachment for it, or a pod of this node uses it again; the drain does not wait any more.
+  unclaimed,
+  late,  // the limit passed first; the drain does not wait any more
 };
 
 // One VolumeAttachment of the node.
@@ -117,8 +122,8 @@ struct VolumeReport {
 struct CordonReport {
   bool before = false;
   bool after = false;
-  // Owner of the cordon at the end: "haulout" (the Node has the mark of this or an earlier run), "other" (a person or
-  // another tool), "" (the node is not cordoned).
+  // Who has cordoned the node, at the end: "haulout" (the Node has the mark of this or an earlier run), "other" (a
+  // person or another tool), "" (the node is not cordoned).
   std::string owner;
   bool known = true;  // false: the answer to a change of the cordon was lost, so it may or may not have taken effect
 };
@@ -147,7 +152,7 @@ struct Report {
   CordonReport cordon;
   std::vector<PodReport> pods;          // sorted by namespace and name
   std::vector<VolumeReport> volumes;    // attached during the drain; empty unless it waits for or serializes volumes
-  std::vector<placement::PodFit> fits;  // results of the fit check before any change; empty unless Options::fit is set
+  std::vector<placement::PodFit> fits;  // results of the fit check before any change; empty if Options::fit is `off`
   std::vector<Diagnosis> diagnoses;     // active at the end
   RequestCounts requests;
   // Set if the outcome is `failed` because of a request. `connection_failed`: the cause is credentials, network or

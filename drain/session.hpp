@@ -22,14 +22,15 @@ namespace haulout::drain {
 
 // Limit of a single request. A list has a limit for each of its pages instead (k8s::longest_page).
 inline constexpr Duration request_timeout = std::chrono::seconds(40);
-// How long a drain retries to read what it can do without: DaemonSets, the controllers of pods, and the fit check
-// unless that may refuse the drain. After that it continues without it.
+// How long a drain retries to read what it can do without: DaemonSets, the number of replicas in the Scale of a custom
+// controller, a controller that was read before, and the objects for a fit check that cannot refuse the drain. After
+// that it continues without the answer.
 inline constexpr Duration patience_with_others = std::chrono::minutes(1);
 // How long a request that the drain depends on may fail before that is reported.
 inline constexpr Duration worth_a_word = std::chrono::seconds(5);
 
-// Records how a drain has ended. The functions that end it return false, as the stages of a drain do. If several of
-// them are called, the last call counts.
+// Records how a drain has ended. The functions that end it return false, so that a stage of the drain can return their
+// result: false means that the drain has ended. If several of them are called, the last call counts.
 class Ending {
  public:
   explicit Ending(Clock& clock) : clock_(clock) {}
@@ -40,7 +41,7 @@ class Ending {
   // Ends the drain after the last retry of a request failed. If the failure may be transient, only the deadline stopped
   // the retries, and the outcome is `blocked`. Otherwise it is `failed`.
   bool give_up(const Error& error, std::string_view what);
-  // Ends the drain because a right is missing. `what` names the action that is not permitted.
+  // Ends the drain as `failed` because a right is missing. `what` names the action that is not permitted.
   bool lacks_right(const std::string& node, const k8s::ResourceAttributes& right, std::string_view what);
   // Appends text to the message of a drain that has ended.
   void add(std::string_view text) { message_ += text; }
@@ -79,7 +80,7 @@ class Session {
   TimePoint within(Duration duration) const { return std::min(deadline_, saturating_add(now(), duration)); }
   // Returns true if the drain's own deadline ended the request. Such an error does not show a fault of the server.
   bool cut_off(const Error& error) const { return error.code() == Errc::timeout && now() >= deadline_; }
-  // Starts the clock of the report and of the timeout.
+  // Sets the start time of the report to now, and the deadline to now plus Options::timeout.
   void start_time();
   WallTime started_at() const { return started_at_; }
   // Replaces the deadline by `duration` from now, for a last request of a drain that has ended.

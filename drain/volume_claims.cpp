@@ -9,7 +9,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Returns true if no retry can resolve the error.
+// Returns true if no retry can resolve the error. A 403 is not final, because the first one may be wrong; ask() decides
+// about it.
 bool is_final(const Error& error) {
   return !k8s::may_heal(error) && !k8s::is_forbidden(error);
 }

@@ -1,7 +1,8 @@
 // Finds out to which claim each volume attached to the node belongs, by reading the PersistentVolumes, which name their
 // claims. VolumeQuestions decides which PersistentVolume to read next; VolumeClaims sends the requests and passes the
-// answers to the VolumeBook. A request that fails is repeated. Only if volumes are required and the drain may not read
-// them, the drain ends.
+// answers to the VolumeBook. A request that fails is repeated. If the drain may not read PersistentVolumes, refused()
+// has the error, and no more are read. But if volumes are required, that ends the drain in resolve_at_first(), and
+// later the requests are repeated.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +72,7 @@ class VolumeQuestions {
 // Borrows session and volumes.
 class VolumeClaims {
  public:
-  // `required`: a volume whose claim may not be read ends the drain.
+  // `required`: if the server forbids resolve_at_first() to read the claim of a volume, the drain ends.
   VolumeClaims(Session& session, VolumeBook& volumes, bool required)
       : session_(session), volumes_(volumes), required_(required) {}
 
@@ -82,7 +83,7 @@ class VolumeClaims {
   void look(TaskGroup& group);
 
   // Returns the error with which the server refused to let the drain read PersistentVolumes. Unset until that is
-  // certain, and if the volumes are required.
+  // certain. Always unset if the volumes are required.
   const std::optional<Error>& refused() const { return refused_; }
   // Returns the last error of the volume that has failed most often; nullptr if none has failed.
   const Error* trouble() const { return questions_.trouble(); }

@@ -1,17 +1,19 @@
 // Records the volumes attached to one node, and decides for which of them the drain waits. The caller reports pods,
 // VolumeAttachments and the time; the VolumeBook returns outcomes and diagnoses. Pure.
 //
-// A volume is detached when its VolumeAttachment was deleted. Nothing else counts, not even a deadline (P4). The claim
-// to which its PersistentVolume is bound shows which pods use the volume.
-//   - The drain waits for a volume whose users all had to leave, from the time when the last of them was deleted. It
-//     also waits for a volume that is already being detached, unless a staying pod uses it.
-//   - A volume without a PersistentVolume is `inline_volume`. No object says who uses it, so the drain never waits for
-//     it.
-//   - Until its claim is known or `leak_hold` has passed, a volume is `unclear`, and the drain waits.
-//   - A volume that a staying pod uses is `kept`.
-//   - A volume is `leaked` if the drain has seen no pod of the node use it, after `leak_hold`. But if the Node's status
-//     names it then, its pods were deleted before the drain began, and the drain waits for it.
-// The key is the UID of the VolumeAttachment. A change that is reported twice has no effect the second time.
+// A volume is detached when its VolumeAttachment was deleted. Nothing else counts, not even that a deadline passed (P4
+// in docs/reliability.md). The claim to which its PersistentVolume is bound shows which pods use the volume.
+//   - A volume that a skipped pod uses is `kept`. The drain does not wait for it.
+//   - A volume that only pods that must leave use is `in_use`. When the last of them was deleted, it is `detaching`,
+//     and the drain waits until it is detached. A volume is also `detaching` if no pod uses it any more and Kubernetes
+//     has already begun to detach it.
+//   - A volume without a PersistentVolume is `inline_volume`. No object says which pods use it, so the drain never
+//     waits for it.
+//   - A volume is `unclear`, and the drain waits for it, until its claim is known. If the drain has seen no pod of the
+//     node use the claim, the volume stays `unclear` until `leak_hold` has passed. Then the Node's status decides: if
+//     the status names the volume, its pods were deleted before the drain began, and it is `detaching`; otherwise it is
+//     `leaked`, and the drain does not wait for it. expect_all() changes that.
+// VolumeAttachments are identified by UID. A change that is reported twice has no effect the second time.
 #pragma once
 
 #include <map>
@@ -32,7 +34,7 @@ class VolumeBook {
   // drain began: then Kubernetes starts to detach the volume within this time, and the drain waits for it.
   static constexpr Duration leak_hold = std::chrono::seconds(15);
 
-  // `limit`: a volume counts as stuck if it is still attached this long after its last user was deleted; 0 disables
+  // `limit`: a volume counts as stuck if it is still attached this long after its last pod was deleted; 0 disables
   // that. `reattach_limit`: how long another node may take to attach a volume that was detached here (reattach.hpp); if
   // it is 0, VolumeAttachments of other nodes are ignored.
   VolumeBook(std::string node, Duration limit, Emit emit, Duration reattach_limit = Duration::zero())
@@ -84,7 +86,7 @@ class VolumeBook {
   TimePoint waiting_since() const;
   // Returns a message if the drain has waited for a volume for longer than the limit.
   std::optional<std::string> past_limit(TimePoint now) const;
-  // Returns a text that lists the volumes for which the drain still waits; empty if there are none.
+  // Returns a text that lists the volumes that are `detaching` or `unclear`; empty if there are none.
   std::string waiting_for() const;
   // Returns the next time after `now` at which an outcome can change without an event; max() if never.
   TimePoint next_wake(TimePoint now) const;
@@ -118,7 +120,8 @@ class VolumeBook {
   std::set<std::string> leaked_;               // UIDs of VolumeAttachments that count as leaked
   std::map<std::string, TimePoint> gone_;      // times of deletion by UID; later events of such a UID are repetitions
   std::map<std::string, std::string> claims_;  // maps the name of a PersistentVolume to its claim
-  std::set<std::string> left_;                 // claims of pods that were deleted or had to leave; never removed
+  // Claims of pods that must leave, that were deleted, or that stay but have finished. Never removed.
+  std::set<std::string> left_;
   std::set<std::string> held_;  // names of VolumeAttachments that the Node's status has named so far; never removed
   TimePoint node_asked_ = TimePoint::min();
   DetachedVolumes detached_;

@@ -93,7 +93,8 @@ void VolumesFeed::look(TaskGroup& group) {
   }
 }
 
-// Returns the time from which the drain has waited for a volume so long that the watch may have lost an event.
+// Returns when the volumes are to be listed again, because the drain has waited for one of them for so long that the
+// watch may have lost an event.
 TimePoint VolumesFeed::doubt_at() const {
   return std::max(saturating_add(book_.waiting_since(), doubt_interval), doubt_not_before_);
 }

@@ -1,7 +1,8 @@
 // The feed of the VolumeAttachments. Lists them before the drain changes anything, and again before the first eviction
-// if the plan is old. Watches them if the node has one, or if a pod that must leave has a claim. If the drain may not
-// read them, it does not wait for them, and reports that. But if it could read them once, it waits until it knows that
-// they were deleted. Borrows session, pipeline, pods, book and turns.
+// if the plan is old by then. Watches them if the node has a VolumeAttachment, or if a pod that must leave has a claim.
+// If the server forbids the first list or the first reads of PersistentVolumes, the drain ends if volumes are required;
+// otherwise it does not wait for volumes, and a diagnosis says so. If it could read both once and the view fails later,
+// the drain waits until it can see that the volumes were detached. Borrows session, pipeline, pods, book and turns.
 #pragma once
 
 #include <memory>
@@ -24,12 +25,12 @@ class VolumesFeed {
  public:
   VolumesFeed(Session& session, Pipeline& pipeline, PodsFeed& pods, VolumeBook& book, VolumeTurns& turns);
 
-  // Returns true if the drain waits until volumes are detached. With --serialize-volumes alone, it does not wait for
-  // the last volumes.
+  // Returns true if the drain waits at its end until its volumes are detached. False if Options::volumes is `off` (even
+  // with --serialize-volumes), in a dry run, and if the drain may not read volumes.
   bool awaited() const;
-  // Lists the volumes for the plan, and once more before the first eviction if the plan is old by then: the drain
-  // expects that all attached volumes are detached in the end. If the list succeeded for the plan, it must succeed
-  // again. Returns false if the drain has ended. Cancellable.
+  // Lists the volumes for the plan, or once more before the first eviction if the plan is old by then, and looks up
+  // their claims. If the server forbids the list for the plan, and volumes are not required, the drain continues
+  // without volumes. Any other failure ends the drain. Returns false if the drain has ended. Cancellable.
   boost::asio::awaitable<bool> list();
   // Lists the volumes once, in case the watch has lost an event, and decides their outcomes. Fails with the error of
   // the request. Cancellable.
