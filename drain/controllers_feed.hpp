@@ -30,7 +30,8 @@ class ControllersFeed {
   // they may have been scaled since. Returns false if the drain has ended, because the guards need a right that is
   // missing or because a controller could not be read. Cancellable.
   boost::asio::awaitable<bool> look_up(std::vector<k8s::Pod> pods, bool anew);
-  // Lists the pods in the namespaces of the controllers. Returns false if the drain has ended. Cancellable.
+  // Lists the pods in the namespaces of the controllers, if an enabled guard needs them and this is no dry run. Returns
+  // false if the drain has ended, because a namespace could not be listed. Cancellable.
   boost::asio::awaitable<bool> list_pods();
   // Forgets the pods that were listed. Called when the plan is made again.
   void forget_pods();
@@ -58,8 +59,8 @@ class ControllersFeed {
   ControllerBook& book_;
   ControllerGuard& guard_;
   Pipeline::Decide by_policy_;
-  std::map<std::string, k8s::List<k8s::Pod>> listed_;                   // listed pods with controllers, by namespace
-  std::map<std::string, std::map<std::string, std::string>> scalable_;  // plural names by API version, then by kind
+  std::map<std::string, k8s::List<k8s::Pod>> listed_;                       // by namespace, until its watch starts
+  std::map<std::string, std::map<std::string, std::string>> scalable_;      // plural names by API version, then by kind
   std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> views_;  // by namespace
   SingleTask resolver_;
   HeldLong held_;  // times how long pods have been parked because of a guard

@@ -11,8 +11,8 @@ namespace haulout::drain {
 
 namespace {
 
-// After a conflict with another writer the guarded patch is built again from a fresh read. Conflicts are likely,
-// because each cordon writes the Node twice: the field and then the taint.
+// Delays after a conflict with another writer, before the patch is built again from a fresh read. Conflicts are likely,
+// because the controller manager writes the taint right after each change of the field.
 constexpr BackoffOptions conflict_backoff{std::chrono::milliseconds(20), 2.0, std::chrono::seconds(2),
                                           BackoffOptions::Jitter::full};
 
@@ -52,7 +52,8 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   if (!node.unschedulable_manager.empty())
     return node.unschedulable_manager == k8s::field_manager ? CordonOwner::haulout : CordonOwner::other;
   const auto tainted = cordoned_since(node);
-  // The taint follows the field within milliseconds. As long as it is missing, there was no time for a second cordon.
+  // The controller manager adds the taint milliseconds after a cordon. If there is none yet, the cordon is assumed to
+  // be the one that Haulout has just made.
   if (!tainted) return CordonOwner::haulout;
   const auto distance = tainted > mark->at ? *tainted - mark->at : mark->at - *tainted;
   return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
@@ -67,15 +68,16 @@ bool is_another_cordon(const k8s::Node& before, const k8s::Node& after) {
   const auto was = mark_of(before);
   const auto is = mark_of(after);
   if (was_ours && is_ours && was && is) return was->run != is->run || was->at != is->at;
-  // Each cordon gets its own taint. A cordon's taint appears a moment after the field, so a missing taint in `before`
-  // proves nothing.
+  // Each cordon gets its own taint, with its own time. The taint appears a moment after the field is set, so a missing
+  // taint in `before` proves nothing.
   const auto tainted = cordoned_since(before);
   return tainted && tainted != cordoned_since(after);
 }
 
 Task<CordonChange> cordon(k8s::Client& client, Rng& rng, std::string node, std::string expected_uid, CordonMark mark,
                           k8s::DryRun dry_run, TimePoint deadline) {
-  // The taint follows the patch that succeeds, perhaps long after the first try. So each try sets the mark's time anew.
+  // cordon_owner() compares the mark's time with the taint's, and the taint follows the patch that succeeds, perhaps
+  // long after the first try. So each try sets the mark's time anew.
   auto decide = [mark, expected_uid, &client](const k8s::Node& current) mutable -> std::optional<std::string> {
     if (!expected_uid.empty() && current.uid != expected_uid) return std::nullopt;
     mark.at = client.server_now();
