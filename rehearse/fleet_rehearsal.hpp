@@ -48,8 +48,10 @@ struct FleetNode {
 };
 
 enum class FleetEnd {
-  over,     // every node with an agent was updated or is degraded
-  stuck,    // no node made progress for `given_up_after`, although none waited for a soak or a window
+  over,  // every node with an agent was updated or is degraded
+  // No node made progress for `given_up_after`. Time in which a node soaks, or in which all unfinished nodes wait for
+  // their windows, does not count.
+  stuck,
   horizon,  // thirty days of virtual time have passed
 };
 
