@@ -42,8 +42,8 @@ Present present_at(const std::string& path) {
   return {S_ISREG(present.st_mode), -1};
 }
 
-// Opens an existing file to write it in place. For stdout or stderr, `output` is its descriptor. It is duplicated, so
-// that later output follows the written text.
+// Opens an existing file to write it in place. If it is the stdout or stderr of this process, `output` is that
+// descriptor, otherwise -1. The descriptor is duplicated, so that later output follows the written text.
 std::FILE* open_as_it_is(const std::string& path, int output) {
   if (output < 0) return std::fopen(path.c_str(), "wbe");
   const int fd = ::fcntl(output, F_DUPFD_CLOEXEC, 0);
@@ -70,7 +70,7 @@ struct Part {
 };
 
 Part open_part(const std::string& path) {
-  constexpr int most = 100;  // more than one, because programs that were killed may have left their files behind
+  constexpr int most = 100;  // names to try; programs that were killed may have left files with the first ones behind
   Part part;
   for (int i = 0; i < most && part.file == nullptr; ++i) {
     part.name = fmt::format("{}.{}.part", path, i);

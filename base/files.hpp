@@ -1,4 +1,4 @@
-// Reads and writes whole files. The functions block, so an agent may call them only before it starts to serve.
+// Reads and writes whole files. The functions block, so an agent may call them only before it starts its event loop.
 #pragma once
 
 #include <istream>

@@ -107,8 +107,8 @@ std::string read_integer(const std::string& text, std::int64_t low, std::int64_t
 // Parses a duration that is not negative. Zero is `allowed` only if it has a meaning for the option.
 enum class Zero { allowed, refused };
 std::string read_duration(const std::string& text, Zero zero, Duration& value);
-// Returns the shortest text that parse_duration() reads as this duration, in units of at least one second if it is
-// whole seconds: "0s", "90s" becomes "1m30s", "5m".
+// Returns the duration in the syntax of parse_duration(), in hours, minutes and seconds, without units whose number is
+// zero: "5m", "1m30s", "0s". A fraction of a second is in nanoseconds.
 std::string written_duration(Duration duration);
 
 std::string must_be_one_of(const std::vector<std::string>& words);
@@ -128,8 +128,8 @@ Values<Target> text(Field<Target, std::string> field, std::string form, ValueChe
   return {ValueType::text, std::move(form), "", {}, std::move(set), field.get};
 }
 
-// A list of items. `read` parses a string and returns a Result<Item>; the item is appended. `show` returns an empty
-// string, because it is used for defaults only, and every such list is empty by default.
+// A list of items. `read` parses a string and returns a Result<Item>; the item is appended. Values::show always returns
+// an empty string here, because it is used for defaults only, and every such list is empty by default.
 template <class Target, class Item, class Read>
 Values<Target> list(std::function<std::vector<Item>&(Target&)> items, std::string form, Read read) {
   auto set = [items, read](Target& target, const std::string& value) -> std::string {

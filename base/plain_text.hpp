@@ -17,7 +17,7 @@ inline bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
-// Default limit in bytes; a longer reason is hard to read.
+// The default of `limit` in the functions below, in bytes. A longer line is hard to read.
 inline constexpr std::size_t line_limit = 200;
 
 // Replaces each run of blanks and control characters by one space, and removes those at both ends. Replaces a byte that
@@ -25,7 +25,7 @@ inline constexpr std::size_t line_limit = 200;
 // "…".
 std::string one_line(std::string_view text, std::size_t limit = line_limit);
 
-// The first and the last line that is not blank, converted by one_line(). Empty if there is no such line.
+// Return the first or the last line that is not blank, converted by one_line(). Empty if there is no such line.
 std::string first_line(std::string_view text, std::size_t limit = line_limit);
 std::string last_line(std::string_view text, std::size_t limit = line_limit);
 

@@ -61,7 +61,7 @@ class Error {
   // Puts `what` and ": " before the message: "evict shop/web-0: …". The outermost context comes first.
   Error with_context(std::string_view what) &&;
 
-  // The Retry-After of the answer: the earliest time at which the server accepts a retry.
+  // The Retry-After of the answer: how long the server asks the client to wait before a retry.
   std::optional<std::chrono::milliseconds> retry_after;
   // Set if and only if code() is Errc::status.
   std::optional<PeerStatus> peer;

@@ -22,7 +22,8 @@ std::string clipped(std::string_view text, std::size_t width, bool utf8 = true);
 std::string shortened(std::string_view text, std::size_t most);
 // Breaks the text at spaces into lines of at most `width` columns. A longer word gets a line of its own.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
-// Removes the subject from the front of a message that is shown next to it: "pod a/b is blocked" becomes "blocked".
+// Removes the subject, and "is" after it, from the front of a message that is shown next to the subject: "pod a/b is
+// blocked" becomes "blocked".
 std::string without_subject(std::string_view message, std::string_view subject);
 // Appends spaces up to `width` columns.
 std::string padded(std::string_view text, std::size_t width);
@@ -58,7 +59,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 // Finds the known word that is most similar to a misspelt one, for "did you mean …" in error messages.
 // Returns the known word with the smallest edit distance to `typed`; the first one if several have it. Ignores words
 // that differ too much: the distance must be at most 1 if `typed` has up to three bytes, otherwise at most 2 or a third
-// of its length, whichever is more. Returns nullopt if no word is left.
+// of its length, whichever is more. It must also be less than the length of the known word. Returns nullopt if no word
+// is left.
 std::optional<std::string> nearest(std::string_view typed, const std::vector<std::string>& known);
 
 }  // namespace haulout

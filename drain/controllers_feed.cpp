@@ -14,8 +14,8 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How long the view of a namespace may collect watch events before it processes them. Replacements take seconds to
-// become Ready, so this delay does not matter, and each replacement causes about four events.
+// How long the view of a namespace may collect watch events before it processes them together. Each replacement causes
+// about four events. The delay does not matter, because replacements take seconds to become Ready.
 constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
 
 constexpr std::string_view what_for = "guard controllers (--max-unavailable-per-controller, --canary)";
@@ -38,8 +38,8 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
         [&](TimePoint limit) { return k8s::scalable_resources(session_.client(), owner.api_version, limit); },
         request_timeout, until);
     if (!found && k8s::may_heal(found.error())) co_return std::move(found).error();
-    // The server answers 404, without more detail, for an API that it does not serve. A controller of such an API
-    // cannot replace its pods now, so they count as pods of a controller without a Scale.
+    // The server answers 404, without more detail, for an API that it does not serve. Perhaps nothing replaces the pods
+    // of such a controller, so it counts as one without a Scale: --max-unavailable-per-controller ignores its pods.
     if (!found && k8s::is_not_found(found.error()))
       co_return without_scale(owner, ns, fmt::format("the API server does not serve {}", owner.api_version));
     if (!found) co_return nothing_known_of(owner, ns, found.error().message());
@@ -154,7 +154,8 @@ asio::awaitable<bool> ControllersFeed::list_pods() {
     book_.namespace_seen(ns);
     listed_[ns] = *std::move(pods);
   }
-  // Looks up new ReplicaSets of these controllers, each only once here. The main loop repeats look-ups that failed.
+  // Looks up the ReplicaSets that the lists have shown and that may belong to these controllers, each only once. The
+  // main loop repeats look-ups that failed (look()).
   std::set<std::string> asked;
   for (auto question = book_.next_question(session_.now()); question && asked.insert(question->owner.uid).second;
        question = book_.next_question(session_.now()))

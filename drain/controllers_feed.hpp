@@ -30,7 +30,8 @@ class ControllersFeed {
   // they may have been scaled since. Returns false if the drain has ended, because the guards need a right that is
   // missing or because a controller could not be read. Cancellable.
   boost::asio::awaitable<bool> look_up(std::vector<k8s::Pod> pods, bool anew);
-  // Lists the pods in the namespaces of the controllers. Returns false if the drain has ended. Cancellable.
+  // Lists the pods in the namespaces of the controllers, if an enabled guard needs them and this is no dry run. Returns
+  // false if the drain has ended, because a namespace could not be listed. Cancellable.
   boost::asio::awaitable<bool> list_pods();
   // Forgets the pods that were listed. Called when the plan is made again.
   void forget_pods();

@@ -52,8 +52,8 @@ CordonOwner cordon_owner(const k8s::Node& node) {
   if (!node.unschedulable_manager.empty())
     return node.unschedulable_manager == k8s::field_manager ? CordonOwner::haulout : CordonOwner::other;
   const auto tainted = cordoned_since(node);
-  // The taint follows the field within milliseconds. While it is missing, there was no time for another writer to
-  // remove Haulout's cordon and to cordon the Node again.
+  // The controller manager adds the taint milliseconds after a cordon. If there is none yet, the cordon is assumed to
+  // be the one that Haulout has just made.
   if (!tainted) return CordonOwner::haulout;
   const auto distance = tainted > mark->at ? *tainted - mark->at : mark->at - *tainted;
   return distance <= mark_tolerance ? CordonOwner::haulout : CordonOwner::other;
@@ -68,8 +68,8 @@ bool is_another_cordon(const k8s::Node& before, const k8s::Node& after) {
   const auto was = mark_of(before);
   const auto is = mark_of(after);
   if (was_ours && is_ours && was && is) return was->run != is->run || was->at != is->at;
-  // Each cordon gets its own taint. A cordon's taint appears a moment after the field, so a missing taint in `before`
-  // proves nothing.
+  // Each cordon gets its own taint, with its own time. The taint appears a moment after the field is set, so a missing
+  // taint in `before` proves nothing.
   const auto tainted = cordoned_since(before);
   return tainted && tainted != cordoned_since(after);
 }

@@ -1,11 +1,12 @@
 // Cordons and uncordons a Node, and records who cordoned it: one patch, guarded by resourceVersion, changes both
-// spec.unschedulable and Haulout's mark (annotation haulout.dev/cordon). The decisions are pure. After a conflict the
-// coroutines read the Node again and retry. They are cancellable.
+// spec.unschedulable and Haulout's mark (annotation haulout.dev/cordon). The functions that make a patch or examine a
+// Node are pure. The coroutines send a patch; after a conflict they read the Node again and retry. They are
+// cancellable.
 //
 // `kubectl uncordon` clears the field and leaves the mark, and a later cordon by a person must not count as Haulout's.
-// So if managedFields name the writer of the field, the mark is valid only if that writer is Haulout. If they name
-// none, the mark is valid if the Node has no taint node.kubernetes.io/unschedulable yet, or if the taint was added
-// within 10 s of the mark's time.
+// So the mark is valid only while the field is set and managedFields name Haulout as the field's manager. If
+// managedFields name no manager, the mark is valid if the taint node.kubernetes.io/unschedulable was added within 10 s
+// of the mark's time, or does not exist yet.
 #pragma once
 
 #include <optional>
@@ -18,8 +19,8 @@ namespace haulout::drain {
 
 inline constexpr std::string_view cordon_annotation = "haulout.dev/cordon";
 inline constexpr std::string_view unschedulable_taint = "node.kubernetes.io/unschedulable";
-// Maximum distance between the mark's time and the taint's `timeAdded`. Measured: 11 ms; a busy controller manager
-// takes seconds.
+// Largest distance between the mark's time and the taint's `timeAdded` at which the taint counts as that of Haulout's
+// cordon. Measured: 11 ms; a busy controller manager takes seconds.
 inline constexpr Duration mark_tolerance = std::chrono::seconds(10);
 
 // The content of the mark: the run that has cordoned the node, who runs it, and when, by the server's clock.
@@ -29,17 +30,18 @@ struct CordonMark {
   WallTime at{};
 };
 std::string encode_mark(const CordonMark& mark);
-// Returns nullopt if the mark is absent or unreadable. An unreadable mark does not count as Haulout's.
+// Returns nullopt if the mark is absent or unreadable. In both cases the cordon does not count as Haulout's.
 std::optional<CordonMark> mark_of(const k8s::Node& node);
 
 enum class CordonOwner { nobody, haulout, other };
-// Returns who cordoned this Node.
+// Returns who cordoned this Node; `nobody` if it is not cordoned.
 CordonOwner cordon_owner(const k8s::Node& node);
 
-// Returns true if the Node is cordoned in `before` and in `after` and was uncordoned in between, so that it may have
-// taken pods. If only one of the two cordons is Haulout's, that is the evidence. If both are Haulout's and have marks,
-// a different mark is the evidence. In all other cases, the evidence is a change of the taint that follows the field.
-// Another writer's name and time in managedFields prove nothing, because each of its writes changes them.
+// Returns true if the Node is cordoned in `before` and in `after` but was uncordoned in between, so that it could
+// receive pods. The evidence is one of: the manager of the field changed from Haulout to another writer or back;
+// Haulout is the manager in both, and the mark changed; or, if another writer is the manager in both or a manager or
+// mark is unknown, the time of the taint changed. A change from one other writer to another is no evidence: if several
+// writers own the field, `unschedulable_manager` names the one that has written to the Node last, whatever it wrote.
 bool is_another_cordon(const k8s::Node& before, const k8s::Node& after);
 
 // Returns the merge patch that cordons the Node, or nullopt if it is cordoned already. Guarded by resourceVersion.

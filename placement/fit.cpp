@@ -23,8 +23,8 @@ bool within(const Sites& some, const Sites& others) {
 // Proves by sums that pods cannot all fit, in whatever order they are placed.
 //
 // Pods that only some nodes accept must share the resources of those nodes. If together they request more than these
-// nodes have, one of the pods does not fit. The sums ignore anti-affinity and the limits of single nodes. So without
-// such a proof the pods may still not fit.
+// nodes have, one of the pods does not fit. The sums ignore anti-affinity and the limits of single nodes. So even if
+// the sums suffice, a pod may not fit.
 class Sums {
  public:
   // Borrows `room`, whose nodes must not change.

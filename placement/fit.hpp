@@ -36,17 +36,17 @@ struct ClusterView {
   std::vector<Object> pods;
 };
 
-// Answers the question for the objects of a cluster. Pure.
+// Returns an answer for each pod of `question.leaving` that gets a replacement elsewhere, sorted by name. Pure.
 //
 // The free capacity of a node is its allocatable amounts less the requests of all its pods that have not finished. The
 // check places first the pending pods, by priority, and then the pods that must leave, the largest first. If the node
 // of a placed pod is uncertain, the pod counts on every node that could take it when "fits" is decided, and on no node
 // when "does not fit" is decided. Closed nodes, cordoned nodes and nodes that are not Ready receive no pods.
 //
-// The scheduler may place the pods in another order, so earlier placements alone never prove "does not fit". One proof
-// is that the pod fits on no node before any other pod is placed. The other proof is by sums over all pods (Sums in
-// fit.cpp). Pods that are terminating on other nodes use their capacity until they are deleted. "Does not fit" must
-// also hold after their deletion.
+// The scheduler may place the pods in another order. So it proves nothing that a pod fits on no node after this check
+// has placed others. The answer is "does not fit" only if the pod fits on no node even before any other pod is placed,
+// or if the pods together request more than all nodes that accept them have. Pods that are terminating on other nodes
+// use their capacity until they are deleted. "Does not fit" must also hold after their deletion.
 std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question);
 
 // Return a copy with only the fields that judge() reads, to save memory.

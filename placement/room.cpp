@@ -133,7 +133,7 @@ Amounts limits_of(const Json& node) {
   const Json& stated = allocatable.is_object() ? allocatable : at(node, "/status/capacity");
   Amounts result;
   if (!stated.is_object()) return result;
-  // Leaves out amounts that cannot be parsed. Clamps the others below `most_amount`, which no node has.
+  // Clamps the amounts below `most_amount`, so that no node can satisfy a request that could not be parsed.
   for (const auto& [resource, quantity] : stated.items())
     if (const auto value = read(quantity)) result[resource] = std::min(*value, most_amount - 1);
   return result;
@@ -293,7 +293,7 @@ void Room::set_node(Site& site, const Object& node) const {
   site.node = node;
   site.limits = limits_of(*node);
   site.endless = site.limits.empty() && unstated_ == Unstated::no_end;
-  // In a simulated cluster without stated sizes, each node can take any number of pods.
+  // In a simulated cluster, a node whose status does not limit the number of pods can take any number.
   if (unstated_ == Unstated::no_end) site.limits.try_emplace("pods", most_amount);
 }
 
@@ -341,8 +341,8 @@ void Room::renew(const Object& node) {
   count_used(site);
 }
 
-// Considers neither taints, and so neither cordons nor Ready, nor anti-affinity. Another scheduler perhaps does not
-// check them, and no node may be excluded that could take the pod.
+// Ignores anti-affinity and taints, and with the taints also cordons and the Ready condition. The result must contain
+// every node that could take the pod, and a scheduler other than kube-scheduler may not check these rules.
 Sites Room::candidates(const Json& pod) const {
   const Wish wish{pod, requests_of(pod), {}, {}, false};
   const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;

@@ -49,7 +49,7 @@ struct Place {
   std::string message{};            // why no node fits, in the words of kube-scheduler
   std::set<std::string> plugins{};  // the scheduler's plugins that refuse nodes
   std::string preempts_on{};        // a node where it fits if pods of lower priority are preempted; empty if none
-  bool vague = false;               // it may fit, because a rule that excludes nodes was applied too strictly
+  bool vague = false;               // it may fit all the same: a rule that excludes nodes was applied too strictly
 };
 
 // A set of nodes: one entry per node, in the order given to Room; true if the node is in the set.
@@ -78,13 +78,15 @@ class Room {
   // The pod will be on one of `sites`, but it is not known on which. Reserves its requests on each of them. Only
   // find_for_sure() considers reservations.
   void reserve(const Json& pod, const Sites& sites);
-  // Returns a node on which the pod fits on whatever nodes the reserved pods are. Empty if there is no such node.
+  // Returns a node on which the pod fits whichever of their possible nodes the reserved pods are on. Empty if there is
+  // no such node.
   std::string find_for_sure(const Json& pod) const;
   // Returns the nodes that accept the pod, whatever other pods are on them.
   Sites admitting(const Json& pod) const;
   // Returns the index of a node in Sites, or nullopt if the node is unknown.
   std::optional<std::size_t> site_of(const std::string& node) const;
-  // Returns the free amount of each resource on all these nodes together. Includes what the pod may preempt.
+  // Returns the free amount of each resource on all these nodes together. If the pod may preempt pods of lower
+  // priority, what those use counts as free.
   Amounts free_for(const Json& pod, const Sites& sites) const;
   // Returns the largest of the pod's requests, each as a fraction of the largest amount of that resource on any node. A
   // resource that no node has counts as 1.
@@ -111,8 +113,8 @@ class Room {
   struct Wish {
     const Json& pod;
     Amounts wanted;
-    Domains apart;   // with pods that its own anti-affinity selects
-    Domains others;  // with pods whose anti-affinity selects it
+    Domains apart;   // domains with pods that its own anti-affinity selects
+    Domains others;  // domains with pods whose anti-affinity selects it
     bool vague = false;
   };
   struct Refusal {

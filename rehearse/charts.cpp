@@ -215,8 +215,8 @@ std::string timeline_svg(const Timeline& timeline, const std::string& title) {
 
 namespace {
 
-// Returns the CSS class of a state. Returns an empty string for states in which the agent does nothing; the chart shows
-// none.
+// Returns the CSS class of the bar of a state. Returns an empty string for states in which the agent does nothing: the
+// chart has no bar for them.
 std::string_view class_of(agent::State state) {
   switch (state) {
     case agent::State::draining: return "drains";

@@ -21,8 +21,8 @@ struct FleetInput {
   Snapshot snapshot;
   agent::AgentConfig config;  // the configuration of every agent
   Assumptions assumptions;    // assumptions about pods and volumes; `give_up` of it is not used
-  // The simulation ends as stuck after this time, plus all assumed times, without progress
-  // (FleetRehearsal::given_up_after).
+  // If no node makes progress for this time plus all assumed times (FleetRehearsal::given_up_after), the simulation
+  // ends as FleetEnd::stuck.
   Duration give_up = std::chrono::hours(6);
   Duration reboot_time = std::chrono::minutes(3);  // time from the shutdown of a node until its kubelet reports again
   std::uint64_t seed = 1;
@@ -43,13 +43,15 @@ struct FleetNode {
   agent::State state = agent::State::unknown;  // state of the node at the end of the simulation
   std::string reason{}, message{};             // why the node does not go on at the end, as its agent shows it
   std::vector<FleetPhase> phases{};
-  // Pods for which its drain waits at the end, each with the reason: "shop/web-0: …"
+  // Pods that keep its drain from ending at the end of the simulation, each with the message why: "shop/web-0: …"
   std::vector<std::string> holds_up{};
 };
 
 enum class FleetEnd {
-  over,     // every node with an agent was updated or is degraded
-  stuck,    // no node made progress for `given_up_after`, although none waited for a soak or a window
+  over,  // every node with an agent was updated or is degraded
+  // No node made progress for `given_up_after`. Time in which a node soaks, or in which all unfinished nodes wait for
+  // their windows, does not count.
+  stuck,
   horizon,  // thirty days of virtual time have passed
 };
 
@@ -66,7 +68,7 @@ struct FleetRehearsal {
   std::vector<NoRoom> no_room;
   // Pods whose placement depends on something that is not simulated, see Rehearsal::not_weighed.
   std::vector<std::string> not_weighed;
-  // A phrase for each assumption about what no snapshot contains or what is not simulated.
+  // A phrase for each assumption made because no snapshot contains the fact, or because it is not simulated.
   std::vector<std::string> assumed;
   Timeline timeline;
 };

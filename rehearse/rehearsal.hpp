@@ -55,7 +55,7 @@ struct Rehearsal {
   // topology spread, pod affinity, host ports). A real scheduler may place them on other nodes than the rehearsal, or
   // on none.
   std::vector<std::string> not_weighed;
-  std::vector<std::string> assumed;  // a phrase for each assumption about what no snapshot contains
+  std::vector<std::string> assumed;  // a phrase for each assumption made because no snapshot contains the fact
   Timeline timeline;
 };
 

@@ -24,11 +24,11 @@ class Stage {
 
   // Loads the snapshot into the cluster. To be called once. Fails with Errc::decode if the snapshot is invalid.
   Result<> load(const Snapshot& snapshot);
-  // Returns a phrase for each assumption about what no snapshot contains. To be called after load() and before play(),
-  // because it reads the cluster as it was loaded.
+  // Returns a phrase for each assumption that the rehearsal has to make because no snapshot contains the fact. To be
+  // called after load() and before play(), because it reads the cluster as it was loaded.
   std::vector<std::string> assumed() const;
   // Runs the coroutine `act` to its end, in virtual time, while the simulated cluster runs. Blocks. Fails with
-  // Errc::invalid if `act` does not end.
+  // Errc::invalid if `act` does not end, because it waits for an event that never happens or loops without end.
   Result<> play(std::function<boost::asio::awaitable<void>()> act);
   // Waits until controllers, scheduler and kubelets have nothing left to do. To be called at the beginning and at the
   // end of the coroutine that is passed to play().

@@ -22,7 +22,7 @@ Timeline::Row& Timeline::row_of(const drain::Event& event) {
   return rows_[entry->second];
 }
 
-// Ends the open waits of the pods of a node, because the drain of the node is over.
+// Ends the open waits of the pods of the event's node, because the drain of that node is over.
 void Timeline::end_waits(const drain::Event& event) {
   for (Row& row : rows_)
     if (row.node == event.node && !row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;

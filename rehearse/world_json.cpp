@@ -40,7 +40,8 @@ bool is_ailing(const Json& pod) {
   return sim::text(pod, "/status/phase") == "Running" && !sim::pod_ready(pod);
 }
 
-// Returns the row of this kind; nullptr if the simulation has no controller that creates pods for it.
+// Returns the simulated cluster's description of this kind; nullptr if the cluster has no controller that creates pods
+// for objects of the kind.
 const sim::ResourceInfo* played_kind(const std::string& kind) {
   const sim::ResourceInfo* info = sim::find_kind(kind);
   const bool played =
@@ -361,8 +362,8 @@ std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::str
 
 namespace {
 
-// Returns the drivers without VolumeAttachments whose volumes are used by running pods: they need no attachment. The
-// field attachRequired of their CSIDrivers would say that, but the snapshot does not contain these.
+// Returns the drivers whose volumes running pods use although the snapshot has no VolumeAttachment of the driver: their
+// volumes need no attachment. Leaves out drivers with a CSIDriver, whose field attachRequired states whether they do.
 std::vector<std::string> drivers_without_attaching(const sim::Cluster& cluster) {
   std::set<std::string> drivers;
   for (const sim::Object& pod : cluster.store().list("pods")) {

@@ -47,8 +47,9 @@ std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::str
 // Returns the latest deletionTimestamp of all terminating pods, at which all their grace periods have ended. Returns
 // nullopt if no pod is terminating.
 std::optional<WallTime> last_to_go(const sim::Cluster& cluster);
-// Removes from `no_room`, and returns, the pods that find capacity once terminating pods are deleted. Counts only
-// terminating pods whose grace periods have not ended at `now`. Other pods without a node also use that capacity.
+// Removes from `no_room`, and returns, the pods that find capacity once terminating pods are deleted. Assumes that only
+// the terminating pods whose grace periods have not ended at `now` will be deleted. Pods without a node that are not in
+// `no_room` use some of that capacity, too.
 std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now);
 // Adds to `assumed` a phrase about the pods that have found capacity later: those in `first` that are not in `now`.
 void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
@@ -73,7 +74,7 @@ std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, cons
 // For the rehearsal of a fleet: removes the traces of earlier updates from the loaded snapshot, and reads the longest
 // grace period of its pods.
 
-// What forget_haulout() has removed and the report of the rehearsal mentions.
+// What forget_haulout() has removed, as far as the report of the rehearsal mentions it.
 struct Forgotten {
   std::vector<std::string> pauses;     // what was paused: "node/a", "the ConfigMap haulout/haulout"
   std::vector<std::string> hooks;      // nodes with annotation hooks, to which other programs would respond

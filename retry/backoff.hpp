@@ -22,7 +22,7 @@ struct BackoffOptions {
 
 class Backoff {
  public:
-  // Keeps a caller from retrying in a tight loop when full jitter yields almost 0.
+  // The shortest delay. Keeps a caller from retrying in a tight loop when full jitter yields almost 0.
   static constexpr Duration minimum = std::chrono::milliseconds(10);
   // A longer Retry-After is cut to this: a wrong value from a proxy must not stop the client for a day.
   static constexpr Duration longest_retry_after = std::chrono::seconds(300);

@@ -24,7 +24,7 @@ class Rng {
   bool chance(unsigned percent) { return between(std::uint64_t{0}, std::uint64_t{99}) < percent; }
 };
 
-// The numbers that follow from a seed. The program takes the seed from the system, a test chooses it.
+// The sequence of random numbers that a seed determines. The program takes the seed from the system, a test chooses it.
 class SeededRng final : public Rng {
  public:
   explicit SeededRng(std::uint64_t seed) : engine_(seed) {}

@@ -50,8 +50,8 @@ TaskGroup::~TaskGroup() {
 
 TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const ChildId id = next_id_++;
-  // A child of a group that was cancelled before is cancelled below. This is read before the child runs: if the child
-  // itself cancels the group, cancel() has cancelled the child already.
+  // A child that is spawned after the group was cancelled is cancelled below. `cancelled_` is read before the child
+  // runs: if the child itself cancels the group, cancel() has cancelled the child already.
   const bool late = cancelled_;
   auto signal = std::make_shared<asio::cancellation_signal>();
   children_.emplace(id, Child{signal});
@@ -92,7 +92,7 @@ void TaskGroup::ended(ChildId id, std::exception_ptr failure) {
     failure_ = failure;
     cancel();
   }
-  gate_.cancel();  // wakes the waiting coroutine, which counts the children again
+  gate_.cancel();  // wakes join() and with_task_group(), which check again whether a child still runs
 }
 
 asio::awaitable<void> TaskGroup::join() {

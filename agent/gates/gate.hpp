@@ -1,5 +1,5 @@
-// The gates that need no request: maintenance window, pauses, a person's cordon and reboot limit. Each function returns
-// one row with its reason. Pure.
+// The rules of the gates that are evaluated without a request: maintenance window, pauses, a person's cordon, reboot
+// limit and pin. Each function with the return type Gate evaluates one gate. Pure.
 #pragma once
 
 #include <chrono>
@@ -18,8 +18,8 @@
 namespace haulout::agent {
 
 // Estimates of how long the next update of this node will take, from the durations of its last updates
-// (Record::durations; the newest is the last element). Durations that are zero or negative are ignored, and more than a
-// week counts as a week: both come from a clock that jumped. Estimates are whole seconds, rounded up.
+// (Record::durations; the newest is the last element). A duration that is zero or negative is ignored, and one of more
+// than a week counts as a week: such values come from a clock that jumped. Estimates are whole seconds, rounded up.
 
 // Returns the longest duration plus a fifth; 30 minutes if there is none.
 Duration estimated_update(const std::vector<std::chrono::seconds>& history);
@@ -32,13 +32,14 @@ Duration ordinary_update(const std::vector<std::chrono::seconds>& history);
 struct Brake {
   std::string reason;                    // in CamelCase for the label: RebootLoop, TooManyReboots
   std::string message;                   // one sentence: thing, cause, remedy
-  std::optional<WallTime> look_again{};  // when the limit allows the reboot again, if only time passes
+  std::optional<WallTime> look_again{};  // when the reboot becomes allowed just because time passes; unset: never
   bool operator==(const Brake&) const = default;
 };
 
 inline constexpr std::size_t default_reboots_per_day = 3;
 
-// Returns true if the operating system needs a reboot for the same update as `last`, and has needed one ever since.
+// Returns true if the operating system needs a reboot for the same update as the reboot `last`, and has needed one ever
+// since that reboot.
 bool same_need(const PastReboot& last, const Pending& wanted);
 
 // Returns nothing if the reboot is allowed, or if `wanted.need` is not `yes`. `past` holds reboots that were requested
@@ -53,14 +54,16 @@ std::optional<Brake> reboot_brake(const std::vector<PastReboot>& past, const Pen
 
 // The gate "cordon": the agent does not update a node that a person has cordoned. Closed (CordonedByPerson) while the
 // node has a cordon that no agent has set. If it closes during a drain that has not cordoned the node yet, the agent
-// gives that drain up. Off if `policy` is `update`. Open if the cordon belongs to the agent's current drain.
+// gives that drain up. Off if `policy` is `update`. Open once the agent's current drain has cordoned the node, whoever
+// set the cordon that the node has now.
 Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes policy);
 
 // The gate "window". Closed with OutsideWindow, or with WindowTooShort if the window closes before an update of this
-// node would be finished. `took` holds the durations of the last updates. The longest of them has to fit (30 minutes
-// without a history). If no window is that long, the median has to fit (0 without a history); otherwise one slow update
-// would prevent all later updates of the node. If the node has no slot yet (`with_turn` is false), one more minute has
-// to fit, for taking it; otherwise a node could take a slot in vain at the start of each window.
+// node would be finished. `took` holds the durations of the last updates. The longest of them plus a fifth has to fit
+// (30 minutes without a history). If no window is that long, the median plus a fifth has to fit (0 without a history);
+// otherwise one slow update would prevent all later updates of the node. If the node has no slot yet (`with_turn` is
+// false), one more minute has to fit, for taking the slot. Otherwise a node could take a slot at the start of each
+// window, only to find that the update does not fit any more.
 Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::seconds>& took, bool with_turn, WallTime now);
 
 // A gate for a pause. Closed with Paused. `whom` names what is paused, for example "this node" or "pool web".

@@ -151,7 +151,7 @@ Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, c
 
 namespace {
 
-// What a gate of the fleet sees of a node: its UID and the versions that have failed on it.
+// Returns what FleetHealth compares to notice a change of a node: its UID and the versions that have failed on it.
 std::string seen_of(const k8s::Node& node) {
   return node.uid + " " + joined(record_of(node).value_or(Record{}).failed_versions, " ");
 }
@@ -275,7 +275,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   }
   for (Gate& row : rows) row.look_again = by_own_clock(client_, row.look_again);
   rows.push_back(cordon_gate(question.node, question.record, options_.cordoned_nodes));
-  // The reboot limit uses this machine's clock, by which the record has the times of earlier reboots.
+  // The reboot limit uses this machine's clock, because the times of earlier reboots in the record are by that clock.
   if (!under_way)
     rows.push_back(brake_gate(question.record.reboots, question.pending, question.requested, clock_.wall_now(),
                               options_.reboots_per_day));

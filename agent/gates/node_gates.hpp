@@ -1,4 +1,5 @@
-// The gates of one node together, and the two gates that watch other objects: blocking pods and fleet health.
+// All gates of one node together (NodeGates), and the classes of two of them, which list and watch pods or other Nodes:
+// blocking pods and fleet health.
 #pragma once
 
 #include <functional>
@@ -33,8 +34,8 @@ class BlockingPods {
         selectors_(std::move(selectors)),
         respite_(client.clock(), rng) {}
 
-  // Closed with BlockedByPod, or with BlockingPodsUnknown if the pods cannot be listed. Off if there are no selectors.
-  // Cancellable.
+  // Evaluates the gate. It is closed with BlockedByPod, or with BlockingPodsUnknown if the pods cannot be listed. It is
+  // off if there are no selectors. Cancellable.
   boost::asio::awaitable<Gate> judge(TimePoint deadline);
   // Returns when the matching pods differ from those that judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
@@ -51,24 +52,27 @@ class BlockingPods {
   Respite respite_;
 };
 
-// Builds the row "fleet". Pure. `degraded` holds the nodes of the pool whose state label is `degraded`; it may include
-// `own`, this node. Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted` names and
-// has been degraded since. Two updates are the same if they have the same version. Without versions, all reasons of
-// `wanted` must be among the reasons of that reboot. Open if `wanted` names neither a version nor a reason.
+// A rule of the gate "fleet". Pure. `degraded` holds the nodes of the pool whose state label is `degraded`; it may
+// include `own`, this node. Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted`
+// names and has been degraded since. Nodes that are degraded but healthy (Record::uncordon) do not count. Two updates
+// are the same if they have the same version. Without versions, all reasons of `wanted` must be among the reasons of
+// that reboot. Open if `wanted` needs no reboot, or names neither a version nor a reason.
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted);
 
-// Builds the row "fleet" of an agent that installs updates. Pure. `nodes` holds the nodes of the pool with the label
-// haulout.dev/failed-version; it may include `own`, this node. Closed (VersionFailed) if the version that `wanted`
-// names has failed on another node (Record::failed_versions) and has not run well there since. Open if it has failed on
-// this node, too: then a person decides whether this node tries it again. Open if `wanted` names no version.
+// A rule of the gate "fleet" that only agents that install updates have, in addition to fleet_gate(). Pure. `nodes`
+// holds the nodes of the pool with the label haulout.dev/failed-version; it may include `own`, this node. Closed
+// (VersionFailed) if the version that `wanted` names has failed on another node (Record::failed_versions) and has not
+// run well there since. Open if it has failed on this node, too: then a person decides whether this node tries it
+// again. Open if `wanted` needs nothing or names no version.
 Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, const Pending& wanted);
 
-// The gate "fleet": this node does not begin an update that has failed on another node of the pool. The slots, not this
-// gate, limit how many nodes may be unavailable at a time. Borrows client and rng.
+// The gate "fleet": this node does not begin an update that has failed on another node of the pool. Reads the other
+// nodes and applies one rule to them: fleet_gate() or version_gate(). The slots, not this gate, limit how many nodes
+// may be unavailable at a time. Borrows client and rng.
 class FleetHealth {
  public:
   using Rule = Gate (*)(const std::vector<k8s::Node>&, const std::string&, const Pending&);
-  // `labels` selects the nodes that `rule` decides about.
+  // `labels` is the label selector of the nodes to which `rule` is applied.
   FleetHealth(k8s::Client& client, Rng& rng, std::string node, std::string labels, Rule rule)
       : client_(client),
         rng_(rng),
@@ -82,8 +86,8 @@ class FleetHealth {
   // Sets this node's pool; the gate ignores nodes of other pools. The caller must call changed() again afterwards.
   void belong_to(OwnPool pool);
 
-  // Closed with FleetUnknown if the Nodes cannot be listed. Off if the server forbids the list and this credential has
-  // never been able to list Nodes. Cancellable.
+  // Returns the answer of the rule. If the Nodes cannot be listed, the gate is closed with FleetUnknown; but it is off
+  // if the server forbids the list and this object has never been able to list Nodes. Cancellable.
   boost::asio::awaitable<Gate> judge(Pending wanted, TimePoint deadline);
   // Returns when the selected nodes differ from those that judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
@@ -121,10 +125,11 @@ struct NodeGatesOptions {
 // fleet health. Windows and pauses use the API server's clock if it is known, because the node's clock may be wrong.
 //
 // ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
-// a node outside its window sends no requests. There are two exceptions: a question for people (`any_time`) asks all
-// servers; and ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time. During a
-// drain only the pauses count, a person's cordon that is older than the drain, the pin, and, if the agent installs
-// updates, a version that has failed on another node. Borrows all arguments except the options. Single-threaded.
+// a node outside its window sends no requests. There are three exceptions: a question for people (`any_time`) asks all
+// servers; ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time; and while an
+// update is under way (`under_way`), an agent that installs updates always asks whether its version has failed on
+// another node. Then only that answer, the pauses, a person's cordon that is older than the drain, and the pin count.
+// Borrows all arguments except the options. Single-threaded.
 class NodeGates final : public GateKeeper {
  public:
   // If `prometheus` is null, the alert gate is off.
@@ -149,7 +154,7 @@ class NodeGates final : public GateKeeper {
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);
 
-  // Returns true if the agent installs updates, and the version that waits is known.
+  // Returns true if the agent installs updates, and an update waits whose version is known: then version_gate() counts.
   bool by_version(const GateQuestion& question) const;
 
   k8s::Client& client_;

@@ -18,7 +18,7 @@ struct FailedVersions : GatedFleet {
     limit = 3;
   }
 
-  // A machine whose updates are images. Nothing is offered yet.
+  // Adds a machine whose updates are images. No image is offered yet.
   Machine& images(const std::string& name, bool before_drain = false) {
     MachinePlan plan{.target = ""};
     plan.updates.on = true;
@@ -30,7 +30,7 @@ struct FailedVersions : GatedFleet {
     machine.plan().updates.waiting = {machine.version() + " to " + version};
     machine.updates().add({});
   }
-  // The machine runs its old version, and nothing is in place for the next boot.
+  // Ends the fault and the need for a reboot: the machine keeps its old version, and no image waits for the next boot.
   static void forget(Machine& machine) {
     machine.plan().rolls_back = false;
     machine.want("");
@@ -83,7 +83,7 @@ struct FailedVersions : GatedFleet {
     joined.pin = "2.0";
     Machine& n1 = images("n1", before_drain);
     Machine& n2 = images("n2", before_drain);
-    n2.want("3.0");  // another program has put it in place
+    n2.want("3.0");  // another program has installed this version for the next boot
     after(1min, [&] { offer(n1, "3.0"); });
     after(2h, [&] {
       for (const auto& each : machines) {
@@ -111,7 +111,7 @@ TEST_F(FailedVersions, AnImageOfARolledBackVersionIsWrittenNowhereElse) {
   roll_back_on_one(true);
 }
 
-// Whoever has begun meanwhile gives up, and does not install the version.
+// A node that drains for a version gives up the drain when the version fails on another node, and does not install it.
 TEST_F(FailedVersions, ANodeThatDrainsForItGivesUp) {
   Machine& n1 = images("n1");
   Machine& n2 = images("n2");
@@ -137,7 +137,7 @@ TEST_F(FailedVersions, ANodeThatDrainsForItGivesUp) {
   EXPECT_EQ(n2.boots(), 0u);
 }
 
-// The version failed before the image was in place elsewhere; its reboot is given up, too.
+// n2 begins to write the image before the version has failed on n1. After the failure, n2 does not reboot into it.
 TEST_F(FailedVersions, AnImageThatIsInPlaceIsNotBooted) {
   Machine& n1 = images("n1", true);
   Machine& n2 = images("n2", true);
@@ -182,7 +182,8 @@ TEST_F(FailedVersions, AnInstallationThatAlwaysFailsCountsAndARepairedNodeLetsTh
   EXPECT_EQ(failed_label("n1"), "");
 }
 
-// The node leaves the state degraded with its old version. That is no reason for the others to try the new one.
+// A failed version stays in the record when its node leaves the state degraded with the old version. The other nodes
+// still do not install it.
 TEST_F(FailedVersions, ItStaysRememberedWhenTheNodeRunsItsOldVersionAgain) {
   Machine& n1 = images("n1");
   Machine& n2 = images("n2");
@@ -200,7 +201,7 @@ TEST_F(FailedVersions, ItStaysRememberedWhenTheNodeRunsItsOldVersionAgain) {
   });
   after(4h, [&] {
     expect_held_back(n2, "2.0");
-    // The way out that the message names.
+    // The remedy that the message names: remove the record.
     EXPECT_THAT(message("n2"), HasSubstr("kubectl annotate node n1 haulout.dev/record-"));
     annotate("n1", "haulout.dev/record", nullptr);
   });
@@ -243,7 +244,7 @@ TEST_F(FailedVersions, WithItsNodeTheMemoryGoes) {
   EXPECT_EQ(n2.version(), "2.0") << story();
 }
 
-// P7: the next agent knows it from the Nodes.
+// P7: an agent that starts after a crash reads from the Nodes which versions have failed.
 TEST_F(FailedVersions, AnAgentThatStartsAnewStillKnows) {
   Machine& n1 = images("n1");
   Machine& n2 = images("n2");
@@ -268,7 +269,7 @@ TEST_F(FailedVersions, AnotherPoolIsNotHeldBack) {
   EXPECT_EQ(n2.version(), "2.0") << story();
 }
 
-// Without the option, no agent writes more than before.
+// Agents that do not install updates (no --update) write no failed versions to their Nodes.
 TEST_F(FailedVersions, AnAgentThatInstallsNothingRemembersNothing) {
   joined.installs = false;
   machine("n1", {.rolls_back = true});
@@ -278,7 +279,8 @@ TEST_F(FailedVersions, AnAgentThatInstallsNothingRemembersNothing) {
   EXPECT_THAT(record("n1").failed_versions, IsEmpty());
 }
 
-// --pin: another version is neither installed nor booted, and holds nobody back for ever.
+// With --pin, the agents neither install nor boot another version. When the pinned version is offered later, they
+// install it.
 TEST_F(FailedVersions, OnlyThePinnedVersionIsInstalled) {
   install_the_pinned_one(false);
 }
