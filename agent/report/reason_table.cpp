@@ -412,7 +412,7 @@ constexpr std::array table{
            "drain goes on as if it were not there.",
            "Correct the value of the annotation; the Event names it and says what is wrong."},
     Reason{reason::right_missing, finds, trouble,
-           "The credential of the agent or of the command lacks a right that the drain needs.",
+           "The credential of the agent or of the command lacks a right that the drain needs or would use.",
            "Grant the right that the Event names; the shipped RBAC has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
            "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
