@@ -358,7 +358,9 @@ class Parser {
 
   Result<> readable() {
     if (text_.size() > longest_text)
-      return grammar_.wrong(longest_text, fmt::format("the text of a {} must be shorter", thing_), write_start);
+      return grammar_.wrong(
+          longest_text, fmt::format("the text of a {} must be shorter, at most {} characters", thing_, longest_text),
+          write_start);
     grammar_.skip_blanks();
     if (grammar_.done()) return grammar_.wrong(grammar_.at(), "it is empty", write_start);
     return {};

@@ -55,8 +55,10 @@ constexpr std::array table{
            "`--prometheus-query` returns an alert or another series. Each one blocks the node, whatever it is about.",
            "Resolve the alert that the message names, or exclude it in `--prometheus-query`. A silence in Alertmanager "
            "does not help: Prometheus still reports the alert as firing."},
-    Reason{reason::prometheus_query_refused, gates, trouble, "Prometheus rejects `--prometheus-query`.",
-           "Correct the query in `--prometheus-query`; the message has the error of Prometheus."},
+    Reason{reason::prometheus_query_refused, gates, trouble,
+           "Prometheus rejects `--prometheus-query` (HTTP 400), or the query does not return an instant vector.",
+           "See the error in the message, and correct the query. If the error is not about the query, correct "
+           "`--prometheus-url`."},
     Reason{reason::prometheus_unavailable, gates, trouble,
            "Prometheus gives no usable answer, so the agent does not know whether an alert fires.",
            "See the error in the message. Make Prometheus reachable, or correct its options. `--prometheus-fail-mode "

@@ -19,7 +19,7 @@ StateWords words_of(State state) {
       return {"it is not known yet whether a reboot is needed: the operating system's update tool has not answered",
               "Observing"};
     case State::idle: return {"no reboot is needed", "Observing"};
-    case State::pending: return {"a reboot is needed", "Waiting"};
+    case State::pending: return {"an update is needed, or a reboot was requested", "Waiting"};
     case State::waiting: return {"waiting for a slot", "Waiting"};
     case State::draining: return {"the pods are being evicted", "Draining"};
     case State::updating: return {"drained; the updates are being installed", reason::updating};
