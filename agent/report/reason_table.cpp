@@ -27,8 +27,8 @@ constexpr std::array table{
     Reason{reason::outside_window, gates, waiting, "No maintenance window is open, or a blackout is in force.",
            "Wait; the message says when updates may begin again. Set these times with `--window` and `--blackout`."},
     Reason{reason::window_too_short, gates, waiting,
-           "Updates may begin now, but the window closes, or a blackout begins, before an update of this node would "
-           "end. The estimate comes from its last updates; without any it is 30 minutes.",
+           "The window closes, or a blackout begins, before an update of this node would end. The estimate comes from "
+           "its last updates; without any it is 30 minutes.",
            "Wait. If the message says that no time within two years is long enough, configure longer windows or "
            "shorter blackouts."},
     Reason{reason::paused, gates, waiting,
@@ -175,7 +175,8 @@ constexpr std::array table{
            "The node is drained, but its updates cannot be installed now: another program installs packages, or the "
            "agent cannot find out whether one does. The message says which.",
            "Wait until that program has ended; after `--update-limit` the attempt has failed. With `--update "
-           "after-drain` switch unattended-upgrades off."},
+           "after-drain` switch unattended-upgrades off. A degraded node goes on when you have installed the updates, "
+           "or after `haulout request-reboot NODE`."},
     Reason{reason::update_failed, drain, trouble,
            "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
            "later; after `--update-attempts` failures in a row the node is degraded.",
