@@ -60,12 +60,13 @@ void diagnose_refused(const TrackedPod& tracked, const BudgetBook& book, Held& h
   const bool again = tracked.refusal.times >= 2;
   const EvictionVerdict verdict = tracked.refusal.verdict;
   if (verdict == EvictionVerdict::forbidden && again) {
-    facts.push_back(
-        {reason::right_missing,
-         "pod " + tracked.pod.key(),
-         fmt::format("{}; grant verb create on resource pods/eviction (API group \"\")", tracked.refusal.message),
-         {},
-         about(tracked.pod)});
+    facts.push_back({reason::right_missing,
+                     "pod " + tracked.pod.key(),
+                     fmt::format("{}; grant verb create on resource pods/eviction (API group \"\"), or with "
+                                 "--disable-eviction verb delete on resource pods",
+                                 tracked.refusal.message),
+                     {},
+                     about(tracked.pod)});
   } else if (diagnose_overlap(tracked, book, facts)) {
     return;
   } else if (tracked.refusal.webhook && again &&
@@ -183,16 +184,16 @@ std::string servers_here(const WebhookCase& about, const k8s::Service& service) 
     const bool leaves = tracked.state == PodState::vanished || tracked.state == PodState::terminating;
     (leaves ? left : here) = &tracked;
   }
-  if (here) return fmt::format("; their pod {} is on this node, {}", here->pod.key(), state_of(here->pod));
+  if (here) return fmt::format("; pod {} of these is on this node, {}", here->pod.key(), state_of(here->pod));
   if (!left) return {};
   return fmt::format(
-      "; their pod {} {} on this node before the pods that the webhook checks; annotate the pods of the Service with "
-      "{}: \"1\", so that they are evicted last",
+      "; pod {} of these {} on this node, and a replacement must become Ready on another one. For the next drain "
+      "annotate the pods of the Service with {}: \"1\", so that they are evicted last",
       left->pod.key(), left->state == PodState::vanished ? "was deleted" : "is terminating", drain_order_annotation);
 }
 
 std::string way_to_its_servers(const WebhookCase& about) {
-  if (!about.service) return "check that the pods behind its Service run";
+  if (!about.service) return "check that its server runs, usually pods behind a Service";
   if (!*about.service)
     return fmt::format(
         "its Service {} does not exist: if its application was removed, have the webhook's configuration deleted",
@@ -362,6 +363,10 @@ std::optional<std::int64_t> replicas_that_help(const PodDisruptionBudget& budget
   return replicas > most_replicas ? std::nullopt : std::optional(replicas);
 }
 
+bool has_no_controller(const BudgetCase& about) {
+  return !about.held.empty() && !about.held.front()->controller;
+}
+
 // Returns the remedies for a budget that needs all its pods. If `minAvailable` is a number, the server compares it with
 // the pods that exist, not with the replicas that their controller should have.
 std::string ways_out(const BudgetCase& about) {
@@ -370,7 +375,7 @@ std::string ways_out(const BudgetCase& about) {
   std::string change = budget.max_unavailable.empty() ? "lower minAvailable" : "raise maxUnavailable";
   if (number) change += fmt::format(" to {}", budget.expected_pods - 1);
   const auto replicas = replicas_that_help(budget);
-  if (!replicas) return change;
+  if (!replicas || has_no_controller(about)) return change;
   std::string first;
   if (number && !about.held.empty() && about.held.front()->controller)
     first = fmt::format(
@@ -392,9 +397,10 @@ DiagnosisFact needs_all(const BudgetCase& about) {
   if (budget.expected_pods == 1)
     return {reason::budget_of_single_pod,
             {},
-            fmt::format("it protects a single pod ({}, needs {} healthy of 1), so this pod cannot be evicted; {}; or "
-                        "delete the pod with kubectl if its owner accepts the outage",
-                        field_of(budget), budget.desired_healthy, ways_out(about)),
+            fmt::format("it protects a single pod ({}, needs {} healthy of 1), so this pod cannot be evicted; {}; {}",
+                        field_of(budget), budget.desired_healthy, ways_out(about),
+                        has_no_controller(about) ? "the pod has no controller, so nothing creates it again"
+                                                 : "or delete the pod with kubectl if its owner accepts the outage"),
             controller_hold};
   return {reason::budget_needs_all_pods,
           {},
@@ -539,8 +545,8 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
           ? fmt::format("its containers have ended, but the kubelet does not remove it, usually because of a volume "
                         "that cannot be unmounted; see its Events ({}) and the kubelet's log on the node",
                         see)
-          : fmt::format("it still exists 60 s after its grace period: a container or its preStop hook does not end; "
-                        "see {}, and on the node the kubelet's log (journalctl -u kubelet)",
+          : fmt::format("it still exists 60 s after its grace period: usually a container or its preStop hook does not "
+                        "end; see {}, and on the node the kubelet's log (journalctl -u kubelet)",
                         see),
       controller_hold, about(pod)};
 }
@@ -605,13 +611,14 @@ std::vector<Diagnosis> DiagnosisBoard::active() const {
 }
 
 DiagnosisFact diagnose_not_ready(const std::string& node) {
-  return {reason::kubelet_not_ready, "node " + node,
-          fmt::format(
-              "its kubelet does not report it Ready, and pods are not deleted without a kubelet; repair the kubelet "
-              "(systemctl status kubelet on the node). If the machine is lost, delete the Node: its pods are then "
-              "deleted, too. To leave terminating pods behind: haulout drain {} --skip-wait-for-delete-timeout=1",
-              node),
-          controller_hold};
+  return {
+      reason::kubelet_not_ready, "node " + node,
+      fmt::format(
+          "its kubelet does not report it Ready, and pods are not deleted while no kubelet runs; see systemctl status "
+          "kubelet on the node, and the conditions of the Node. If the machine is lost, delete the Node: its pods are "
+          "then deleted, too. To leave terminating pods behind: haulout drain {} --skip-wait-for-delete-timeout=1",
+          node),
+      controller_hold};
 }
 
 void diagnose_node(const Pipeline& pipeline, const NodeFacts& node, std::vector<DiagnosisFact>& facts) {

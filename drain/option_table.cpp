@@ -159,8 +159,8 @@ std::vector<Row> rows_of_limits() {
         "the limit."}},
       {Users::both,
        {"settle", duration<O>(&O::settle, Zero::allowed),
-        "How long the node must have been cordoned and empty before it counts as drained, because a pod that was being "
-        "scheduled at the time of the cordon may still arrive."},
+        "How long the node must have been cordoned before it counts as drained, because a pod that was being scheduled "
+        "at the time of the cordon may still arrive."},
        "The default is never more than half of --timeout."},
       {Users::both,
        {"check-fit",
@@ -200,7 +200,7 @@ std::vector<Row> rows_of_pods() {
       {Users::both,
        {"pinned", choice<O, T>({&O::policy, &Policy::pinned}, {{"wait", T::park}, {"leave", T::skip}}),
         "What to do with pods that their controller creates on the cordoned node again and again, because they "
-        "tolerate every taint or are bound to the node. wait: wait until a person changes that. leave: they stay."},
+        "tolerate the cordon or are bound to the node. wait: wait until a person changes that. leave: they stay."},
        "The report names them.",
        "They go down with the machine, and an Event names them."},
       {Users::agent,
@@ -228,8 +228,9 @@ std::vector<Row> rows_of_volumes(OptionUser user) {
        "and does not wait. If it loses the permission later, it starts no drain."},
       {Users::both,
        {"volume-limit", duration<O>(&O::volume_limit, Zero::allowed),
-        "With `--wait-volumes`: report a volume as stuck if it is still attached this long after its last pod was "
-        "deleted. With `--serialize-volumes` the next pod is then evicted. 0: no volume counts as stuck."}},
+        "With `--wait-volumes` or `--serialize-volumes`: report a volume as stuck if it is still attached this long "
+        "after its last pod was deleted. With `--serialize-volumes` the next pod is then evicted. 0: no volume counts "
+        "as stuck."}},
       {Users::both,
        {"stuck-volume", choice<O, bool>(&O::end_at_volume_limit, {{"wait", false}, {"fail", true}}),
         "With `--wait-volumes`: what to do about a stuck volume (`--volume-limit`). wait: the drain reports it and "
@@ -246,9 +247,10 @@ std::vector<Row> rows_of_volumes(OptionUser user) {
        "and reports that."},
       {Users::both,
        {"reattach-limit", duration<O>(&O::reattach_limit, Zero::allowed),
-        "With `--wait-volumes` or `--serialize-volumes`: when the volumes of a pod are detached, wait up to this long "
-        "until another node has attached them, before the next pod of that driver is evicted and before the drain "
-        "ends. When the time is over, the drain warns and continues. 0: do not wait."}},
+        "With `--wait-volumes` or `--serialize-volumes`: when the volumes of a pod are detached, how long the drain "
+        "waits until another node has attached them, before it ends. With `--serialize-volumes` it waits also before "
+        "it evicts the next pod with a volume of the same CSI driver. It does not wait for a volume that no other node "
+        "requests within 30 s. When the time is over, the drain warns and continues. 0: do not wait."}},
   };
 }
 
@@ -279,8 +281,8 @@ std::vector<Row> rows_of_guards() {
        guards_need_rights},
       {Users::command,
        {"uncordon-on-failure", boolean<O>(&O::restore_cordon_on_failure),
-        "If the drain fails, restore the cordon as it was before. Without this flag the node stays cordoned, as with "
-        "kubectl."}},
+        "If the drain fails, or does not end before `--timeout`, uncordon the node, if the drain cordoned it. Without "
+        "this flag the node stays cordoned, as with kubectl."}},
   };
 }
 

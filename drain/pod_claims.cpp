@@ -68,10 +68,12 @@ Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod p
     if (std::any_of(volume->hostnames.begin(), volume->hostnames.end(),
                     [&](const std::string& one) { return one != hostname; }))
       continue;
-    co_return std::optional(fmt::format(
-        "its volume {} (claim {}/{}) exists only on this node: after the eviction, its replacement stays Pending until "
-        "the node is uncordoned. Let its owner move the data first, or accept the outage during the maintenance",
-        volume->name, pod.ns, name));
+    co_return std::optional(
+        fmt::format("its volume {} (claim {}/{}) exists only on this node{}", volume->name, pod.ns, name,
+                    pod.controller ? ": after the eviction, a replacement of the pod stays Pending until the node is "
+                                     "uncordoned. Let the owner move the data first, or accept the outage until then"
+                                   : ", and nothing creates the pod again, because it has no controller. Let the owner "
+                                     "move the data first, or create the pod again when the node is uncordoned"));
   }
   co_return std::optional<std::string>();
 }

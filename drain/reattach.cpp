@@ -129,7 +129,7 @@ std::string DetachedVolumes::say(const VolumeReport& report, const ReattachFacts
     case Reattach::attached: return {};
     case Reattach::waiting: return other ? doing : "no other node has requested it yet";
     case Reattach::unclaimed:
-      return facts.used_here ? "a pod of this node uses it again"
+      return facts.used_here ? "it is attached to this node again, or a pod of this node uses it"
                              : fmt::format(
                                    "no other node has requested it within {} after it was detached; perhaps its pod "
                                    "was scaled down, or cannot be scheduled",

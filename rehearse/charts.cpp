@@ -236,7 +236,8 @@ std::string_view class_of(agent::State state) {
 }
 
 std::string drawn(const SvgChart& chart, const FleetNode& node, std::size_t row, WallTime end) {
-  std::string out = "<g>" + chart.name(row, node.left_out.empty() ? node.name : node.name + " (not part)");
+  std::string out =
+      "<g>" + chart.name(row, node.left_out.empty() ? node.name : node.name + " (left out: " + node.left_out + ")");
   for (const FleetPhase& phase : node.phases) {
     const WallTime until = std::min(phase.until.value_or(end), end);
     if (class_of(phase.state).empty() || until < phase.from) continue;

@@ -55,7 +55,8 @@ Gate unanswered(const Error& error, const AlertOptions& options) {
   Gate gate{.name = "prometheus", .verdict = Verdict::closed};
   if (refused(error)) {
     gate.reason = reason::prometheus_query_refused;
-    gate.message = error.message() + "; correct prometheus-query";
+    gate.message =
+        error.message() + "; correct prometheus-query, or prometheus-url if the error is not about the query";
   } else if (options.fail_open) {
     gate.verdict = Verdict::open;
     gate.message = "it is unknown whether an alert fires, but prometheus-fail-mode is open: " + error.message();

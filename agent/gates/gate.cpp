@@ -156,10 +156,11 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
   return {.name = "window",
           .verdict = Verdict::closed,
           .reason = reason::window_too_short,
-          .message = fmt::format("the window closes {}, too early for an update of this node, which takes about {}; {}",
-                                 schedule.shown(closes), format_duration(needed),
-                                 next ? "the update begins " + schedule.shown(*next)
-                                      : "no window of the next two years is long enough: configure a longer one"),
+          .message = fmt::format(
+              "{}, too early for an update of this node, which takes about {}; {}", schedule.closing(closes),
+              format_duration(needed),
+              next ? "the update begins " + schedule.shown(*next)
+                   : "no time within two years is long enough: configure longer windows or shorter blackouts"),
           .look_again = next};
 }
 

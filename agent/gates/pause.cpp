@@ -42,7 +42,7 @@ Pause parse_pause_annotation(std::string_view value) {
   if (written.empty()) return {std::string(no_reason)};
   if (semicolon == std::string_view::npos) {
     if (const auto until = k8s::parse_time(trimmed(value))) return {std::string(no_reason), *until};
-    return unreadable("there is no \";\" after the time", written);
+    return unreadable("it has no \";\" and is not a time", written);
   }
   const std::string reason(trimmed(printable(value.substr(semicolon + 1))));
   const std::string_view end = trimmed(value.substr(0, semicolon));

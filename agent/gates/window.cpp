@@ -358,7 +358,9 @@ class Parser {
 
   Result<> readable() {
     if (text_.size() > longest_text)
-      return grammar_.wrong(longest_text, fmt::format("the text of a {} must be shorter", thing_), write_start);
+      return grammar_.wrong(
+          longest_text, fmt::format("the text of a {} must be shorter, at most {} characters", thing_, longest_text),
+          write_start);
     grammar_.skip_blanks();
     if (grammar_.done()) return grammar_.wrong(grammar_.at(), "it is empty", write_start);
     return {};
@@ -716,6 +718,10 @@ std::string Schedule::shown(WallTime at) const {
   return (blackouts_.empty() ? Zone() : blackouts_.front().zone).shown(at);
 }
 
+std::string Schedule::closing(WallTime until) const {
+  return (in_window(until) ? "a blackout begins " : "the window closes ") + shown(until);
+}
+
 std::string Schedule::describe(WallTime now) const {
   if (always()) return "no window is set: always open";
   now = believable(now);
@@ -724,8 +730,7 @@ std::string Schedule::describe(WallTime now) const {
     return windows_.empty()
                ? fmt::format("outside the blackouts: {}", state.until ? "the next one begins " + shown(*state.until)
                                                                       : "none begins within two years")
-               : "inside the window: it " +
-                     (state.until ? "closes " + shown(*state.until) : "does not close within two years");
+               : "inside the window: " + (state.until ? closing(*state.until) : "it does not close within two years");
   }
   if (windows_.empty() || (in_window(now) && latest_end(blackouts_, now))) {
     const auto cause = std::find_if(blackouts_.begin(), blackouts_.end(),

@@ -79,6 +79,8 @@ class Schedule {
   // Returns a sentence for people: "outside the window: the next one opens Sat 2026-11-28 01:00 CET". The time zone is
   // that of the first window, or of the first black-out if there are no windows.
   std::string describe(WallTime now) const;
+  // Returns what happens at State::until: "the window closes Sat 2026-11-28 07:00 CET", or a black-out begins.
+  std::string closing(WallTime until) const;
   // Returns a time in the same time zone: "Sat 2026-11-28 01:00 CET".
   std::string shown(WallTime at) const;
 

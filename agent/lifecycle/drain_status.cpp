@@ -162,7 +162,7 @@ std::string DrainStatus::message(const Findings& findings) const {
   const Diagnosis* cause = find(findings, [](const Diagnosis& finding) { return finding.scope.holds; });
   const std::string text = cause                     ? words_of(*cause)
                            : waits_for_unclear()     ? of_unclear(progress_.unclear)
-                           : progress_.to_evict == 0 ? "listing the pods that must leave"
+                           : progress_.to_evict == 0 ? "no pod that must leave is known yet"
                                                      : fmt::format("{} of {} deleted", progress_.vanished,
                                                                    count_of(progress_.to_evict, "pod"));
   return text + besides(findings, [&](const Diagnosis& finding) { return &finding != cause; });

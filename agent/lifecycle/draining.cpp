@@ -174,7 +174,10 @@ asio::awaitable<void> Draining::install_update() {
 // The installation downloads what is missing, so a failure only costs time.
 asio::awaitable<void> Draining::download_updates() {
   const auto done = co_await context_.parts.updater->download(context_.within(apply_limit));
-  if (!done) context_.writer.warn(reason::updating, "the updates cannot be downloaded yet: " + done.error().message());
+  if (!done)
+    context_.writer.warn(
+        reason::updating,
+        "the updates could not be downloaded in advance; their installation downloads them: " + done.error().message());
 }
 
 // Waits until the version is installed for the next boot. Most systems have installed it before they report the need

@@ -187,8 +187,10 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
   }
   if (still_needed && !last) co_return Decision{Event::reboot_overdue};
   co_return Decision{Event::reboot_impossible, reason::reboot_failed,
-                     "the reboot did not happen: " + problem_ + "; reboot the machine, or annotate its Node with " +
-                         std::string(request_annotation) + "=reboot to try again"};
+                     "the reboot did not happen: " + problem_ +
+                         (still_needed ? "; reboot the machine, or annotate its Node with " +
+                                             std::string(request_annotation) + "=reboot to try again"
+                                       : "; it is not needed any more")};
 }
 
 asio::awaitable<std::optional<Decision>> Rebooting::braked() {

@@ -130,7 +130,7 @@ asio::awaitable<void> Shutdowns::drain_node() {
   if (drain_ == Drain::under_way)
     context_.writer.warn(reason::shutdown_undrained,
                          "the machine goes down before its drain has ended, because logind's delay "
-                         "(InhibitDelayMaxSec=) is over; the node stays cordoned until the next boot");
+                         "(InhibitDelayMaxSec=) is over; a cordon of the agent stays until the next boot");
   port.let_shutdown_proceed();
   // If the shutdown is cancelled, the agent reads the Node again and continues from its record, because the work of the
   // current state was cancelled.

@@ -50,7 +50,7 @@ asio::awaitable<Decision> Updating::run() {
   if (!context_.parts.updater)
     co_return failed(
         reason::update_failed,
-        "the agent had begun the installation, but was restarted with --update off; install the updates yourself");
+        "the agent was restarted with --update off before the installation had ended; install the updates yourself");
   const Duration limit = context_.options.times.update_limit;
   deadline_ = context_.at(record.deadline.value_or(context_.wall()), limit);
   if (record.installing) deadline_ = std::max(deadline_, context_.within(resume_time));

@@ -27,9 +27,10 @@ bool has_foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id) 
 
 std::string foreign_boot_id(const k8s::Node& node, const std::string& own_boot_id) {
   return fmt::format(
-      "the agent reads boot id {}, but the kubelet of node {} reports {}, so the agent would not notice a reboot. Run "
-      "the agent on its own node, and let it read this machine's boot id (unit in a container: ProtectProc=default, "
-      "ProtectKernelTunables=no, ProtectControlGroups=no)",
+      "the agent reads boot id {}, but the kubelet of node {} reports {}, so the agent would not notice a reboot. "
+      "Check --node-name: the agent must run on that node. If the machine is itself a container (LXC, nspawn), set "
+      "ProtectProc=default, ProtectKernelTunables=no and ProtectControlGroups=no in the agent's systemd unit, so that "
+      "it reads the machine's own boot id",
       printable(own_boot_id), printable(node.name), printable(node.boot_id));
 }
 
@@ -252,7 +253,7 @@ Record decode_record(std::string_view json) {
   record.cause = reason::record_unreadable;
   record.cause_message = "the annotation haulout.dev/record cannot be read (" + one_line(problem) +
                          "): if the node is healthy, remove it (kubectl annotate node NAME haulout.dev/record-); the "
-                         "agent then uncordons the node and starts anew";
+                         "agent then removes its cordon and starts anew";
   return record;
 }
 

@@ -24,19 +24,21 @@ constexpr std::string_view hooks = "Hooks";
 constexpr std::string_view boot = "The reboot and the time after it";
 
 constexpr std::array table{
-    Reason{reason::outside_window, gates, waiting, "No maintenance window is open.",
-           "Wait; the message says when the next window opens. Set windows with `--window` and `--blackout`."},
+    Reason{reason::outside_window, gates, waiting, "No maintenance window is open, or a blackout is in force.",
+           "Wait; the message says when updates may begin again. Set these times with `--window` and `--blackout`."},
     Reason{reason::window_too_short, gates, waiting,
-           "A window is open, but it closes before an update of this node would end. The estimate comes from its last "
-           "updates.",
-           "Wait. If the message says that no window is long enough, configure a longer one with `--window`."},
+           "The window closes, or a blackout begins, before an update of this node would end. The estimate comes from "
+           "its last updates; without any it is 30 minutes.",
+           "Wait. If the message says that no time within two years is long enough, configure longer windows or "
+           "shorter blackouts."},
     Reason{reason::paused, gates, waiting,
-           "A person paused this node, its pool or the cluster; the message says who and why. A pause that cannot be "
-           "read counts as one without end; the message then says what is wrong with it.",
-           "End the pause with `haulout resume`, or wait until it ends by itself."},
+           "This node, its pool or the cluster is paused; the message has the reason and the end, if they were given. "
+           "A pause that cannot be read counts as one without end; the message then says what is wrong with it.",
+           "End the pause with `haulout resume`. A pause with an end also ends by itself."},
     Reason{reason::cordoned_by_person, gates, waiting,
-           "A person has cordoned this node, with kubectl, `haulout cordon` or `haulout drain`; the message says who "
-           "and since when. The agent leaves the node alone.",
+           "A person or another program has cordoned this node, for example with kubectl, `haulout cordon` or `haulout "
+           "drain`. The message says who, or with which tool, and since when, as far as that is known. The agent "
+           "leaves the node alone.",
            "Run `kubectl uncordon NODE` after the work on it. `--cordoned-nodes update` updates such nodes, too."},
     Reason{
         reason::pause_unknown, gates, trouble,
@@ -48,25 +50,28 @@ constexpr std::array table{
            "Wait until the pod has ended; the message names it."},
     Reason{reason::blocking_pods_unknown, gates, trouble,
            "The agent cannot read whether a pod matches `--blocking-pod-selector`.",
-           "See the API server's error in the message. The agent tries again."},
+           "See the error in the message. The agent tries again."},
     Reason{reason::blocked_by_alert, gates, waiting,
-           "`--prometheus-query` returns an alert. Each one blocks the node, whatever it is about.",
+           "`--prometheus-query` returns an alert or another series. Each one blocks the node, whatever it is about.",
            "Resolve the alert that the message names, or exclude it in `--prometheus-query`. A silence in Alertmanager "
            "does not help: Prometheus still reports the alert as firing."},
-    Reason{reason::prometheus_query_refused, gates, trouble, "Prometheus rejects `--prometheus-query`.",
-           "Correct the query in `--prometheus-query`; the message has the error of Prometheus."},
+    Reason{reason::prometheus_query_refused, gates, trouble,
+           "Prometheus rejects `--prometheus-query` (HTTP 400), or the query does not return an instant vector.",
+           "See the error in the message, and correct the query. If the error is not about the query, correct "
+           "`--prometheus-url`."},
     Reason{reason::prometheus_unavailable, gates, trouble,
            "Prometheus gives no usable answer, so the agent does not know whether an alert fires.",
            "See the error in the message. Make Prometheus reachable, or correct its options. `--prometheus-fail-mode "
            "open` allows updates without its answer."},
     Reason{reason::fleet_unknown, gates, trouble, "The agent cannot read the state of the other nodes of the pool.",
-           "See the API server's error in the message. The agent tries again."},
+           "See the error in the message. The agent tries again."},
     Reason{reason::version_failed, gates, trouble,
            "The version that waits has failed on another node of the pool: it was not verified, was rolled back, or "
            "could not be installed. Agents with `--update` install no such version on further nodes.",
            "Wait for another version, or repair the node that the message names: when the version runs well there, the "
            "others go on. Or remove its annotation `haulout.dev/record`, as the message says."},
-    Reason{reason::version_pinned, gates, waiting, "The version that waits is not the one that `--pin` allows.",
+    Reason{reason::version_pinned, gates, waiting,
+           "The update that waits has another version than `--pin` allows, or none.",
            "Wait until the update tool offers that version, or change `--pin`."},
     Reason{reason::update_failed_elsewhere, gates, trouble,
            "Another node of the pool has been degraded since it rebooted for the same update that this node needs.",
@@ -77,7 +82,8 @@ constexpr std::array table{
            "See on the node why the update does not take effect. `haulout request-reboot NODE` reboots it once more "
            "all the same."},
     Reason{reason::too_many_reboots, gates, trouble,
-           "The node was already rebooted as often within 24 hours as `--max-reboots-per-day` allows.",
+           "The node was already rebooted, or requested to reboot, as often within 24 hours as `--max-reboots-per-day` "
+           "allows.",
            "Find out why the node needs so many reboots, or wait until the oldest of them is a day old."},
     Reason{reason::backing_off, gates, waiting,
            "The last attempt failed or was cancelled. The agent waits (`--backoff`) before the next one.",
@@ -89,53 +95,61 @@ constexpr std::array table{
            "Check rights and mounts: D-Bus policy, polkit, AppArmor or SELinux; `haulout agent --check` tests them. "
            "For an inhibitor, wait, or end the program that holds it (`systemd-inhibit --list`)."},
 
-    Reason{
-        reason::waiting_for_slot, turns, waiting,
-        "Other nodes of the pool hold all slots, or are unavailable for another reason, or `--max-unavailable` allows "
-        "no node; the message says which.",
-        "Wait. If a node in the message is degraded, repair that node. If `--max-unavailable` is 0, raise it."},
+    Reason{reason::waiting_for_slot, turns, waiting,
+           "No slot is free: other nodes of the pool hold them or are unavailable, `--max-unavailable` allows no node, "
+           "or the FleetLock server gives none. The message says which.",
+           "Wait. If a node in the message is degraded, repair that node. If the message names a Lease or a label, do "
+           "what it says. If `--max-unavailable` is 0, raise it."},
     Reason{reason::slots_unavailable, turns, trouble,
            "The agent cannot find out whether a slot is free; the message says why.",
-           "Restore access to the API server or FleetLock server, or the right to use Leases in the namespace."},
+           "Resolve the cause in the message. Usually the API server or FleetLock server does not answer, the right to "
+           "use Leases is missing, or the Node lacks the label of `--pool-label` or `--zone-label`."},
     Reason{reason::cannot_release, turns, trouble,
-           "The update of the node has ended, but the agent could not release the node's slot yet.",
+           "The node needs its slot no longer, but the agent could not release it yet.",
            "See the error in the message. The agent tries again until it succeeds. If the message names `--slots`, "
            "restart the agent with the value that it names."},
 
     Reason{reason::backend_unknown, system, trouble,
-           "The agent does not know whether a reboot is needed or which version runs, because the operating system's "
-           "update tool gives no usable answer. Without one the agent does not reboot the node by itself.",
+           "The agent does not know whether a reboot is needed, whether updates wait, or which version runs: what it "
+           "asks on the operating system (usually the update tool) gives no usable answer. Until it does, the agent "
+           "begins no update by itself and verifies no version.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
-    Reason{
-        reason::api_unavailable, system, trouble,
-        "The API server does not answer, so the agent cannot verify anything.",
-        "Check that the API server runs and that this node reaches it. The agent continues when the server answers."},
+    Reason{reason::api_unavailable, system, trouble,
+           "The agent cannot read or verify what it must know. Usually the API server does not answer, or refuses the "
+           "request; with FleetLock, its server.",
+           "See the error in the message. Check that the server runs, that this node reaches it, and that the "
+           "credential has the right. The agent tries again until it succeeds."},
     Reason{reason::node_missing, system, trouble, "The API server answers, but has no Node of this name.",
-           "Restart the kubelet, which registers the Node again. If the machine was retired, stop the agent on it."},
+           "Restart the kubelet, which registers the Node again. If the machine was retired, stop the agent on it. If "
+           "the name is wrong, correct `--node-name`."},
     Reason{
         reason::node_not_written, system, trouble,
         "The API server answers, but refuses what the agent writes to its Node, so the node stays in its state.",
         "See the server's error in the message. Usually a right is missing, an admission webhook denies the write, the "
         "annotations are too large, or the Node is newer than the agent's pod. `haulout agent --check` tests it."},
     Reason{reason::second_agent, system, trouble,
-           "Another agent also writes the record of this Node: a DaemonSet and a systemd unit, or two DaemonSets.",
+           "Another agent also writes the record of this Node, for example a systemd unit beside a DaemonSet.",
            "Stop one of the two agents. Until then each waits for the other, and updates take longer."},
     Reason{reason::record_unreadable, system, trouble,
            "The agent cannot read the annotation haulout.dev/record, which holds what it must remember after a crash. "
            "The node stays degraded.",
-           "If the node is healthy, remove the annotation: `kubectl annotate node NAME haulout.dev/record-`. The agent "
-           "then uncordons the node if it had cordoned it, releases its slot and starts anew."},
+           "If a newer Haulout has written it, upgrade this agent. Otherwise, if the node is healthy, remove the "
+           "annotation: `kubectl annotate node NAME haulout.dev/record-`. The agent then uncordons the node if it had "
+           "cordoned it, releases its slot and starts anew."},
     Reason{reason::ready_file_failed, system, trouble, "The agent cannot write or remove the file /run/haulout/ready.",
-           "Give the agent write access to the directory /run/haulout of the host."},
+           "See the error in the message. Usually the agent lacks write access to the directory /run/haulout of the "
+           "host."},
 
     Reason{reason::evicting, drain, progress,
            "The drain evicts the pods and waits until they are deleted; the message says how many are.", "Nothing."},
     Reason{reason::detaching_volumes, drain, waiting,
-           "The pods are deleted, but volumes that they used are still attached; a reboot now could damage them.",
-           "Wait; the message says what the volume waits for. A volume that stays attached becomes VolumeStuck."},
+           "The pods are deleted, but volumes are still attached that they used, or may have used; a reboot now could "
+           "damage them.",
+           "Wait; the message says what the volume waits for. If a volume stays attached for longer than "
+           "`--volume-limit`, the reason becomes VolumeStuck."},
     Reason{reason::volume_stuck, drain, trouble,
-           "The pods that used a volume are deleted, but it is still attached, for longer than `--volume-limit`. The "
-           "drain waits for it; with `--stuck-volume=fail` it ends.",
+           "The pods that used a volume are deleted, but it is still attached, for longer than `--volume-limit`. With "
+           "`--wait-volumes` the drain waits for it, or ends with `--stuck-volume=fail`.",
            "Check that the controller of its CSI driver and the kubelet of the node run; the message names the volume "
            "and its error. A drain that waits continues by itself when the volume is detached."},
     Reason{reason::reattaching_volumes, drain, progress,
@@ -143,25 +157,29 @@ constexpr std::array table{
            "(`--reattach-limit`).",
            "Nothing. After that time the drain warns about volumes that no node has attached, and continues."},
     Reason{reason::uncordoned, drain, waiting,
-           "The node was made schedulable, but not by its agent, while it was being drained or was ready.",
-           "Wait; the agent makes another attempt later. To prevent updates of the node, run `haulout pause NODE`."},
+           "The node was uncordoned, but not by Haulout, while it was being drained or updated. No further pod is "
+           "evicted, and the agent does not reboot the node.",
+           "An agent makes another attempt later; to prevent that, run `haulout pause NODE`. `haulout drain` goes on "
+           "when the node is cordoned again (`kubectl cordon NODE`)."},
     Reason{reason::applying_update, drain, progress,
            "The operating system's update tool writes the new version for the next boot. It does so before any "
            "eviction; with `--update=before-drain` even before the node asks for a slot.",
            "Nothing."},
     Reason{reason::apply_failed, drain, trouble, "The new version could not be installed, so no pod was evicted.",
            "See the update tool's error in the message. The agent tries again later."},
-    Reason{reason::updating, drain, progress, "The node is drained, and its updates are being installed (`--update`).",
+    Reason{reason::updating, drain, progress,
+           "The node is drained, and its updates are being installed (`--update`). As a warning during the drain: the "
+           "updates could not be downloaded in advance, so the installation downloads them.",
            "Nothing. On Debian and Ubuntu the log is in `journalctl -u haulout-update` and in /var/log/apt."},
     Reason{reason::update_blocked, drain, waiting,
-           "The node is drained, but another program installs packages, so its package updates cannot be installed "
-           "now. The message names the program.",
+           "The node is drained, but its updates cannot be installed now: another program installs packages, or the "
+           "agent cannot find out whether one does. The message says which.",
            "Wait until that program has ended; after `--update-limit` the attempt has failed. With `--update "
-           "after-drain` switch unattended-upgrades off."},
+           "after-drain` switch unattended-upgrades off. A degraded node goes on when you have installed the updates, "
+           "or after `haulout request-reboot NODE`."},
     Reason{reason::update_failed, drain, trouble,
            "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
-           "later; after "
-           "`--update-attempts` failures in a row the node is degraded.",
+           "later; after `--update-attempts` failures in a row the node is degraded.",
            "See the error of the package manager or of the update tool in the message, and on the node `journalctl -u "
            "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
            "updates (and rebooted it, if they need that), or after `haulout request-reboot NODE`."},
@@ -170,8 +188,8 @@ constexpr std::array table{
            "Resolve the cause that the message names, for example a budget or a volume. The agent removes its cordon, "
            "and makes another attempt later."},
     Reason{reason::drain_failed, drain, trouble,
-           "The last drain failed, or was refused because of a pod that may not be evicted or finds no capacity on "
-           "other nodes.",
+           "The last drain failed, or was refused because of a pod that may not be evicted, or for which no capacity "
+           "on other nodes is known.",
            "See the message for the pods or the request that failed. The agent makes another attempt later."},
     Reason{reason::waiting_for_load_balancers, drain, progress,
            "The node is cordoned and excluded from external load balancers. They have `--lb-drain-wait` to stop "
@@ -193,9 +211,11 @@ constexpr std::array table{
            "Wait. If it takes long, check the hook program, or the program that must answer the annotation "
            "(docs/hooks.md). To go on without a hook by annotation, remove the annotation."},
     Reason{reason::hook_failed, hooks, trouble,
-           "A hook failed, took longer than its limit, or was not run because users other than root could change it.",
+           "A hook failed, took longer than its limit, or could not be run. For example, its annotation has a wrong "
+           "name, or users other than root could change the program.",
            "See the error in the message. A hook program that failed after the boot or before the release of the slot "
-           "is run again every ten minutes; one that failed earlier, with the next attempt."},
+           "is run again every ten minutes; one that failed earlier, with the next attempt. With `--hook-failure "
+           "continue` the update goes on without it."},
     Reason{reason::hook_skipped, hooks, trouble,
            "The agent did not run a file in the hooks directory: its name is not allowed for a hook, or it is not an "
            "executable file.",
@@ -212,40 +232,44 @@ constexpr std::array table{
            "stays, ask the owner of the webhook or policy."},
     Reason{reason::terminating, pods, progress, "The pod is terminating.", "Nothing."},
     Reason{reason::namespace_terminating, pods, progress, "The pod's namespace is being deleted, and the pod with it.",
-           "Wait. After five minutes the drain reports NamespaceStuckTerminating with what is left in the namespace."},
+           "Wait. After five minutes the drain reports NamespaceStuckTerminating and, if it may read the namespace, "
+           "what is left in it."},
     Reason{reason::throttled, pods, progress,
-           "The API server, or the way to it, is overloaded or unreachable. The drain sends requests more slowly.",
-           "Wait. If the reason stays, check the API server and the network to it."},
+           "The API server is overloaded, cannot be reached, or does not accept the credential now. The drain sends "
+           "requests more slowly.",
+           "Wait. If the reason stays, see the error in the message, and check the API server, the network to it and "
+           "the credential."},
     Reason{reason::server_error, pods, progress,
            "The eviction failed with a temporary error. The drain sends it again.",
-           "If the reason stays, see the server's error in the message."},
+           "If the reason stays, see the error in the message."},
     Reason{reason::awaiting_watch, pods, progress,
-           "The API server answered that the pod was deleted or replaced. The drain waits until its watch shows that, "
-           "and asks again after 30 seconds.",
+           "The API server answered that the pod was deleted or replaced, but the watch still shows it. The drain "
+           "waits for the watch, and sends the eviction again after 30 seconds at the latest.",
            "Nothing."},
     Reason{reason::forbidden, pods, trouble,
            "The API server does not allow the eviction of the pod, because the credential lacks a right.",
-           "Grant the verb `create` on `pods/eviction`; the shipped RBAC has it for agents."},
+           "Grant the verb `create` on `pods/eviction` (with `--disable-eviction`: `delete` on `pods`); the shipped "
+           "RBAC has it for agents."},
     Reason{reason::rejected, pods, trouble,
            "The API server rejects the eviction request itself, not because of a right, webhook or budget. The drain "
-           "sends it again every minute, and fails when only such pods are left.",
+           "sends it again about every minute, and fails when only such pods are left.",
            "See the server's error in the message. It is about the request, not the pod, so a change of the pod rarely "
            "helps; you may delete the pod yourself."},
     Reason{reason::pod_stuck_terminating, pods, trouble, "The pod still exists a minute after its grace period ended.",
-           "See the finalizers in the message, the Events of the pod and the log of the kubelet. The usual causes are "
-           "a preStop hook, a process that does not end, or a volume that cannot be unmounted."},
+           "See the message, the Events of the pod and the log of the kubelet. The usual causes are a finalizer, a "
+           "preStop hook, a process that does not end, or a volume that cannot be unmounted."},
     Reason{reason::pod_pinned, pods, trouble, "A controller creates the pod on this cordoned node again and again.",
            "Let the pod stay (`--pinned leave`, or `--leave-pods` with its labels), scale its controller down, or "
            "remove the toleration, nodeName or scheduler that places it on this node."},
-    Reason{
-        reason::blocked_by_controller_budget, pods, waiting,
-        "As many pods of its controller as `--max-unavailable-per-controller` allows are without a Ready replacement.",
-        "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
-        "Ready."},
+    Reason{reason::blocked_by_controller_budget, pods, waiting,
+           "As many pods of its controller as `--max-unavailable-per-controller`, or the annotation "
+           "`haulout.dev/max-unavailable`, allows are without a Ready replacement.",
+           "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
+           "Ready."},
     Reason{reason::awaiting_replacement, pods, waiting,
            "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
-           "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If no node "
-           "has capacity for it, the reason is ReplacementUnschedulable."},
+           "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If the "
+           "scheduler finds no node for it, the reason becomes ReplacementUnschedulable."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",
@@ -259,24 +283,28 @@ constexpr std::array table{
            "others, nor does a volume that has been attached for longer than `--volume-limit`."},
     Reason{
         reason::single_replica, pods, trouble,
-        "The pod is the only one of its controller, and `--single-replica block` forbids its eviction.",
+        "The pod is the only one of its controller, and `--single-replica block`, or the annotation "
+        "`haulout.dev/single-replica: block`, forbids its eviction.",
         "Scale the controller up until the drain has ended, or annotate it with `haulout.dev/single-replica: allow`."},
     Reason{reason::do_not_disrupt, pods, waiting,
            "An annotation of the pod (`karpenter.sh/do-not-disrupt`, or `safe-to-evict` of the cluster autoscaler) "
            "protects it from eviction.",
-           "Wait until the pod has finished, or remove the annotation. To ignore all such annotations, set "
-           "`--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
+           "Wait until the pod or its protection has ended, or remove the annotation. To ignore all such annotations, "
+           "set `--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
     Reason{reason::empty_dir, pods, trouble,
-           "The pod has an emptyDir volume, and `--emptydir refuse` protects its data.",
-           "If the data is no longer needed, delete the pod yourself."},
+           "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
+           "without `--delete-emptydir-data`.",
+           "If the data is no longer needed, delete the pod yourself, or change that option."},
     Reason{reason::unmanaged, pods, trouble,
-           "The pod has no controller that would create it again, and `--unmanaged` forbids its eviction.",
-           "Delete the pod yourself, or give it a controller."},
+           "The pod has no controller that would create it again, and may not be evicted: `--unmanaged refuse`, or "
+           "`haulout drain` without `--force`. With `--unmanaged skip` it stays on the node.",
+           "Delete the pod yourself, give it a controller, or change that option."},
     Reason{reason::orphaned_daemon_set_pod, pods, trouble, "The pod's DaemonSet does not exist any more.",
-           "Delete the pod."},
+           "Delete the pod, or run `haulout drain` with `--force`."},
 
     Reason{reason::daemon_set_managed, left, progress,
-           "The pod's DaemonSet would create it on this node again at once.", "Nothing."},
+           "The pod's DaemonSet would create it on this node again at once.",
+           "Nothing. `haulout drain` leaves it there only with `--ignore-daemonsets`."},
     Reason{reason::mirror_pod, left, progress,
            "The pod is static: it is deleted only when its manifest on the node is removed.", "Nothing."},
     Reason{reason::finished, left, progress, "The pod has succeeded or failed, and none of its containers run.",
@@ -294,8 +322,9 @@ constexpr std::array table{
            "controller such as a VirtualMachineInstance moves the pods by itself, only wait."},
     Reason{reason::budget_of_single_pod, finds, trouble,
            "A PodDisruptionBudget protects a single pod, which therefore can never be evicted.",
-           "Scale its controller up for as long as the drain takes, or delete the pod yourself if its owner agrees. If "
-           "a controller such as a VirtualMachineInstance moves the pod by itself, only wait."},
+           "Scale its controller up for as long as the drain takes, or delete the pod yourself if its owner agrees. "
+           "Nothing creates a pod without a controller again: change its budget instead. If a controller such as a "
+           "VirtualMachineInstance moves the pod by itself, only wait."},
     Reason{reason::budget_needs_all_pods, finds, trouble, "A PodDisruptionBudget needs as many healthy pods as exist.",
            "Add a replica, or lower the number that the budget needs; the Event has the numbers."},
     Reason{reason::budget_misconfigured, finds, trouble,
@@ -314,8 +343,9 @@ constexpr std::array table{
            "Unhealthy pods cannot be evicted, because their PodDisruptionBudget has too few healthy pods.",
            "Set the budget's `unhealthyPodEvictionPolicy` to `AlwaysAllow`, or repair the pods; the Event names them."},
     Reason{reason::budget_awaits_replacement, finds, waiting,
-           "A PodDisruptionBudget waits for pods that are not Ready, usually replacements on other nodes.",
-           "Wait until they are Ready; the Event names them and says what they wait for."},
+           "A PodDisruptionBudget waits for pods that are not Ready or do not exist yet, usually replacements on other "
+           "nodes.",
+           "Wait until they are Ready. The Event names them and says what they wait for, if the drain may list them."},
     Reason{
         reason::budget_disruption_pending, finds, waiting,
         "A PodDisruptionBudget still counts a pod as disrupted: its eviction was accepted, but it is not terminating, "
@@ -329,19 +359,21 @@ constexpr std::array table{
            "of the webhook."},
     Reason{reason::webhook_down, finds, trouble,
            "The API server cannot call an admission webhook, and its `failurePolicy` denies the eviction then.",
-           "Check that the pods behind the webhook's Service run; the Event names the Service, and a pod of it that is "
-           "or was on this node. To have such pods evicted last, annotate them with `haulout.dev/drain-order`."},
+           "Check that what serves the webhook runs, usually the pods behind a Service. The Event names the Service, "
+           "and a pod of it that is or was on this node, if they are known. To have such pods evicted last, annotate "
+           "them with `haulout.dev/drain-order`."},
     Reason{reason::namespace_stuck_terminating, finds, trouble,
            "A namespace has been terminating for more than five minutes; the server evicts no pods in it.",
            "See in the Event what is left in the namespace, or run `kubectl get namespace NAME -o yaml`. Delete that, "
            "or repair the controller that must delete it."},
-    Reason{reason::kubelet_not_ready, finds, trouble,
-           "The kubelet does not report the node Ready. Without a kubelet no pod on the node is deleted.",
-           "Start the kubelet again. If the machine is lost, delete the Node."},
+    Reason{
+        reason::kubelet_not_ready, finds, trouble,
+        "The kubelet does not report the node Ready. While no kubelet runs, no pod on the node is deleted.",
+        "See the conditions of the Node, and the kubelet's log on the node. If the machine is lost, delete the Node."},
     Reason{reason::local_volume, finds, trouble,
-           "A pod that must leave has a volume that exists only on this node. Its replacement stays Pending until the "
-           "node is uncordoned.",
-           "Move the data first, or accept that the replacement is Pending for as long as the update takes."},
+           "A pod that must leave has a volume that exists only on this node. A replacement of the pod stays Pending "
+           "until the node is uncordoned.",
+           "Move the data first, or accept that a replacement is Pending for as long as the update takes."},
     Reason{reason::only_own_pod_left, finds, trouble,
            "Of the pods that must leave, only the one in which Haulout itself runs is left.",
            "Run Haulout as a DaemonSet pod, or from another node."},
@@ -373,17 +405,17 @@ constexpr std::array table{
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",
            "Create a PodDisruptionBudget for them, spread the pods, or set `--max-unavailable-per-controller`."},
-    Reason{
-        reason::replicas_unknown, finds, waiting,
-        "The number of replicas of a controller could not be read. The drain assumes more than one.",
-        "See the cause in the Event: often a right is missing. If the controller has no replicas, "
-        "`--max-unavailable-per-controller` counts its pods only with the annotation `haulout.dev/max-unavailable`."},
+    Reason{reason::replicas_unknown, finds, waiting,
+           "The number of replicas of a controller could not be read. The drain assumes more than one.",
+           "See the cause in the Event: often a right is missing. If controllers of this kind have no replica count "
+           "(no scale subresource), `--max-unavailable-per-controller` counts a pod of it only with the annotation "
+           "`haulout.dev/max-unavailable`."},
     Reason{reason::override_invalid, finds, trouble,
            "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
            "drain goes on as if it were not there.",
            "Correct the value of the annotation; the Event names it and says what is wrong."},
     Reason{reason::right_missing, finds, trouble,
-           "The credential of the agent or of the command lacks a right that the drain needs.",
+           "The credential of the agent or of the command lacks a right that the drain needs or would use.",
            "Grant the right that the Event names; the shipped RBAC has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
            "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
@@ -404,39 +436,40 @@ constexpr std::array table{
         "all pods that must leave are deleted.",
         "Nothing; the agent removes its cordon when the machine is up again."},
     Reason{reason::shutdown_undrained, boot, trouble,
-           "A person or program rebooted or powered off the machine, and logind did not wait for the drain.",
+           "A person or program reboots or powers off the machine, and its drain did not end in time, failed, or was "
+           "refused; the message says which.",
            "Reboot with `haulout request-reboot NODE` instead, or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
     Reason{
         reason::cannot_delay_shutdown, boot, trouble,
         "logind gives the agent no delay lock, so a reboot that the agent did not request does not wait for the drain.",
         "See logind's error in the message. Usually rights or a mount are missing, as for `CannotReboot`."},
     Reason{reason::rebooted_meanwhile, boot, trouble,
-           "The machine went down or was rebooted while its node was drained, or before the agent requested the "
-           "reboot, so it was not updated. The agent uncordons the node when it is well. If a reboot is still needed, "
-           "a new attempt begins.",
+           "The machine went down, or was rebooted by others, before the agent requested its reboot: while the node "
+           "was being drained, was ready, or while its updates were being installed. The agent verifies the node and "
+           "uncordons it, or finishes the installation first. If an update is still needed, another attempt begins.",
            "Nothing if a person rebooted it. If it crashed, see its log (`journalctl -b -1`)."},
     Reason{reason::soaking, boot, progress,
-           "The node is well after its reboot. The agent watches it for a while before the next node may begin.",
+           "The node is well after its update. The agent watches it for a while before it releases the slot.",
            "Nothing; `--soak` sets how long."},
     Reason{reason::reboot_failed, boot, trouble,
-           "The agent requested the reboot with every configured method, and the machine did not go down.",
-           "Reboot the machine, or have the agent try again: `haulout request-reboot NODE`."},
+           "The agent requested the reboot, and the machine did not go down within `--reboot-limit`, or refused. The "
+           "agent tried each configured method, unless the need for the reboot ended meanwhile.",
+           "See the error in the message. Reboot the machine, or have the agent try again: `haulout request-reboot "
+           "NODE`."},
     Reason{reason::boot_id_unchanged, boot, trouble,
            "The machine was rebooted, but the agent reads the same boot id as before: it runs in a container that has "
            "the boot id of its host, or the machine was restarted without its kernel (`systemctl soft-reboot`). The "
            "agent cannot verify the node and requests no further reboot. The node stays cordoned and keeps its slot, "
            "so that no other node follows.",
            "Check that the node is well, then remove the record: `kubectl annotate node NAME haulout.dev/record-`. The "
-           "agent "
-           "then uncordons the node, releases its slot and starts anew. "
-           "Haulout cannot manage machines whose boot id never changes: stop the agents there."},
+           "agent then uncordons the node, releases its slot and starts anew. Haulout cannot manage machines whose "
+           "boot id never changes: stop the agents there."},
     Reason{reason::boot_id_foreign, boot, trouble,
            "The agent reads another boot id than the kubelet reports: it runs on another machine than its node, or "
            "reads the boot id of a container's host. It would not notice a reboot, so it starts no update.",
-           "See both ids in the message. Let the agent read the machine's own `/proc/sys/kernel/random/boot_id`; for "
-           "the unit in a container set `ProtectProc=default`, `ProtectKernelTunables=no` and "
-           "`ProtectControlGroups=no` (`systemctl edit "
-           "haulout`). Then restart the agent."},
+           "See both ids in the message. Check `--node-name`: the agent must run on that node. If the machine is "
+           "itself a container (LXC, nspawn), set `ProtectProc=default`, `ProtectKernelTunables=no` and "
+           "`ProtectControlGroups=no` in the agent's unit (`systemctl edit haulout`). Then restart the agent."},
     Reason{reason::boot_not_complete, boot, progress,
            "The machine has booted, but its startup has not finished, or the agent cannot read whether it has.",
            "If the reason stays, run `systemctl list-jobs` and `systemctl --failed` on the node."},
@@ -504,6 +537,7 @@ the Events and in the log.
 A diagnosis is a condition that keeps a drain from ending, or of which a person should know: the text says if the drain
 goes on. Diagnoses use the reasons of this page, too. They appear in
 the reports of `haulout drain` and `haulout explain`, as Events on the Node, and in the metric `haulout_diagnosis`.
+Where the tables mention an Event or a message, the report of a command has the same text.
 )";
 
 }  // namespace

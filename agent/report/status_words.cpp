@@ -19,7 +19,7 @@ StateWords words_of(State state) {
       return {"it is not known yet whether a reboot is needed: the operating system's update tool has not answered",
               "Observing"};
     case State::idle: return {"no reboot is needed", "Observing"};
-    case State::pending: return {"a reboot is needed", "Waiting"};
+    case State::pending: return {"an update is needed, or a reboot was requested", "Waiting"};
     case State::waiting: return {"waiting for a slot", "Waiting"};
     case State::draining: return {"the pods are being evicted", "Draining"};
     case State::updating: return {"drained; the updates are being installed", reason::updating};
@@ -60,6 +60,17 @@ LogEntry volume_entry(std::string_view what, const drain::VolumeReport& volume) 
   LogEntry entry{Severity::info, fmt::format("volume {} {}", volume.volume, what), {{"volume", volume.volume}}};
   if (!volume.claim.empty()) entry.fields.emplace_back("claim", volume.claim);
   return entry;
+}
+
+std::string wait_of(const drain::VolumeReport& volume) {
+  switch (volume.outcome) {
+    case drain::VolumeOutcome::detaching: return "is still attached: " + volume.message;
+    case drain::VolumeOutcome::in_use:
+      return "is used again by a pod that must leave; the drain waits for that pod first";
+    case drain::VolumeOutcome::kept:
+      return "is used by a pod that stays on the node, so the drain does not wait for it";
+    default: return "is not waited for any more";
+  }
 }
 
 LogEntry reattach_entry(const drain::VolumeReport& volume) {
@@ -184,10 +195,7 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       return std::nullopt;
     case volume_waiting:
       if (!event.volume) return std::nullopt;
-      return volume_entry(event.volume->outcome == drain::VolumeOutcome::detaching
-                              ? "is still attached: " + event.volume->message
-                              : "is not waited for any more",
-                          *event.volume);
+      return volume_entry(wait_of(*event.volume), *event.volume);
     case volume_detached:
       if (event.volume) return volume_entry("is detached", *event.volume);
       return std::nullopt;

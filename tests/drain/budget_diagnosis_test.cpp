@@ -118,6 +118,19 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
   }
 }
 
+// No remedy may name a controller that does not exist, or a deletion after which nothing creates the pod again.
+TEST(BudgetDiagnosis, ASinglePodWithoutAControllerIsNotToBeScaledOrDeleted) {
+  auto held = a_pod("web-0");
+  held.controller.reset();
+  const auto fact = diagnose_budget({counting(1, 1, 1), {&held}, early});
+  ASSERT_TRUE(fact);
+  EXPECT_EQ(fact->code, "BudgetOfSinglePod");
+  EXPECT_THAT(fact->message,
+              HasSubstr("lower minAvailable to 0; the pod has no controller, so nothing creates it again"));
+  EXPECT_THAT(fact->message, ::testing::Not(HasSubstr("scale")));
+  EXPECT_THAT(fact->message, ::testing::Not(HasSubstr("kubectl")));
+}
+
 // The disruption controller removes an entry of disruptedPods two minutes after the entry was made. So older entries
 // mean that the controller does not run.
 TEST(BudgetDiagnosis, WhatIsCountedAsGoneForTooLongNobodyClears) {

@@ -270,7 +270,7 @@ TEST_F(Shutdowns, AnApiServerThatIsAwayDelaysItNoLonger) {
   EXPECT_EQ(n1.boots(), 1u) << story();
   // The warning says what happens, without the status from before.
   EXPECT_THAT(story(), HasSubstr("the machine goes down before its drain has ended")) << story();
-  EXPECT_THAT(story(), HasSubstr("the node stays cordoned until the next boot\n")) << story();
+  EXPECT_THAT(story(), HasSubstr("a cordon of the agent stays until the next boot\n")) << story();
   expect_in_service("n1");
 }
 

@@ -357,7 +357,7 @@ TEST_F(FleetRehearsalTest, ThePictureHasABarForEachNode) {
   const std::string svg = fleet_svg(play(), "A <title>");
   EXPECT_THAT(
       svg, AllOf(HasSubstr("A &lt;title&gt;"), HasSubstr("n1 was draining for 2"), HasSubstr("n2 was rebooting for 3m"),
-                 HasSubstr("class=\"soaks\""), HasSubstr("n3 (not part)"), HasSubstr("</svg>\n")));
+                 HasSubstr("class=\"soaks\""), HasSubstr("n3 (left out: it is not Ready)"), HasSubstr("</svg>\n")));
   EXPECT_THAT(svg, Not(HasSubstr("<title>\n")));
 }
 

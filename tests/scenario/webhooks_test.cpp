@@ -125,7 +125,7 @@ TEST_F(Webhooks, S35_OneThatRunsOnThisNodeIsWaitedForUntilItIsUpElsewhere) {
   EXPECT_TRUE(told.raised("WebhookDown"));
   EXPECT_TRUE(told.withdrawn("WebhookDown"));
   EXPECT_THAT(told.message_of("WebhookDown"),
-              HasSubstr("is terminating on this node before the pods that the webhook checks"));
+              HasSubstr("of these is terminating on this node, and a replacement must become Ready"));
   EXPECT_LE(requests("get", "services").size(), 3u);
   EXPECT_THAT(report.diagnoses, IsEmpty());
   EXPECT_EQ(accepted_evictions(), 7u);
@@ -158,7 +158,7 @@ TEST_F(Webhooks, WhoMayNotReadServicesIsToldWithoutThem) {
   after(5min, [&] { down = false; });
   webhook([&](const sim::AuditEntry&) { return down ? std::optional(cannot_be_called()) : std::nullopt; });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
-  EXPECT_THAT(told.message_of("WebhookDown"), HasSubstr("check that the pods behind its Service run;"));
+  EXPECT_THAT(told.message_of("WebhookDown"), HasSubstr("check that its server runs, usually pods behind a Service;"));
   EXPECT_THAT(requests("get", "services"), SizeIs(2)) << "one refusal right after a reconnect proves nothing";
 }
 

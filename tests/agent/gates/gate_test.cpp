@@ -28,7 +28,7 @@ TEST(GateTest, WithoutWindowsItIsAlwaysOpen) {
 TEST(GateTest, AnOpenWindowSaysWhenItCloses) {
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {9000s}),
             (Gate{.name = "window",
-                  .message = "inside the window: it closes Sat 2026-11-21 04:00 UTC",
+                  .message = "inside the window: the window closes Sat 2026-11-21 04:00 UTC",
                   .look_again = utc("2026-11-21T04:00")}));
 }
 
@@ -82,7 +82,7 @@ TEST(GateTest, AnUpdateLongerThanEveryWindowCountsAsAnOrdinaryOne) {
 TEST(GateTest, WhatFitsNowhereSaysSo) {
   const Gate gate = window("2026-11-21T00:00", {"00:00+4h"}, {15000s, 16000s});
   EXPECT_EQ(gate.reason, "WindowTooShort");
-  EXPECT_THAT(gate.message, HasSubstr("configure a longer one"));
+  EXPECT_THAT(gate.message, HasSubstr("configure longer windows or shorter blackouts"));
   EXPECT_EQ(gate.look_again, std::nullopt);
 }
 

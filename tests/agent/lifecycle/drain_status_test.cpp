@@ -116,7 +116,7 @@ TEST_F(DrainStatusTest, WhatFollowsAfterAnEvictionIsNotWhyThePodWaits) {
   const auto local = advice("LocalVolume", "pod shop/web-0", "its volume exists on this node only", {"u"});
   const std::string beside = "; besides, pod shop/web-0: its volume exists on this node only";
   findings = {local};
-  EXPECT_EQ(message(), "listing the pods that must leave" + beside);
+  EXPECT_EQ(message(), "no pod that must leave is known yet" + beside);
   see_pod(EventType::parked);
   EXPECT_EQ(message(), "pod shop/web-0: " + pod.message + beside);
   findings = {local, of_pods("BudgetNeverAllows", "PodDisruptionBudget shop/web", "it says no")};
@@ -202,7 +202,7 @@ TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
   see_plain(EventType::settling, "");
   EXPECT_EQ(message(), "node n1 could not be cordoned: 500");
   see_plain(EventType::reconnected, "");
-  EXPECT_EQ(message(), "listing the pods that must leave");
+  EXPECT_EQ(message(), "no pod that must leave is known yet");
 }
 
 // P8: all pods are deleted, but no list confirms that.
@@ -225,7 +225,7 @@ TEST_F(DrainStatusTest, WhatHoldsTheNodeIsSaidFirstWhenNoPodWaits) {
   see_pod(EventType::vanished);
   findings.clear();
   status.begin();
-  EXPECT_EQ(message(), "listing the pods that must leave");
+  EXPECT_EQ(message(), "no pod that must leave is known yet");
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ std::map<std::string, Row> rows() {
           facts.pods[0].finalizers = {"example.com/backup"};
         },
         "must remove them"}},
-      {"KubeletNotReady", {[](cli::NodeFacts& facts) { facts.node.ready = false; }, "repair the kubelet"}},
+      {"KubeletNotReady", {[](cli::NodeFacts& facts) { facts.node.ready = false; }, "systemctl status kubelet"}},
       {"DoNotDisrupt",
        {[](cli::NodeFacts& facts) { facts.pods[0].annotations = {{"karpenter.sh/do-not-disrupt", "true"}}; },
         "remove the annotation"}},
