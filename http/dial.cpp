@@ -337,7 +337,7 @@ std::string in_words(const Progress& progress) {
     case Phase::tunnel: return "the proxy had not yet connected to it";
     case Phase::handshake: return "it was connected, but the TLS handshake was not complete";
     case Phase::send: return "the request was not yet sent";
-    case Phase::answer: return "the request was sent, but the answer was not complete";
+    case Phase::answer: return "the request was sent, but no complete answer came";
   }
   return "";
 }

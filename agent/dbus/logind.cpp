@@ -71,8 +71,10 @@ Error explain_refusal(std::string_view service, Error refusal) {
   if (is_bus_error(refusal, bus_error::access_denied) || is_bus_error(refusal, bus_error::interactive_authorization))
     return Error(Errc::unavailable, fmt::format("{}; {}", refusal.message(), container_traps()));
   if (is_absent(refusal))
-    return Error(Errc::unavailable,
-                 fmt::format("{}; {} is not on the system bus: {}", refusal.message(), service, other_methods));
+    return Error(
+        Errc::unavailable,
+        fmt::format("{0}; {1} is not on the system bus: start it, or, if --reboot-method contains {1}, use another one",
+                    refusal.message(), service));
   return refusal;
 }
 
