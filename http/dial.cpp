@@ -248,7 +248,8 @@ Error no_connection(const std::string& peer, const std::string& cause) {
 }
 
 std::string in_words(const Ec& failure) {
-  if (failure == asio::error::connection_refused) return "connection refused (nothing listens there)";
+  if (failure == asio::error::connection_refused)
+    return "connection refused (nothing listens there, or a firewall rejects it)";
   return failure.message();
 }
 

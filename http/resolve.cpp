@@ -147,7 +147,7 @@ Error no_address(const std::string& host, int failure) {
   switch (failure) {
     case EAI_NONAME: return Error(Errc::dns, fmt::format("host {} does not exist", host));
     case EAI_NODATA: return Error(Errc::dns, fmt::format("host {} has no IP address; check its DNS record", host));
-    case EAI_AGAIN: return Error(Errc::dns, fmt::format("no name server answered for host {}", host));
+    case EAI_AGAIN: return Error(Errc::dns, fmt::format("no name server gave a usable answer for host {}", host));
     default:
       return Error(Errc::dns, fmt::format("host {} could not be looked up ({}); check this machine's name servers",
                                           host, ::gai_strerror(failure)));

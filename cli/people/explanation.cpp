@@ -220,7 +220,7 @@ GateView agent_gate(const NodeView& node) {
   if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
     return {"agent", GateState::closed, fmt::format("{}: {}", node.reason, node.message)};
   if (in_state(node, agent::State::idle) || in_state(node, agent::State::unknown))
-    return {"agent", GateState::unknown, fmt::format("{} when a reboot is needed", scope)};
+    return {"agent", GateState::unknown, fmt::format("{} when the node needs an update", scope)};
   return {"agent", GateState::open, fmt::format("{}, and reports no closed gate", scope)};
 }
 
