@@ -140,7 +140,8 @@ OptionGroup operating_system() {
            choice<C, UpdatePackages>(&C::update_packages,
                                      {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),
            "For backend debian with update: which package updates the agent installs. all: those that apt-get upgrade "
-           "would install, so apt's pins and holds apply. security: only those from a security archive."},
+           "--with-new-pkgs would install, so apt's pins and holds apply. security: only those from a security "
+           "archive."},
           {"update-limit", duration<C>(&C::update_limit, Zero::refused),
            "How long the installation of updates may take, with backend debian including the time in which another "
            "program holds the lock of dpkg. Then the attempt has failed."},
