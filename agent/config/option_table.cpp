@@ -78,7 +78,7 @@ OptionGroup slots() {
                "slots is none."},
               {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_max_unavailable),
                "With slots lease: the number or percentage of nodes of the pool that may be unavailable at the same "
-               "time. 0 allows none, so no node is updated. Nodes that are not Ready, degraded, or cordoned by others "
+               "time. 0 allows none, so no node is updated. Nodes that are degraded, not Ready, or cordoned by others "
                "than their agent count, too."},
               {"zone-label", text<C>(&C::zone_label, "label key", check_label_key),
                "With slots lease: also apply max-unavailable to the nodes of the pool in each zone, which is the value "
