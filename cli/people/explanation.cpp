@@ -190,10 +190,9 @@ GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) 
   if (!record || !record->not_before || *record->not_before <= now)
     return {"backoff", GateState::open, "the agent does not wait because of a failed or cancelled attempt"};
   return {"backoff", GateState::closed,
-          fmt::format(
-              "{} failed or cancelled in a row, the last one with: {}; the next attempt begins at {} at the earliest",
-              count_of(record->failures, "attempt"), printable(record->cause_message),
-              k8s::format_time(*record->not_before))};
+          fmt::format("{} did not succeed, the last one: {}; the next attempt begins at {} at the earliest",
+                      count_of(record->failures, "attempt"), printable(record->cause_message),
+                      k8s::format_time(*record->not_before))};
 }
 
 GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
