@@ -189,8 +189,8 @@ std::string resume_text(std::string_view program) {
   return fmt::format(
       "Ends a pause of nodes, of a pool or of the cluster. Each must be ended at the level at which it was set:\n"
       "resuming the cluster does not end pauses of pools and nodes, nor the other way round. Prints which pauses of\n"
-      "the cluster and of pools remain in effect. `{0} explain NODE` shows every pause that concerns a node, and\n"
-      "`{0} status -o json` has the pauses of all nodes (field pause).\n\n"
+      "the cluster and of pools still affect what was resumed. `{0} explain NODE` shows every pause that concerns a\n"
+      "node, and `{0} status -o json` has the pauses of all nodes (field pause).\n\n"
       "Usage:\n  {0} resume NODE... [flags]\n  {0} resume -l SELECTOR [flags]\n  {0} resume --pool POOL [flags]\n"
       "  {0} resume --all [flags]\n\n"
       "Examples:\n  {0} resume --all\n  {0} resume worker-3\n",
