@@ -210,7 +210,7 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
-       "the credential may not get ConfigMap haulout, so pauses of the pool or the cluster have no effect; pause each "
+       "the credential may not get ConfigMaps, so pauses of the pool or the cluster have no effect; pause each "
        "Node by the annotation haulout.dev/pause"},
       {&Rights::events, k8s::create(event(context), dry_run), false, "the credential may not create Events"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
