@@ -297,7 +297,9 @@ Task<> ShutdownInhibitor::take(std::string why) {
   // sdbus-c++ duplicates the descriptor without FD_CLOEXEC. Child processes would inherit it and hold the lock until
   // they end. So keep another duplicate, with that flag.
   const int lock = ::fcntl(std::get<0>(*taken).get(), F_DUPFD_CLOEXEC, 0);
-  if (lock < 0) co_return Error(Errc::unavailable, "the lock that delays a shutdown cannot be kept: " + std::generic_category().message(errno));
+  if (lock < 0)
+    co_return Error(Errc::unavailable,
+                    "the lock that delays a shutdown cannot be kept: " + std::generic_category().message(errno));
   let_go();
   lock_ = lock;
   co_return Result<>();
