@@ -98,7 +98,7 @@ class ClientStream final : public BodyStream {
     if (parser.body().empty() && !parser.done()) {
       const auto read = co_await with_deadline(clock_, deadline, read_until_something(*conversation_));
       if (!read && read.error().code() == Errc::timeout)
-        co_return Error(Errc::timeout, "nothing was received from " + peer_ + " before the deadline");
+        co_return Error(Errc::timeout, "nothing more was received from " + peer_ + " before the deadline");
       if (!read) co_return read.error();
     }
     read_on();  // undoes hold_back(): the next user of this connection expects to be woken by every byte

@@ -248,7 +248,8 @@ Error no_connection(const std::string& peer, const std::string& cause) {
 }
 
 std::string in_words(const Ec& failure) {
-  if (failure == asio::error::connection_refused) return "connection refused (nothing listens there)";
+  if (failure == asio::error::connection_refused)
+    return "connection refused (nothing listens there, or a firewall rejects it)";
   return failure.message();
 }
 
@@ -337,7 +338,7 @@ std::string in_words(const Progress& progress) {
     case Phase::tunnel: return "the proxy had not yet connected to it";
     case Phase::handshake: return "it was connected, but the TLS handshake was not complete";
     case Phase::send: return "the request was not yet sent";
-    case Phase::answer: return "the request was sent, but the answer was not complete";
+    case Phase::answer: return "the request was sent, but no complete answer came";
   }
   return "";
 }

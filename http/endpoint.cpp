@@ -108,9 +108,9 @@ Result<Proxy> parse_proxy(std::string_view url) {
   proxy.password = parsed->password();
   const bool socks = proxy.kind == Proxy::Kind::socks5;
   if (socks && std::max(proxy.user.size(), proxy.password.size()) > longest_of_socks)
-    return no_proxy_url("user and password of SOCKS5 have at most 255 bytes");
+    return Error(Errc::invalid, "its user or its password is too long: SOCKS5 allows 255 bytes for each");
   if (socks && proxy.user.empty() != proxy.password.empty())
-    return no_proxy_url("SOCKS5 needs both a user and a password, or neither");
+    return Error(Errc::invalid, "SOCKS5 needs both a user and a password, or neither");
   return proxy;
 }
 

@@ -98,22 +98,22 @@ HostAddresses ask_system(const std::string& host) {
   return out;
 }
 
-// Starts a detached thread that runs `work`. Returns false if the system cannot start another thread.
+// Starts a detached thread that runs `work`. Returns why the system cannot start another thread; empty on success.
 template <class Work>
-bool start_helper(Work work) {
+std::string start_helper(Work work) {
   // The helper thread blocks all signals, so that they reach the thread that waits for them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
+  std::string failure;
   try {
     std::thread(std::move(work)).detach();
-  } catch (const std::system_error&) {
-    started = false;
+  } catch (const std::system_error& error) {
+    failure = error.code().message();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  return failure;
 }
 
 std::string reason(int failure) {
@@ -147,7 +147,7 @@ Error no_address(const std::string& host, int failure) {
   switch (failure) {
     case EAI_NONAME: return Error(Errc::dns, fmt::format("host {} does not exist", host));
     case EAI_NODATA: return Error(Errc::dns, fmt::format("host {} has no IP address; check its DNS record", host));
-    case EAI_AGAIN: return Error(Errc::dns, fmt::format("no name server answered for host {}", host));
+    case EAI_AGAIN: return Error(Errc::dns, fmt::format("no name server gave a usable answer for host {}", host));
     default:
       return Error(Errc::dns, fmt::format("host {} could not be looked up ({}); check this machine's name servers",
                                           host, ::gai_strerror(failure)));
@@ -178,13 +178,18 @@ Result<> LookUps::start(const std::string& host) {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return no_helper(host, reason(errno));
   Descriptor ours(ends[0]);
   const auto theirs = std::make_shared<const Descriptor>(ends[1]);
-  const bool started = start_helper([host, look_up = look_up_, places = places_, theirs] {
+  const std::string failure = start_helper([host, look_up = look_up_, places = places_, theirs] {
     const Answer answer = message_of(look_up(host));
     give_back(places->give_back_to);
     // All callers may have been cancelled. Then the send fails, which does no harm.
     ::send(theirs->get(), &answer, sizeof answer, MSG_NOSIGNAL);
   });
-  if (!started) return no_helper(host, "no thread can be started");
+  if (!failure.empty())
+    return no_helper(
+        host,
+        fmt::format(
+            "no thread can be started: {}; check the limits of tasks and memory, for example TasksMax= or pids.max",
+            failure));
   running_.insert_or_assign(host, std::move(ours));
   return {};
 }

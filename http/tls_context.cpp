@@ -288,8 +288,9 @@ std::string joined(const std::vector<std::string>& names) {
 }
 
 std::string wrong_name(const HandshakeSubject& subject, const CertificateVerdict& verdict) {
-  const std::string way_out =
-      verdict.names.empty() ? "" : "; if this is the right server, set tls-server-name to one of these";
+  const std::string way_out = verdict.names.empty() ? ""
+                                                    : "; if this is the right server, use one of these names in its "
+                                                      "address (or, in a kubeconfig, as tls-server-name)";
   return fmt::format("the certificate of {} is not valid for host {}; it names {}{}", subject.peer, subject.host,
                      joined(verdict.names), way_out);
 }
@@ -299,8 +300,8 @@ std::string untrusted(const HandshakeSubject& subject, const CertificateVerdict&
   if (subject.own_ca)
     return fmt::format("the certificate of {} is not signed by the given CA ({})", subject.peer, cause);
   return fmt::format(
-      "the certificate of {} is not signed by a CA that this machine trusts ({}); give the server's CA "
-      "(certificate-authority)",
+      "the certificate of {} is not signed by a CA that this machine trusts ({}); configure the server's CA (in a "
+      "kubeconfig: certificate-authority)",
       subject.peer, cause);
 }
 

@@ -63,13 +63,20 @@ bool may_be_in_cluster(const Environment& environment) {
          !is_missing(token_path(environment));
 }
 
+// Returns what is missing, so that this process does not use the ServiceAccount of a pod.
+std::string lacking_of_a_pod(const Environment& environment) {
+  for (const char* variable : {"KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"})
+    if (environment.get(variable).empty()) return std::string(variable) + " is not set";
+  return "no " + token_path(environment);
+}
+
 Error nothing_found(const std::vector<std::string>& files, const std::string& where, const Environment& environment) {
-  const bool service = !environment.get("KUBERNETES_SERVICE_HOST").empty();
-  return Error(Errc::unavailable,
-               fmt::format("no cluster is configured: --kubeconfig is not given, {} {}, and this is not a Pod ({}); "
-                           "name a kubeconfig with --kubeconfig or $KUBECONFIG, or a server with --server",
-                           where, files.empty() ? "is not known" : joined(files) + " is missing or empty",
-                           service ? "no " + token_path(environment) : "KUBERNETES_SERVICE_HOST is not set"));
+  return Error(
+      Errc::unavailable,
+      fmt::format("no cluster is configured: --kubeconfig is not given, {} {}, and no ServiceAccount of a pod was "
+                  "found ({}); name a kubeconfig with --kubeconfig or $KUBECONFIG, or a server with --server",
+                  where, files.empty() ? "is not known" : joined(files) + " is missing or empty",
+                  lacking_of_a_pod(environment)));
 }
 
 bool names_an_entry(const ConnectionFlags& flags) {
@@ -174,10 +181,11 @@ Result<Connection> discover_directly(const std::string& kubeconfig, const Enviro
   if (may_be_in_cluster(environment)) return in_cluster(environment);
   const auto kubelet = std::find_if_not(kubelet_files.begin(), kubelet_files.end(), is_missing);
   if (kubelet != kubelet_files.end()) return load_kubeconfig({*kubelet}, {});
-  return Error(Errc::unavailable,
-               fmt::format("no cluster is configured: neither --kubeconfig nor $KUBECONFIG is given, this is not a "
-                           "Pod, and there is no kubeconfig of a kubelet ({}); name one with --kubeconfig",
-                           joined(kubelet_files)));
+  return Error(
+      Errc::unavailable,
+      fmt::format("no cluster is configured: neither --kubeconfig nor $KUBECONFIG is given, no ServiceAccount of a pod "
+                  "was found ({}), and there is no kubeconfig of a kubelet ({}); name one with --kubeconfig",
+                  lacking_of_a_pod(environment), joined(kubelet_files)));
 }
 
 Result<Connection> with_proxy(Result<Connection> connection, const Environment& environment) {

@@ -24,7 +24,8 @@ class Reader {
   std::string string(const char* key) const {
     const Json* found = find(key);
     if (found == nullptr) return {};
-    if (!found->is_string()) return expected(key, *found, "a string; put it in quotes"), std::string();
+    if (!found->is_string())
+      return expected(key, *found, found->is_structured() ? "a string" : "a string; put it in quotes"), std::string();
     return found->get<std::string>();
   }
   bool boolean(const char* key) const {
@@ -39,7 +40,10 @@ class Reader {
     if (found == nullptr) return out;
     if (!found->is_array()) return expected(key, *found, "a list of strings"), out;
     for (const Json& item : *found) {
-      if (!item.is_string()) return expected(key, item, "a list of strings; put them in quotes"), out;
+      if (!item.is_string())
+        return expected(key, item,
+                        item.is_structured() ? "a list of strings" : "a list of strings; put them in quotes"),
+               out;
       out.push_back(item.get<std::string>());
     }
     return out;
@@ -74,7 +78,8 @@ class Reader {
   }
   std::string path_of(const char* key) const { return path_.empty() ? key : path_ + "." + key; }
   void expected(const char* key, const Json& found, const char* what) const {
-    if (mismatch_.empty()) mismatch_ = fmt::format("{} is a {}, expected {}", path_of(key), found.type_name(), what);
+    const std::string_view is = found.is_array() ? "list" : found.is_object() ? "mapping" : found.type_name();
+    if (mismatch_.empty()) mismatch_ = fmt::format("{} is a {}, expected {}", path_of(key), is, what);
   }
 
   const Json& value_;

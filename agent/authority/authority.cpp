@@ -31,12 +31,13 @@ std::optional<std::string> weakness(AuthorityKind kind) {
     case AuthorityKind::impersonation:
     case AuthorityKind::kubelet: return std::nullopt;
     case AuthorityKind::policies:
-      return "with authority policies, whoever steals the agent's token can list all pods, and evict a pod of another "
-             "node in the first milliseconds after its creation; from Kubernetes 1.36 on use authority impersonation "
-             "(the kustomize base)";
+      return "the authority is policies: whoever steals this agent's token can list all pods, and evict a pod of "
+             "another node in the first milliseconds after that pod was created; from Kubernetes 1.36 on use the "
+             "authority impersonation (packaging/kustomize/base)";
     case AuthorityKind::service_account:
-      return "the API server does not restrict this credential to its Node: a stolen copy could change every Node and "
-             "evict every pod; apply the roles and policies of packaging/kustomize, and set authority to auto";
+      return "authority is serviceaccount, so the agent does not check that the API server restricts this credential "
+             "to its Node: a stolen copy may change every Node and evict every pod; apply the roles and policies of "
+             "packaging/kustomize, and set authority to auto";
   }
   return std::nullopt;
 }
@@ -83,12 +84,12 @@ std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& s
 
 Result<> may_use_slots(const Authority& authority, SlotsChoice slots) {
   if (slots != SlotsChoice::lease || (authority.rights.leases && authority.rights.other_nodes)) return {};
-  return Error(
-      Errc::unavailable,
-      fmt::format("slots is lease, but the credential ({}, authority {}) may not {}: give it that right, or set "
-                  "slots to fleetlock (with fleetlock-url), or to none for a machine on its own",
-                  printable(authority.user), to_string(authority.kind),
-                  authority.rights.leases ? "list the Nodes of the pool" : "list and create Leases"));
+  return Error(Errc::unavailable,
+               fmt::format("slots is lease, but the credential ({}, authority {}) cannot {}: give it that right, or "
+                           "set slots to fleetlock (with fleetlock-url), or to none for a machine on its own",
+                           printable(authority.user), to_string(authority.kind),
+                           authority.rights.leases ? "list the Nodes of the pool"
+                                                   : "list and create Leases (does their namespace exist?)"));
 }
 
 namespace {
@@ -194,8 +195,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "the credential may not list Leases, which slots=lease needs. Grant verb list on leases (API group "
        "coordination.k8s.io), or set slots to fleetlock"},
       {&Rights::leases, k8s::create(own_slot, dry_run), false,
-       "the credential may not create Leases, which slots=lease needs. Grant verb create on leases (API group "
-       "coordination.k8s.io), or set slots to fleetlock"},
+       "the credential cannot create Leases, which slots=lease needs. Grant verb create on leases (API group "
+       "coordination.k8s.io) in an existing namespace, or set slots to fleetlock"},
       {&Rights::budgets, list_one(k8s::Kind<k8s::PodDisruptionBudget>::api, {}), false,
        "the credential may not list PodDisruptionBudgets: the agent sends one eviction at a time per namespace, and "
        "retries periodically instead of when a budget changes"},
@@ -209,8 +210,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
        "--serialize-volumes has no effect"},
       {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
-       "the credential may not list ConfigMaps, so pauses of the pool or the cluster have no effect; pause each Node "
-       "by the annotation haulout.dev/pause"},
+       "the credential may not get ConfigMaps, so pauses of the pool or the cluster have no effect; pause each "
+       "Node by the annotation haulout.dev/pause"},
       {&Rights::events, k8s::create(event(context), dry_run), false, "the credential may not create Events"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
        false, "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance"},
@@ -380,8 +381,8 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
   CO_TRY(const Answer answer, co_await ask(as, k8s::get<k8s::Node>(name)));
   const auto& refusal = answer.refusal;
   if (refusal && k8s::is_gone(*refusal))
-    co_return Error(Errc::unavailable, fmt::format("the cluster has no Node {}: correct node-name, or wait until the "
-                                                   "kubelet has registered it",
+    co_return Error(Errc::unavailable, fmt::format("the cluster has no Node {}: correct node-name if it is set, or "
+                                                   "wait until the kubelet has registered the Node",
                                                    printable(name)));
   if (refusal && knows_no_associated_nodes(*refusal))
     co_return std::optional(

@@ -129,7 +129,7 @@ Task<std::string> AptUpdater::blocked_by(TimePoint deadline) {
   if (changing_) co_return std::string();
   // In a container, the lock of dpkg may not be visible. So ask systemd whether the unit of an earlier agent runs.
   CO_TRY(const bool runs, co_await programs_.runs(update_unit, deadline));
-  if (runs) co_return fmt::format("{}, which an earlier agent has started, still installs packages", update_unit);
+  if (runs) co_return fmt::format("{}, which an earlier agent has started, still runs", update_unit);
   CO_TRY(const std::string holder, dpkg_locked_by(root_));
   co_return holder.empty() ? holder : holder + ", so no package can be installed now";
 }
@@ -148,7 +148,7 @@ Task<> AptUpdater::install(TimePoint deadline) {
   CO_TRY(const AptPlan wanted, co_await plan(deadline));
   if (!wanted.removed.empty())
     co_return Error(Errc::unavailable, fmt::format("apt-get would remove {} for these updates, so the agent does not "
-                                                   "install them: run apt-get upgrade on the machine yourself",
+                                                   "install them: install them on the machine yourself",
                                                    some_of(wanted.removed)));
   if (!wanted.updates.empty()) {
     auto done = co_await install(wanted, deadline);

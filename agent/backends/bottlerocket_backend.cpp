@@ -33,16 +33,22 @@ ActionNames names_of(BottlerocketAction action) {
   return {"", ""};
 }
 
-std::string_view meaning_of(int status) {
+std::string request_name(std::string_view method, std::string_view target) {
+  return fmt::format("Bottlerocket's API, {} {}", method, target);
+}
+
+std::string_view meaning_of(int status, bool command) {
+  if (status == locked) return "another update command holds the lock";
+  if (!command) return "the request failed";
   if (status == 404) return "this update does not exist any more";
   if (status == 409) return "the state of the update does not allow this command";
-  if (status == locked) return "another update command holds the lock";
   return "the command was refused";
 }
 
-Error refusal(const std::string& who, const http::Response& response) {
+Error refusal(std::string_view method, std::string_view target, const http::Response& response) {
   const std::string said = one_line(response.body);
-  Error error(Errc::status, fmt::format("{}: {} (HTTP {}{}{})", who, meaning_of(response.status), response.status,
+  Error error(Errc::status, fmt::format("{}: {} (HTTP {}{}{})", request_name(method, target),
+                                        meaning_of(response.status, method == "POST"), response.status,
                                         said.empty() ? "" : ": ", said));
   error.peer.emplace();
   error.peer->code = response.status;
@@ -52,10 +58,6 @@ Error refusal(const std::string& who, const http::Response& response) {
 
 bool is_success(const http::Response& response) {
   return response.status >= 200 && response.status < 300;
-}
-
-std::string request_name(std::string_view method, std::string_view target) {
-  return fmt::format("Bottlerocket's API, {} {}", method, target);
 }
 
 }  // namespace
@@ -72,7 +74,7 @@ Task<http::Response> BottlerocketApi::send(std::string method, std::string targe
     if (!response) co_return std::move(response).error().with_context(who);
     if (response->status != locked) co_return std::move(*response);
     const TimePoint again = clock_.now() + poll_interval;
-    if (again >= deadline) co_return Error(Errc::timeout, refusal(who, *response).message());
+    if (again >= deadline) co_return Error(Errc::timeout, refusal(method, target, *response).message());
     co_await clock_.sleep_until(again);
   }
 }
@@ -80,7 +82,7 @@ Task<http::Response> BottlerocketApi::send(std::string method, std::string targe
 Task<std::string> BottlerocketApi::version(TimePoint deadline) {
   const std::string target = "/os";
   CO_TRY(const http::Response response, co_await send("GET", target, deadline));
-  if (!is_success(response)) co_return refusal(request_name("GET", target), response);
+  if (!is_success(response)) co_return refusal("GET", target, response);
   auto version = decode_bottlerocket_version(response.body);
   if (!version) co_return std::move(version).error().with_context(request_name("GET", target));
   co_return std::move(*version);
@@ -90,7 +92,7 @@ Task<BottlerocketStatus> BottlerocketApi::status(TimePoint deadline) {
   const std::string target = "/updates/status";
   CO_TRY(const http::Response response, co_await send("GET", target, deadline));
   if (response.status == 404) co_return BottlerocketStatus{};
-  if (!is_success(response)) co_return refusal(request_name("GET", target), response);
+  if (!is_success(response)) co_return refusal("GET", target, response);
   auto status = decode_bottlerocket_status(response.body);
   if (!status) co_return std::move(status).error().with_context(request_name("GET", target));
   co_return std::move(*status);
@@ -101,7 +103,7 @@ Task<BottlerocketStatus> BottlerocketApi::run(BottlerocketAction action, TimePoi
   const std::string who = request_name("POST", names.target);
   CO_TRY(const BottlerocketStatus before, co_await status(deadline));
   CO_TRY(const http::Response accepted, co_await send("POST", names.target, deadline));
-  if (!is_success(accepted)) co_return refusal(who, accepted);
+  if (!is_success(accepted)) co_return refusal("POST", names.target, accepted);
   for (;;) {
     const TimePoint look = clock_.now() + poll_interval;
     if (look >= deadline) co_return Error(Errc::timeout, who + ": the command did not finish in time");

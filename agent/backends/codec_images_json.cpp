@@ -69,8 +69,7 @@ Result<Images> read_bootc_images(const ToolAnswers& answers, const OsRelease&) {
   const Json* status = find(&*json, "status");
   const BootcImage booted = image_of(find(find(status, "booted"), "image"));
   if (booted.digest.empty())
-    return unreadable(bootc_status,
-                      "no booted image; either this machine was not installed with bootc, or it is a live system");
+    return unreadable(bootc_status, "no booted image, so bootc does not manage the system that runs");
   const Json* staged = find(status, "staged");
   const Json* rollback = find(status, "rollback");
   Images images{.booted = booted.name};
@@ -122,7 +121,7 @@ Result<Images> read_snapshots(const ToolAnswers& answers, const OsRelease&) {
   }
   if (images.booted.empty() || next.empty())
     return unreadable(program,
-                      "no snapshot is both active and default, so this is not a system of transactional-update");
+                      "no snapshot is active, or none is the default one; a system of transactional-update has both");
   if (next != images.booted) images.next = next;
   return images;
 }

@@ -32,31 +32,32 @@ Values<C> exit_codes(std::map<int, bool> C::* field) {
 
 OptionGroup agent_and_node() {
   using A = AuthorityChoice;
-  return {"The agent and its node",
-          {
-              {"config", text<C>(&C::config_file, "file"),
-               "The configuration file. A file that is named must exist; the default file need not.",
-               Option::Home::flag_and_environment},
-              {"node-name", text<C>(&C::node_name, "name", check_node_name),
-               "The Node that this agent manages. Without this option: the Node to which its credential is bound."},
-              {"namespace", text<C>(&C::ns, "name", check_dns_label),
-               "The namespace of the fleet's Leases and of the ConfigMap haulout.", Option::Home::everywhere, 'n'},
-              {"kubeconfig", text<C>(&C::kubeconfig, "file"),
-               "The kubeconfig file. Without this option: $KUBECONFIG, the pod's ServiceAccount or the kubelet's "
-               "kubeconfig, in this order."},
-              {"authority",
-               choice<C, A>(&C::authority, {{"auto", A::automatic},
-                                            {"impersonation", A::impersonation},
-                                            {"kubelet", A::kubelet},
-                                            {"policies", A::policies},
-                                            {"serviceaccount", A::service_account}}),
-               "How the API server restricts this agent to its own Node. auto: kubelet with a kubelet's credentials, "
-               "otherwise impersonation or policies, whichever works; if none does, the agent does not start. "
-               "serviceaccount: no restriction, so the agent could change every Node."},
-              {"host-root", text<C>(&C::host_root, "directory", check_absolute_path),
-               "The directory where the container has mounted the file system of the host. The agent looks for every "
-               "file of the host beneath it: boot id, os-release, sentinels, sockets and the system bus."},
-          }};
+  return {
+      "The agent and its node",
+      {
+          {"config", text<C>(&C::config_file, "file"),
+           "The configuration file. A file that is named must exist; the default file need not.",
+           Option::Home::flag_and_environment},
+          {"node-name", text<C>(&C::node_name, "name", check_node_name),
+           "The Node that this agent manages. Without this option: the Node to which its credential is bound."},
+          {"namespace", text<C>(&C::ns, "name", check_dns_label),
+           "The namespace of the fleet's Leases and of the ConfigMap haulout.", Option::Home::everywhere, 'n'},
+          {"kubeconfig", text<C>(&C::kubeconfig, "file"),
+           "The kubeconfig file. Without this option: $KUBECONFIG, the pod's ServiceAccount or the kubelet's "
+           "kubeconfig, in this order."},
+          {"authority",
+           choice<C, A>(&C::authority, {{"auto", A::automatic},
+                                        {"impersonation", A::impersonation},
+                                        {"kubelet", A::kubelet},
+                                        {"policies", A::policies},
+                                        {"serviceaccount", A::service_account}}),
+           "How the API server restricts this agent to its own Node. auto: kubelet with a kubelet's credentials, "
+           "otherwise impersonation or policies, whichever works; if none does, the agent does not start. "
+           "serviceaccount: the agent does not check that it is restricted, so it may be able to change every Node."},
+          {"host-root", text<C>(&C::host_root, "directory", check_absolute_path),
+           "The directory where the container has mounted the file system of the host. The agent looks for every "
+           "file of the host beneath it: boot id, os-release, sentinels, sockets and the system bus."},
+      }};
 }
 
 OptionGroup slots() {
@@ -68,19 +69,21 @@ OptionGroup slots() {
                "namespace. fleetlock: a FleetLock server, for credentials that may not write Leases. none: no slots, "
                "for a machine on its own."},
               {"pool", text<C>(&C::pool, "name", check_dns_label),
-               "The pool of this node, whose nodes share the slots; with FleetLock the group. Without this option: "
-               "control-plane for nodes with the label node-role.kubernetes.io/control-plane, of which only one at a "
-               "time may be unavailable whatever max-unavailable says, and default for all others. With FleetLock: "
-               "default for all."},
+               "The pool of this node, whose nodes share the slots; with FleetLock the group. Without this option and "
+               "pool-label: control-plane for nodes with the label node-role.kubernetes.io/control-plane, of which at "
+               "most one may be unavailable even if max-unavailable is greater, and default for all others. With "
+               "FleetLock: default for all."},
               {"pool-label", text<C>(&C::pool_label, "label key", check_label_key),
-               "Take the name of the pool from this label of the Node."},
+               "Take the name of the pool from this label of the Node. A node without the label gets no slot, unless "
+               "slots is none."},
               {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_max_unavailable),
-               "How many nodes of the pool may be unavailable at the same time: a number, or a percentage of the pool. "
-               "0 allows none, so no node is updated. Nodes that are NotReady, degraded, or cordoned by others than "
-               "their agent count, too."},
+               "With slots lease: the number or percentage of nodes of the pool that may be unavailable at the same "
+               "time. 0 allows none, so no node is updated. Nodes that are degraded, not Ready, or cordoned by others "
+               "than their agent count, too."},
               {"zone-label", text<C>(&C::zone_label, "label key", check_label_key),
-               "Also apply max-unavailable to the nodes of the pool in each zone, which is the value of this label, "
-               "for example topology.kubernetes.io/zone. Use it with a percentage."},
+               "With slots lease: also apply max-unavailable to the nodes of the pool in each zone, which is the value "
+               "of this label, for example topology.kubernetes.io/zone. Use it with a percentage. A node without the "
+               "label gets no slot."},
               {"soak", duration<C>(&C::soak, Zero::allowed),
                "How long an updated node must stay Ready before it releases its slot."},
               {"fleetlock-url", text<C>(&C::fleetlock_url, "URL", check_url), "URL of the FleetLock server."},
@@ -124,36 +127,39 @@ OptionGroup operating_system() {
            "Whether the agent installs the updates of the operating system. off: another program installs them, and "
            "the agent only notices that a reboot is needed. after-drain: when updates wait, the agent drains the node, "
            "installs them, and reboots if that is needed. before-drain: the agent writes the new image when the gates "
-           "are open, before it asks for a slot; not with backend debian, and only where the next boot runs the image. "
-           "Not with backends bottlerocket, file and command."},
+           "are open, before it asks for a slot; not with backend debian. Backends bottlerocket, file and command "
+           "accept only off: with bottlerocket the agent always installs updates itself, with the others it cannot."},
           {"update-bundle", text<C>(&C::update_bundle, "URL or file", check_bundle),
            "For backend rauc with update: the bundle that the agent installs when its version differs from the running "
            "one, a URL or an absolute path on the host."},
           {"pin", text<C>(&C::pin, "version", check_not_blank),
-           "With update: the only version that the agent installs, as haulout explain shows it. If the update tool "
-           "offers another one, the node waits. The agent selects no version. Not with backends debian and "
-           "transactional-update, whose updates have none."},
+           "With update: the only version that the agent installs or reboots into, as haulout explain shows it. While "
+           "the update tool offers another version, the node waits. The agent cannot make the tool offer a version. "
+           "Not with backends debian and transactional-update, whose updates have none."},
           {"update-packages",
            choice<C, UpdatePackages>(&C::update_packages,
                                      {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),
            "For backend debian with update: which package updates the agent installs. all: those that apt-get upgrade "
-           "would install, so apt's pins and holds apply. security: only those from a security archive."},
+           "--with-new-pkgs would install, so apt's pins and holds apply. security: only those from a security "
+           "archive."},
           {"update-limit", duration<C>(&C::update_limit, Zero::refused),
-           "How long the installation of updates may take, including the time in which another program holds the lock "
-           "of dpkg. Then the attempt has failed."},
+           "How long the installation of updates may take, with backend debian including the time in which another "
+           "program holds the lock of dpkg. Then the attempt has failed."},
           {"update-attempts", number<C>(&C::update_attempts, "attempts", 1, 100),
-           "After this number of failed installations in a row the node is degraded. Before that, the agent uncordons "
-           "it and tries again after backoff."},
+           "After this number of failed installations in a row the node is degraded. After each earlier one, the agent "
+           "uncordons the node if it has drained it, and tries again after backoff."},
           {"reboot-method",
            choices<C, M>(&C::reboot_methods,
                          {{"logind", M::logind}, {"systemd", M::systemd}, {"command", M::command}, {"none", M::none}}),
-           "The ways to reboot, in order of preference. If one does not bring the machine down, the agent tries "
-           "the next. none: another program or a person reboots nodes that are ready."},
+           "The ways to reboot, in order of preference. If one fails, or does not bring the machine down within "
+           "reboot-limit, the agent tries the next. none: the agent does not reboot; another program or a person "
+           "reboots the node when its state is ready, that is, when it is drained."},
           {"reboot-command", command(&C::reboot_command),
            "For reboot-method command: the program, with arguments, that reboots the host. The agent runs it "
            "without a shell. If it still runs after reboot-limit, it gets SIGTERM, and SIGKILL ten seconds later."},
           {"reboot-limit", duration<C>(&C::reboot_limit, Zero::refused),
-           "How long a machine may take to go down after a reboot was accepted. Then the reboot has failed."},
+           "How long a machine may take to go down after the agent has requested a reboot. Then the agent tries the "
+           "next reboot-method; after the last one the node is degraded."},
           {"verify-limit", duration<C>(&C::verify_limit, Zero::refused),
            "How long a booted or updated node may take to become Ready with the expected version. Then it is "
            "degraded."},
@@ -166,10 +172,10 @@ OptionGroup gates() {
       "When an update may begin",
       {
           {"window", texts<C>(&C::windows, "start + duration", check_window),
-           "A time in which nodes may be updated, like \"Sat,Sun 01:00+6h Europe/Berlin\". Several may be given. "
-           "Without any, nodes may be updated at any time."},
+           "A time in which updates may begin, like \"Sat,Sun 01:00+6h Europe/Berlin\". Several may be given. Without "
+           "any, updates may begin at any time."},
           {"blackout", texts<C>(&C::blackouts, "start + duration", check_blackout),
-           "A time in which no node is updated, whatever the windows say, like \"2026-12-20..2027-01-03\". Several may "
+           "A time in which no update begins, whatever the windows say, like \"2026-12-20..2027-01-03\". Several may "
            "be given."},
           {"blocking-pod-selector", texts<C>(&C::blocking_pod_selectors, "label selector", check_label_selector),
            "A label selector. A node with a pod that matches waits until the pod has ended. Several may be given."},
@@ -179,12 +185,12 @@ OptionGroup gates() {
            "What to do with a node that a person has cordoned, with kubectl, haulout cordon or haulout drain. wait: "
            "leave it alone until it is uncordoned. update: update it; it stays cordoned."},
           {"max-reboots-per-day", number<C>(&C::max_reboots_per_day, "reboots in 24 hours", 0, remembered_updates),
-           "How often one node may be rebooted within 24 hours. If it needs another reboot, it becomes degraded "
-           "instead; 0 disables the limit."},
+           "How often one node may be rebooted within 24 hours. If its operating system needs another reboot, the node "
+           "becomes degraded instead. 0: no limit."},
           {"backoff", duration<C>(&C::backoff, Zero::refused),
            "How long to wait before the next attempt after one that failed or was cancelled, for example because of "
-           "the drain, a hook, a package installation, a pause, or because another client uncordoned the node. The "
-           "time doubles with each such attempt, up to an hour."},
+           "the drain, a hook, the installation of updates, a pause, or because another client uncordoned the node. "
+           "The time doubles with each such attempt, up to an hour."},
           {"prometheus-url", text<C>(&C::prometheus_url, "URL", check_url),
            "URL of a Prometheus whose alerts block updates."},
           {"prometheus-query", text<C>(&C::prometheus_query, "PromQL", check_not_blank),
@@ -328,7 +334,8 @@ drain-deadline: 2h
 
 Mistakes are errors: an unknown key, a value of the wrong type, a duplicate key, or options that contradict each other.
 The agent then prints where the mistake is and what to write instead, and exits with code 2 before it connects to
-anything. `haulout agent --check` checks this and more without changing anything.
+anything. An option that does not fit the node, for example an `update` that the back end does not support, is found
+later: then the exit code is 1. `haulout agent --check` checks this and more without changing anything.
 
 - A duration has a unit, as in Go: `90s`, `5m`, `1h30m`, `1.5h`. Only `0` needs no unit.
 - A command is split at blanks; quotes and `\` protect blanks. The agent uses no shell, so there are no variables and no

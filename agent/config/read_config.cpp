@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t longest_shown = 80;
 
 std::string shown(const std::string& text) {
-  if (text.find("://") != std::string::npos && text.find('@') != std::string::npos) return "(with a password)";
+  if (text.find("://") != std::string::npos && text.find('@') != std::string::npos)
+    return "(not shown, because it may contain a password)";
   return fmt::format("\"{}\"", clipped(printable(text), longest_shown));
 }
 
@@ -373,10 +374,10 @@ std::variant<AgentConfig, std::string> load_config(const FlagValues& flags, cons
   FileText file = file_text(path, largest_file);
   if (file.failure == 0) return read_config(flags, environment, ConfigFile{path, std::move(file.text)});
   if (named.empty() && file.failure == ENOENT) return read_config(flags, environment, std::nullopt);
-  return fmt::format("the configuration file {} cannot be read: {}: {}", path,
-                     std::generic_category().message(file.failure),
-                     named.empty() ? "make it readable, or delete it"
-                                   : "correct its path (--config, HAULOUT_CONFIG), or make it readable");
+  return fmt::format(
+      "the configuration file {} cannot be read: {}: {}", path, std::generic_category().message(file.failure),
+      named.empty() ? "make it a readable file of at most 1 MiB, or delete it"
+                    : "correct its path (--config, HAULOUT_CONFIG), or make it a readable file of at most 1 MiB");
 }
 
 namespace {

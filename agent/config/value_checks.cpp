@@ -95,7 +95,7 @@ std::string check_label_selector(const std::string& text) {
 std::string check_listen_address(const std::string& text) {
   const std::string how = "write it like 127.0.0.1:9090, [::1]:9090 or :9090 (all addresses)";
   const auto colon = text.rfind(':');
-  if (colon == std::string::npos) return "the port is missing; " + how;
+  if (colon == std::string::npos) return "it needs a colon and a port; " + how;
   const auto port = parse_number<std::uint32_t>(std::string_view(text).substr(colon + 1));
   if (!port || *port > 65535) return "the port must be a number from 0 to 65535; " + how;
   const std::string_view host = std::string_view(text).substr(0, colon);

@@ -81,7 +81,8 @@ Error bus_failure(const std::string& what, const sdbus::Error& failure) {
   // The library's own timeouts are not used, so NoReply and Disconnected both mean that the connection or the peer was
   // closed.
   if (name == bus_error::no_reply || name == bus_error::disconnected)
-    return Error(Errc::reset, fmt::format("{}: the service ended without an answer: {}", what, failure.getMessage()));
+    return Error(Errc::reset, fmt::format("{}: the service or the connection ended before the answer: {}", what,
+                                          failure.getMessage()));
   Error out(Errc::status, fmt::format("{}: {} ({})", what, failure.getMessage(), name));
   out.peer.emplace();
   out.peer->reason = name;

@@ -17,9 +17,11 @@ struct Rival {
 
 constexpr Rival rivals[] = {
     {"locksmithd.service", "", "reboots after each update of Flatcar", "systemctl mask --now locksmithd.service"},
-    {"rebootmgr.service", "org.opensuse.RebootMgr", "reboots after each transactional update",
+    {"rebootmgr.service", "org.opensuse.RebootMgr",
+     "reboots after each transactional update (unless its strategy is off)",
      "rebootmgrctl set-strategy off, or systemctl mask --now rebootmgr.service"},
-    {"zincati.service", "org.coreos.zincati", "finalizes updates of Fedora CoreOS and reboots for them",
+    {"zincati.service", "org.coreos.zincati",
+     "finalizes updates of Fedora CoreOS and reboots for them (unless updates.enabled is false)",
      "systemctl mask --now zincati.service; for updates set AutomaticUpdatePolicy=stage in rpm-ostreed.conf and enable "
      "rpm-ostreed-automatic.timer"},
     {"systemd-sysupdate-reboot.timer", "", "reboots after each update by systemd-sysupdate",

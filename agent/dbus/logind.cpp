@@ -71,8 +71,10 @@ Error explain_refusal(std::string_view service, Error refusal) {
   if (is_bus_error(refusal, bus_error::access_denied) || is_bus_error(refusal, bus_error::interactive_authorization))
     return Error(Errc::unavailable, fmt::format("{}; {}", refusal.message(), container_traps()));
   if (is_absent(refusal))
-    return Error(Errc::unavailable,
-                 fmt::format("{}; {} is not on the system bus: {}", refusal.message(), service, other_methods));
+    return Error(
+        Errc::unavailable,
+        fmt::format("{0}; {1} is not on the system bus: start it, or, if --reboot-method contains {1}, use another one",
+                    refusal.message(), service));
   return refusal;
 }
 
@@ -295,7 +297,9 @@ Task<> ShutdownInhibitor::take(std::string why) {
   // sdbus-c++ duplicates the descriptor without FD_CLOEXEC. Child processes would inherit it and hold the lock until
   // they end. So keep another duplicate, with that flag.
   const int lock = ::fcntl(std::get<0>(*taken).get(), F_DUPFD_CLOEXEC, 0);
-  if (lock < 0) co_return Error(Errc::unavailable, "keep the lock: " + std::generic_category().message(errno));
+  if (lock < 0)
+    co_return Error(Errc::unavailable,
+                    "the lock that delays a shutdown cannot be kept: " + std::generic_category().message(errno));
   let_go();
   lock_ = lock;
   co_return Result<>();

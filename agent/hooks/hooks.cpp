@@ -165,12 +165,14 @@ Result<Looked> look_at(const HostRoot& root, const std::string& path) {
     return looked;
   }
   if ((looked.info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return Error(Errc::invalid,
-                 fmt::format("{} is writable by other users, so the agent does not run it: chmod go-w {}",
-                             root.display(path), path));
+    return Error(
+        Errc::invalid,
+        fmt::format("{} is writable by its group or by others, so the agent runs no hooks of this point: chmod go-w {}",
+                    root.display(path), path));
   if (looked.info.st_uid != 0 && looked.info.st_uid != ::geteuid())
-    return Error(Errc::invalid, fmt::format("{} belongs to uid {}, so the agent does not run it: chown root {}",
-                                            root.display(path), looked.info.st_uid, path));
+    return Error(Errc::invalid,
+                 fmt::format("{} belongs to uid {}, so the agent runs no hooks of this point: chown root {}",
+                             root.display(path), looked.info.st_uid, path));
   return looked;
 }
 

@@ -29,7 +29,7 @@ bool is_missing(int cause) {
 }
 
 std::string_view way_out(int cause) {
-  if (cause == EACCES || cause == EPERM) return "; make it readable for this user, or run as a user who may read it";
+  if (cause == EACCES || cause == EPERM) return "; permit it to this user, or run as a user who may do it";
   if (cause == EISDIR) return "; a file is expected";
   if (cause == EROFS) return "; mount it writable";
   return "";

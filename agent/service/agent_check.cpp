@@ -92,7 +92,8 @@ awaitable<void> AgentCheck::check_reboot(AgentWhole& whole) {
   const auto methods = whole.host().reboot_methods();
   if (methods.empty())
     co_return say(Mark::off, "reboot",
-                  "reboot-method is none: another program or a person must reboot this machine when its node is ready");
+                  "reboot-method is none: another program or a person must reboot this machine when the state of its "
+                  "node is ready");
   auto can = co_await whole.host().can_reboot(soon());
   say(can ? Mark::ok : Mark::failed, "reboot",
       can ? "permitted by " + methods.front() + "; methods, in this order: " + joined(methods, ", ")

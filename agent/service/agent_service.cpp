@@ -77,7 +77,7 @@ Task<std::unique_ptr<AgentWhole>> AgentService::come_up() {
     attempt.failed(whole.error());
     // The agent itself works even while the API server cannot be reached, so it reports to systemd that it is ready.
     notify_service_manager("READY=1");
-    const std::string problem = "cannot reach the API server yet: " + whole.error().message();
+    const std::string problem = "the API server gives no usable answer yet: " + whole.error().message();
     in_.log.write(Severity::warning, problem);
     notify_service_manager("STATUS=" + printable(problem));
     co_await clock.sleep_until(clock.now() + backoff.next(in_.process.rng, whole.error().retry_after));

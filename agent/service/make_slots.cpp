@@ -71,8 +71,8 @@ std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
   if (config.slots != SlotsChoice::lease) return pool.name;
   if (is_control_plane(pool))
     return fmt::format(
-        "{}, because the node has the label {}: one node at a time, whatever max-unavailable says; to use another "
-        "pool, set the option pool",
+        "{}, because the node has the label {}: at most one node at a time, even if max-unavailable is greater; to use "
+        "another pool, set the option pool",
         pool.name, control_plane_label);
   return fmt::format("{}, max-unavailable {}",
                      pool.name.empty() ? "unknown, because the Node has no label " + config.pool_label : pool.name,

@@ -45,7 +45,8 @@ std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::op
   if (!whole) return std::nullopt;
   return fmt::format(
       "max-unavailable {} is the whole pool{}, and drain-deadline is not set: all nodes may be cordoned at once, so "
-      "evicted pods find no node and budgets block every drain for ever; lower max-unavailable, or set drain-deadline",
+      "evicted pods may find no node, and budgets may block every drain for ever; lower max-unavailable, or set "
+      "drain-deadline",
       config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
 }
 
@@ -58,9 +59,8 @@ Result<std::optional<std::string>> second_updater(const AgentConfig& config, con
   if (!*interval || (*interval)->empty() || **interval == "0" || (*enabled && **enabled == "0"))
     return std::optional<std::string>();
   return std::optional(
-      fmt::format("unattended-upgrades installs packages while pods run: {} is \"{}\" below {}, although update is "
-                  "after-drain; set "
-                  "it to \"0\", or set update to off",
+      fmt::format("unattended-upgrades is configured to install packages, also while pods run: {} is \"{}\" below {}; "
+                  "set it to \"0\", or set update to off",
                   periodic_upgrade, **interval, root.display("/etc/apt")));
 }
 

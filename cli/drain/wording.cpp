@@ -331,6 +331,10 @@ std::optional<std::string> volume_line(const drain::Event& event) {
   if (event.volume == nullptr) return std::nullopt;
   if (event.type == EventType::volume_reattach) return reattach_line(*event.volume);
   if (event.type == EventType::volume_detached) return event.volume->text() + " detached";
+  if (event.volume->outcome == drain::VolumeOutcome::in_use)
+    return event.volume->text() + " is used again by a pod that must leave; the drain waits for that pod first";
+  if (event.volume->outcome == drain::VolumeOutcome::kept)
+    return event.volume->text() + " is used by a pod that stays on the node, so the drain does not wait for it";
   if (event.volume->outcome != drain::VolumeOutcome::detaching)
     return event.volume->text() + " is not waited for any more";
   return fmt::format("{} is still attached: {}", event.volume->text(), printable(event.volume->message));

@@ -232,7 +232,7 @@ Rows target_rows(std::string_view what) {
 
 Rows pause_rows() {
   Rows rows = target_rows("Pause");
-  rows.push_back(reason_row("The reason for the pause. Agents, status and explain show it."));
+  rows.push_back(reason_row("The reason for the pause. explain and the messages of waiting agents show it."));
   rows.push_back({"until", until(),
                   "When the pause ends by itself: a time (2026-12-24T18:00:00Z) or a duration (90m, 12h). Without it "
                   "the pause lasts until `resume`."});

@@ -54,8 +54,8 @@ std::string drain_text(std::string_view program) {
       "pods block the drain, and why.\n\n"
       "Mirror pods stay, and DaemonSet-managed pods with --ignore-daemonsets. If policy protects a pod (DaemonSet, "
       "local\n"
-      "data, no controller), the drain ends before it changes anything; the flags below allow the eviction. A failed\n"
-      "drain leaves the node cordoned.\n\n"
+      "data, no controller), the drain ends before it changes anything; the flags below say what to do with such\n"
+      "pods. A drain that fails later leaves the node cordoned, unless --uncordon-on-failure is set.\n\n"
       "Usage:\n  {0} drain NODE... [flags]\n  {0} drain -l SELECTOR [flags]\n\n"
       "Examples:\n"
       "  # Drain node \"foo\", even if there are pods on it that no controller manages\n"
@@ -97,8 +97,8 @@ std::string rehearse_text(std::string_view program) {
       "  # All nodes, two at a time, as agents with this configuration would update them\n"
       "  {0} rehearse --all --config haulout.yaml --max-unavailable 2 -f cluster.json\n\n"
       "Exit codes:\n"
-      "  0 all nodes would be drained or updated, and all pods find capacity   1 otherwise   2 wrong usage\n"
-      "  3 kubeconfig, connection or permission, or a snapshot that cannot be used\n",
+      "  0 all nodes would be drained or updated, and all pods find capacity   1 otherwise\n"
+      "  2 wrong usage or configuration   3 kubeconfig, connection or permission, or an unusable snapshot\n",
       program);
 }
 
@@ -130,8 +130,10 @@ std::string agent_text(std::string_view program) {
       "  # Two nodes at the same time, no drain longer than an hour\n"
       "  {0} agent --max-unavailable 2 --drain-deadline 1h\n\n"
       "Exit codes:\n"
-      "  0 done   1 check or release failed   2 wrong usage or configuration\n"
-      "  3 kubeconfig, connection or permission   129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM\n",
+      "  0 done   1 check or release failed, or an option does not fit this node\n"
+      "  2 wrong usage or configuration, found before any request\n"
+      "  3 kubeconfig, connection or permission, or the agent cannot work here (for example: no back end)\n"
+      "  129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM\n",
       program);
   for (const FlagGroup& group : agent_flag_groups())
     text += fmt::format("\n{}:\n", group.title) + flag_list(group.flags);
@@ -146,8 +148,8 @@ constexpr std::string_view people_exit_codes =
 std::string status_text(std::string_view program) {
   return fmt::format(
       "Shows what the agents report on their Nodes: state, reason, whether a reboot is needed, since when, and a\n"
-      "message. Below that it shows how far the fleet is and what blocks it. The agents write these as labels and\n"
-      "annotations of the Nodes: `kubectl get nodes -L haulout.dev/state,haulout.dev/reason` shows the same.\n\n"
+      "message. Below that it shows how far the fleet is and what blocks it. The agents write labels and annotations\n"
+      "of their Nodes; `kubectl get nodes -L haulout.dev/state,haulout.dev/reason` shows state and reason, too.\n\n"
       "Agents report changes; only during an update they also send a heartbeat. The output marks nodes that are not\n"
       "Ready, and agents that missed a heartbeat or a deadline that they had recorded.\n\n"
       "Usage:\n  {0} status [NODE...] [flags]\n\n"
@@ -172,7 +174,7 @@ std::string explain_text(std::string_view program) {
 std::string pause_text(std::string_view program) {
   return fmt::format(
       "Pauses updates: until the pause ends, the agents begin no update. They cancel a running drain and uncordon its\n"
-      "node. A node that is already rebooting is not affected.\n\n"
+      "node. A node whose agent has already requested the reboot is not affected.\n\n"
       "The command writes what kubectl could write, too: the annotation haulout.dev/pause of a Node, or the key pause\n"
       "or pause.POOL of the ConfigMap haulout, which it creates if it does not exist.\n\n"
       "Usage:\n  {0} pause NODE... [flags]\n  {0} pause -l SELECTOR [flags]\n  {0} pause --pool POOL [flags]\n"
@@ -187,7 +189,8 @@ std::string resume_text(std::string_view program) {
   return fmt::format(
       "Ends a pause of nodes, of a pool or of the cluster. Each must be ended at the level at which it was set:\n"
       "resuming the cluster does not end pauses of pools and nodes, nor the other way round. Prints which pauses of\n"
-      "the cluster and of pools remain in effect. To list nodes that are paused individually, run `{0} status`.\n\n"
+      "the cluster and of pools still affect what was resumed. `{0} explain NODE` shows every pause that concerns a\n"
+      "node, and `{0} status -o json` has the pauses of all nodes (field pause).\n\n"
       "Usage:\n  {0} resume NODE... [flags]\n  {0} resume -l SELECTOR [flags]\n  {0} resume --pool POOL [flags]\n"
       "  {0} resume --all [flags]\n\n"
       "Examples:\n  {0} resume --all\n  {0} resume worker-3\n",

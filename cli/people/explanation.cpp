@@ -188,11 +188,11 @@ GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) 
 
 GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) {
   if (!record || !record->not_before || *record->not_before <= now)
-    return {"backoff", GateState::open, "no recent attempt has failed"};
-  return {
-      "backoff", GateState::closed,
-      fmt::format("{} failed, the last one with: {}; the next attempt is at {}", count_of(record->failures, "attempt"),
-                  printable(record->cause_message), k8s::format_time(*record->not_before))};
+    return {"backoff", GateState::open, "the agent does not wait because of a failed or cancelled attempt"};
+  return {"backoff", GateState::closed,
+          fmt::format("{} did not succeed, the last one: {}; the next attempt begins at {} at the earliest",
+                      count_of(record->failures, "attempt"), printable(record->cause_message),
+                      k8s::format_time(*record->not_before))};
 }
 
 GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
@@ -220,7 +220,7 @@ GateView agent_gate(const NodeView& node) {
   if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
     return {"agent", GateState::closed, fmt::format("{}: {}", node.reason, node.message)};
   if (in_state(node, agent::State::idle) || in_state(node, agent::State::unknown))
-    return {"agent", GateState::unknown, fmt::format("{} when a reboot is needed", scope)};
+    return {"agent", GateState::unknown, fmt::format("{} when the node needs an update", scope)};
   return {"agent", GateState::open, fmt::format("{}, and reports no closed gate", scope)};
 }
 

@@ -78,7 +78,9 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
   for (const k8s::Lease& turn : fleet.facts.turns) {
     const bool known = std::any_of(fleet.nodes.begin(), fleet.nodes.end(),
                                    [&](const NodeView& node) { return agent::held_by(turn, {node.name, node.uid}); });
-    if (!known)
+    if (!known && turn.holder.empty())
+      lines.push_back(fmt::format("slot {} has no holder, but counts as taken: delete the Lease", turn.name));
+    else if (!known)
       lines.push_back(fmt::format("slot {} is held by {}, but no such node exists", turn.name, printable(turn.holder)));
   }
   return lines;

@@ -145,7 +145,7 @@ std::vector<std::string> status_block(const Fleet& fleet, const std::string& tro
   if (terminal.width < 2 || terminal.height < 6) return {};
   std::vector<std::string> notes{count_line(fleet.nodes)};
   if (!trouble.empty())
-    notes.push_back("no connection to the API server, so this view may be old: " + printable(trouble));
+    notes.push_back("the Nodes cannot be watched now, so this view may be old: " + printable(trouble));
   for (std::string& line : hold_lines(fleet, now)) notes.push_back(std::move(line));
   const std::size_t width = terminal.width - 1;  // some terminals wrap a line that fills the last column
   const std::size_t room = terminal.height - 1;  // without the line with the cursor

@@ -42,7 +42,10 @@ std::string way_out(const Error& error) {
       return "check that the address is a Kubernetes API server's; a proxy or a login page may have answered instead";
     case Errc::status:
       if (error.is_status(401)) return "the credentials were not accepted; they may have expired: log in again";
-      if (error.is_status(403)) return "let an administrator add the right:";
+      if (error.is_status(403))
+        return k8s::is_denied_by_rbac(error) ? "let an administrator add the right:"
+                                             : "if a right is missing (and no admission rule has refused the request), "
+                                               "let an administrator add it:";
       return "";
     case Errc::unavailable:
     case Errc::invalid: return "";  // its messages contain their own remedy

@@ -42,9 +42,8 @@ std::string verdict_line(const drain::Report& report, bool timeout_given) {
     case Outcome::blocked:
       if (!timeout_given && left_in(report) > 0)
         return fmt::format(
-            "node/{} would never be drained: {} still there when the rehearsal stopped after {} (no "
-            "--timeout is given)",
-            report.node, count_of(left_in(report), "pod"), took);
+            "node/{} would not be drained within {}: {} still there when the rehearsal stopped (no --timeout is given)",
+            report.node, took, count_of(left_in(report), "pod"));
       [[fallthrough]];
     default:
       return fmt::format("node/{} would not be drained ({} after {}): {}", report.node,

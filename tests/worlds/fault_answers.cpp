@@ -67,7 +67,8 @@ std::optional<Error> failure_in_place(const Fault& fault) {
     case FaultKind::refuse: return Error(Errc::unreachable, "connection refused (injected)");
     case FaultKind::crowded: return Error(Errc::unreachable, "too many connections (injected)");
     case FaultKind::reset_before: return Error(Errc::reset, "connection reset by peer (injected)");
-    case FaultKind::dns: return failed(Errc::dns, fault, "no name server answered for host api.example.com");
+    case FaultKind::dns:
+      return failed(Errc::dns, fault, "no name server gave a usable answer for host api.example.com");
     case FaultKind::tls:
       return failed(Errc::tls, fault, "the certificate of api.example.com:6443 is not signed by the given CA");
     case FaultKind::protocol:

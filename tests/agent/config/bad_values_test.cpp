@@ -27,7 +27,7 @@ const std::vector<Row>& rows() {
       {"fleetlock-url", "fleetlock.example.com",
        "it must look like https://host:port/path or http://host:port/path, without user, password or query"},
       {"metrics-address", "localhost",
-       "the port is missing; write it like 127.0.0.1:9090, [::1]:9090 or :9090 (all "
+       "it needs a colon and a port; write it like 127.0.0.1:9090, [::1]:9090 or :9090 (all "
        "addresses)"},
       {"sentinel-exit-codes", "0", "write it like 0=yes,1=no: exit codes from 0 to 255, each once"},
       {"authority", "root", "it must be one of auto, impersonation, kubelet, policies, serviceaccount"},

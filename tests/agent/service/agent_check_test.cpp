@@ -73,13 +73,14 @@ TEST_F(AgentCheckTest, PrintsALineForEachPart) {
   const std::string lines = lines_of_a_check();
   EXPECT_THAT(lines, StartsWith("ok      node         n1\n"
                                 "ok      authority    serviceaccount, as "));
-  EXPECT_THAT(lines,
-              AllOf(HasSubstr("\nok      slots        lease\n"),
-                    HasSubstr("\nok      backend      file: no reboot is needed\nok      host         boot id "
-                              "b0070000-0000-4000-8000-000000000001\noff     reboot       reboot-method is none: "
-                              "another program or a person must reboot this machine when its node is ready\n"),
-                    HasSubstr("\nok      pool         "), HasSubstr("\noff     gate         prometheus: "),
-                    Not(HasSubstr("FAILED"))));
+  EXPECT_THAT(
+      lines,
+      AllOf(HasSubstr("\nok      slots        lease\n"),
+            HasSubstr("\nok      backend      file: no reboot is needed\nok      host         boot id "
+                      "b0070000-0000-4000-8000-000000000001\noff     reboot       reboot-method is none: "
+                      "another program or a person must reboot this machine when the state of its node is ready\n"),
+            HasSubstr("\nok      pool         "), HasSubstr("\noff     gate         prometheus: "),
+            Not(HasSubstr("FAILED"))));
   EXPECT_EQ(service.exit_code(), 0);
 }
 

@@ -88,7 +88,7 @@ TEST_F(AgentStart, DoesNotWaitForAnApiServerThatIsAway) {
   const auto words = words_of_a_start(10s);
   ASSERT_GE(words.size(), 3u);
   EXPECT_EQ(words[1], "READY=1");
-  EXPECT_THAT(words[2], StartsWith("STATUS=cannot reach the API server yet: "));
+  EXPECT_THAT(words[2], StartsWith("STATUS=the API server gives no usable answer yet: "));
   EXPECT_EQ(service.exit_code(), 0);
 }
 

@@ -45,7 +45,8 @@ TEST(OwnPool, IsThatOfTheRoleUnlessOneIsNamed) {
   EXPECT_EQ(own_pool(config, worker), (OwnPool{"default", {}, true}));
   EXPECT_EQ(own_pool(config, control_plane), (OwnPool{"control-plane", {}, true}));
   config.max_unavailable = "3";
-  EXPECT_THAT(words_of_pool(config, control_plane), HasSubstr("one node at a time, whatever max-unavailable says"));
+  EXPECT_THAT(words_of_pool(config, control_plane),
+              HasSubstr("at most one node at a time, even if max-unavailable is greater"));
   EXPECT_EQ(words_of_pool(config, worker), "default, max-unavailable 3");
   config.slots = SlotsChoice::fleetlock;
   EXPECT_EQ(own_pool(config, control_plane), OwnPool{"default"}) << "the groups of a server are configured there";

@@ -344,7 +344,7 @@ TEST(StatusTableTest, ABlockNeverLeavesTheTerminal) {
     }
     if (height < 8) continue;
     EXPECT_THAT(lines, Contains(HasSubstr("n25"))) << "what is wrong is shown before what is well";
-    EXPECT_THAT(lines, Contains(HasSubstr("no connection to the API server")));
+    EXPECT_THAT(lines, Contains(HasSubstr("the Nodes cannot be watched")));
     if (height < 30) EXPECT_THAT(lines, Contains(StartsWith("and ")));
   }
 }

@@ -23,7 +23,8 @@ std::string first_line_of(drain::Report report) {
 TEST(RehearsalText, ABlockedDrainWithoutTimeoutNamesThePodsThatAreLeft) {
   drain::Report report;
   report.pods.emplace_back();
-  EXPECT_THAT(first_line_of(report), AllOf(HasSubstr("would never be drained: 1 pod"), HasSubstr("no --timeout")));
+  EXPECT_THAT(first_line_of(report),
+              AllOf(HasSubstr("would not be drained within 2h00m: 1 pod"), HasSubstr("no --timeout")));
 }
 
 TEST(RehearsalText, ADrainThatAVolumeBlocksSaysSoAndCountsNoPods) {
