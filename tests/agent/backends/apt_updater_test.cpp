@@ -198,7 +198,8 @@ TEST_F(AptUpdaterTest, NeverRemovesAPackage) {
   EXPECT_THAT(apt.ran, Not(Contains("upgrade")));
 }
 
-// P7: an earlier agent has started a program and was killed. Its end says nothing about the program of this call.
+// P7: an earlier agent started a program and was killed. The end of that program says nothing about the program of this
+// call, so the updater runs its own afterwards.
 TEST_F(AptUpdaterTest, WaitsForTheProgramOfAnEarlierAgentAndThenRunsItsOwn) {
   apt.waiting = openssl;
   apt.strange = {1, 2};

@@ -1,4 +1,4 @@
-// Tests the rows of the gates that people see. 2026-11-21 is a Saturday.
+// Tests single gates: when each is open or closed, and with which reason and message. 2026-11-21 is a Saturday.
 #include "agent/gates/gate.hpp"
 
 #include <gmock/gmock.h>

@@ -234,7 +234,8 @@ TEST_F(NodeGatesTest, AnotherVersionThanThePinnedOneWaits) {
   EXPECT_TRUE(ask(When::under_way).open());
 }
 
-// Who installs nothing, or has no version, sends the same requests as before.
+// A node that installs no updates, or whose need names no version, does not ask the server which versions have failed
+// on other nodes.
 TEST_F(NodeGatesTest, WithoutAnInstallationNobodyAsksForFailedVersions) {
   for (const bool installs : {false, true}) {
     gates.reset();
