@@ -56,7 +56,7 @@ TEST_F(PinnedPods, AControllerThatComesBackTwiceIsPinned) {
 }
 
 // The pods were created while the node was schedulable, and do not count as returns. The pipeline learns of them only
-// long after the next cordon, because the watch of pods was broken.
+// 20 s after the next cordon, for example because the watch of pods was broken.
 TEST_F(PinnedPods, PodsOfATimeBeforeTheCordonAreNoReturnsHoweverLateTheyAreHeardOf) {
   make();
   auto incarnation = [this](int n) {

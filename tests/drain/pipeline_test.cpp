@@ -49,8 +49,8 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   EXPECT_FALSE(pipeline->clear());
 }
 
-// A webhook acted on the eviction request: it admitted it as a dry run and deletes the pod itself later. Until then the
-// pod keeps its place.
+// A webhook admits the eviction request as a dry run, and deletes the pod itself 100 s later. The time after which the
+// pod counts as stuck and loses its place (its grace period and one minute) begins only with that deletion.
 TEST_F(PipelineTest, TheGracePeriodOfAnAcceptedEvictionBeginsWhenThePodIsDeleted) {
   make({.max_places = 1});
   auto moved = a_pod("a");

@@ -277,7 +277,8 @@ void add_package_updates(FleetPlan& plan) {
   }
 }
 
-// Generation 6: agents that write an image, which the next boot runs. They take the place of agents that install packages.
+// Generation 6: agents that write an image, which the next boot runs. They take the place of agents that install
+// packages.
 void add_images(FleetPlan& plan) {
   SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 29);
   for (PlannedMachine& machine : plan.machines) {

@@ -56,7 +56,7 @@ TEST_F(ClientTest, AListAboutOtherNodesIsNoList) {
   EXPECT_THAT(list.error().message(), HasSubstr("n2"));
 }
 
-// A pod that is not bound to any node is not on this node.
+// A pod that is not bound to any node is not on this node. So a list of this node's pods that contains one is an error.
 TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
   std::string unbound = fixtures::pod("b", "ub", "1");
   unbound.replace(unbound.find(R"("nodeName":"n1")"), 15, "");
