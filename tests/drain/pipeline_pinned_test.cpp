@@ -245,7 +245,8 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   EXPECT_THAT(take(), ElementsAre("typha"));
 }
 
-// Earlier drains recorded that the pods of this controller came back each time that the node was empty.
+// Earlier drains recorded that the pods of this controller came back each time that the node was empty. So its pods
+// count as pinned without an eviction, until the node was schedulable.
 TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   for (const bool leaves : {false, true}) {
     PipelineOptions options;

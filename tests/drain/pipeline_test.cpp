@@ -89,7 +89,8 @@ TEST_F(PipelineTest, P9_AnAcceptedEvictionThatNeverShowsGivesItsPlaceToAnother) 
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
-// The deletion is undone, because etcd is restored from a backup, and then the pod is deleted again.
+// The pod was stuck and had lost its place. Its deletion is undone, because etcd is restored from a backup, and then
+// the pod is evicted again. It loses its place again if it is stuck again.
 TEST_F(PipelineTest, AfterARestoredEtcdTheSecondEvictionAlsoReleasesThePlace) {
   make({.max_places = 1});
   auto stuck = a_pod("a");

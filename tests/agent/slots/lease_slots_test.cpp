@@ -36,8 +36,8 @@ TEST_F(LeaseSlotsTest, TakesTheZoneFirstAndReleasesItLast) {
   EXPECT_THAT(names, ElementsAre("haulout-default-0", "haulout-default.a-0"));
 }
 
-// A slot counts if a second look, one second later, still finds the Lease. The server deletes a Lease whose owner does
-// not exist.
+// The agent looks at the Leases again one second after it has created its own, and has the slot only if its Lease still
+// exists: the garbage collector deletes a Lease whose Node does not exist.
 TEST_F(LeaseSlotsTest, ATurnIsTakenInASecond) {
   options.grouping = {};
   live([this]() -> asio::awaitable<void> {
