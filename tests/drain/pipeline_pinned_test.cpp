@@ -246,7 +246,7 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
 }
 
 // Earlier drains recorded that the pods of this controller came back each time that the node was empty. So its pods
-// count as pinned without an eviction, until the node was schedulable.
+// count as pinned without an eviction, until the node has been schedulable.
 TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   for (const bool leaves : {false, true}) {
     PipelineOptions options;

@@ -139,7 +139,8 @@ TEST_F(PipelineTest, TheNextTierStartsWhenTheOneBeforeIsAdmitted) {
   EXPECT_THAT(take(), ElementsAre("dns")) << "admitted, not vanished";
 }
 
-// If the drain evicts its own pod while another pod waits for its budget, no process remains to evict that pod.
+// If the drain evicted its own pod while another pod waits for its budget, no process would remain to evict that pod.
+// So it evicts its own pod when all others are deleted.
 TEST_F(PipelineTest, TheOwnPodGoesWhenAllOthersHaveVanished) {
   make({.max_places = 0, .own_uid = a_pod("own").uid});
   const auto own = a_pod("own"), held = a_pod("held"), web = a_pod("web");

@@ -66,7 +66,8 @@ TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
   EXPECT_EQ(list.error().code(), Errc::decode);
 }
 
-// P11: if a proxy ignored label selectors, `drain -l` would apply to the whole cluster.
+// P11: if a proxy ignored label selectors, `drain -l` would apply to the whole cluster. So a list with a node that the
+// selector does not match is an error.
 TEST_F(ClientTest, NodesWithOtherLabelsAreNoAnswer) {
   const auto listed = fixtures::list("NodeList", "5", fixtures::node);
   for (const char* selector : {"", "pool", "!rack"}) {

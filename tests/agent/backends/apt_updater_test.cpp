@@ -161,7 +161,7 @@ TEST_F(AptUpdaterTest, ASecondInstallationHasNothingToDo) {
   EXPECT_THAT(apt.ran, ElementsAre("configure", "--simulate", "--simulate"));
 }
 
-// P4: apt-get ends without an error, but the package that waited is still not installed.
+// P4: apt-get ends without an error, but the package that waited is still not installed. That counts as a failure.
 TEST_F(AptUpdaterTest, AnInstallationThatChangesNothingHasFailed) {
   apt.waiting = openssl;
   apt.installs = false;
