@@ -37,7 +37,7 @@ std::vector<Object> budgets_of_pod(const Store& store, const Json& pod) {
 
 namespace {
 
-// Returns the budgets that select the pod in its state after or before the change.
+// Returns the budgets that select the pod as it is now, or as it was before the change.
 std::set<Key> budgets_concerned(const Store& store, const Change& change) {
   std::set<Key> keys;
   for (const Object& pod : {change.object, change.before})
@@ -53,7 +53,7 @@ bool is_percentage(const Json& value) {
 
 std::int64_t integer(std::string_view text) {
   std::int64_t amount = 0;
-  // parse_number() is not used, because a "%" may follow the number.
+  // std::from_chars() ignores a "%" after the number; parse_number() would return nullopt.
   std::from_chars(text.data(), text.data() + text.size(), amount);
   return amount;
 }

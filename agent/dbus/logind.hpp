@@ -54,7 +54,8 @@ Error explain_refusal(std::string_view service, Error refusal);
 //
 // started() returns the time that systemd reports, because the agent's own systemd unit hides process 1 in /proc
 // (ProtectProc=invisible). can_reboot() fails with Errc::unavailable, with the remedy, if a reboot would be refused or
-// is blocked; otherwise as Bus::exchange() does. blocked_by() names the program that FileHost::blocked_by() names.
+// is blocked; otherwise as Bus::exchange() does. can_reboot() and reboot() fail with Errc::invalid if the method is
+// neither "logind" nor "systemd", or is missing. blocked_by() names the program that FileHost::blocked_by() names.
 // Otherwise, if logind is among the methods, it names the inhibitors of the modes block and block-weak and their
 // holders. The agent honours inhibitors of every user; logind before systemd 257 ignores those that root holds. After
 // Errc::timeout or Errc::reset from reboot() the machine may already be going down. boot_complete() returns true if the

@@ -171,7 +171,8 @@ asio::awaitable<void> Draining::install_update() {
   context_.activity.wake();
 }
 
-// The installation downloads what is missing, so a failure only costs time.
+// Downloads the package updates during the drain. If that fails, the installation after the drain downloads them, which
+// only takes longer.
 asio::awaitable<void> Draining::download_updates() {
   const auto done = co_await context_.parts.updater->download(context_.within(apply_limit));
   if (!done)

@@ -51,7 +51,9 @@ boost::asio::awaitable<Decision> verify(const Context& context, RebootNeed& need
 // Runs the state `soaking`. It ends when the soak time is over, the node is Ready and the hooks have passed; or when a
 // hook fails then, or the machine has booted again.
 boost::asio::awaitable<Decision> soak(const Context& context, Hooks& hooks);
-// Runs the state `degraded`. It ends when the cause is resolved, or when a person requests another attempt.
+// Runs the state `degraded`. It ends when the cause is resolved, or when a person requests another attempt. It also
+// ends when nothing is needed any more (Event::not_needed), when the reboot limit permits the reboot again, or when the
+// machine has booted again (Event::boot_changed).
 boost::asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need, GateWatch& gates,
                                                Hooks& hooks);
 

@@ -73,7 +73,7 @@ class BookTest : public ::testing::Test {
     until = hold ? hold->until : TimePoint::max();
     return hold ? hold->reason : "";
   }
-  // When the book or the guard has something to do without an event.
+  // Returns the time at which the book or the guard has something to do without an event.
   TimePoint next_due(TimePoint at) const { return std::min(book->next_due(at), guard->next_due(at)); }
   void leave(const k8s::Pod& pod) { book->leaving(pod, true); }
 

@@ -105,7 +105,8 @@ TEST_F(DiagnosesTest, AStuckPodWhoseContainersHaveEndedIsHeldByItsFinalizers) {
   EXPECT_THAT(pipeline.pods().at(pod.uid).report.message, HasSubstr("kept by its finalizers (example.com/backup)"));
 }
 
-// The server deletes a Pending pod without checking budgets. So the refusal has another cause.
+// The server deletes a Pending pod without checking budgets. So not the two budgets are the cause of the refusal, but
+// the webhook.
 TEST_F(DiagnosesTest, TwoBudgetsDoNotHoldAPendingPod) {
   budget(a_budget("a", 0));
   budget(a_budget("b", 0));

@@ -1,4 +1,5 @@
-// The pipeline with a guard of controllers: which pod is evicted after another one was refused, lost or changed.
+// The pipeline with a guard of controllers: which pod is evicted next when an eviction fails, when its answer is lost,
+// or when the waiting pod changes.
 #include "drain/controller_guard.hpp"
 #include "tests/drain/pipeline_fixture.hpp"
 

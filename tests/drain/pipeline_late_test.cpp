@@ -151,7 +151,7 @@ TEST_F(PipelineTest, WhatComesBackStoppedWithARestoredEtcdIsWaitedFor) {
 }
 
 // The pipeline knows the pod `unseen` only from a list, not from the watch. A later complete list does not contain the
-// pod, so it is deleted.
+// pod, so the pod counts as deleted.
 TEST_F(PipelineTest, WhatAListDoesNotHaveAndWasThereBeforeHasGone) {
   make();
   plan({a_pod("a")});

@@ -56,7 +56,7 @@ TEST_F(PinnedPods, AControllerThatComesBackTwiceIsPinned) {
 }
 
 // The pods were created while the node was schedulable, and do not count as returns. The pipeline learns of them only
-// long after the next cordon, because the watch of pods was broken.
+// 20 s after the next cordon, for example because the watch of pods was broken.
 TEST_F(PinnedPods, PodsOfATimeBeforeTheCordonAreNoReturnsHoweverLateTheyAreHeardOf) {
   make();
   auto incarnation = [this](int n) {
@@ -245,7 +245,8 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   EXPECT_THAT(take(), ElementsAre("typha"));
 }
 
-// Earlier drains recorded that the pods of this controller came back each time that the node was empty.
+// Earlier drains recorded that the pods of this controller came back each time that the node was empty. So its pods
+// count as pinned without an eviction, until the node has been schedulable.
 TEST_F(PinnedPods, AControllerWhoseReturnsWereRecordedIsPinnedAtOnce) {
   for (const bool leaves : {false, true}) {
     PipelineOptions options;

@@ -1,4 +1,5 @@
-// Requests for pods whose budgets are exhausted, and for pods that a webhook holds up because it cannot be called.
+// Requests for pods whose budgets are exhausted, and for pods that a webhook denies, or that wait for a webhook that
+// cannot be called.
 #include "tests/drain/pipeline_fixture.hpp"
 
 namespace haulout::drain {

@@ -49,8 +49,8 @@ TEST_F(PipelineTest, APlaceIsGivenBackAMinuteAfterTheGracePeriod) {
   EXPECT_FALSE(pipeline->clear());
 }
 
-// A webhook acted on the eviction request: it admitted it as a dry run and deletes the pod itself later. Until then the
-// pod keeps its place.
+// A webhook admits the eviction request as a dry run, and deletes the pod itself 100 s later. The time after which the
+// pod counts as stuck and loses its place (its grace period and one minute) begins only with that deletion.
 TEST_F(PipelineTest, TheGracePeriodOfAnAcceptedEvictionBeginsWhenThePodIsDeleted) {
   make({.max_places = 1});
   auto moved = a_pod("a");
@@ -89,7 +89,8 @@ TEST_F(PipelineTest, P9_AnAcceptedEvictionThatNeverShowsGivesItsPlaceToAnother) 
   EXPECT_THAT(take(), ElementsAre("a"));
 }
 
-// The deletion is undone, because etcd is restored from a backup, and then the pod is deleted again.
+// The pod was stuck and had lost its place. Its deletion is undone, because etcd is restored from a backup, and then
+// the pod is evicted again. It loses its place again if it is stuck again.
 TEST_F(PipelineTest, AfterARestoredEtcdTheSecondEvictionAlsoReleasesThePlace) {
   make({.max_places = 1});
   auto stuck = a_pod("a");
@@ -138,7 +139,8 @@ TEST_F(PipelineTest, TheNextTierStartsWhenTheOneBeforeIsAdmitted) {
   EXPECT_THAT(take(), ElementsAre("dns")) << "admitted, not vanished";
 }
 
-// If the drain evicts its own pod while another pod waits for its budget, no process remains to evict that pod.
+// If the drain evicted its own pod while another pod waits for its budget, no process would remain to evict that pod.
+// So it evicts its own pod when all others are deleted.
 TEST_F(PipelineTest, TheOwnPodGoesWhenAllOthersHaveVanished) {
   make({.max_places = 0, .own_uid = a_pod("own").uid});
   const auto own = a_pod("own"), held = a_pod("held"), web = a_pod("web");

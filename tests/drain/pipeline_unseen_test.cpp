@@ -84,7 +84,8 @@ TEST_F(UnseenBudgetsTest, P9_OfTwoControllersEachHasItsTurn) {
   EXPECT_LE(of_b, 121);
 }
 
-// The pod has become not Ready, and the server may exempt such a pod from its budget.
+// The pod has become not Ready, and the server may exempt such a pod from its budget. So the drain requests this pod,
+// and no other, within a second.
 TEST_F(UnseenBudgetsTest, APodThatHasChangedIsAskedForAtOnce) {
   begin(many(2));
   sent_in(1h);

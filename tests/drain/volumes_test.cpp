@@ -292,7 +292,7 @@ TEST_F(VolumeBookTest, AListThatIsOlderThanWhatWasSeenTakesNothingAwayAndBringsN
   EXPECT_EQ(book.count(VolumeOutcome::detached), 1u);
 }
 
-// Etcd was restored from a backup, so the attachment appears again.
+// Etcd was restored from a backup, so the attachment appears again. The drain waits for it again.
 TEST_F(VolumeBookTest, WhatANewListShowsAgainIsAttachedAgain) {
   see(an_attachment());
   outcome({.left = {claim}});

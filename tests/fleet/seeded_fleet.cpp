@@ -47,7 +47,7 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.times.soak = plan_.soak;
   // Power cuts during installations count as failed attempts, and this class repairs no node that is degraded because
-  // of them. So many attempts are allowed.
+  // of them. Therefore a node has 1000 attempts.
   options.update_attempts = 1000;
   options.drain.policy.pinned = plan_.pinned;
   checks.leaves_pinned_pods = plan_.pinned == drain::Treatment::skip;
@@ -143,8 +143,8 @@ asio::awaitable<void> SeededFleet::until_nothing_moves() {
   while (clock.now() < end && !all_is_well()) {
     const std::size_t seen = checks.states.size();
     co_await clock.sleep_until(clock.now() + quiet);
-    // An agent that has just started may know less for a while than the agent before it, so its reason may still
-    // change.
+    // An agent that has just started may know less than the one before it, so its reason may still change. Waits until
+    // no agent has reported a new reason for `agents_learn`.
     while (clock.now() < end && clock.now() < news_at_ + agents_learn)
       co_await clock.sleep_until(news_at_ + agents_learn);
     if (checks.states.size() == seen) co_return;
@@ -302,8 +302,8 @@ void SeededFleet::look_at(const PlannedMachine& planned, const Machine& machine)
       checks.violated(fmt::format("P6: {} is {} and holds {}", name, now, sim::name_of(lease)));
   const bool waits =
       (now == "waiting" || now == "pending" || now == "draining") && something_holds_turns(pool_of(name));
-  // A machine that stays down keeps the state that it had. With `refused`, agent and kubelet read different boot ids,
-  // so the agent does not update the node.
+  // A machine that stays down keeps the state that it had. If agent and kubelet read different boot ids
+  // (BootIdForeign), the agent does not update the node.
   const bool refused = now == "pending" && reason == "BootIdForeign";
   const bool broken = (planned.fails() && (now == "degraded" || !machine.powered() || refused)) ||
                       (now == "degraded" && reason == "TooManyReboots");

@@ -97,7 +97,8 @@ TEST_F(LookUpsTest, ANameThatIsBeingLookedUpIsNotLookedUpAgain) {
   EXPECT_EQ(server->asked, 2);
 }
 
-// If each attempt of a client started a look-up, a name server that does not answer would cost a thread for each.
+// If each attempt of a client started a look-up, a name server that does not answer would cost a thread for each. So
+// all attempts share the look-up that runs.
 TEST_F(LookUpsTest, CancelledCallersLeaveOneLookUpThatALaterCallerShares) {
   for (int i = 0; i < 3; ++i) {
     start(ask("a", 20ms));

@@ -56,7 +56,7 @@ TEST_F(ClientTest, AListAboutOtherNodesIsNoList) {
   EXPECT_THAT(list.error().message(), HasSubstr("n2"));
 }
 
-// A pod that is not bound to any node is not on this node.
+// A pod that is not bound to any node is not on this node. So a list of this node's pods that contains one is an error.
 TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
   std::string unbound = fixtures::pod("b", "ub", "1");
   unbound.replace(unbound.find(R"("nodeName":"n1")"), 15, "");
@@ -66,7 +66,8 @@ TEST_F(ClientTest, AListWithPodsOnNoNodeIsNoList) {
   EXPECT_EQ(list.error().code(), Errc::decode);
 }
 
-// P11: if a proxy ignored label selectors, `drain -l` would apply to the whole cluster.
+// P11: if a proxy ignored label selectors, `drain -l` would apply to the whole cluster. So a list with a node that the
+// selector does not match is an error.
 TEST_F(ClientTest, NodesWithOtherLabelsAreNoAnswer) {
   const auto listed = fixtures::list("NodeList", "5", fixtures::node);
   for (const char* selector : {"", "pool", "!rack"}) {

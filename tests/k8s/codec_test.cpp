@@ -283,7 +283,8 @@ TEST(Codec, WhatIsCutAnywhereIsRefused) {
   }
 }
 
-// P12: a value takes more memory than its text. Commas and brackets inside a string are not values.
+// P12: an object with too many JSON values is refused, because each value takes more memory than its text. Commas and
+// brackets inside a string do not count as values.
 TEST(Codec, TooManyValuesAreRefusedAndAreCountedOutsideStrings) {
   const auto with_finalizers = [](const std::string& finalizers) {
     return R"({"kind":"Pod","metadata":{"name":"p","namespace":"shop","uid":"u","resourceVersion":"1","finalizers":[)" +

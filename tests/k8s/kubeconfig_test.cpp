@@ -376,7 +376,8 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-// As with kubectl, no context is selected, not even the only one. Its token must not be sent to another server.
+// As with kubectl, a kubeconfig without current-context selects no context, not even if it has only one. The token of
+// that context must not be sent to another server.
 TEST(Kubeconfig, WithoutCurrentContextNoneIsMeant) {
   const std::string text =
       "clusters: [{name: c, cluster: {server: 'https://h'}}]\n"

@@ -265,6 +265,7 @@ TEST_F(ReflectorTest, AWatchThatIsAWebPageIsNone) {
 }
 
 // The connection may be dead, or the server has not reached the resourceVersion. In both cases the watch is silent.
+// After 100 s of silence, the Reflector lists again.
 TEST_F(ReflectorTest, SilenceMeansAList) {
   answer_list("10", {fixtures::pod("a", "ua", "1")});
   transport.stream({bytes(added("b", "ub", "11"), 30s)});

@@ -24,8 +24,8 @@ TEST(Requests, Lists) {
   EXPECT_EQ(list(Kind<PodDisruptionBudget>::api, {}).target, "/apis/policy/v1/poddisruptionbudgets");
 }
 
-// P12: an object of a server contains a missing or invalid name. The program does not end because of it, and sends no
-// request to another path.
+// P12: the server returns an object in which the name of another object is missing or invalid. Then no request for that
+// other object is made: the result is an error, not the end of the program or a request to another path.
 TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
   const Result<http::Request> none[] = {get<PersistentVolume>(""),
                                         get<PersistentVolumeClaim>("", "data"),

@@ -1,5 +1,5 @@
-// Installs updates with the real apt-get and dpkg, from a repository of three small packages, into a directory of its
-// own. The packages of this machine are not touched.
+// Installs updates of two small packages with the real apt-get and dpkg, from repositories in the test's directory,
+// into a directory of its own. The packages of this machine are not touched.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -124,7 +124,8 @@ TEST_F(RealAptTest, KeepsWhatIsOnHold) {
   EXPECT_EQ(status_of("two"), "1.0 installed");
 }
 
-// Only one of the two updates comes from a security archive. The package stays marked as installed automatically.
+// Only the update of `one` comes from a security archive, so `two` is not updated. `one` stays marked as installed
+// automatically.
 TEST_F(RealAptTest, InstallsSecurityUpdatesAlone) {
   ASSERT_NO_FATAL_FAILURE(two_updates());
   apt("update");

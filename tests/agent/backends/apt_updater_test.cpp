@@ -161,7 +161,7 @@ TEST_F(AptUpdaterTest, ASecondInstallationHasNothingToDo) {
   EXPECT_THAT(apt.ran, ElementsAre("configure", "--simulate", "--simulate"));
 }
 
-// P4: apt-get ends without an error, but the package that waited is still not installed.
+// P4: apt-get ends without an error, but the package that waited is still not installed. That counts as a failure.
 TEST_F(AptUpdaterTest, AnInstallationThatChangesNothingHasFailed) {
   apt.waiting = openssl;
   apt.installs = false;
@@ -198,7 +198,8 @@ TEST_F(AptUpdaterTest, NeverRemovesAPackage) {
   EXPECT_THAT(apt.ran, Not(Contains("upgrade")));
 }
 
-// P7: an earlier agent has started a program and was killed. Its end says nothing about the program of this call.
+// P7: an earlier agent started a program and was killed. The end of that program says nothing about the program of this
+// call, so the updater runs its own afterwards.
 TEST_F(AptUpdaterTest, WaitsForTheProgramOfAnEarlierAgentAndThenRunsItsOwn) {
   apt.waiting = openssl;
   apt.strange = {1, 2};

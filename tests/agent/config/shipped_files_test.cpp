@@ -47,8 +47,8 @@ TEST_P(ShippedFileTest, ItsExamplesAreAccepted) {
   }
 }
 
-// Flags override the configuration file. Any other flag in the DaemonSet would silently override a key of the user's
-// file.
+// Flags override the configuration file. A flag in the DaemonSet besides these three would silently override a key of
+// the user's file.
 TEST(ShippedDaemonSetTest, OnlyWhatNoFileCanSayIsAFlag) {
   std::ifstream file(HAULOUT_PACKAGING_DIR "/kustomize/base/daemonset.yaml");
   std::vector<std::string> flags;

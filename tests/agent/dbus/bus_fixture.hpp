@@ -100,8 +100,8 @@ class LiveBusTest : public BusTest {
  protected:
   explicit LiveBusTest(std::string rules = "") : daemon(root.path(), std::move(rules)) { daemon.start(); }
 
-  // Returns true if `changed`, a wait for changes, ends seven to twelve minutes from now by an alarm, although nothing
-  // changes.
+  // `changed` waits for changes. Returns true if it has set an alarm for a time seven to twelve minutes from now, which
+  // ends the wait although nothing changes.
   bool looks_again(std::function<awaitable<void>()> changed) {
     const auto wait = [&]() -> awaitable<void> {
       for (;;) co_await changed();

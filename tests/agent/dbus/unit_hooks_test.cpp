@@ -85,7 +85,7 @@ TEST_F(UnitHooksTest, SystemdEndsWhatTakesTooLong) {
   EXPECT_EQ(error_of(done).code(), Errc::timeout);
 }
 
-// A unit that a person stops has not succeeded.
+// A unit that a person stops has not succeeded, although systemd reports the result `success` for it.
 TEST_F(UnitHooksTest, AnythingButAnExitWithZeroIsAFailure) {
   const auto stopped = run_hook(started, [&] { units.end_unit(unit, "success", CLD_KILLED, SIGTERM); }, soon());
   EXPECT_THAT(error_of(stopped).message(), HasSubstr("signal 15"));

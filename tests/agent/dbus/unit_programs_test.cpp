@@ -73,7 +73,8 @@ TEST_F(UnitProgramsTest, AFailureHasTheEndOfItsErrors) {
   EXPECT_THAT(end->how, AllOf(HasSubstr("exit status 100"), HasSubstr("no space left"), HasSubstr("Sub-process")));
 }
 
-// P4, P7: the unit of an earlier agent says nothing about the program of this call.
+// P4, P7: the unit of an earlier agent says nothing about the program of this call. So its end is reported as not the
+// own one, and without its output.
 TEST_F(UnitProgramsTest, AnEarlierAgentsUnitIsNotItsOwn) {
   units.add_running(unit);
   const auto end =

@@ -1,4 +1,4 @@
-// Tests the rows of the gates that people see. 2026-11-21 is a Saturday.
+// Tests single gates: when each is open or closed, and with which reason and message. 2026-11-21 is a Saturday.
 #include "agent/gates/gate.hpp"
 
 #include <gmock/gmock.h>
@@ -52,7 +52,8 @@ TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {60s, 9000s}).verdict, Verdict::open);
 }
 
-// Taking a slot takes some seconds. So an update that fits the window exactly could never begin in time.
+// Taking a slot takes some seconds. So before a slot is taken, there must be more time than the update needs; with the
+// slot, the update may fit the window exactly.
 TEST(GateTest, BeforeTheTurnThereHasToBeTimeForItAsWell) {
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {9000s}).verdict, Verdict::open);
   EXPECT_EQ(window_before_turn("2026-11-21T01:00", {"00:00+4h"}, {9000s}).reason, "WindowTooShort");

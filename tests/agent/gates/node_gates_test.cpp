@@ -234,7 +234,8 @@ TEST_F(NodeGatesTest, AnotherVersionThanThePinnedOneWaits) {
   EXPECT_TRUE(ask(When::under_way).open());
 }
 
-// Who installs nothing, or has no version, sends the same requests as before.
+// A node that installs no updates, or whose need names no version, does not ask the server which versions have failed
+// on other nodes.
 TEST_F(NodeGatesTest, WithoutAnInstallationNobodyAsksForFailedVersions) {
   for (const bool installs : {false, true}) {
     gates.reset();
@@ -362,7 +363,8 @@ struct Throttled : NodeGatesTest {
       return clock.sleep_until(begun + end);
     });
   }
-  // Asks the gates, follows their changes, and asks again before the Retry-After of the first answer has passed.
+  // Asks the gates, follows their changes, and asks again before the Retry-After of the first answer has passed: the
+  // gates are closed both times. After a minute they are open.
   void expect_left_alone(const std::string& verb, const std::string& resource) {
     expect_left_alone(verb, resource, {"get", "list", "watch"}, [&]() -> boost::asio::awaitable<void> {
       co_await expect_open(false);

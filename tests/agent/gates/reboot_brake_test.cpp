@@ -120,8 +120,8 @@ TEST(RebootBrakeTest, TheDefaultIsThreeADay) {
   EXPECT_NE(reboot_brake(past, wanted({}), now), std::nullopt);
 }
 
-// The record has reboots of the future: the clock was wrong then or is wrong now. So they do not show how often the
-// machine reboots now.
+// Reboots years in the future do not count against the limit: the clock was wrong when they were recorded, or is wrong
+// now. Reboots a few hours in the future do count, because the clock may have been set back a little.
 TEST(RebootBrakeTest, RebootsOfTheFutureDoNotHoldItForYears) {
   std::vector<PastReboot> past;
   for (int day = 1; day <= 3; ++day) past.push_back(reboot(fmt::format("2031-01-0{}T03:00", day), {"old"}, "", true));

@@ -79,7 +79,8 @@ TEST_F(HookFilesTest, WhatBelongsToSomebodyElseIsRefused) {
   EXPECT_THAT(found.error().message(), HasSubstr("4711"));
 }
 
-// Symbolic links are resolved as on the host, and none can lead out of the host's root.
+// The absolute target of a symbolic link is looked up beneath the host's root. A link whose target does not exist there
+// is skipped.
 TEST_F(HookFilesTest, LinksAreTheHosts) {
   dir.write_script("usr/lib/ceph/noout", "exit 0");
   std::filesystem::create_directories(dir / "etc/hooks.d/before-drain");

@@ -79,7 +79,8 @@ TEST_F(CommandHostTest, TheDeadlineEndsIt) {
   EXPECT_THAT(late.error().message(), HasSubstr(dir / "reboot"));
 }
 
-// The program may be in an operation that must not be interrupted. So it gets SIGTERM first.
+// The program may be in an operation that must not be interrupted. So at the deadline it gets SIGTERM first, not
+// SIGKILL.
 TEST_F(CommandHostTest, AtTheDeadlineItIsAskedToEndFirst) {
   const std::string seen = dir / "seen";
   const std::string script =

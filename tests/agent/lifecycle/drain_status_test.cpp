@@ -205,7 +205,8 @@ TEST_F(DrainStatusTest, AWaitForTheApiServerIsSaidUntilItIsOver) {
   EXPECT_EQ(message(), "no pod that must leave is known yet");
 }
 
-// P8: all pods are deleted, but no list confirms that.
+// P8: all pods are deleted, but no list confirms that. The reason is ApiUnavailable, and the message says why the list
+// failed.
 TEST_F(DrainStatusTest, AnEmptyNodeThatIsNotProvedEmptyWaitsForTheApiServer) {
   findings = {{"EmptinessUnproved", "node n1", "its pods could not be listed: 401", {}}};
   EXPECT_EQ(reason(), "ApiUnavailable");

@@ -118,7 +118,8 @@ TEST(NodeStatus, WhoIsAskedHasATicket) {
   EXPECT_TRUE(after["metadata"]["annotations"]["haulout.dev/hook"].is_null());
 }
 
-// P5: the agent changes the label only if it is missing or has the agent's own value.
+// P5: the agent changes the label that excludes the node from load balancers only if the label is missing or has the
+// agent's own value.
 TEST(NodeStatus, LoadBalancersAreTheAgentsOnlyByItsValue) {
   const std::string key = "node.kubernetes.io/exclude-from-external-load-balancers";
   k8s::Node node = a_node();

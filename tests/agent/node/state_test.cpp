@@ -39,14 +39,15 @@ TEST(Transitions, NoStateIsADeadEnd) {
   EXPECT_EQ(reachable_from(State::unknown).size(), all_states.size());
 }
 
-// P6, P3: every path to a reboot includes a slot, an empty node and the proof.
+// Promises P6 and P3 (docs/reliability.md): every path to a reboot includes a slot, an empty node and the proof.
 TEST(Transitions, TheWayToARebootLeavesNothingOut) {
   for (const Row& row : transitions()) {
     if (row.to == State::rebooting && row.from != State::rebooting) {
       EXPECT_EQ(row.from, State::ready);
       EXPECT_EQ(row.event, Event::reboot_due);
     }
-    // After a return from `rebooting`, the node is proved empty again.
+    // Not from `rebooting`: after a blocked reboot the node waits in `ready`, and is proved empty again before the next
+    // one.
     if (row.to == State::ready && row.from != State::rebooting && row.from != State::updating) {
       EXPECT_EQ(row.from, State::draining);
       EXPECT_EQ(row.event, Event::drained);
@@ -66,7 +67,9 @@ TEST(Transitions, WhoeverUncordonsIsNotAnsweredWithACordon) {
     if (row.event == Event::cordon_lost) EXPECT_EQ(row.to, State::pending) << to_string(row.from);
 }
 
-// The agent releases the slot and uncordons the node only while no part of the update is under way.
+// In unknown, idle and pending the node has neither slot nor cordon. From draining to verifying it has both. In
+// uncordoning and soaking it has the slot; in uncordoning the cordon is removed. In degraded it keeps the slot that it
+// has.
 TEST(Duties, FollowTheState) {
   for (const State state : {State::unknown, State::idle, State::pending}) {
     EXPECT_EQ(duties_of(state).turn, Duty::no) << to_string(state);
@@ -83,7 +86,7 @@ TEST(Duties, FollowTheState) {
   for (const State state : all_states) EXPECT_EQ(duties_of(state).shows_ready, state == State::ready);
 }
 
-// P4: only a successful installation leads out of `updating` to a reboot, or back to service without one.
+// P4: only a successful installation leads out of `updating` to a reboot, or to verification without a reboot.
 TEST(Transitions, AnInstallationThatFailedIsNoUpdate) {
   for (const Row& row : transitions()) {
     if (row.from != State::updating) continue;

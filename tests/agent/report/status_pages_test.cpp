@@ -120,7 +120,8 @@ TEST_F(StatusServerTest, SilentConnectionsKeepNobodyOut) {
   }));
 }
 
-// The server limits the memory for each connection. Its 64 connections use four megabytes at most.
+// The server limits the memory for each of its 64 connections. It answers a request with a head of more than 16 KiB
+// with 400.
 TEST_F(StatusServerTest, ALongHeadIsRefused) {
   auto server = serve("127.0.0.1:0");
   ASSERT_TRUE(server);

@@ -32,8 +32,8 @@ TEST(StatusWordsTest, TheFirstStatusIsNewsInTheLog) {
   EXPECT_EQ(log_entry_of(std::nullopt, evicting).severity, Severity::notice);
 }
 
-// A status without a message gets the text of its state. For `verifying`, that text speaks of the agent's own cordon,
-// because the agent takes back no other one.
+// A status without a message gets the text of its state. For `uncordoning`, that text says that the agent uncordons the
+// node. If the cordon of a person stays, the status has a message that says so, and the message replaces the text.
 TEST(StatusWordsTest, AVerifiedNodeSpeaksOfTheCordonThatItHas) {
   const Status verifying{State::verifying, "", "", WallTime(5s)};
   Status verified{State::uncordoning, "", "", WallTime(9s)};

@@ -63,8 +63,8 @@ TEST_F(FindCautions, CountsTheNodesOfThePool) {
   EXPECT_THAT(server.requests().at(0).request.target, HasSubstr("pool%3Ddb"));
 }
 
-// Nodes of other pools are recognized by their pool names. Without a named pool, a control-plane node needs no caution,
-// because control-plane nodes are updated one at a time.
+// A node counts unless it names another pool: n1 and n2 name none and count for db and for web, n3 counts only for web.
+// Without a named pool, a control-plane node needs no caution, because control-plane nodes are updated one at a time.
 TEST_F(FindCautions, CountsNoNodeOfAnotherPool) {
   const std::string nodes =
       R"({"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[

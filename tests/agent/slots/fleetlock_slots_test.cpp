@@ -62,7 +62,7 @@ TEST_F(FleetLockTest, MayBeAskedAgainAndAgain) {
 
 TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
   server.holders["workers"] = {"other"};
-  // Some servers return 500 for a full semaphore. Every status from 400 on is an error.
+  // Some servers return 500 if all slots are taken. So a refusal means "no slot", whatever its status is.
   for (const int full : {400, 409, 423, 500}) {
     server.full = full;
     const auto turn = run(slots.take(soon()));
@@ -227,8 +227,9 @@ TEST_F(FleetLockTest, ALostAnswerIsAnError) {
   EXPECT_FALSE(run(slots.release(soon())));
 }
 
-// If the server carried out a request late, it could undo the opposite request. No wait is needed only if nothing was
-// sent. After a failed TLS handshake the client waits, because the request may have been lost on an earlier connection.
+// The server may carry out a request late, and undo the opposite request in that way. So the client waits before the
+// opposite request, unless nothing was sent. It also waits after a failed TLS handshake, because the request may have
+// been lost on an earlier connection.
 TEST_F(FleetLockTest, WhatMayHaveBeenSentIsGivenTimeBeforeItsOpposite) {
   struct Row {
     Errc code;

@@ -167,7 +167,7 @@ TEST_F(NamedPools, ANodeThatIsBackInServiceIsNoticedSoon) {
   }
 }
 
-// A waiting agent can watch two unavailable nodes.
+// A waiting agent can watch two unavailable nodes. It is woken when one of them is available again.
 TEST_F(NamedPools, OneOfTwoNodesThatIsBackInServiceIsNoticedSoon) {
   options.limit = [](std::size_t) { return std::size_t{2}; };
   for (const char* name : {"web2", "web3"}) cluster.cordon(name);

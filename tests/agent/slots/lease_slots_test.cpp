@@ -36,8 +36,8 @@ TEST_F(LeaseSlotsTest, TakesTheZoneFirstAndReleasesItLast) {
   EXPECT_THAT(names, ElementsAre("haulout-default-0", "haulout-default.a-0"));
 }
 
-// A slot counts if a second look, one second later, still finds the Lease. The server deletes a Lease whose owner does
-// not exist.
+// The agent looks at the Leases again one second after it has created its own, and has the slot only if its Lease still
+// exists: the garbage collector deletes a Lease whose Node does not exist.
 TEST_F(LeaseSlotsTest, ATurnIsTakenInASecond) {
   options.grouping = {};
   live([this]() -> asio::awaitable<void> {
@@ -64,8 +64,8 @@ TEST_F(LeaseSlotsTest, AZoneIsLimitedThoughThePoolHasRoom) {
               ElementsAre("haulout-default-0", "haulout-default-1", "haulout-default.a-0", "haulout-default.b-0"));
 }
 
-// A slot needs capacity in the zone and in the pool. Without both, the agent writes nothing: each write wakes every
-// agent that waits.
+// A slot must be free in the zone and in the pool. Here the zone has a free one, and the pool has none. The agent then
+// writes nothing, because each write wakes every agent that waits.
 TEST_F(LeaseSlotsTest, NothingIsWrittenWithoutRoomInBoth) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {
@@ -221,8 +221,8 @@ TEST_F(LeaseSlotsTest, ANodeThatChangesItsPoolKeepsNothingInTheOld) {
   });
 }
 
-// The agent looks for a slot in another namespace only if the record names one. Other values in a record cause no
-// request.
+// The agent looks for a slot in another namespace only if the record names that namespace. These values name none, so
+// the release sends one request, about the agent's own namespace.
 TEST_F(LeaseSlotsTest, NothingIsLookedForWhereNoTurnWasLeftBehind) {
   for (const char* taken : {"lease/haulout/haulout-default-0", "lease/haulout-default-0", "fleetlock/a/b", ""}) {
     const std::size_t before = cluster.audit().size();
@@ -257,7 +257,7 @@ TEST_F(LeaseSlotsTest, LimitZeroMeansNobody) {
   EXPECT_THAT(writes(), IsEmpty());
 }
 
-// The limit falls to zero while the node is unavailable. The node keeps its slot. But if it asks for a slot again, it
+// The limit falls to zero while the node has a slot. The node keeps the slot. But if it asks for a slot again, it
 // releases the one that it has.
 TEST_F(LeaseSlotsTest, ALimitThatFallsToZeroTakesATurnBackWhereOneIsSought) {
   live([this]() -> asio::awaitable<void> {

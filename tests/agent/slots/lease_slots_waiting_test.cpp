@@ -120,8 +120,8 @@ TEST_F(LeaseSlotsTest, AFreeSlotThatNoLeaseShowsIsSearched) {
   });
 }
 
-// A cordoned node that holds a slot is counted because of the slot. When the slot is free, the node is not counted any
-// more.
+// The node that holds the slot is also cordoned. When it is uncordoned and its Lease is deleted, an agent that waits
+// for the slot is woken within a second.
 TEST_F(LeaseSlotsTest, WhoHeldTheTurnIsNotCountedOnceItIsFree) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {

@@ -81,7 +81,7 @@ TEST(Groups, AreTheZoneAndThePool) {
               ::testing::ElementsAre(SlotGroup{"Worker", "a"}, SlotGroup{"Worker"}));
 }
 
-// A node without a pool or zone must not be updated beside the nodes of a pool, because no limit would count it.
+// A node that lacks the label of its pool or zone gets an error instead of groups, because no limit would count it.
 TEST(Groups, NeedTheirLabels) {
   const std::map<std::string, std::string> labels{{"long", std::string(63, '.')}, {"empty", ""}};
   const auto problem = [&](const SlotGrouping& grouping) {
@@ -127,7 +127,8 @@ TEST(Choice, StopsAtTheLimit) {
   const auto full = choose_slot(view(1, {slot(0, other(1))}), me);
   EXPECT_EQ(full.take, std::nullopt);
   EXPECT_THAT(full.why, HasSubstr("other1"));
-  // The limit was lowered from three to one while two nodes are unavailable. Indices above the limit count, too.
+  // The limit was lowered from three to one while a node held the slot with index 2. Indices above the limit count,
+  // too.
   EXPECT_EQ(choose_slot(view(1, {slot(2, other(1))}), me).take, std::nullopt);
 }
 

@@ -77,7 +77,8 @@ TEST_F(JobsTest, UnknownNodeAndNoMatch) {
   EXPECT_THAT(errors.text, HasSubstr("pool=none"));
 }
 
-// The command runs in a pod of a Job and drains several nodes, one of which is the pod's own. It evicts that pod last.
+// The command runs in the pod a-job on n1, and drains n1 and n2. It drains the other node first, and evicts its own pod
+// last.
 TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
   add_pod("a-job", "n1", true);
   add_pod("web-0", "n1", true);

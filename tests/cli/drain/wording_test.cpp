@@ -225,8 +225,8 @@ TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
                           "node/n1 is cordoned; 'haulout uncordon n1' uncordons it"));
 }
 
-// The message already names the limit that has passed. So the line must not show the elapsed time as if it were another
-// limit.
+// Without a message, the line says that the node was not drained "within" the elapsed time, as if that were the limit
+// that has passed. A message gives another cause, so the line says "after" instead.
 TEST(WordingTest, ABlockedDrainThatSaysWhyNamesNoOtherLimit) {
   drain::Report blocked = report(Outcome::blocked);
   blocked.message = "PersistentVolume pv-data is still attached";

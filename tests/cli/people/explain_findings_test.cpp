@@ -152,8 +152,8 @@ TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, AnyOf("get", "list"));
 }
 
-// For a node without pods, the command reads only objects of the kinds below, and for example no controllers, webhooks
-// or volumes.
+// For a node without pods, the command reads only objects of the kinds below. It reads no controllers, webhooks or
+// volumes, for example.
 TEST_F(ExplainFindings, OfAnEmptyNodeItReadsNoControllersOrVolumes) {
   EXPECT_THAT(codes(), IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit())

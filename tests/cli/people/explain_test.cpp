@@ -271,7 +271,7 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
 }
 
 // The limit of unavailable nodes is configured at the agents, and cordons by others count, too. So `explain` cannot
-// know that the gate is "open".
+// know whether a node without a slot would get one. It shows the gate as open only if the node has a slot.
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
   EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "slot"),
               AllOf(StartsWith("unknown: no slot is held"), HasSubstr("max-unavailable")));
