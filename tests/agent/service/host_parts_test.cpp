@@ -113,10 +113,12 @@ TEST_F(MakeUpdaterTest, EachBackEndThatCanInstallHasOne) {
       const std::string& remedy = choice == U::after_drain ? row.first : row.second;
       const auto updater = made(backend);
       ASSERT_EQ(static_cast<bool>(updater), remedy.empty()) << backend;
-      if (updater)
-        EXPECT_NE(updater->updater, nullptr) << backend;
-      else
+      if (!updater) {
         EXPECT_THAT(updater.error().message(), AllOf(HasSubstr(remedy), HasSubstr("/etc/os-release names it")));
+        continue;
+      }
+      ASSERT_NE(updater->updater, nullptr) << backend;
+      EXPECT_EQ(updater->updater->versions_are_shared(), backend != "transactional-update") << backend;
     }
 }
 
