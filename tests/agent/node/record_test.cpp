@@ -43,6 +43,7 @@ Record full() {
   record.leaked = {"va-1", "va-2"};
   record.pinned = {"shop/StatefulSet/db"};
   record.attempts = {{seconds(90), "DrainBlocked", "pod shop/db-0"}, {seconds(95), "Updated", ""}};
+  record.cordoned = record.asked_again = true;
   record.authority = "impersonation";
   record.pool = "db";
   return record;

@@ -58,7 +58,12 @@ TEST(Transitions, TheWayToARebootLeavesNothingOut) {
       EXPECT_EQ(row.event, Event::update_due);
     }
     if (row.to == State::ready && row.from == State::rebooting) EXPECT_EQ(row.event, Event::reboot_blocked);
-    if (row.to == State::draining && row.from == State::waiting) EXPECT_EQ(row.event, Event::turn_taken);
+    // Updating, ready and rebooting have a slot already. They go back to draining when a pod is on the node again.
+    if (row.to == State::draining && row.from == State::waiting)
+      EXPECT_EQ(row.event, Event::turn_taken);
+    else if (row.to == State::draining)
+      EXPECT_EQ(row.event, Event::emptiness_lost) << to_string(row.from);
+    if (row.event == Event::emptiness_lost) EXPECT_EQ(duties_of(row.from).turn, Duty::yes) << to_string(row.from);
   }
 }
 
@@ -68,8 +73,8 @@ TEST(Transitions, WhoeverUncordonsIsNotAnsweredWithACordon) {
 }
 
 // In unknown, idle and pending the node has neither slot nor cordon. From draining to verifying it has both. In
-// uncordoning and soaking it has the slot; in uncordoning the cordon is removed. In degraded it keeps the slot that it
-// has.
+// uncordoning and soaking it has the slot; in uncordoning the cordon is removed. In degraded it keeps the slot and
+// the cordon that it has, and in waiting the slot.
 TEST(Duties, FollowTheState) {
   for (const State state : {State::unknown, State::idle, State::pending}) {
     EXPECT_EQ(duties_of(state).turn, Duty::no) << to_string(state);
@@ -82,7 +87,11 @@ TEST(Duties, FollowTheState) {
   EXPECT_EQ(duties_of(State::uncordoning).cordon, Duty::no);
   EXPECT_EQ(duties_of(State::uncordoning).turn, Duty::yes);
   EXPECT_EQ(duties_of(State::soaking).turn, Duty::yes);
+  EXPECT_EQ(duties_of(State::soaking).cordon, Duty::no);
+  EXPECT_EQ(duties_of(State::waiting).turn, Duty::keep);
+  EXPECT_EQ(duties_of(State::waiting).cordon, Duty::no);
   EXPECT_EQ(duties_of(State::degraded).turn, Duty::keep);
+  EXPECT_EQ(duties_of(State::degraded).cordon, Duty::keep);
   for (const State state : all_states) EXPECT_EQ(duties_of(state).shows_ready, state == State::ready);
 }
 

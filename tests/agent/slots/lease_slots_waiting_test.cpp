@@ -137,6 +137,8 @@ TEST_F(LeaseSlotsTest, WhoHeldTheTurnIsNotCountedOnceItIsFree) {
     });
     co_await b1.slots.changed();
     EXPECT_LT(clock.now() - before, 11s);
+    const auto turn = co_await b1.slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
   });
 }
 

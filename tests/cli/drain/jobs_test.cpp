@@ -196,7 +196,7 @@ TEST_F(JobsTest, TheTimelineIsKept) {
   picture << std::ifstream(path).rdbuf();
   std::remove(path.c_str());
   EXPECT_THAT(picture.str(), AllOf(::testing::StartsWith("<svg"), HasSubstr("Drain of n1, n2"), HasSubstr("shop/web-0"),
-                                   HasSubstr("</svg>")));
+                                   HasSubstr("shop/alone"), HasSubstr("</svg>")));
   EXPECT_EQ(errors.text.find("--timeline"), std::string::npos) << errors.text;
 }
 
