@@ -38,7 +38,7 @@ enum class BackendChoice {
 enum class UpdateChoice { off, before_drain, after_drain };
 enum class UpdatePackages { all, security };
 // Ways to reboot the machine: the values of --reboot-method.
-enum class RebootMethod { logind, systemd, command, none };
+enum class RebootMethod { logind, systemd, kexec, command, none };
 // What happens after a hook has failed or exceeded its limit: the update stops, or continues.
 enum class HookFailure { stop, go_on };
 // The state of the alert gate if Prometheus does not answer. With `closed` the node waits.

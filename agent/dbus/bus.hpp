@@ -40,6 +40,7 @@ std::optional<std::string> socket_path_of(std::string_view address);
 namespace bus_error {
 inline constexpr std::string_view access_denied = "org.freedesktop.DBus.Error.AccessDenied";
 inline constexpr std::string_view auth_failed = "org.freedesktop.DBus.Error.AuthFailed";
+inline constexpr std::string_view invalid_args = "org.freedesktop.DBus.Error.InvalidArgs";
 inline constexpr std::string_view name_has_no_owner = "org.freedesktop.DBus.Error.NameHasNoOwner";
 inline constexpr std::string_view no_reply = "org.freedesktop.DBus.Error.NoReply";
 inline constexpr std::string_view disconnected = "org.freedesktop.DBus.Error.Disconnected";

@@ -9,6 +9,8 @@
 #include <system_error>
 
 #include "agent/dbus/bus_call.hpp"
+#include "base/plain_text.hpp"
+#include "base/text.hpp"
 #include "retry/backoff.hpp"
 
 namespace haulout::agent {
@@ -67,6 +69,17 @@ Result<bool> judge_system_state(std::string_view state) {
           state));
 }
 
+KexecPlan plan_kexec(const Result<std::optional<std::string>>& loaded, std::string_view file) {
+  const auto instead = [](std::string why) { return KexecPlan{false, "logind instead of kexec, because " + why}; };
+  if (!loaded) return instead(loaded.error().message());
+  if (!*loaded)
+    return instead(fmt::format(
+        "{} does not exist: this kernel has no kexec, or the agent's container does not mount the file", file));
+  const std::string value = first_line(**loaded);
+  if (value == "1") return {true, "kexec into the loaded kernel"};
+  return instead(fmt::format("no kernel is loaded: {} contains \"{}\"", file, printable(value)));
+}
+
 Error explain_refusal(std::string_view service, Error refusal) {
   if (is_bus_error(refusal, bus_error::access_denied) || is_bus_error(refusal, bus_error::interactive_authorization))
     return Error(Errc::unavailable, fmt::format("{}; {}", refusal.message(), container_traps()));
@@ -83,12 +96,16 @@ namespace {
 
 constexpr std::string_view by_logind = "logind";
 constexpr std::string_view by_systemd = "systemd";
+constexpr std::string_view by_kexec = "kexec";
 // SD_LOGIND_ROOT_CHECK_INHIBITORS. Without it, logind before systemd 257 ignores block inhibitors if root reboots.
 constexpr std::uint64_t also_for_root = 1;
+// SD_LOGIND_REBOOT_VIA_KEXEC, since systemd 249; in org.freedesktop.login1(5) SD_LOGIND_KEXEC_REBOOT.
+constexpr std::uint64_t through_kexec = 2;
+constexpr std::string_view kexec_loaded = "/sys/kernel/kexec_loaded";
 
 Error no_such_method(std::string_view method) {
   return Error(Errc::invalid,
-               fmt::format("\"{}\" is not a reboot method over D-Bus; choose logind or systemd", method));
+               fmt::format("\"{}\" is not a reboot method over D-Bus; choose logind, kexec or systemd", method));
 }
 
 // Returns the uid of this process on the bus. In a user namespace it may differ from geteuid().
@@ -106,9 +123,22 @@ Task<MachineStart> LogindHost::started(TimePoint deadline) {
   co_return MachineStart{std::string(by_systemd), at};
 }
 
+std::vector<std::string> LogindHost::reboot_methods() const {
+  std::vector<std::string> names = methods_;
+  for (std::string& name : names)
+    if (name == by_kexec) name = kexec_plan().words;
+  return names;
+}
+
+KexecPlan LogindHost::kexec_plan() const {
+  KexecPlan plan = plan_kexec(root().read(kexec_loaded, 16), root().display(kexec_loaded));
+  if (plan.kexec && logind_lacks_kexec_) plan.words = "logind instead of kexec, because this logind is too old for it";
+  return plan;
+}
+
 Task<> LogindHost::can_reboot(TimePoint deadline) {
   if (methods_.empty()) co_return Error(Errc::invalid, "no reboot method is configured");
-  if (methods_.front() == by_logind) co_return co_await logind_permits(deadline);
+  if (methods_.front() == by_logind || methods_.front() == by_kexec) co_return co_await logind_permits(deadline);
   if (methods_.front() == by_systemd) co_return co_await systemd_permits(deadline);
   co_return no_such_method(methods_.front());
 }
@@ -126,7 +156,8 @@ Task<std::string> LogindHost::blocked_by(TimePoint deadline) {
   auto by_dpkg = co_await FileHost::blocked_by(deadline);
   if (by_dpkg && !by_dpkg->empty()) co_return by_dpkg;
   // If systemd is the only method, inhibitors do not block the reboot.
-  if (std::find(methods_.begin(), methods_.end(), by_logind) == methods_.end()) co_return by_dpkg;
+  if (std::all_of(methods_.begin(), methods_.end(), [](const auto& method) { return method == by_systemd; }))
+    co_return by_dpkg;
   CO_TRY(const auto inhibitors, co_await this->inhibitors(deadline));
   const auto judged = judge_inhibitors(inhibitors);
   co_return judged ? std::string() : judged.error().message();
@@ -162,18 +193,28 @@ Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {
     co_return Error(Errc::invalid,
                     fmt::format("bug in Haulout: reboot method number {} was requested, but there are {}", method + 1,
                                 methods_.size()));
-  if (methods_[method] == by_logind) co_return co_await reboot_by_logind(deadline);
+  if (methods_[method] == by_logind) co_return co_await reboot_by_logind(false, deadline);
+  if (methods_[method] == by_kexec) co_return co_await reboot_by_logind(kexec_plan().kexec, deadline);
   if (methods_[method] != by_systemd) co_return no_such_method(methods_[method]);
   auto accepted = co_await bus_call<>(bus_, systemd1("Reboot"), deadline);
   if (!accepted) co_return explain_refusal("systemd", std::move(accepted).error());
   co_return Result<>();
 }
 
-Task<> LogindHost::reboot_by_logind(TimePoint deadline) {
-  auto accepted = co_await bus_call<>(bus_, login1("RebootWithFlags"), deadline, also_for_root);
-  // systemd before 246 has only `Reboot`. Its argument decides whether logind may ask a person for a password.
-  if (!accepted && is_bus_error(accepted.error(), bus_error::unknown_method))
+Task<> LogindHost::reboot_by_logind(bool kexec, TimePoint deadline) {
+  logind_lacks_kexec_ = false;
+  const std::uint64_t flags = also_for_root | (kexec ? through_kexec : 0);
+  auto accepted = co_await bus_call<>(bus_, login1("RebootWithFlags"), deadline, flags);
+  // A logind that does not know a flag refuses the whole request.
+  if (kexec && !accepted && is_bus_error(accepted.error(), bus_error::invalid_args)) {
+    logind_lacks_kexec_ = true;
+    accepted = co_await bus_call<>(bus_, login1("RebootWithFlags"), deadline, also_for_root);
+  }
+  // systemd before 248 has only `Reboot`. Its argument decides whether logind may ask a person for a password.
+  if (!accepted && is_bus_error(accepted.error(), bus_error::unknown_method)) {
+    logind_lacks_kexec_ = kexec;
     accepted = co_await bus_call<>(bus_, login1("Reboot"), deadline, false);
+  }
   if (!accepted) co_return explain_refusal("logind", std::move(accepted).error());
   co_return Result<>();
 }

@@ -45,29 +45,45 @@ Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors);
 // state from which the boot cannot complete.
 Result<bool> judge_system_state(std::string_view state);
 
+// What the reboot method "kexec" does: a reboot by kexec, or an ordinary one. `words` is the name of the method in
+// messages, and says why.
+struct KexecPlan {
+  bool kexec = false;
+  std::string words;
+};
+
+// Decides that from the content of /sys/kernel/kexec_loaded; nothing means that the file does not exist. `file` is its
+// path for messages. Only "1", a loaded kernel, leads to a kexec. Never fails, because a machine that cannot use kexec
+// is rebooted in the ordinary way.
+KexecPlan plan_kexec(const Result<std::optional<std::string>>& loaded, std::string_view file);
+
 // Adds hints to the error of a failed call to `service`: about containers if the call was not permitted, about other
 // reboot methods if the service is not on the bus. Returns any other error unchanged.
 Error explain_refusal(std::string_view service, Error refusal);
 
 // A machine that the agent reboots over the system bus. The method "logind" honours inhibitors and the kubelet's
-// graceful shutdown; the method "systemd" does not. Files are read beneath the host's root. All calls are cancellable.
+// graceful shutdown; the method "systemd" does not. The method "kexec" is "logind" with a kexec into the kernel that
+// the administrator has loaded; if none is loaded, or if logind is too old, it is an ordinary reboot by logind.
+// reboot_methods() names it by what it would do now, or by what the last request led to. Files are read beneath the
+// host's root. All calls are cancellable.
 //
 // started() returns the time that systemd reports, because the agent's own systemd unit hides process 1 in /proc
 // (ProtectProc=invisible). can_reboot() fails with Errc::unavailable, with the remedy, if a reboot would be refused or
 // is blocked; otherwise as Bus::exchange() does. can_reboot() and reboot() fail with Errc::invalid if the method is
-// neither "logind" nor "systemd", or is missing. blocked_by() names the program that FileHost::blocked_by() names.
-// Otherwise, if logind is among the methods, it names the inhibitors of the modes block and block-weak and their
-// holders. The agent honours inhibitors of every user; logind before systemd 257 ignores those that root holds. After
-// Errc::timeout or Errc::reset from reboot() the machine may already be going down. boot_complete() returns true if the
-// host does not run systemd, and fails if systemd is in a state from which the boot cannot complete.
+// none of "logind", "kexec" and "systemd", or is missing. blocked_by() names the program that FileHost::blocked_by()
+// names. Otherwise, if logind or kexec is among the methods, it names the inhibitors of the modes block and block-weak
+// and their holders. The agent honours inhibitors of every user; logind before systemd 257 ignores those that root
+// holds. After Errc::timeout or Errc::reset from reboot() the machine may already be going down. boot_complete()
+// returns true if the host does not run systemd, and fails if systemd is in a state from which the boot cannot
+// complete.
 class LogindHost final : public FileHost {
  public:
-  // `methods` are "logind" and "systemd" in order of preference. Borrows `bus`.
+  // `methods` are "logind", "kexec" and "systemd" in order of preference. Borrows `bus`.
   LogindHost(Bus& bus, HostRoot root, std::vector<std::string> methods)
       : FileHost(std::move(root)), bus_(bus), methods_(std::move(methods)) {}
 
   Task<MachineStart> started(TimePoint deadline) override;
-  std::vector<std::string> reboot_methods() const override { return methods_; }
+  std::vector<std::string> reboot_methods() const override;
   Task<> can_reboot(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;
   Task<> reboot(std::size_t method, TimePoint deadline) override;
@@ -77,10 +93,12 @@ class LogindHost final : public FileHost {
   Task<> logind_permits(TimePoint deadline);
   Task<> systemd_permits(TimePoint deadline);
   Task<std::vector<Inhibitor>> inhibitors(TimePoint deadline);
-  Task<> reboot_by_logind(TimePoint deadline);
+  Task<> reboot_by_logind(bool kexec, TimePoint deadline);
+  KexecPlan kexec_plan() const;
 
   Bus& bus_;
   std::vector<std::string> methods_;
+  bool logind_lacks_kexec_ = false;  // the last request for a kexec showed that
 };
 
 // Holds logind's delay lock. While it is held, a `reboot` by another program waits for the agent, but at most for

@@ -144,10 +144,15 @@ asio::awaitable<Decision> Rebooting::run() {
     record.method = 0;
     record.asked = false;
   }
-  co_return co_await by_one_method(methods[record.method], record.method + 1 == methods.size());
+  co_return co_await by_one_method(record.method + 1 == methods.size());
 }
 
-asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last) {
+std::string Rebooting::method() const {
+  const auto methods = context_.parts.host.reboot_methods();
+  return context_.record.method < methods.size() ? methods[context_.record.method] : "";
+}
+
+asio::awaitable<Decision> Rebooting::by_one_method(bool last) {
   Record& record = context_.record;
   Activity& activity = context_.activity;
   problem_ = "the machine did not go down";
@@ -155,7 +160,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
   // killed just before it did. That cannot be found out, so the deadline in the record stays in force.
   const bool asked_before = record.asked;
   if (!asked_before) {
-    auto decision = co_await request(method);
+    auto decision = co_await request();
     if (decision) co_return *std::move(decision);
   }
   std::string restart;
@@ -163,7 +168,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(std::string method, bool last
     const Duration limit = context_.options.times.reboot_limit;
     TimePoint deadline = context_.at(record.deadline.value_or(context_.wall()), limit);
     if (asked_before) deadline = std::max(deadline, context_.within(witness_time));
-    co_await context_.writer.show(reason::rebooting, "the reboot was requested (" + method + ")");
+    co_await context_.writer.show(reason::rebooting, "the reboot was requested (" + method() + ")");
     restart = co_await until_down(deadline);
   }
   if (auto id = later_boot()) {
@@ -219,7 +224,7 @@ TimePoint Rebooting::start_limit() {
   return context_.within(limit);
 }
 
-asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) {
+asio::awaitable<std::optional<Decision>> Rebooting::request() {
   Record& record = context_.record;
   Activity& activity = context_.activity;
   Backoff backoff(eager_patience);
@@ -259,15 +264,14 @@ asio::awaitable<std::optional<Decision>> Rebooting::request(std::string method) 
     const TimePoint proved = context_.now();
     if (!record.asked) {
       note_request(record, co_await boot_marks(context_), context_.wall());
-      co_await context_.writer.show(reason::rebooting, "requesting the reboot (" + method + ")");
+      co_await context_.writer.show(reason::rebooting, "requesting the reboot (" + method() + ")");
     }
-    if (!activity.must_reload() && context_.now() - proved <= proof_keeps)
-      co_return co_await request_of_host(method, deadline);
+    if (!activity.must_reload() && context_.now() - proved <= proof_keeps) co_return co_await request_of_host(deadline);
   }
   co_return std::nullopt;
 }
 
-asio::awaitable<std::optional<Decision>> Rebooting::request_of_host(std::string method, TimePoint deadline) {
+asio::awaitable<std::optional<Decision>> Rebooting::request_of_host(TimePoint deadline) {
   Record& record = context_.record;
   // The view of the Node contains changes since the proof: from the watch, and from the answer to the write of the
   // record. So a cordon that was removed since the proof is noticed here.
@@ -278,7 +282,7 @@ asio::awaitable<std::optional<Decision>> Rebooting::request_of_host(std::string 
   shutdowns_.permit_own_reboot();
   auto asked = co_await context_.parts.host.reboot(record.method, deadline);
   if (asked) co_return std::nullopt;
-  problem_ = method + ": " + asked.error().message();
+  problem_ = method() + ": " + asked.error().message();
   // If the answer did not arrive, the machine may already go down, so the request stays in the record.
   if (asked.error().code() == Errc::timeout || asked.error().code() == Errc::reset) co_return std::nullopt;
   withdraw_request(record);

@@ -47,13 +47,13 @@ class Rebooting {
   boost::asio::awaitable<Decision> run();
 
  private:
-  boost::asio::awaitable<Decision> by_one_method(std::string method, bool last);
+  boost::asio::awaitable<Decision> by_one_method(bool last);
   // Requests the reboot by this method. Returns the decision that prevents the request; otherwise nothing. Then `asked`
   // in the record says whether the reboot was requested, and `problem_` why a request failed.
-  boost::asio::awaitable<std::optional<Decision>> request(std::string method);
+  boost::asio::awaitable<std::optional<Decision>> request();
   // Sends the request to the host. Returns a decision if the cordon is lost, or if the host refused because something
   // blocks the reboot. Otherwise returns nothing, also after any other error.
-  boost::asio::awaitable<std::optional<Decision>> request_of_host(std::string method, TimePoint deadline);
+  boost::asio::awaitable<std::optional<Decision>> request_of_host(TimePoint deadline);
   // Returns a decision if the reboot limit forbids another request.
   boost::asio::awaitable<std::optional<Decision>> braked();
   // Waits until `deadline` for the machine to go down. Returns the evidence if the machine has rebooted although its
@@ -61,6 +61,9 @@ class Rebooting {
   boost::asio::awaitable<std::string> until_down(TimePoint deadline);
   // Returns the current boot id if it differs from the record's.
   std::optional<std::string> later_boot() const;
+  // Returns the current reboot method for messages. Not stored, because the host may name it differently after the
+  // request (Host::reboot_methods()).
+  std::string method() const;
   // Starts the time limit of the current reboot method, and returns its deadline.
   TimePoint start_limit();
 

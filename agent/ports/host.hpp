@@ -31,7 +31,8 @@ class Host {
   // same, for example a container, which has the boot id of its host. Fails if no source can answer. Cancellable.
   virtual Task<MachineStart> started(TimePoint deadline) = 0;
   // Returns the names of the reboot methods for messages, best first. Empty if the agent does not reboot this machine
-  // itself.
+  // itself. A name may say what the method would do now, and after reboot() what it did; the number and the order of
+  // the methods stay.
   virtual std::vector<std::string> reboot_methods() const = 0;
   // Fails if the machine would not permit a reboot by the first method. The agent calls this before it cordons the
   // node. Cancellable.

@@ -23,7 +23,7 @@ namespace haulout::agent {
 namespace {
 
 bool on_the_bus(RebootMethod method) {
-  return method == RebootMethod::logind || method == RebootMethod::systemd;
+  return method == RebootMethod::logind || method == RebootMethod::kexec || method == RebootMethod::systemd;
 }
 
 }  // namespace
@@ -37,6 +37,7 @@ std::unique_ptr<Host> make_host(const AgentConfig& config, const HostAccess& hos
   };
   for (const RebootMethod method : config.reboot_methods) {
     if (method == RebootMethod::logind) by_bus.emplace_back("logind");
+    if (method == RebootMethod::kexec) by_bus.emplace_back("kexec");
     if (method == RebootMethod::systemd) by_bus.emplace_back("systemd");
     if (on_the_bus(method)) continue;
     add_bus_host();

@@ -57,6 +57,21 @@ TEST_F(Reasons, CannotReboot) {
   expect_updated(n1);
 }
 
+// The host names a reboot method by what it would do (a kexec, or an ordinary reboot), and after the request by what it
+// has done. The Node shows both.
+TEST_F(Reasons, TheKindOfReboot) {
+  Machine& n1 = machine("n1", {.methods = {"kexec into the loaded kernel"}, .late_by = 30s});
+  n1.on_asked = [&] { n1.plan().methods = {"logind instead of kexec"}; };
+  std::vector<std::string> messages;
+  n1.on_told = [&](const agent::Status& status) {
+    if (status.state == agent::State::rebooting) messages.push_back(status.message);
+  };
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_THAT(messages, Contains("requesting the reboot (kexec into the loaded kernel)")) << story();
+  EXPECT_THAT(messages, Contains("the reboot was requested (logind instead of kexec)"));
+}
+
 TEST_F(Reasons, BootNotComplete) {
   Machine& n1 = machine("n1", {.boot_takes = 5min});
   after(4min, [&] {

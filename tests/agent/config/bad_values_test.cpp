@@ -39,8 +39,9 @@ const std::vector<Row>& rows() {
       {"leave-pods", "a in (b", "label selector \"a in (b\": expected ')' at the end"},
       {"finished", "refuse", "it must be one of skip, evict"},
       {"log-format", "xml", "it must be one of text, json"},
-      {"reboot-method", "logind,kexec",
-       "it must be one of logind, systemd, command, none; separate several with commas, the preferred one first"},
+      {"reboot-method", "logind,soft",
+       "it must be one of logind, systemd, kexec, command, none; separate several with commas, the preferred one "
+       "first"},
       {"reboot-method", "logind,logind", "logind is given twice"},
       {"ignore-do-not-disrupt", "maybe", "it must be true or false"},
       {"max-concurrent", "many", "it must be a whole number from 1 to 1000000, or unlimited"},

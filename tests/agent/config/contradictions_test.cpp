@@ -90,6 +90,9 @@ TEST(ContradictionsTest, OperatingSystem) {
       {{{"reboot-method", "logind,command"}, {"reboot-command", "/r"}}, ok},
       {{{"reboot-command", "/r"}}, "add command to reboot-method, or remove reboot-command"},
       {{{"reboot-method", "logind,none"}}, "write none alone"},
+      {{{"reboot-method", "kexec,none"}}, "write none alone"},
+      {{{"reboot-method", "kexec,systemd"}}, ok},
+      {{{"reboot-method", "kexec,command"}, {"reboot-command", "/r"}}, ok},
       {{{"reboot-method", "none"}}, ok},
   });
 }

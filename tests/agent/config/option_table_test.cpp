@@ -144,6 +144,10 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
        [](const C& c) {
          return c.reboot_methods == std::vector<RebootMethod>{RebootMethod::systemd, RebootMethod::logind};
        }},
+      {"reboot-method", "kexec, systemd",
+       [](const C& c) {
+         return c.reboot_methods == std::vector<RebootMethod>{RebootMethod::kexec, RebootMethod::systemd};
+       }},
       {"reboot-method", "none",
        [](const C& c) { return c.reboot_methods == std::vector<RebootMethod>{RebootMethod::none}; }},
       {"reboot-command", "/sbin/r", [](const C& c) { return c.reboot_command == Strings{"/sbin/r"}; }},

@@ -52,7 +52,7 @@ const std::vector<Row>& rows() {
          for (const RebootMethod method : c.reboot_methods) text += std::to_string(static_cast<int>(method));
          return text;
        },
-       "1", "3", "10", "01"},
+       "1", "4", "10", "01"},
   };
   return table;
 }

@@ -145,9 +145,9 @@ TEST(ReadFileTest, MistakesHaveLineThingCauseAndWayOut) {
       {"slots: 0", ":1: invalid value \"0\" for slots: it must be one of lease, fleetlock, none"},
       {"reboot-method: [logind, off]",
        ":1: invalid value \"off\" for reboot-method: it must be one of logind, systemd, "
-       "command, none"},
+       "kexec, command, none"},
       {"reboot-method: []",
-       ":1: invalid value \"\" for reboot-method: it must be one of logind, systemd, command, none"},
+       ":1: invalid value \"\" for reboot-method: it must be one of logind, systemd, kexec, command, none"},
       {"ignore-do-not-disrupt: 1", ":1: invalid value \"1\" for ignore-do-not-disrupt: it must be true or false"},
       {"ignore-do-not-disrupt: maybe",
        ":1: invalid value \"maybe\" for ignore-do-not-disrupt: it must be true or false"},

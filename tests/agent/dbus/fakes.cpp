@@ -46,6 +46,8 @@ void FakeLogin1::publish(sdbus::IObject& object) {
   if (with_flags)
     object.registerMethod("RebootWithFlags").onInterface(manager).implementedAs([this](std::uint64_t flags) {
       note(fmt::format("RebootWithFlags({})", flags));
+      if ((flags & 2) != 0 && !knows_kexec)
+        throw sdbus::Error("org.freedesktop.DBus.Error.InvalidArgs", "Invalid flags parameter");
       if (refusal) throw sdbus::Error(*refusal);
     });
   object.registerMethod("Reboot").onInterface(manager).implementedAs([this](bool interactive) {

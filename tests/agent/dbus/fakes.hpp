@@ -60,8 +60,9 @@ class FakeLogin1 final : public FakeService {
       : FakeService(std::move(executor), clock, event, "org.freedesktop.login1", "/org/freedesktop/login1") {}
 
   std::string can_reboot = "yes";
-  bool silent = false;             // CanReboot is received but not answered
-  bool with_flags = true;          // offers RebootWithFlags; set before connect()
+  bool silent = false;      // CanReboot is received but not answered
+  bool with_flags = true;   // offers RebootWithFlags; set before connect()
+  bool knows_kexec = true;  // else refuses requests with the flag for it, as a logind that is older than the flag
   bool numbers_for_words = false;  // returns inhibitors with undocumented types; set before connect()
   std::optional<sdbus::Error> refusal{};
   std::vector<Inhibitor> inhibitors{};

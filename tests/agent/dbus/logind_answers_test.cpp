@@ -56,6 +56,30 @@ TEST(SystemState, RunningAndDegradedAreTheEndOfABoot) {
     EXPECT_EQ(judge_system_state(state).error().code(), Errc::unavailable) << state;
 }
 
+// Only a loaded kernel leads to a kexec. Everything else is an ordinary reboot, and the words say why.
+TEST(Kexec, OnlyALoadedKernelIsUsed) {
+  using Loaded = Result<std::optional<std::string>>;
+  const Loaded unreadable = Error(Errc::unavailable, "cannot read it: Permission denied");
+  struct Row {
+    Loaded loaded;
+    bool kexec;
+    const char* why;
+  };
+  for (const Row& row : {Row{Loaded("1\n"), true, "kexec into the loaded kernel"},
+                         {Loaded("1"), true, "kexec into the loaded kernel"},
+                         {Loaded("0\n"), false, "no kernel is loaded: /sys/x contains \"0\""},
+                         {Loaded(""), false, "no kernel is loaded: /sys/x contains \"\""},
+                         {Loaded("11"), false, "contains \"11\""},
+                         {Loaded("yes"), false, "contains \"yes\""},
+                         {Loaded(std::nullopt), false, "/sys/x does not exist"},
+                         {unreadable, false, "Permission denied"}}) {
+    const KexecPlan plan = plan_kexec(row.loaded, "/sys/x");
+    EXPECT_EQ(plan.kexec, row.kexec) << row.why;
+    EXPECT_THAT(plan.words, HasSubstr(row.why));
+    EXPECT_EQ(plan.words.starts_with("logind instead of kexec, because "), !row.kexec) << plan.words;
+  }
+}
+
 Error refusal(std::string_view name) {
   Error error(Errc::status, "x");
   error.peer.emplace();

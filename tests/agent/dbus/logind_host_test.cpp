@@ -19,6 +19,7 @@ class LogindHostTest : public LiveBusTest {
 
   agent::LogindHost host{bus, agent::HostRoot(root.path()), {"logind", "systemd"}};
   agent::LogindHost by_systemd{bus, agent::HostRoot(root.path()), {"systemd"}};
+  agent::LogindHost by_kexec{bus, agent::HostRoot(root.path()), {"kexec", "systemd"}};
 
   Result<> can_reboot(agent::Host& which) {
     std::optional<Result<>> out;
@@ -30,9 +31,10 @@ class LogindHostTest : public LiveBusTest {
     with_services([&](TaskGroup&) -> awaitable<void> { out = co_await which.blocked_by(soon()); });
     return *out;
   }
-  Result<> reboot(std::size_t method) {
+  Result<> reboot(std::size_t method) { return reboot(host, method); }
+  Result<> reboot(agent::Host& which, std::size_t method) {
     std::optional<Result<>> out;
-    with_services([&](TaskGroup&) -> awaitable<void> { out = co_await host.reboot(method, soon()); });
+    with_services([&](TaskGroup&) -> awaitable<void> { out = co_await which.reboot(method, soon()); });
     return *out;
   }
   Result<agent::MachineStart> started() {
@@ -157,6 +159,65 @@ TEST_F(LogindHostTest, RebootsAnOlderLogindWithoutAskingAHuman) {
   login1.with_flags = false;
   EXPECT_TRUE(reboot(0));
   EXPECT_THAT(login1.calls, ElementsAre("Reboot(false)"));
+}
+
+// Flag 2 is the kexec, beside flag 1.
+TEST_F(LogindHostTest, KexecIsAskedForWhenAKernelIsLoaded) {
+  root.write("sys/kernel/kexec_loaded", "1\n");
+  EXPECT_TRUE(reboot(by_kexec, 0));
+  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(3)"));
+  EXPECT_THAT(by_kexec.reboot_methods(), ElementsAre("kexec into the loaded kernel", "systemd"));
+}
+
+TEST_F(LogindHostTest, WithoutALoadedKernelKexecIsAnOrdinaryReboot) {
+  root.write("sys/kernel/kexec_loaded", "0\n");
+  EXPECT_TRUE(reboot(by_kexec, 0));
+  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(1)"));
+  EXPECT_THAT(by_kexec.reboot_methods(), ElementsAre(HasSubstr("no kernel is loaded"), "systemd"));
+}
+
+// A loaded kernel changes nothing for those who have not chosen kexec.
+TEST_F(LogindHostTest, WithoutTheMethodALoadedKernelIsNotUsed) {
+  root.write("sys/kernel/kexec_loaded", "1\n");
+  EXPECT_TRUE(reboot(0));
+  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(1)"));
+  EXPECT_THAT(host.reboot_methods(), ElementsAre("logind", "systemd"));
+}
+
+TEST_F(LogindHostTest, ALogindThatDoesNotKnowTheFlagRebootsInTheOrdinaryWay) {
+  root.write("sys/kernel/kexec_loaded", "1\n");
+  login1.knows_kexec = false;
+  EXPECT_TRUE(reboot(by_kexec, 0));
+  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(3)", "RebootWithFlags(1)"));
+  EXPECT_THAT(by_kexec.reboot_methods(), ElementsAre(HasSubstr("this logind is too old"), "systemd"));
+}
+
+TEST_F(LogindHostTest, ALogindWithoutFlagsRebootsInTheOrdinaryWay) {
+  root.write("sys/kernel/kexec_loaded", "1\n");
+  login1.with_flags = false;
+  EXPECT_TRUE(reboot(by_kexec, 0));
+  EXPECT_THAT(login1.calls, ElementsAre("Reboot(false)"));
+  EXPECT_THAT(by_kexec.reboot_methods(), ElementsAre(HasSubstr("this logind is too old"), "systemd"));
+}
+
+// What blocks logind also blocks a kexec.
+TEST_F(LogindHostTest, SomebodyBlocksAKexec) {
+  root.write("sys/kernel/kexec_loaded", "1\n");
+  login1.inhibitors = {FakeLogin1::Inhibitor{"shutdown", "apt", "packages are installed", "block", 0u, 4711u}};
+  EXPECT_THAT(blocked_by(by_kexec).value(), HasSubstr("apt"));
+}
+
+TEST_F(LogindHostTest, LogindIsAskedWhetherItPermitsAKexec) {
+  login1.can_reboot = "no";
+  EXPECT_THAT(error_of(can_reboot(by_kexec)).message(), HasSubstr("CanReboot: no"));
+}
+
+// A refused kexec is no reason to reboot in another way.
+TEST_F(LogindHostTest, ARefusedKexecIsAFailure) {
+  root.write("sys/kernel/kexec_loaded", "1\n");
+  login1.refusal.emplace("org.freedesktop.DBus.Error.AccessDenied", "no");
+  EXPECT_FALSE(reboot(by_kexec, 0));
+  EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(3)"));
 }
 
 TEST_F(LogindHostTest, ARefusedRebootIsAFailureAndNotTriedInAnotherWay) {

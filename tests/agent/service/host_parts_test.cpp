@@ -32,6 +32,12 @@ TEST_F(MakeHostTest, TheWaysToRebootInTheirOrder) {
               ElementsAre("systemd", "command /sbin/reboot", "logind"));
 }
 
+TEST_F(MakeHostTest, KexecIsNamedByWhatItWouldDo) {
+  EXPECT_THAT(with({M::kexec, M::systemd})->reboot_methods(), ElementsAre(HasSubstr("logind instead"), "systemd"));
+  dir.write("sys/kernel/kexec_loaded", "1\n");
+  EXPECT_THAT(with({M::kexec, M::systemd})->reboot_methods(), ElementsAre("kexec into the loaded kernel", "systemd"));
+}
+
 TEST_F(MakeHostTest, EachWayIsAskedOfItsHost) {
   config.reboot_command = {dir / "missing"};
   const auto host = with({M::systemd, M::command});
@@ -60,8 +66,10 @@ TEST_F(MakeHostTest, WhoSpeaksDBus) {
   config.reboot_methods = {M::none};
   EXPECT_FALSE(uses_bus(config, "debian", root));
   EXPECT_TRUE(uses_bus(config, "flatcar", root));
-  config.reboot_methods = {M::command, M::systemd};
-  EXPECT_TRUE(uses_bus(config, "debian", root));
+  for (const M by_bus : {M::systemd, M::kexec}) {
+    config.reboot_methods = {M::command, by_bus};
+    EXPECT_TRUE(uses_bus(config, "debian", root));
+  }
 }
 
 TEST_F(MakeHostTest, HooksAreUnitsWhereSystemdRuns) {
