@@ -157,7 +157,8 @@ OptionGroup operating_system() {
            "The ways to reboot, in order of preference. If one fails, or does not bring the machine down within "
            "reboot-limit, the agent tries the next. kexec: logind reboots into the kernel that you have loaded with "
            "kexec -l, without firmware and boot loader; if none is loaded, as with logind. none: the agent does not "
-           "reboot; another program or a person reboots the node when its state is ready, that is, when it is drained."},
+           "reboot; another program or a person reboots the node when its state is ready, that is, when it is "
+           "drained."},
           {"reboot-command", command(&C::reboot_command),
            "For reboot-method command: the program, with arguments, that reboots the host. The agent runs it "
            "without a shell. If it still runs after reboot-limit, it gets SIGTERM, and SIGKILL ten seconds later."},
