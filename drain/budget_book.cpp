@@ -13,8 +13,9 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
     budgets_.erase(known);
     return {std::move(ns), true, true};
   }
-  // A pod in `disruptedPods` is counted in the budget's status already. The entry lasts only milliseconds and may be
-  // removed before the response to the eviction arrives, so it is noted here.
+  // `disruptedPods` names the pods whose eviction the budget's status already counts. An entry lasts only milliseconds
+  // and may be gone before the response to the eviction arrives. So the pending request is marked as counted now, and
+  // count() does not count it a second time.
   for (Lanes* lanes : {&busy_lanes_, &signals_}) {
     const auto lane = lanes->find(uid);
     if (lane != lanes->end() && budget->disrupted_pods.contains(lane->second.pod)) lane->second.counted = true;

@@ -275,8 +275,9 @@ std::vector<Row> rows_of_guards() {
        guards_need_rights},
       {Users::both,
        {"canary", duration<O>({&O::guards, &Guards::canary}, Zero::allowed),
-        "Evict one pod of each controller first, and the others when its replacement is scheduled, or after this "
-        "time. No further pod is evicted while a replacement cannot be scheduled. 0: off."},
+        "Evict one pod of each controller first, and its others when a replacement is scheduled, or after this time. "
+        "While a replacement cannot be scheduled, no further pod of that controller is evicted, even after this time. "
+        "0: off."},
        "",
        guards_need_rights},
       {Users::command,

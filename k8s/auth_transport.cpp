@@ -21,7 +21,8 @@ namespace {
 // the kubelet replaces the token after 80 % of it. So a new token is read long before the old one expires. client-go
 // checks every minute, too.
 constexpr std::chrono::seconds check_interval{60};
-// Interval after a check that found a half-written file.
+// Interval after a check that failed: a file could not be read, or certificate and key did not fit together, as in the
+// middle of a rotation.
 constexpr std::chrono::seconds recheck_interval{1};
 // Pause between the attempts to read files that are being replaced. A rotation takes only moments.
 constexpr std::chrono::milliseconds rotation_pause{100};
@@ -222,9 +223,9 @@ bool AuthCore::plugin_credential_holds() const {
   return !plugin_credential_->expiration || clock_.wall_now() < *plugin_credential_->expiration;
 }
 
-// Runs the plugin unless a run has ended since the generation `seen`. There is only one run at a time: callers that
-// arrive during a run share its result. If a run is cancelled together with its caller, the next waiting caller starts
-// another one.
+// Runs the plugin, unless a run has ended since the caller read `now_.plugin` as `seen`: then it returns the result of
+// that run. There is only one run at a time: callers that arrive during a run share its result. If a run is cancelled
+// together with its caller, the next waiting caller starts another one.
 Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
   while (plugin_runs_) CO_CHECK(co_await wait_for_plugin());
   if (now_.plugin != seen) {

@@ -1,6 +1,6 @@
-// Describes the kinds of objects of the API to the client. Each kind has one header (pod.hpp, node.hpp, …) with its
-// struct and a specialisation of Kind<T>: the place of the kind in the API, how its JSON is decoded, and the limits of
-// what is kept of it. A new kind is one such header, which objects.hpp includes. Pure.
+// Describes the kinds of objects of the API to the client. A kind has its struct and a specialisation of Kind<T> in a
+// header of this folder (small kinds: objects.hpp): the place of the kind in the API, how its JSON is decoded, and the
+// limits of what is kept of it. A new kind is one such header, which objects.hpp includes. Pure.
 //
 //   template <>
 //   struct Kind<T> {

@@ -39,10 +39,11 @@ class Reader {
     const Json* found = find(key);
     if (found == nullptr) return out;
     if (!found->is_array()) return expected(key, *found, "a list of strings"), out;
-    for (const Json& item : *found) {
+    for (std::size_t i = 0; i < found->size(); ++i) {
+      const Json& item = (*found)[i];
       if (!item.is_string())
-        return expected(key, item,
-                        item.is_structured() ? "a list of strings" : "a list of strings; put them in quotes"),
+        return expected(fmt::format("{}[{}]", key, i).c_str(), item,
+                        item.is_structured() ? "a string" : "a string; put it in quotes"),
                out;
       out.push_back(item.get<std::string>());
     }

@@ -79,7 +79,8 @@ void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string
   for (const std::string& uid : missing) drop(uid);
   for (T& object : listed) {
     if (but.contains(object.uid)) continue;
-    // Skips the object if a newer object of the same name is known from a watch event.
+    // Skips the object if the store has another one of this name that has appeared in a watch event since the list was
+    // requested: that one is probably newer. If it is not, the watch delivers this object soon.
     const auto namesake = names_.find(name_of(object));
     if (namesake != names_.end() && but.contains((*namesake)->first)) continue;
     keep(std::move(object), tell);

@@ -13,7 +13,8 @@ namespace {
 constexpr std::string_view node_user = "system:node:";
 constexpr const char* node_lease_namespace = "kube-node-lease";
 
-// Rules of ClusterRole system:node (NodeRules in kube-apiserver), for the resources that the simulation serves.
+// Rules of ClusterRole system:node (NodeRules in kube-apiserver), for most resources that the simulation serves.
+// refused_to_node() decides about Leases, and about resources that are reached by name only.
 constexpr std::string_view granted[] = {
     "get pods",      "list pods",         "watch pods",         "create pods",
     "delete pods",   "patch pods/status", "update pods/status", "create pods/eviction",

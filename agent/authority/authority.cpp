@@ -329,7 +329,9 @@ Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::v
     CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
     const auto& refusal = answer.refusal;
     if (refusal && k8s::is_forbidden(*refusal)) continue;
-    const std::string instead = refusal ? fmt::format(" ({})", refusal->message()) : std::string();
+    const std::string instead =
+        refusal ? fmt::format("; a trial request was answered with \"{}\" instead of 403 Forbidden", refusal->message())
+                : std::string();
     co_return std::optional(fmt::format("no rule restricts {}{}", attempt.what, instead));
   }
   co_return std::optional<std::string>();
@@ -370,9 +372,10 @@ Error Search::nothing_holds() const {
   if (options_.wanted != AuthorityChoice::automatic)
     return Error(Errc::unavailable, fmt::format("the configured authority does not work: {}", why));
   return Error(Errc::unavailable,
-               fmt::format("no way to restrict the credential ({}) to Node {} works: {}. For a ServiceAccount, apply "
-                           "packaging/kustomize (before Kubernetes 1.36 with its component policies-only). Or set "
-                           "authority to serviceaccount: a stolen credential could then change every Node",
+               fmt::format("the agent needs a credential that can change only Node {1}, and the credential {0} is none "
+                           "({2}). In a pod, apply packaging/kustomize (before Kubernetes 1.36 with its component "
+                           "policies-only). On a machine, use the kubelet's kubeconfig. Or set authority to "
+                           "serviceaccount: a stolen credential could then change every Node",
                            printable(self_.username), printable(found_.node.name), why));
 }
 

@@ -17,7 +17,7 @@ struct BackendWish {
   std::string backend{};           // --backend; empty: detect it
   std::string sentinel{};          // --sentinel
   std::string sentinel_command{};  // --sentinel-command
-  bool updates = false;            // --update is not off, so the back end must be one that can install updates
+  bool updates = false;  // --update is not off: where two back ends fit, take the one that can install updates
 };
 
 // The back end that was chosen.

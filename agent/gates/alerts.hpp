@@ -20,7 +20,7 @@ namespace haulout::agent {
 struct AlertOptions {
   std::string query{};                  // PromQL; $node is replaced by the node's name
   bool fail_open = false;               // the gate is open if Prometheus does not answer
-  Duration max_age = Duration::zero();  // ignore alerts that have been firing for longer; 0 means no limit
+  Duration max_age = Duration::zero();  // ignore alerts that have been active for longer; 0 means no limit
   std::string username{};               // for basic authentication; empty if none is used
   std::string password_file{};
 };
@@ -51,9 +51,9 @@ std::string query_for_node(std::string_view query, std::string_view node);
 std::vector<Sample> without_old(std::vector<Sample> alerts, const std::vector<Sample>& active, Duration max_age);
 
 // Builds the row of the gate. The gate is closed in three cases: the query returns a series (BlockedByAlert);
-// Prometheus does not answer and `fail_open` is false (PrometheusUnavailable); Prometheus refuses the query
-// (PrometheusQueryRefused). In the last case `fail_open` does not apply, because a mistake in the query must not open
-// the gate.
+// Prometheus rejects the query with 400, or its result is not an instant vector (PrometheusQueryRefused); any other
+// failure, if `fail_open` is false (PrometheusUnavailable). `fail_open` does not apply to the second case, because a
+// mistake in the query must not open the gate.
 Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& options);
 
 // Asks Prometheus, or a server with the same query API, whether an alert closes the gate of a node. Reads the password

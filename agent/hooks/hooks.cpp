@@ -111,9 +111,9 @@ AskedVerdict judge_answers(const std::vector<AskedHook>& hooks, const k8s::Node&
       if (!answer.failure.empty()) failure = fmt::format("hook {}: {}", key, answer.failure);
     } else if (now >= end) {
       failure = fmt::format(
-          "hook {} was not answered within {}; the program that set the annotation {}{} must answer it, or remove that "
-          "annotation",
-          key, format_duration(hook.rules.limit), hook_prefix, key);
+          "hook {0} was not answered within {1}: its program did not set the annotation {2}{0}. Check that program, or "
+          "remove the annotation {3}{0} to go on without this hook",
+          key, format_duration(hook.rules.limit), hook_done_prefix, hook_prefix);
     } else {
       verdict.waiting.push_back(key);
       verdict.look_again = verdict.look_again ? std::min(*verdict.look_again, end) : end;

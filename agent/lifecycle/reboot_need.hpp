@@ -33,7 +33,7 @@ class RebootNeed {
   boost::asio::awaitable<void> follow_updates();
   // Asks the back end and the updater now, because their last answers are from before an installation. Cancellable.
   boost::asio::awaitable<void> ask_now();
-  // Returns when the back end and the updater have answered, or when the activity has to end. Cancellable.
+  // Returns when the back end and the updater have answered, or when the Node has to be read again. Cancellable.
   boost::asio::awaitable<void> first_answer() const;
 
   // The last answer of the back end.
@@ -56,7 +56,7 @@ class RebootNeed {
   Pending all() const;
 
   // Reads the running version from the back end and stores it. An update must not begin without it, because later the
-  // agent could not check whether the version has changed. Cancellable.
+  // agent could not check whether the version has changed. Fails as Backend::booted() does. Cancellable.
   Task<> learn_version(TimePoint deadline);
   // The version of the last learn_version(); empty if there was none.
   const std::string& version() const { return version_; }

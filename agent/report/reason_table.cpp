@@ -112,7 +112,7 @@ constexpr std::array table{
     Reason{reason::backend_unknown, system, trouble,
            "The agent does not know whether a reboot is needed, whether updates wait, or which version runs: what it "
            "asks on the operating system (usually the update tool) gives no usable answer. Until it does, the agent "
-           "begins no update by itself and verifies no version.",
+           "begins no update, a requested one only if the version is known, and verifies no version.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{reason::api_unavailable, system, trouble,
            "The agent cannot read or verify what it must know. Usually the API server does not answer, or refuses the "
@@ -277,10 +277,12 @@ constexpr std::array table{
     Reason{reason::controller_unknown, pods, progress,
            "The drain is looking up the pod's controller, or the other pods of that controller.",
            "Wait. If the reason stays, grant the rights that docs/guards.md lists."},
-    Reason{reason::volumes_in_turn, pods, progress,
-           "Pods with volumes of one CSI driver are evicted one at a time (`--serialize-volumes`); this one waits.",
-           "Wait; the message says which pod or volume comes first. A pod whose eviction must wait does not block the "
-           "others, nor does a volume that has been attached for longer than `--volume-limit`."},
+    Reason{
+        reason::volumes_in_turn, pods, progress,
+        "Pods with volumes of one CSI driver are evicted one at a time (`--serialize-volumes`); this one waits.",
+        "Wait; the message says which pod or volume comes first, or that the volumes of the pod are still being read. "
+        "A pod whose eviction must wait does not block the others, nor does a volume that is still attached "
+        "`--volume-limit` after its last pod was deleted."},
     Reason{
         reason::single_replica, pods, trouble,
         "The pod is the only one of its controller, and `--single-replica block`, or the annotation "
@@ -291,10 +293,12 @@ constexpr std::array table{
            "protects it from eviction.",
            "Wait until the pod or its protection has ended, or remove the annotation. To ignore all such annotations, "
            "set `--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
-    Reason{reason::empty_dir, pods, trouble,
-           "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
-           "without `--delete-emptydir-data`.",
-           "If the data is no longer needed, delete the pod yourself, or change that option."},
+    Reason{
+        reason::empty_dir, pods, trouble,
+        "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
+        "without `--delete-emptydir-data`.",
+        "If the data is no longer needed, delete the pod yourself, or change that option. In `haulout explain`, beside "
+        "`evict`, it only says that the eviction deletes the data."},
     Reason{reason::unmanaged, pods, trouble,
            "The pod has no controller that would create it again, and may not be evicted: `--unmanaged refuse`, or "
            "`haulout drain` without `--force`. With `--unmanaged skip` it stays on the node.",
@@ -408,15 +412,17 @@ constexpr std::array table{
     Reason{reason::replicas_unknown, finds, waiting,
            "The number of replicas of a controller could not be read. The drain assumes more than one.",
            "See the cause in the Event: often a right is missing. If controllers of this kind have no replica count "
-           "(no scale subresource), `--max-unavailable-per-controller` counts a pod of it only with the annotation "
-           "`haulout.dev/max-unavailable`."},
+           "(no scale subresource), `--max-unavailable-per-controller` does not limit the evictions of their pods, "
+           "except of a pod that itself has the annotation `haulout.dev/max-unavailable`."},
     Reason{reason::override_invalid, finds, trouble,
            "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
            "drain goes on as if it were not there.",
            "Correct the value of the annotation; the Event names it and says what is wrong."},
     Reason{reason::right_missing, finds, trouble,
            "The credential of the agent or of the command lacks a right that the drain needs or would use.",
-           "Grant the right that the Event names; the shipped RBAC has it."},
+           "Grant the right that the Event, or the output of the command, names; the shipped RBAC has it, for guards "
+           "in the "
+           "component `guards`."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
            "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
     Reason{reason::unmanaged_pod_evicted, finds, trouble,

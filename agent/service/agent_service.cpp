@@ -21,7 +21,9 @@ using boost::asio::awaitable;
 // Time limit of each search at the start: for other programs that reboot the machine, and for settings that may not
 // have the expected effect (find_rivals() and find_cautions() in warnings.hpp).
 constexpr Duration look_around_limit = std::chrono::seconds(30);
-constexpr Duration check_limit = std::chrono::seconds(30);  // of --check, until the parts of the agent are made
+// Limit of the start in --check, until the AgentWhole is built. The requests of the checks after it have limits of
+// their own (agent_check.cpp).
+constexpr Duration check_limit = std::chrono::seconds(30);
 // The scripts of the package wait 30 s for --release, so its limit is shorter.
 constexpr Duration release_limit = std::chrono::seconds(25);
 constexpr BackoffOptions patience{std::chrono::seconds(1), 2.0, std::chrono::seconds(30),

@@ -111,8 +111,8 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   CO_TRY(auto leases,
          co_await client_.list<k8s::Lease>(
              {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
-  // `own` is stored in own_seen_, with which changed() compares what its watch shows. That watch shows only the Leases
-  // of this node's pool.
+  // changed() compares own_seen_ with its watch, which shows only the Leases of this node's pool. So own Leases of
+  // other pools are left out here, or changed() would report a difference that never ends.
   auto own = all_of(leases.items, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.name.empty() && k8s::value_at(lease.labels, pool_label) != pool_.name;
@@ -177,7 +177,8 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
   CO_TRY(auto views, co_await look(deadline));
   CO_CHECK(co_await give_back_strays(views, deadline));
-  // Write nothing unless all groups have a free slot, because each change wakes all waiting agents.
+  // Write nothing unless both the zone (if zones are limited) and the pool have a free slot, because each change wakes
+  // all waiting agents.
   std::vector<k8s::Lease> wanted;
   std::optional<std::string> obstacle;
   for (const GroupView& view : views) {

@@ -28,8 +28,8 @@ class StatusTable {
   std::string header() const;
   // Widens the columns for the rows of these nodes.
   void fit(const std::vector<NodeView>& nodes, WallTime now);
-  // Widens the columns STATE and REASON for every value that an ordinary update shows. For tables to which rows are
-  // added later.
+  // Widens STATE for "rebooting,NotReady" and REASON for "BlockedByBudget", so that most changes of an update do not
+  // move the columns. Longer reasons still do.
   void fit_changes();
   // Returns the row of the node, clipped to `width` columns.
   std::string row(const NodeView& node, WallTime now, std::size_t width = std::string::npos, bool utf8 = true) const;
@@ -56,8 +56,8 @@ std::vector<std::string> status_block(const Fleet& fleet, const std::string& tro
                                       const Terminal& terminal, WallTime now);
 
 // `haulout status`: shows the fleet once. With -w, shows its changes until the command is interrupted or the reader
-// closes the output: on a terminal it redraws the table in place, elsewhere it prints the table and then a row per
-// change.
+// closes the output: with -o json it prints one object per change; otherwise it redraws the table in place on a
+// terminal, and elsewhere prints the table and then a row per change.
 class StatusJob final : public Job {
  public:
   // `measure` measures the terminal on stdout. It is empty if stdout is not a terminal.

@@ -120,7 +120,8 @@ TEST_F(Pauses, APauseWithdrawsReady) {
   expect_updated(n1);
 }
 
-// If the agent cannot read whether there is a pause, it assumes none.
+// If the ConfigMap cannot be read, a running drain goes on: only a pause that the agent has read ends it. No new update
+// begins meanwhile (PauseUnknown).
 TEST_F(Pauses, AConfigMapThatCannotBeReadGivesNoDrainUp) {
   Machine& n1 = machine("n1");
   held_pod();
@@ -155,7 +156,8 @@ TEST_F(Pauses, NeitherTheEndOfAWindowNorAnAlertGivesADrainUp) {
   expect_updated(n1);
 }
 
-// P7: kills the agent at requests all over a drain that it gives up and begins again.
+// One update whose first drain is ended by a pause. The agent is killed at `crash`. update() returns the number of
+// requests.
 class PausedDrain : public GatedFleet {
  public:
   void TestBody() override {}
@@ -178,6 +180,7 @@ class PausedDrain : public GatedFleet {
   }
 };
 
+// P7: kills the agent at every ninth request of such an update.
 TEST(P7_CrashOnlyPauses, KilledInADrainThatIsGivenUp) {
   constexpr std::size_t stride = 9;
   const std::size_t requests = PausedDrain().update({});

@@ -58,7 +58,8 @@ TEST(AptSimulation, KnowsTheSecurityArchivesOfUbuntu) {
 }
 
 // An update may need a package that is not installed yet. apt installs that by itself and marks it as automatic. If the
-// agent named it as an argument, apt would mark it as chosen by a person. So such a package is not among the updates.
+// agent named it as an argument, apt would mark it as chosen by a person. So only_security() leaves
+// such a package out.
 TEST(AptSimulation, ANewPackageIsNoSecurityUpdateByItself) {
   EXPECT_THAT(only_security(*parse_simulation(debian)).updates, SizeIs(1));
 }
