@@ -77,6 +77,8 @@ TEST_F(Discover, AMissingFileOfTheVariableFallsBackToThePod) {
 TEST_F(Discover, NothingAnywhereSaysWhatWasLookedFor) {
   EXPECT_THAT(refusal(), AllOf(HasSubstr(dir / "home/.kube/config"), HasSubstr("KUBERNETES_SERVICE_HOST")));
   environment.variables["KUBERNETES_SERVICE_HOST"] = "h";
+  EXPECT_THAT(refusal(), HasSubstr("KUBERNETES_SERVICE_PORT"));
+  environment.variables["KUBERNETES_SERVICE_PORT"] = "443";
   EXPECT_THAT(refusal(), HasSubstr(dir / "sa/token"));
 }
 
