@@ -53,7 +53,7 @@ func TestMachineOfAUserWhoMayWriteLeases(t *testing.T) {
 		}
 	}
 	mayNot := settingsForAUser(t, w.userWith(t, "no-leases", agentRules()...), machine.Node)
-	if result := check(mayNot); result.Exit == 0 || !strings.Contains(result.Stderr, "may not hold Leases") {
+	if result := check(mayNot); result.Exit == 0 || !strings.Contains(result.Stderr, "Leases") {
 		t.Errorf("a user who may not write Leases: exit %d, and the error must say so\n%s%s", result.Exit, result.Stdout, result.Stderr)
 	}
 
