@@ -166,8 +166,9 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
   if (!state.empty() && state != "ready" && node.machine && node.machine->shows_ready())
     violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
   check_installation(name, node, before, state);
-  // With --update=after-drain a node may drain during an installation: if its Node was registered again and has lost
-  // the record, the agent of the new Node drains it, and then waits for the end of the installation.
+  // With --update=after-drain a node may drain during an installation. Its record may be lost, because its Node was
+  // registered again or because the machine was replaced (which keeps its installation in these worlds). The agent then
+  // drains the node, and waits for the end of the installation.
   if (state == "draining" && node.machine && node.machine->plan().updates.before_drain &&
       node.machine->updates().running())
     violated("P4: " + name + " drains while its image is written");
