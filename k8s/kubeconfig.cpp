@@ -24,9 +24,7 @@ class Reader {
   std::string string(const char* key) const {
     const Json* found = find(key);
     if (found == nullptr) return {};
-    if (!found->is_string())
-      return expected(key, *found, found->is_structured() ? "a string" : "a string; put it in quotes"), std::string();
-    return found->get<std::string>();
+    return text_of(key, *found);
   }
   bool boolean(const char* key) const {
     const Json* found = find(key);
@@ -39,14 +37,8 @@ class Reader {
     const Json* found = find(key);
     if (found == nullptr) return out;
     if (!found->is_array()) return expected(key, *found, "a list of strings"), out;
-    for (std::size_t i = 0; i < found->size(); ++i) {
-      const Json& item = (*found)[i];
-      if (!item.is_string())
-        return expected(fmt::format("{}[{}]", key, i).c_str(), item,
-                        item.is_structured() ? "a string" : "a string; put it in quotes"),
-               out;
-      out.push_back(item.get<std::string>());
-    }
+    for (std::size_t i = 0; i < found->size(); ++i)
+      out.push_back(text_of(fmt::format("{}[{}]", key, i).c_str(), (*found)[i]));
     return out;
   }
   // Returns an empty mapping if the value is null or absent.
@@ -73,6 +65,12 @@ class Reader {
   const Json& json() const { return value_; }
 
  private:
+  // Returns the text of `found`, the value of `key`. Records a mismatch and returns an empty text if it is no string.
+  std::string text_of(const char* key, const Json& found) const {
+    if (found.is_string()) return found.get<std::string>();
+    expected(key, found, found.is_structured() ? "a string" : "a string; put it in quotes");
+    return {};
+  }
   const Json* find(const char* key) const {
     const auto found = value_.find(key);
     return found == value_.end() || found->is_null() ? nullptr : &*found;
