@@ -153,9 +153,7 @@ bool cordoned_by_agent(const Json& node) {
 
 Json without_own_keys(const Json& node) {
   Json labels = Json::object();
-  for (const std::string_view key :
-       {agent::state_label, agent::reason_label, agent::reboot_required_label, agent::failed_version_label})
-    labels[std::string(key)] = nullptr;
+  for (const std::string_view key : agent::status_labels) labels[std::string(key)] = nullptr;
   Json annotations = Json::object();
   for (const std::string_view key : {agent::record_annotation, agent::message_annotation, agent::hook_annotation,
                                      agent::pause_annotation, agent::request_annotation})

@@ -48,7 +48,7 @@ GateWatch::Asked GateWatch::asked_now() const {
   const k8s::Node& node = context_.node();
   Asked asked{.pending = need_.all()};
   for (const auto& [key, value] : node.labels)
-    if (key != state_label && key != reason_label && key != reboot_required_label && key != failed_version_label)
+    if (std::find(status_labels.begin(), status_labels.end(), key) == status_labels.end())
       asked.words.emplace(key, value);
   for (const std::string_view key : {pause_annotation, request_annotation})
     if (const auto value = k8s::value_at(node.annotations, key)) asked.words.emplace(key, *value);

@@ -2,6 +2,7 @@
 // guarded by resourceVersion. Pure.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -16,6 +17,8 @@ inline constexpr std::string_view reboot_required_label = "haulout.dev/reboot-re
 // Present while the record has failed versions (Record::failed_versions): agents select Nodes by it. Its value is the
 // last of them, for people.
 inline constexpr std::string_view failed_version_label = "haulout.dev/failed-version";
+// The labels that show the status of an agent.
+inline constexpr std::array status_labels{state_label, reason_label, reboot_required_label, failed_version_label};
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
 // The author that the agent writes into the mark of its cordon.
 inline constexpr const char* cordoned_by = "agent";

@@ -152,8 +152,7 @@ std::optional<std::string> no_condition_patch(const k8s::Node& node) {
 
 std::optional<std::string> no_status_patch(const k8s::Node& node) {
   Json labels = Json::object();
-  for (const std::string_view key : {state_label, reason_label, reboot_required_label, failed_version_label})
-    put(labels, node.labels, key, {});
+  for (const std::string_view key : status_labels) put(labels, node.labels, key, {});
   if (pool_label_is_ours(node)) put(labels, node.labels, pool_label, {});
   Json annotations = Json::object();
   for (const std::string_view key : {record_annotation, message_annotation, hook_annotation})
