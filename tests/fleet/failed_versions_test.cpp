@@ -35,6 +35,15 @@ struct FailedVersions : GatedFleet {
     machine.plan().rolls_back = false;
     machine.want("");
   }
+  // Adds n1, which is offered version 2.0 after a minute and rolls it back, and n2, which is offered it after an hour.
+  std::pair<Machine&, Machine&> one_after_the_other() {
+    Machine& n1 = images("n1");
+    Machine& n2 = images("n2");
+    n1.plan().rolls_back = true;
+    after(1min, [&] { offer(n1, "2.0"); });
+    after(1h, [&] { offer(n2, "2.0"); });
+    return {n1, n2};
+  }
   std::string reason(const std::string& name) const { return label(name, "haulout.dev/reason"); }
   std::string message(const std::string& name) const { return sim::annotation(node(name), "haulout.dev/message"); }
   std::string failed_label(const std::string& name) const { return label(name, "haulout.dev/failed-version"); }
@@ -211,11 +220,7 @@ TEST_F(FailedVersions, ItStaysRememberedWhenTheNodeRunsItsOldVersionAgain) {
 }
 
 TEST_F(FailedVersions, ADegradedNodeWhoseRecordIsRemovedHoldsNobodyBack) {
-  Machine& n1 = images("n1");
-  Machine& n2 = images("n2");
-  n1.plan().rolls_back = true;
-  after(1min, [&] { offer(n1, "2.0"); });
-  after(1h, [&] { offer(n2, "2.0"); });
+  const auto [n1, n2] = one_after_the_other();
   after(2h, [&] {
     expect_held_back(n2, "2.0");
     forget(n1);
@@ -230,11 +235,7 @@ TEST_F(FailedVersions, ADegradedNodeWhoseRecordIsRemovedHoldsNobodyBack) {
 }
 
 TEST_F(FailedVersions, WithItsNodeTheMemoryGoes) {
-  Machine& n1 = images("n1");
-  Machine& n2 = images("n2");
-  n1.plan().rolls_back = true;
-  after(1min, [&] { offer(n1, "2.0"); });
-  after(1h, [&] { offer(n2, "2.0"); });
+  const auto [n1, n2] = one_after_the_other();
   after(2h, [&] {
     expect_held_back(n2, "2.0");
     forget(n1);
@@ -246,11 +247,7 @@ TEST_F(FailedVersions, WithItsNodeTheMemoryGoes) {
 
 // P7: an agent that starts after a crash reads from the Nodes which versions have failed.
 TEST_F(FailedVersions, AnAgentThatStartsAnewStillKnows) {
-  Machine& n1 = images("n1");
-  Machine& n2 = images("n2");
-  n1.plan().rolls_back = true;
-  after(1min, [&] { offer(n1, "2.0"); });
-  after(1h, [&] { offer(n2, "2.0"); });
+  const auto [n1, n2] = one_after_the_other();
   for (int i = 0; i < 5; ++i) after(2h + i * 1min, [&] { n2.kill_agent(); });
   after(2h + 30s, [&] { n1.kill_agent(); });
   run_for(4h);
@@ -258,13 +255,9 @@ TEST_F(FailedVersions, AnAgentThatStartsAnewStillKnows) {
 }
 
 TEST_F(FailedVersions, AnotherPoolIsNotHeldBack) {
-  Machine& n1 = images("n1");
-  Machine& n2 = images("n2");
-  n1.plan().rolls_back = true;
+  const auto [n1, n2] = one_after_the_other();
   checks.pools = {{"n2", "other"}};
   joined.own_pool = [](const k8s::Node& node) { return agent::OwnPool{node.name == "n1" ? "default" : "other"}; };
-  after(1min, [&] { offer(n1, "2.0"); });
-  after(1h, [&] { offer(n2, "2.0"); });
   run_fleet();
   EXPECT_EQ(n2.version(), "2.0") << story();
 }
