@@ -40,6 +40,7 @@ std::unique_ptr<haulout::cli::Job> make_job(haulout::agent::Process& process, ha
   using haulout::cli::Command;
   switch (settings.command) {
     case Command::drain:
+    case Command::retire:
     case Command::cordon:
     case Command::uncordon: return haulout::cli::make_drain_job(process, std::move(tools), settings);
     default: return haulout::cli::make_people_job(process, std::move(tools), settings);

@@ -156,6 +156,7 @@ asio::awaitable<bool> Drain::Impl::run_eviction() {
 Report Drain::Impl::report() const {
   Report report;
   report.node = session.node_name();
+  report.node_uid = node.node().uid;
   report.started_at = session.started_at();
   session.ending().write_to(report);
   report.cordon = cordon.report();

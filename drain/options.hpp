@@ -1,5 +1,6 @@
 // Options of a drain. Plain data. The defaults of all options are defined here only: agent_defaults() for agents,
-// kubectl_defaults() for the commands that people type. option_table.hpp defines which options users can set, and how.
+// kubectl_defaults() for the commands that people type, retire_defaults() for
+// `haulout retire`. option_table.hpp defines which options users can set, and how.
 // Durations are limits; the drain computes the deadlines from them when it starts.
 #pragma once
 
@@ -113,6 +114,19 @@ inline Options kubectl_defaults() {
   options.restore_cordon_on_failure = false;
   options.fail_fast = true;
   options.volumes = VolumeWait::off;
+  return options;
+}
+
+// Returns the defaults of `haulout retire`: kubectl's, except that the node does not come back. So its DaemonSet pods
+// end with it, and its volumes must be detached first. The drain takes at most a quarter of the pods of a controller at
+// a time. It warns of pods that fit on no other node, and of services that lose their only pod.
+inline Options retire_defaults() {
+  Options options = kubectl_defaults();
+  options.policy.daemon_set = Treatment::skip;
+  options.volumes = VolumeWait::required;
+  options.fit = FitPolicy::warn;
+  options.guards.single_replica = SingleReplica::warn;
+  options.guards.max_unavailable = Share{25, true};
   return options;
 }
 

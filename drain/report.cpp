@@ -65,6 +65,27 @@ std::string_view to_string(Reattach reattach) {
   return "unknown";
 }
 
+std::string_view to_string(RetirementOutcome outcome) {
+  switch (outcome) {
+    case RetirementOutcome::retired: return "retired";
+    case RetirementOutcome::kept: return "kept";
+    case RetirementOutcome::replaced: return "replaced";
+    case RetirementOutcome::unfinished: return "unfinished";
+    case RetirementOutcome::cancelled: return "cancelled";
+    case RetirementOutcome::failed: return "failed";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(NodeDeletion deletion) {
+  switch (deletion) {
+    case NodeDeletion::not_sent: return "not-sent";
+    case NodeDeletion::unknown: return "unknown";
+    case NodeDeletion::done: return "done";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(EventType type) {
   switch (type) {
     case EventType::planned: return "planned";

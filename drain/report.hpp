@@ -138,6 +138,39 @@ struct Diagnosis {
   bool operator==(const Diagnosis&) const = default;
 };
 
+// Something in the cluster that refers to a node, and that must be gone before its Node may be deleted, or should be
+// gone some time after that.
+struct Leftover {
+  std::string what;  // "pod shop/web-0", "VolumeAttachment csi-0a1b", "Lease kube-node-lease/n1"
+  std::string why;   // why it is in the way or still there, and the remedy
+  bool operator==(const Leftover&) const = default;
+};
+
+enum class RetirementOutcome {
+  retired,     // the Node is deleted, and nothing refers to it; dry run: nothing is known that prevents that
+  kept,        // the Node was not deleted, because of `leftovers`
+  replaced,    // the drained Node is gone, and another Node with its name exists, which was not touched
+  unfinished,  // the Node is deleted, but `leftovers` still refer to it
+  cancelled,   // the caller cancelled; `deletion` says how far it came
+  failed,      // a request failed, see `error`
+};
+
+enum class NodeDeletion {
+  not_sent,
+  unknown,  // the request was sent, and its answer did not arrive
+  done,
+};
+
+// What happened to the Node of a drained node that was to be deleted (drain/retirement.hpp).
+struct RetirementReport {
+  RetirementOutcome outcome = RetirementOutcome::cancelled;
+  NodeDeletion deletion = NodeDeletion::not_sent;
+  std::string message;  // one sentence for people; empty if the node is retired
+  std::vector<Leftover> leftovers;
+  std::optional<Error> error;
+  bool connection_failed = false;  // as in Report
+};
+
 struct RequestCounts {
   std::uint64_t total = 0;
   std::map<std::string, std::uint64_t> by_verb;  // get, list, watch, patch, create, delete
@@ -145,6 +178,7 @@ struct RequestCounts {
 
 struct Report {
   std::string node;
+  std::string node_uid;  // UID of the Node that was drained; empty if it was not read
   Outcome outcome = Outcome::failed;
   std::string message;  // one sentence for people
   WallTime started_at{};
@@ -159,6 +193,8 @@ struct Report {
   // permission, not the state of the cluster.
   std::optional<Error> error;
   bool connection_failed = false;
+  // What followed the drain; unset if the Node was not to be deleted, or the node was not drained.
+  std::optional<RetirementReport> retirement{};
 };
 
 std::string_view to_string(Outcome outcome);  // "drained", "node-gone", …
@@ -166,5 +202,7 @@ std::string_view to_string(PodOutcome outcome);
 std::string_view to_string(Verdict verdict);
 std::string_view to_string(VolumeOutcome outcome);  // "in-use", …
 std::string_view to_string(Reattach reattach);
+std::string_view to_string(RetirementOutcome outcome);
+std::string_view to_string(NodeDeletion deletion);  // "not-sent", …
 
 }  // namespace haulout::drain

@@ -4,16 +4,10 @@
 
 namespace haulout::drain {
 
-namespace {
-
-// Returns true if the failure does not result from the state of the cluster, but from credentials, the network,
-// permissions, or an endpoint that is not an API server.
 bool is_connection_failure(const Error& error) {
   if (error.code() != Errc::status) return error.code() != Errc::invalid;
   return k8s::is_forbidden(error) || k8s::is_unauthorized(error) || !error.peer->structured;
 }
-
-}  // namespace
 
 bool Ending::end(Outcome outcome, std::string message, std::optional<Error> error) {
   outcome_ = outcome;

@@ -29,6 +29,10 @@ inline constexpr Duration patience_with_others = std::chrono::minutes(1);
 // How long a request that the drain depends on may fail before that is reported.
 inline constexpr Duration worth_a_word = std::chrono::seconds(5);
 
+// Returns true if the failure does not result from the state of the cluster, but from credentials, the network,
+// permissions, or an endpoint that is not an API server.
+bool is_connection_failure(const Error& error);
+
 // Records how a drain has ended. The functions that end it return false, so that a stage of the drain can return their
 // result: false means that the drain has ended. If several of them are called, the last call counts.
 class Ending {

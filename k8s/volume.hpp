@@ -1,5 +1,5 @@
-// VolumeAttachments, PersistentVolumes and PersistentVolumeClaims: the structs, their places in the API and their
-// decoders. Pure.
+// VolumeAttachments, CSINodes, PersistentVolumes and PersistentVolumeClaims: the structs, their places in the API and
+// their decoders. Pure.
 #pragma once
 
 #include "k8s/kind.hpp"
@@ -48,6 +48,21 @@ struct Kind<VolumeAttachment> {
   }
   // Counts only the name. The error texts of a VolumeAttachment come from its CSI driver, not from a tenant.
   static std::size_t text_in(const VolumeAttachment& attachment) { return attachment.name.size(); }
+};
+
+// What the CSI drivers of a node have registered. It has the name of the node.
+struct CsiNode {
+  std::string name;
+  std::string uid;
+};
+
+template <>
+struct Kind<CsiNode> {
+  static constexpr std::string_view name = "CSINode";
+  static constexpr Api api{"storage.k8s.io/v1", "csinodes", Scope::cluster, Names::ours, "CSINode", "CSINodes"};
+  static constexpr std::array<std::string_view, 3> dropped = {"managedFields", "annotations", "drivers"};
+
+  static void read(const codec::Object& json, CsiNode& node) { codec::read_identity(json.object("metadata"), node); }
 };
 
 struct PersistentVolume {

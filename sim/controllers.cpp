@@ -1,6 +1,7 @@
 #include "sim/controllers.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "k8s/codec.hpp"
 #include "sim/pod_lifecycle.hpp"
@@ -87,6 +88,13 @@ void NamespaceController::finish(const std::string& ns) {
 
 namespace {
 
+// The kinds of objects that the collector handles.
+constexpr std::array<std::string_view, 2> collected = {"leases", "csinodes"};
+
+bool is_collected(std::string_view resource) {
+  return std::find(collected.begin(), collected.end(), resource) != collected.end();
+}
+
 bool owned_by(const Json& object, const std::string& uid) {
   const Json& owners = at(object, "/metadata/ownerReferences");
   return std::any_of(owners.begin(), owners.end(), [&](const Json& owner) { return text(owner, "/uid") == uid; });
@@ -102,43 +110,46 @@ void OwnerGarbageCollector::on_change(const Change& change) {
   const Timing& timing = world_.timing;
   if (change.type == ChangeType::deleted) {
     const std::string uid = uid_of(*change.object);
-    for (const Object& lease : world_.store.list("leases"))
-      if (owned_by(*lease, uid)) plan(*lease, timing.gc_lag, timing.gc_jitter);
+    for (const std::string_view resource : collected)
+      for (const Object& object : world_.store.list(resource))
+        if (owned_by(*object, uid)) plan(resource, *object, timing.gc_lag, timing.gc_jitter);
     return;
   }
-  if (change.key.resource != "leases" || !orphaned(*change.object)) return;
+  if (!is_collected(change.key.resource) || !orphaned(*change.object)) return;
   constexpr const char* owners = "/metadata/ownerReferences";
   const bool same_owners = change.before && at(*change.before, owners) == at(*change.object, owners);
-  if (!same_owners) plan(*change.object, timing.dead_owner_lag, timing.dead_owner_jitter);
+  if (!same_owners) plan(change.key.resource, *change.object, timing.dead_owner_lag, timing.dead_owner_jitter);
 }
 
-bool OwnerGarbageCollector::orphaned(const Json& lease) const {
-  const Json& owners = at(lease, "/metadata/ownerReferences");
+bool OwnerGarbageCollector::orphaned(const Json& object) const {
+  const Json& owners = at(object, "/metadata/ownerReferences");
   const auto gone = [&](const Json& owner) {
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
     if (!info) return false;  // owners of unknown kinds count as existing
     const Object found = world_.store.get(
-        {std::string(info->resource), info->namespaced ? ns_of(lease) : std::string(), text(owner, "/name")});
+        {std::string(info->resource), info->namespaced ? ns_of(object) : std::string(), text(owner, "/name")});
     return !found || uid_of(*found) != text(owner, "/uid");
   };
   return !owners.empty() && std::all_of(owners.begin(), owners.end(), gone);
 }
 
-void OwnerGarbageCollector::plan(const Json& lease, Duration lag, Duration jitter) {
-  world_.agenda.after(
-      lag + world_.rng.between(Duration::zero(), jitter),
-      [this, key = Key{"leases", ns_of(lease), name_of(lease)}, uid = uid_of(lease)] { collect(key, uid); });
+void OwnerGarbageCollector::plan(std::string_view resource, const Json& object, Duration lag, Duration jitter) {
+  world_.agenda.after(lag + world_.rng.between(Duration::zero(), jitter),
+                      [this, key = Key{std::string(resource), ns_of(object), name_of(object)}, uid = uid_of(object)] {
+                        collect(key, uid);
+                      });
 }
 
 void OwnerGarbageCollector::collect(const Key& key, const std::string& uid) {
-  const Object lease = world_.store.get(key);
-  if (!world_.switches.garbage_collector || !lease || uid_of(*lease) != uid || !orphaned(*lease)) return;
+  const Object object = world_.store.get(key);
+  if (!world_.switches.garbage_collector || !object || uid_of(*object) != uid || !orphaned(*object)) return;
   delete_gracefully(world_, key, std::nullopt);
 }
 
 void OwnerGarbageCollector::resync() {
-  for (const Object& lease : world_.store.list("leases"))
-    if (orphaned(*lease)) plan(*lease, world_.timing.gc_lag, world_.timing.gc_jitter);
+  for (const std::string_view resource : collected)
+    for (const Object& object : world_.store.list(resource))
+      if (orphaned(*object)) plan(resource, *object, world_.timing.gc_lag, world_.timing.gc_jitter);
 }
 
 EventExpiry::EventExpiry(World& world) : world_(world) {

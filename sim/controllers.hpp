@@ -1,6 +1,6 @@
 // Small controllers of the simulated control plane. They taint cordoned Nodes, and delete the pods of deleted Nodes,
-// the objects of terminating namespaces, Leases whose owners were deleted, and old Events. They borrow the world. No
-// I/O; nothing fails.
+// the objects of terminating namespaces, Leases and CSINodes whose owners were deleted, and old Events. They borrow the
+// world. No I/O; nothing fails.
 #pragma once
 
 #include "sim/world.hpp"
@@ -38,18 +38,19 @@ class NamespaceController {
   World& world_;
 };
 
-// Deletes a Lease if it has owners and none of them exists any more. An owner exists if an object of its kind has its
-// name and its UID; owners of unknown kinds count as existing. The controller handles no other kind of objects.
+// Deletes a Lease or a CSINode if it has owners and none of them exists any more. An owner exists if an object of its
+// kind has its name and its UID; owners of unknown kinds count as existing. The controller handles no other kind of
+// objects.
 class OwnerGarbageCollector {
  public:
   explicit OwnerGarbageCollector(World& world);
-  // Checks every Lease. To be called when the controller is started again.
+  // Checks every Lease and CSINode. To be called when the controller is started again.
   void resync();
 
  private:
   void on_change(const Change& change);
-  bool orphaned(const Json& lease) const;
-  void plan(const Json& lease, Duration lag, Duration jitter);
+  bool orphaned(const Json& object) const;
+  void plan(std::string_view resource, const Json& object, Duration lag, Duration jitter);
   void collect(const Key& key, const std::string& uid);
 
   World& world_;

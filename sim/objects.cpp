@@ -17,6 +17,7 @@ const std::vector<ResourceInfo>& all_resources() {
   static const std::vector<ResourceInfo> table = {
       {"configmaps", "ConfigMap", "", "v1", true},
       {"csidrivers", "CSIDriver", "storage.k8s.io", "v1", false},
+      {"csinodes", "CSINode", "storage.k8s.io", "v1", false},
       {"daemonsets", "DaemonSet", "apps", "v1", true},
       {"deployments", "Deployment", "apps", "v1", true},
       {"events", "Event", "events.k8s.io", "v1", true},

@@ -138,6 +138,10 @@ asio::awaitable<std::optional<int>> until_signal(Signals& signals, asio::awaitab
 }
 
 int exit_code(const drain::Report& report) {
+  if (const auto& retirement = report.retirement) {
+    if (retirement->outcome == drain::RetirementOutcome::retired) return exit_done;
+    return retirement->connection_failed ? exit_connection : exit_not_done;
+  }
   if (report.outcome == drain::Outcome::drained) return exit_done;
   return report.outcome == drain::Outcome::failed && report.connection_failed ? exit_connection : exit_not_done;
 }

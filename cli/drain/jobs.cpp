@@ -35,6 +35,19 @@ std::optional<std::string> agent_state(const k8s::Node& node) {
   return found->second;
 }
 
+// Returns why `retire` must not begin, or not delete this Node now: its agent holds a slot and may reboot the machine
+// at any time. Returns an empty string if that is not so.
+std::string update_in_progress(const k8s::Node& node) {
+  const auto name = agent_state(node);
+  const auto state = name ? agent::state_of(*name) : std::nullopt;
+  if (!state || agent::duties_of(*state).turn != agent::Duty::yes) return {};
+  return fmt::format(
+      "its agent is updating it (state {}); wait until that is over, or stop it with `haulout pause {}`, then retire "
+      "the "
+      "node again",
+      *name, node.name);
+}
+
 }  // namespace
 
 CordonJob::CordonJob(Tools tools, Settings settings) : tools_(std::move(tools)), settings_(std::move(settings)) {}
@@ -145,7 +158,13 @@ boost::asio::awaitable<void> DrainJob::run() {
       co_return;
     }
     if (*self) go_last(**self, options, *names);
+    if (settings_.command == Command::retire && *self &&
+        std::find(names->begin(), names->end(), (*self)->node_name) != names->end()) {
+      refuse((*self)->node_name, "this program runs in a pod of it; run it on another machine");
+      co_return;
+    }
   }
+  if (settings_.command == Command::retire && !co_await may_retire(*names)) co_return;
   options.drained_together = {names->begin(), names->end()};
   for (const std::string& name : *names) {
     NodeDrain& node = nodes_.emplace_back();
@@ -162,6 +181,33 @@ Task<std::vector<std::string>> DrainJob::node_names() {
   const Duration limit = std::max(call_limit, settings_.drain.timeout.value_or(Duration::max()));
   if (settings_.nodes.size() > 1) CO_CHECK(co_await named_nodes(tools_, settings_.nodes, limit));
   co_return co_await resolve_nodes(tools_, settings_, saturating_add(tools_.clock.now(), limit));
+}
+
+// Prints that `retire` changes nothing, because of this node.
+void DrainJob::refuse(const std::string& node, std::string_view why) {
+  tools_.console.warn(fmt::format("error: node/{} cannot be retired, so nothing was changed: {}", node, why));
+  failure_exit_code_ = agent::exit_not_done;
+}
+
+// Returns false, and prints why, if a node cannot be read, or if the agent of a node is updating it.
+boost::asio::awaitable<bool> DrainJob::may_retire(std::vector<std::string> names) {
+  auto nodes = co_await named_nodes(tools_, std::move(names), call_limit);
+  if (!nodes) {
+    failure_exit_code_ = report_failure(tools_, nodes.error());
+    co_return false;
+  }
+  for (const k8s::Node& node : *nodes)
+    if (const std::string why = update_in_progress(node); !why.empty()) refuse(node.name, why);
+  co_return !failure_exit_code_;
+}
+
+// Deletes the Node of a node that was drained. Prints the summary of the drain first: the rest may take minutes.
+boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
+  summarise(node);
+  const drain::RetirementOptions options{settings_.drain.dry_run, settings_.drain.unreachable_limit,
+                                         update_in_progress};
+  node.retirement = std::make_unique<drain::Retirement>(tools_.client, tools_.rng, options, node.drain->report());
+  co_await node.retirement->run();
 }
 
 // Requests from the API server the identity of this process: its pod and its node. If the server responds with an error
@@ -187,7 +233,9 @@ boost::asio::awaitable<void> DrainJob::run_stage(Stage stage) {
     switch (stage) {
       case Stage::preflight: goes_on = co_await node.drain->preflight(); break;
       case Stage::cordon: goes_on = co_await node.drain->cordon(); break;
-      case Stage::evict: co_await node.drain->evict(); break;
+      case Stage::evict:
+        if (co_await node.drain->evict() && settings_.command == Command::retire) co_await retire(node);
+        break;
     }
     charge_requests();
     current_ = nullptr;
@@ -220,18 +268,32 @@ void DrainJob::charge_requests() {
 drain::Report DrainJob::report_of(const NodeDrain& node) const {
   drain::Report report = node.drain->report();
   report.requests = node.requests;
+  if (node.retirement) report.retirement = node.retirement->report();
   return report;
 }
 
+// Prints what has ended since the last call: the drain of the node, and the deletion of its Node.
 void DrainJob::summarise(NodeDrain& node) {
-  node.summarised = true;
   if (live_ != nullptr) live_->clear();
   const drain::Report report = report_of(node);
-  const Summary text = summary(report, wording_);
+  if (!node.summarised) {
+    node.summarised = true;
+    print(summary(report, wording_));
+    if (report.connection_failed && report.error) advise(*report.error);
+  }
+  if (!report.retirement || node.retirement_summarised) return;
+  node.retirement_summarised = true;
+  print(retirement_summary(report.node, *report.retirement, settings_.drain.dry_run));
+  if (report.retirement->connection_failed && report.retirement->error) advise(*report.retirement->error);
+}
+
+void DrainJob::print(const Summary& text) {
   for (const std::string& line : text.out) tools_.console.say(line);
   for (const std::string& line : text.errors) tools_.console.warn(line);
-  if (!report.connection_failed || !report.error) return;
-  for (const std::string& line : advice(*report.error, tools_.ledger.last_denied())) tools_.console.warn(line);
+}
+
+void DrainJob::advise(const Error& error) {
+  for (const std::string& line : advice(error, tools_.ledger.last_denied())) tools_.console.warn(line);
 }
 
 // Writes the chart for --timeline. If that fails, prints a warning; the outcome of the drain stays the same.
@@ -251,7 +313,7 @@ int DrainJob::finish(std::optional<int> signal) {
   if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was changed");
   std::vector<drain::Report> reports;
   for (NodeDrain& node : nodes_) {
-    if (!node.summarised) summarise(node);
+    summarise(node);
     reports.push_back(report_of(node));
   }
   if (settings_.output == OutputFormat::json && !reports.empty()) {
@@ -311,7 +373,8 @@ class ViewedDrainJob final : public Job {
 }  // namespace
 
 std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings) {
-  if (settings.command == Command::drain) return std::make_unique<ViewedDrainJob>(process, std::move(tools), settings);
+  if (settings.command == Command::drain || settings.command == Command::retire)
+    return std::make_unique<ViewedDrainJob>(process, std::move(tools), settings);
   return std::make_unique<CordonJob>(std::move(tools), settings);
 }
 

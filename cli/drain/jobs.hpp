@@ -1,6 +1,6 @@
-// The jobs of `haulout drain`, `cordon` and `uncordon`, and the drain observers that print progress as lines of text or
-// as JSON. live_view.hpp has the observer for terminals. Jobs are cancelled by a signal, and report their errors
-// themselves (Job in program.hpp). They borrow what Tools refers to.
+// The jobs of `haulout drain`, `retire`, `cordon` and `uncordon`, and the drain observers that print progress as lines
+// of text or as JSON. live_view.hpp has the observer for terminals. Jobs are cancelled by a signal, and report their
+// errors themselves (Job in program.hpp). They borrow what Tools refers to.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,7 @@
 #include "drain/cordon.hpp"
 #include "drain/drain.hpp"
 #include "drain/observer.hpp"
+#include "drain/retirement.hpp"
 #include "rehearse/timeline.hpp"
 
 namespace haulout::cli {
@@ -69,11 +70,14 @@ class CordonJob final : public Job {
   int exit_code_ = 0;
 };
 
-// The job of `haulout drain`. It checks all nodes before it changes anything (preflight), then cordons all nodes, then
-// evicts the pods of one node after another. If one node fails, it continues with the next. If a named node does not
-// exist, it fails before it changes anything. If the command runs in a pod, it evicts that pod last and drains that
-// pod's node last. It prints the summary of a node when the drain of the node ends. After an interruption, finish()
-// prints the remaining summaries.
+// The job of `haulout drain` and `haulout retire`. It checks all nodes before it changes anything (preflight), then
+// cordons all nodes, then evicts the pods of one node after another. If one node fails, it continues with the next. If
+// a named node does not exist, it fails before it changes anything. If the command runs in a pod, it evicts that pod
+// last and drains that pod's node last. It prints the summary of a node when the drain of the node ends. After an
+// interruption, finish() prints the remaining summaries.
+//
+// `retire` deletes the Node of each node right after its drain, if the drain has succeeded (drain/retirement.hpp). It
+// changes nothing if the agent of one of the nodes is updating it, or if it runs in a pod of one of the nodes.
 class DrainJob final : public Job {
  public:
   // `view` shows progress as text; `live` is the same object if it is a live view, else nullptr. Borrows both.
@@ -85,18 +89,25 @@ class DrainJob final : public Job {
  private:
   struct NodeDrain {
     std::unique_ptr<drain::Drain> drain;
+    std::unique_ptr<drain::Retirement> retirement;  // nullptr: its Node was not to be deleted, or not yet
     drain::RequestCounts requests;
-    bool ended = false;       // true if a stage has ended the drain of the node, or the last stage is over
-    bool summarised = false;  // true if the summary of the node has been printed
+    bool ended = false;                  // true if a stage has ended the drain of the node, or the last stage is over
+    bool summarised = false;             // true if the summary of the drain has been printed
+    bool retirement_summarised = false;  // true if what happened to its Node has been printed
   };
   enum class Stage { preflight, cordon, evict };
 
   Task<std::vector<std::string>> node_names();
   Task<std::optional<k8s::Self>> own_identity();
+  void refuse(const std::string& node, std::string_view why);
+  boost::asio::awaitable<bool> may_retire(std::vector<std::string> names);
+  boost::asio::awaitable<void> retire(NodeDrain& node);
   boost::asio::awaitable<void> run_stage(Stage stage);
   void after_stage(NodeDrain& node, Stage stage, bool goes_on);
   void charge_requests();
   void summarise(NodeDrain& node);
+  void print(const Summary& text);
+  void advise(const Error& error);
   void draw();
   drain::Report report_of(const NodeDrain& node) const;
 
@@ -113,9 +124,9 @@ class DrainJob final : public Job {
   std::optional<int> failure_exit_code_;  // set if the command failed before it had a node to drain
 };
 
-// Makes the job of `haulout drain`, `cordon` or `uncordon`; `settings.command` must be one of these. A drain shows its
-// progress on stdout with text output, otherwise on stderr: in a live view if that is a terminal, else in a view that
-// prints one line per change. Implements MakeJob (program.hpp).
+// Makes the job of `haulout drain`, `retire`, `cordon` or `uncordon`; `settings.command` must be one of these. A drain
+// shows its progress on stdout with text output, otherwise on stderr: in a live view if that is a terminal, else in a
+// view that prints one line per change. Implements MakeJob (program.hpp).
 std::unique_ptr<Job> make_drain_job(agent::Process& process, Tools tools, const Settings& settings);
 
 }  // namespace haulout::cli

@@ -60,6 +60,16 @@ Json cordon_json(const drain::CordonReport& cordon) {
           {"owner", cordon.known ? cordon.owner : ""}};
 }
 
+Json retirement_json(const drain::RetirementReport& retirement) {
+  Json leftovers = Json::array();
+  for (const drain::Leftover& left : retirement.leftovers)
+    leftovers.push_back({{"what", left.what}, {"message", left.why}});
+  return {{"outcome", drain::to_string(retirement.outcome)},
+          {"deletion", drain::to_string(retirement.deletion)},
+          {"message", retirement.message},
+          {"leftovers", std::move(leftovers)}};
+}
+
 Json report_object(const drain::Report& report) {
   Json pods = Json::array();
   for (const drain::PodReport& pod : report.pods) pods.push_back(pod_json(pod));
@@ -71,20 +81,22 @@ Json report_object(const drain::Report& report) {
   for (const placement::PodFit& fit : report.fits) fits.push_back(fit_json(fit));
   Json by_verb = Json::object();
   for (const auto& [verb, count] : report.requests.by_verb) by_verb[verb] = count;
-  return {{"apiVersion", api_version},
-          {"kind", "DrainReport"},
-          {"node", report.node},
-          {"outcome", drain::to_string(report.outcome)},
-          {"message", report.message},
-          {"connectionFailed", report.connection_failed},
-          {"startedAt", k8s::format_micro_time(report.started_at)},
-          {"finishedAt", k8s::format_micro_time(report.finished_at)},
-          {"cordon", cordon_json(report.cordon)},
-          {"pods", std::move(pods)},
-          {"volumes", std::move(volumes)},
-          {"fits", std::move(fits)},
-          {"diagnoses", std::move(diagnoses)},
-          {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
+  Json json = {{"apiVersion", api_version},
+               {"kind", "DrainReport"},
+               {"node", report.node},
+               {"outcome", drain::to_string(report.outcome)},
+               {"message", report.message},
+               {"connectionFailed", report.connection_failed},
+               {"startedAt", k8s::format_micro_time(report.started_at)},
+               {"finishedAt", k8s::format_micro_time(report.finished_at)},
+               {"cordon", cordon_json(report.cordon)},
+               {"pods", std::move(pods)},
+               {"volumes", std::move(volumes)},
+               {"fits", std::move(fits)},
+               {"diagnoses", std::move(diagnoses)},
+               {"requests", {{"total", report.requests.total}, {"byVerb", std::move(by_verb)}}}};
+  if (report.retirement) json["retirement"] = retirement_json(*report.retirement);
+  return json;
 }
 
 // Serializes with replacement characters: strings from the API server may contain bytes that are not UTF-8, and the

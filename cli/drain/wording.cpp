@@ -267,6 +267,29 @@ std::string cordon_line(const std::string& node, bool changed, bool on, DryRunMo
                      dry_run_suffix(dry_run));
 }
 
+Summary retirement_summary(const std::string& node, const drain::RetirementReport& retirement, DryRunMode dry_run) {
+  using Outcome = drain::RetirementOutcome;
+  Summary result;
+  const bool retired = retirement.outcome == Outcome::retired;
+  if (retirement.deletion == drain::NodeDeletion::done || (retired && dry_run != DryRunMode::none))
+    result.out.push_back(fmt::format("node \"{}\" deleted{}", node, dry_run_suffix(dry_run)));
+  if (retired) {
+    if (dry_run == DryRunMode::none)
+      result.errors.push_back(fmt::format("node/{} retired: no pod, volume or Lease of it is left", node));
+    return result;
+  }
+  std::string what = "was drained, but not retired";
+  if (retirement.deletion == drain::NodeDeletion::unknown)
+    what = "was drained; it is unknown whether its Node is deleted";
+  else if (retirement.deletion == drain::NodeDeletion::done)
+    what = "was deleted, but it is not clean";
+  const std::string why = retirement.outcome == Outcome::kept ? "" : printable(retirement.message);
+  result.errors.push_back(fmt::format("error: node/{} {}{}{}", node, what, why.empty() ? "" : ": ", why));
+  for (const drain::Leftover& left : retirement.leftovers)
+    result.errors.push_back(fmt::format("  {}: {}", printable(left.what), printable(left.why)));
+  return result;
+}
+
 Summary summary(const Report& report, const Wording& wording) {
   if (report.outcome == Outcome::drained) return drained(report, wording);
   if (report.outcome == Outcome::refused) return refused(report);

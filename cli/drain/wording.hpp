@@ -46,6 +46,11 @@ struct Summary {
 // Returns the lines to print when the drain of a node has ended.
 Summary summary(const drain::Report& report, const Wording& wording);
 
+// Returns the lines to print when the retirement of a node has ended (drain/retirement.hpp). The line about the deleted
+// Node is that of `kubectl delete node`.
+Summary retirement_summary(const std::string& node, const drain::RetirementReport& retirement,
+                           drain::DryRunMode dry_run);
+
 // Returns a phrase for the pods because of which policy refuses the drain for this reason, in kubectl's wording, with
 // the flag that allows them. Returns an empty string if such pods are never refused, or if the reason is not known
 // here.

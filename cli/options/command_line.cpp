@@ -317,7 +317,7 @@ class Grammar {
     if (given == nullptr && problem.empty()) return without_command();
 
     std::vector<std::string> words;
-    Settings settings;
+    Settings settings = default_settings(command.value_or(Command::drain));
     if (problem.empty()) {
       problem = program_.words(words);
       if (!problem.empty()) problem += " (only connection flags may precede the command)";
@@ -374,7 +374,6 @@ class Grammar {
 
   std::variant<Settings, Immediate> run(Command command, Settings settings,
                                         const std::vector<std::string>& words) const {
-    settings.command = command;
     fit_settle(settings);
     std::string problem = take_words(settings, words);
     if (problem.empty()) problem = contradiction(settings);

@@ -15,6 +15,7 @@ bool takes_nodes(Command command) {
     case Command::drain:
     case Command::cordon:
     case Command::uncordon:
+    case Command::retire:
     case Command::status:
     case Command::explain:
     case Command::pause:

@@ -97,6 +97,18 @@ std::vector<Flag> drain_flags() {
   return flags;
 }
 
+// The flags of `retire` are those of a drain, with other defaults. It has no stream of events.
+std::vector<Flag> retire_flags() {
+  std::vector<Flag> flags = drain_flags();
+  std::erase_if(flags, [](const Flag& flag) { return flag.name == "output"; });
+  const Rows output = {output_row("Output format. json: only the report on stdout.",
+                                  {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
+  for (Flag& flag : flags_of(output)) flags.push_back(std::move(flag));
+  std::sort(flags.begin(), flags.end(), [](const Flag& a, const Flag& b) { return a.name < b.name; });
+  for (Flag& flag : flags) flag.command = Command::retire;
+  return flags;
+}
+
 std::vector<Flag> dry_run_and_selector() {
   std::vector<Flag> flags = drain_flags();
   std::erase_if(flags, [](const Flag& flag) { return flag.name != "dry-run" && flag.name != "selector"; });
@@ -399,6 +411,7 @@ std::vector<FlagGroup> agent_flag_groups() {
 std::vector<Flag> command_flags(Command command) {
   switch (command) {
     case Command::drain: return drain_flags();
+    case Command::retire: return retire_flags();
     case Command::rehearse: return rehearse_flags();
     case Command::cordon:
     case Command::uncordon: return dry_run_and_selector();

@@ -31,8 +31,10 @@ struct Flag {
   std::function<std::string(const Settings&)> show = [](const Settings&) { return std::string(); };
   bool without_effect = false;  // true for flags of kubectl that the program accepts and ignores
 
+  Command command = Command::drain;  // the command that has the flag; only the shown default depends on it
+
   // Returns the default value for the help; empty: the help shows no default.
-  std::string shown_default() const { return show(Settings()); }
+  std::string shown_default() const { return show(default_settings(command)); }
 };
 
 struct FlagGroup {

@@ -74,6 +74,31 @@ std::string drain_text(std::string_view program) {
       program);
 }
 
+std::string retire_text(std::string_view program) {
+  return fmt::format(
+      "Takes nodes out of the cluster for good: drains each of them, checks that nothing is left that its end would\n"
+      "harm, deletes its Node (by UID, so never another Node of the same name), and waits until the control plane has\n"
+      "deleted what belonged to it. It does not touch the machine: stop the kubelet there, because a kubelet that is\n"
+      "restarted registers its node again.\n\n"
+      "The drain takes the flags of `{0} drain`. DaemonSet-managed pods end with their node. By default the drain "
+      "also\n"
+      "waits until volumes are detached, evicts at most 25% of the pods of a controller at a time, and warns of pods\n"
+      "that fit on no other node and of services that lose their only pod. It needs the rights for these checks.\n\n"
+      "The Node is not deleted if its drain fails, if a pod is left that would end without an eviction, if a volume "
+      "is\n"
+      "still attached, or while the agent of the node updates it. The node then stays cordoned.\n\n"
+      "Usage:\n  {0} retire NODE... [flags]\n  {0} retire -l SELECTOR [flags]\n\n"
+      "Examples:\n"
+      "  # Show what would happen\n"
+      "  {0} retire foo --dry-run=client\n\n"
+      "  # Only if all its pods fit elsewhere and no service loses its only pod\n"
+      "  {0} retire foo --delete-emptydir-data --check-fit=block --single-replica=block\n\n"
+      "Exit codes:\n"
+      "  0 retired   1 not retired, or something is left   2 wrong usage   3 kubeconfig, connection or permission\n"
+      "  129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM   several nodes: the largest\n",
+      program);
+}
+
 std::string rehearse_text(std::string_view program) {
   return fmt::format(
       "Simulates the drain of nodes on a copy of the cluster, in virtual time. It runs the same code as `{0} drain`,\n"
@@ -240,6 +265,7 @@ std::string completion_text(std::string_view program) {
 std::string head_of(Command command, std::string_view program) {
   switch (command) {
     case Command::drain: return drain_text(program);
+    case Command::retire: return retire_text(program);
     case Command::rehearse: return rehearse_text(program);
     case Command::cordon:
     case Command::uncordon: return cordon_text(program, command);
@@ -254,6 +280,7 @@ const std::vector<CommandRow>& command_rows() {
       {Command::drain, "drain", "Cordon a node, evict its pods and wait until they are deleted"},
       {Command::cordon, "cordon", "Mark a node as unschedulable"},
       {Command::uncordon, "uncordon", "Mark a node as schedulable"},
+      {Command::retire, "retire", "Drain a node, delete its Node and check that nothing is left of it"},
       {Command::status, "status", "Show the state of each node, and what blocks the fleet"},
       {Command::explain, "explain", "Explain one node: gates, pods, budgets, and why it is not updated now"},
       {Command::pause, "pause", "Pause updates of nodes, of a pool or of the cluster"},

@@ -20,6 +20,7 @@ enum class Command {
   drain,
   cordon,
   uncordon,
+  retire,
   status,
   explain,
   pause,
@@ -66,7 +67,7 @@ struct Settings {
   std::string selector;                     // label selector of the nodes to act on, instead of `nodes`
   bool selects = false;                     // --selector was given, even if it is empty
   bool in_a_pod = false;                    // the credential is that of the pod in which this process runs
-  drain::Options drain = drain::kubectl_defaults();
+  drain::Options drain = drain::kubectl_defaults();  // for `retire`, default_settings() has other defaults
   bool settle_given = false;  // --settle was given; otherwise its default is at most half of --timeout
   PeopleSettings people;
   RehearseSettings rehearse;
@@ -83,5 +84,13 @@ struct Settings {
   // the kubeconfig is not used, because it is chosen for the user's other commands.
   std::string haulout_namespace() const { return connection.ns.empty() ? agent::AgentConfig().ns : connection.ns; }
 };
+
+// Returns the settings of the command before any flag is applied.
+inline Settings default_settings(Command command) {
+  Settings settings;
+  settings.command = command;
+  if (command == Command::retire) settings.drain = drain::retire_defaults();
+  return settings;
+}
 
 }  // namespace haulout::cli

@@ -91,6 +91,16 @@ rules:
 - apiGroups: [""]
   resources: ["persistentvolumes", "persistentvolumeclaims"]
   verbs: ["get"]
+# retire, in addition to guards and volumes:
+- apiGroups: [""]
+  resources: ["nodes"]
+  verbs: ["delete"]
+- apiGroups: ["storage.k8s.io"]
+  resources: ["csinodes"]
+  verbs: ["get"]
+- apiGroups: ["coordination.k8s.io"]  # only in the namespace kube-node-lease
+  resources: ["leases"]
+  verbs: ["get"]
 )";
 }
 

@@ -65,6 +65,11 @@ def not_found(plural, name):
     return status(404, f'{plural} "{name}" not found', details={"name": name, "kind": plural})
 
 
+def other_uid(kind, name, uid):
+    return status(409, f'Operation cannot be fulfilled on {kind} "{name}": the UID in the precondition ({uid}) does not '
+                  "match the UID in record", details={"name": name, "kind": kind})
+
+
 def route(request):
     path = re.fullmatch(r"/(?:api/v1|apis/[^/]+/[^/]+)(?:/namespaces/(?P<ns>[^/]+)(?=/))?/(?P<plural>[a-z]+)"
                         r"(?:/(?P<name>[^/]+))?(?:/(?P<sub>\w+))?", request.path)
@@ -160,6 +165,9 @@ class Api:
         if verb == "patch":
             return self.patch(request, found, item)
         if verb == "delete":
+            uid = (request.json().get("preconditions") or {}).get("uid")
+            if uid not in (None, item["metadata"]["uid"]):
+                return other_uid(RESOURCES[found.plural][1], found.name, uid)
             self.cluster.remove(found.plural, key_of(item))
             return success()
         return status(405, "the server does not allow this method on the requested resource")
@@ -248,8 +256,7 @@ class Api:
             return not_found("pods", found.name)
         uid = (options.get("preconditions") or {}).get("uid")
         if uid not in (None, pod["metadata"]["uid"]):
-            return status(409, f'Operation cannot be fulfilled on Pod "{found.name}": the UID in the precondition ({uid}) '
-                          "does not match the UID in record", details={"name": found.name, "kind": "Pod"})
+            return other_uid("Pod", found.name, uid)
         if not request.query.get("dryRun"):
             self.cluster.terminate(key_of(pod), options.get("gracePeriodSeconds"))
         return success(code)

@@ -15,6 +15,7 @@ RESOURCES = {
     "configmaps": ("/api/v1", "ConfigMap", True),
     "persistentvolumes": ("/api/v1", "PersistentVolume", False),
     "persistentvolumeclaims": ("/api/v1", "PersistentVolumeClaim", True),
+    "csinodes": ("/apis/storage.k8s.io/v1", "CSINode", False),
     "volumeattachments": ("/apis/storage.k8s.io/v1", "VolumeAttachment", False),
     "poddisruptionbudgets": ("/apis/policy/v1", "PodDisruptionBudget", True),
     "daemonsets": ("/apis/apps/v1", "DaemonSet", True),
@@ -140,6 +141,8 @@ class Cluster:
     def react(self, plural, item, before):
         if plural == "nodes" and item:
             self.later(0.005, lambda: self.taint(key_of(item)))
+        if plural == "nodes" and item is None:
+            self.later(0.3, lambda: self.collect(before))
         if plural == "pods":
             changed = item or before
             self.count_budgets(changed["metadata"].get("namespace", ""))
@@ -150,6 +153,22 @@ class Cluster:
             self.count_budgets(item["metadata"]["namespace"])
         for wake in list(self.wakes):
             wake()
+
+    def collect(self, gone):
+        """Deletes what belonged to a deleted Node: what it owns and, unless it was created again, its pods and volumes."""
+        name, uid = gone["metadata"]["name"], gone["metadata"]["uid"]
+        for plural in ("leases", "csinodes"):
+            for item in self.all(plural):
+                if any(owner["uid"] == uid for owner in item["metadata"].get("ownerReferences") or []):
+                    self.remove(plural, key_of(item))
+        if self.get("nodes", name):
+            return
+        for pod in self.all("pods"):
+            if node_of(pod) == name:
+                self.remove("pods", key_of(pod))
+        for attachment in self.all("volumeattachments"):
+            if attachment["spec"]["nodeName"] == name:
+                self.remove("volumeattachments", key_of(attachment))
 
     def taint(self, key):
         def edit(node):

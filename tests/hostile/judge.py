@@ -7,7 +7,7 @@ this world.
 import dataclasses
 import json
 
-from cluster import is_daemon, is_mirror, labels_of, node_of
+from cluster import is_daemon, is_finished, is_mirror, labels_of, node_of
 
 # Seconds within which the program must report an obstacle. It reports an obstacle at its first retry after five seconds,
 # and its retries are up to ten seconds apart.
@@ -77,10 +77,45 @@ def right_nodes(run):
     for seen in run.carried_out("patch nodes", "patch nodes/status"):
         if seen.name not in run.world.asked and seen.code < 300:
             yield f"P11: node {seen.name} was written; asked were {', '.join(run.world.asked)}"
-    own = ("delete pods", "create events") + (("create leases", "delete leases") if run.world.command == "agent" else ())
+    own = ("delete pods", "create events") + {"agent": ("create leases", "delete leases"),
+                                              "retire": ("delete nodes",)}.get(run.world.command, ())
     for seen in run.seen:
         if seen.kind.startswith(("delete ", "create ")) and seen.kind not in own:
             yield f"P1: {seen.kind} {seen.namespace}/{seen.name}"
+
+
+def right_retirement(run):
+    """P1, P2, P11: deletes a Node only by the UID that it had first, when it is cordoned and nothing is left to evict."""
+    log = run.world.cluster.log
+    first = {}
+    for _, plural, _, item, _ in log:
+        if plural == "nodes":
+            first.setdefault(item["metadata"]["name"], item["metadata"]["uid"])
+    for seen in run.seen:
+        if seen.kind != "delete nodes":
+            continue
+        uid = (seen.request.json().get("preconditions") or {}).get("uid")
+        if seen.name not in run.world.asked or uid != first.get(seen.name):
+            yield f"P2: Node {seen.name} was to be deleted by the UID {uid}; asked were {', '.join(run.world.asked)}"
+        if seen.code == 200 and not seen.request.query.get("dryRun"):
+            yield from harm_of_deletion(log, uid)
+
+
+def harm_of_deletion(log, uid):
+    """Yields what was wrong when the Node with this UID was deleted."""
+    pods = {}
+    for _, plural, kind, item, before in log:
+        if plural == "pods":
+            pods[item["metadata"]["uid"]] = item
+            if kind == "DELETED":
+                del pods[item["metadata"]["uid"]]
+        if plural == "nodes" and kind == "DELETED" and item["metadata"]["uid"] == uid:
+            left = [pod["metadata"]["name"] for pod in pods.values() if node_of(pod) == item["metadata"]["name"]
+                    and not (is_mirror(pod) or is_daemon(pod) or is_finished(pod))]
+            if left:
+                yield f"P1: Node {item['metadata']['name']} was deleted and {', '.join(left)} had not gone"
+            if not before.get("spec", {}).get("unschedulable"):
+                yield f"P3: Node {item['metadata']['name']} was deleted and was not cordoned"
 
 
 def no_false_success(run):
@@ -89,6 +124,11 @@ def no_false_success(run):
         return
     for name in run.world.asked:
         node = run.world.cluster.get("nodes", name)
+        if run.world.command == "retire":
+            left = [pod["metadata"]["name"] for pod in run.world.cluster.all("pods") if node_of(pod) == name]
+            if node or left:
+                yield f"P4: exit code 0 and of node {name} there is left: {', '.join(left) or 'its Node'}"
+            continue
         cordoned = bool(node and node.get("spec", {}).get("unschedulable"))
         if cordoned != (run.world.command != "uncordon"):
             yield f"P4: exit code 0 and node {name} is {'still' if cordoned else 'not'} cordoned"
@@ -238,7 +278,7 @@ def obeys_retry_after(run):
 
 def verdicts(run):
     found = []
-    for rule in (right_pods, right_nodes, no_false_success, ready_is_ready, no_crash, says_why, as_expected, keeps_its_distance,
+    for rule in (right_pods, right_nodes, right_retirement, no_false_success, ready_is_ready, no_crash, says_why, as_expected, keeps_its_distance,
                  obeys_retry_after):
         lines = list(dict.fromkeys(rule(run)))
         found += lines if len(lines) < 3 else [f"{lines[0]} (and {len(lines) - 1} more like this)"]

@@ -18,6 +18,14 @@ class Population:
             "status": {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {
                 "cpu": "8", "memory": "16Gi", "pods": "110"}, "nodeInfo": {"bootID": BOOT_ID, "osImage": "Debian"}}})
 
+    def heartbeats(self, node):
+        """Creates what a kubelet creates beside its Node."""
+        item = self.cluster.get("nodes", node)
+        owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": item["metadata"]["uid"]}
+        self.cluster.put("csinodes", {"metadata": {"name": node, "ownerReferences": [owner]}, "spec": {"drivers": []}})
+        self.cluster.put("leases", {"metadata": {"name": node, "namespace": "kube-node-lease", "ownerReferences": [owner]},
+                                    "spec": {"holderIdentity": node}})
+
     def workload(self, plural, kind, namespace, replicas=1):
         self.serial += 1
         item = self.cluster.put(plural, {"metadata": {"name": f"{kind.lower()}{self.serial}", "namespace": namespace},

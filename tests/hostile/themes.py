@@ -280,6 +280,39 @@ def monsters(world, people):
         world.plan.watch_rules = [Rule(("event",), faults.WATCH_MONSTERS, 0.5, 1, 1)]
 
 
+def retired(world, people):
+    """Nodes are retired. Sometimes a pod is not to be evicted, or another Node takes the name of the first one."""
+    rng = world.rng
+    people.crowd(world.nodes, True)
+    names(world, rng.choice([1, 1, 2]))
+    for name in world.nodes:
+        people.heartbeats(name)
+    drain(world, "--check-fit=" + rng.choice(["off", "warn"]))
+    world.flags = [flag for flag in world.flags if flag != "-o=jsonl"]
+    world.command = "retire"
+    course = rng.choice(["calm", "survivable", "survivable", "nonsense", "stays", "namesake"])
+    if course == "survivable":
+        world.plan.rules = [Rule((kind,), faults.SURVIVABLE, 0.15, 1, 2) for kind in ALL]
+    if course == "nonsense":
+        world.expect = "open"
+        world.plan.rules = [Rule((kind,), {**faults.NONSENSE, **faults.HALVES}, 0.2, 1, 2) for kind in ALL]
+        world.odd_shapes = rng.choice([0, 0.3])
+    if course == "stays":
+        world.expect, world.exits = "open", (1,)
+        people.pod("shop", world.nodes[0], people.workload("replicasets", "ReplicaSet", "shop"))
+        world.pod_labels = {"app": "nothing"}
+        world.flags.append("--pod-selector=app=nothing")
+    if course == "namesake":
+        world.expect = "open"
+
+        def replace():
+            item = world.cluster.get("nodes", world.nodes[0])
+            world.cluster.remove("nodes", ("", world.nodes[0]))
+            if item:
+                people.node(world.nodes[0], labels_of(item))
+        world.cluster.later(rng.choice([0.2, 0.6, 1.0, 1.5]), replace)
+
+
 def agent_of(world):
     """Runs an agent whose machine needs a reboot. The agent does not reboot it (--reboot-method=none)."""
     world.command = "agent"
@@ -309,4 +342,4 @@ def agent(world, people):
 THEMES = {calm: 20, one_fault: 200, weather: 120, silent_at_first: 30, nonsense: 120, always_nonsense: 50,
           odd_watches: 50, repeated_watches: 50, stands_at_the_end: 20, stands_in_the_middle: 30, liars: 60,
           odd_objects: 100, unknown_name: 40, fit_lists: 40, dead_kubelet: 25, slow_admission: 5, closed_budget: 20, agent: 60,
-          short_timeout: 5, monsters: 5}
+          short_timeout: 5, monsters: 5, retired: 60}

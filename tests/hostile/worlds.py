@@ -97,6 +97,6 @@ def make(seed, theme, later):
     if world.expect in ("told", "cause"):  # the uncordon would add a time limit of its own
         world.flags = [flag for flag in world.flags if flag != "--uncordon-on-failure"]
     # Drains in worlds with an open result need a deadline, so that they end.
-    if world.expect == "open" and world.command == "drain" and not world.has("--timeout"):
+    if world.expect == "open" and world.command in ("drain", "retire") and not world.has("--timeout"):
         world.flags.append("--timeout=" + rng.choice(["4s", "7s"]))
     return world

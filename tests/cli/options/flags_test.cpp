@@ -26,14 +26,15 @@ TEST(FlagsTest, TheShownDefaultIsTheDefault) {
   for (const CommandRow& row : command_rows()) {
     if (row.command == Command::agent) continue;  // its defaults are those of AgentConfig, see option_table_test.cpp
     const std::vector<Flag> flags = all_flags(row.command);
-    const std::vector<std::string> defaults = shown(flags, Settings());
+    const Settings untouched = default_settings(row.command);
+    const std::vector<std::string> defaults = shown(flags, untouched);
     for (const Flag& flag : flags) {
       const std::string value = flag.shown_default();
       if (value.empty()) continue;
-      Settings settings;
+      Settings settings = untouched;
       EXPECT_EQ(flag.apply(settings, value), "") << row.name << " --" << flag.name << "=" << value;
       EXPECT_EQ(shown(flags, settings), defaults) << row.name << " --" << flag.name << "=" << value;
-      EXPECT_EQ(settings.drain, Settings().drain) << row.name << " --" << flag.name << "=" << value;
+      EXPECT_EQ(settings.drain, untouched.drain) << row.name << " --" << flag.name << "=" << value;
     }
   }
 }
@@ -50,6 +51,9 @@ TEST(FlagsTest, DefaultsThatScriptsKnow) {
   EXPECT_EQ(shown_by(Command::drain, "volume-limit"), "2m");
   EXPECT_EQ(shown_by(Command::drain, "wait-volumes"), "false");
   EXPECT_EQ(shown_by(Command::agent, "wait-volumes"), "true");
+  EXPECT_EQ(shown_by(Command::retire, "wait-volumes"), "true");
+  EXPECT_EQ(shown_by(Command::retire, "ignore-daemonsets"), "true");
+  EXPECT_EQ(shown_by(Command::retire, "max-unavailable-per-controller"), "25%");
   EXPECT_EQ(shown_by(Command::drain, "grace-period"), "-1");
   EXPECT_EQ(shown_by(Command::drain, "skip-wait-for-delete-timeout"), "0");
   EXPECT_EQ(shown_by(Command::drain, "timeout"), "0s");

@@ -1,0 +1,215 @@
+#include "drain/retirement.hpp"
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "drain/pod_filter.hpp"
+#include "drain/session.hpp"
+#include "k8s/patience.hpp"
+#include "retry/backoff.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+// Namespace of the Leases by which kubelets report that they are alive.
+constexpr const char* node_leases = "kube-node-lease";
+
+// Returns true for pods that end with their node: evicting them would not move them anywhere.
+bool ends_with_node(const k8s::Pod& pod) {
+  return is_mirror(pod) || is_daemon_pod(pod) || pod.finished();
+}
+
+// Returns true if the drain has not waited until the volume is detached, because it saw no reason to.
+bool was_left(const VolumeReport& volume) {
+  return volume.outcome == VolumeOutcome::kept || volume.outcome == VolumeOutcome::leaked ||
+         volume.outcome == VolumeOutcome::inline_volume;
+}
+
+}  // namespace
+
+Retirement::Retirement(k8s::Client& client, Rng& rng, RetirementOptions options, const Report& drained)
+    : client_(client), rng_(rng), options_(std::move(options)), node_(drained.node), uid_(drained.node_uid) {
+  for (const VolumeReport& volume : drained.volumes)
+    if (was_left(volume)) settled_volumes_.insert(volume.attachment);
+  report_.message = "stopped before the Node was deleted";
+}
+
+bool Retirement::end(RetirementOutcome outcome, std::string message) {
+  report_.outcome = outcome;
+  report_.message = std::move(message);
+  return false;
+}
+
+bool Retirement::fail(const Error& error, std::string_view what) {
+  report_.error = error;
+  report_.connection_failed = is_connection_failure(error);
+  return end(RetirementOutcome::failed, fmt::format("{}: {}", what, error.message()));
+}
+
+// Repeats a request that fails, for at most patience_with_others.
+template <class T>
+Task<T> Retirement::ask(std::function<Task<T>(TimePoint)> request) {
+  const TimePoint deadline = client_.clock().now() + patience_with_others;
+  co_return co_await k8s::patiently<T>(client_, rng_, {deadline, request_timeout, options_.unreachable_limit},
+                                       std::move(request), [](const Error&) {});
+}
+
+Task<k8s::List<k8s::VolumeAttachment>> Retirement::list_attachments(TimePoint deadline) {
+  co_return co_await client_.list<k8s::VolumeAttachment>(
+      {.limit = k8s::usual_page}, deadline, k8s::longest_page,
+      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_; });
+}
+
+asio::awaitable<bool> Retirement::check_before() {
+  auto node = co_await ask<k8s::Node>([this](TimePoint until) { return client_.get_node(node_, until); });
+  if (!node && k8s::is_gone(node.error())) {
+    report_.deletion = NodeDeletion::done;  // by another program
+    co_return true;
+  }
+  if (!node) co_return fail(node.error(), "node " + node_ + " could not be read");
+  if (node->uid != uid_)
+    co_return end(RetirementOutcome::replaced,
+                  "the Node that was drained is gone, and another Node has its name; that one was not touched");
+  if (std::string objection = options_.objection(*node); !objection.empty())
+    report_.leftovers.push_back({"node " + node_, std::move(objection)});
+  if (options_.dry_run != DryRunMode::none) {
+    if (!report_.leftovers.empty()) co_return end(RetirementOutcome::kept);
+    co_return true;
+  }
+  if (!node->unschedulable)
+    report_.leftovers.push_back(
+        {"node " + node_, "it is not cordoned any more, so new pods may be on it: retire it again"});
+  auto pods = co_await ask<k8s::List<k8s::Pod>>([this](TimePoint until) { return client_.list_pods_on(node_, until); });
+  if (!pods) co_return fail(pods.error(), "the pods of node " + node_ + " could not be listed");
+  for (const k8s::Pod& pod : pods->items)
+    if (!ends_with_node(pod))
+      report_.leftovers.push_back(
+          {"pod " + pod.key(),
+           "it would end with the Node, without an eviction: evict or move it, then retire the node again"});
+  auto attachments =
+      co_await ask<k8s::List<k8s::VolumeAttachment>>([this](TimePoint until) { return list_attachments(until); });
+  if (!attachments) co_return fail(attachments.error(), "the volumes of node " + node_ + " could not be listed");
+  for (const k8s::VolumeAttachment& attachment : attachments->items)
+    if (!settled_volumes_.contains(attachment.name))
+      report_.leftovers.push_back({"VolumeAttachment " + attachment.name,
+                                   "without its Node, the volume would be detached while it may still be mounted: wait "
+                                   "until it is detached, then retire the node again"});
+  if (!report_.leftovers.empty()) co_return end(RetirementOutcome::kept);
+  co_return true;
+}
+
+// Sends the deletion once. Returns true if the Node with this UID is deleted, false if another one has its name.
+Task<bool> Retirement::send_deletion(TimePoint deadline) {
+  const bool real = options_.dry_run == DryRunMode::none;
+  const k8s::DryRun dry_run = real ? k8s::DryRun::none : k8s::DryRun::server;
+  if (real) report_.deletion = NodeDeletion::unknown;
+  const k8s::DeleteOptions options{.uid = uid_, .grace_seconds = {}, .write = {.dry_run = dry_run}};
+  const auto removed = co_await client_.remove<k8s::Node>({}, node_, options, deadline);
+  if (removed || k8s::is_gone(removed.error())) co_return true;
+  if (k8s::is_conflict(removed.error())) co_return false;
+  co_return removed.error();
+}
+
+asio::awaitable<bool> Retirement::delete_node() {
+  if (report_.deletion == NodeDeletion::done) co_return true;
+  if (options_.dry_run == DryRunMode::client) co_return end(RetirementOutcome::retired);
+  const auto deleted = co_await ask<bool>([this](TimePoint until) { return send_deletion(until); });
+  if (!deleted) {
+    if (k8s::is_forbidden(deleted.error())) report_.deletion = NodeDeletion::not_sent;  // refused, so nothing was done
+    co_return fail(deleted.error(), "node " + node_ + " could not be deleted");
+  }
+  if (options_.dry_run != DryRunMode::none) co_return end(RetirementOutcome::retired);
+  if (!*deleted) {
+    report_.deletion = NodeDeletion::not_sent;
+    co_return end(RetirementOutcome::replaced,
+                  "the Node that was drained is gone, and another Node has its name; that one was not touched");
+  }
+  report_.deletion = NodeDeletion::done;
+  co_return true;
+}
+
+// Records that it is unknown whether `what` is left. Returns true if a later look may show it.
+bool Retirement::unreadable(std::string what, const Error& error) {
+  report_.leftovers.push_back({std::move(what), "unknown, because it could not be read: " + error.message()});
+  return k8s::may_heal(error);
+}
+
+template <class T>
+asio::awaitable<bool> Retirement::look_for(std::string ns, std::string what) {
+  const TimePoint until = client_.clock().now() + request_timeout;
+  const auto found = co_await client_.get<T>(std::move(ns), node_, until);
+  if (found) {
+    report_.leftovers.push_back({std::move(what), "the garbage collector has not deleted it with its Node"});
+    co_return true;
+  }
+  co_return !k8s::is_gone(found.error()) && unreadable(std::move(what), found.error());
+}
+
+asio::awaitable<bool> Retirement::look_after() {
+  report_.leftovers.clear();
+  const TimePoint until = client_.clock().now() + request_timeout;
+  const auto node = co_await client_.get_node(node_, until);
+  if (node && node->uid != uid_) {
+    report_.leftovers.push_back(
+        {"node " + node_,
+         "a kubelet has registered a Node of this name again: stop the kubelet on the machine, then retire "
+         "that Node"});
+    co_return false;
+  }
+  bool may_end = false;
+  if (node) {
+    report_.leftovers.push_back(
+        {"node " + node_, "its finalizers (metadata.finalizers) prevent the end of its deletion"});
+    may_end = true;
+  } else if (!k8s::is_gone(node.error())) {
+    may_end |= unreadable("node " + node_, node.error());
+  }
+  const auto pods = co_await client_.list_pods_on(node_, until);
+  if (!pods) {
+    may_end |= unreadable("pods of node " + node_, pods.error());
+  } else {
+    for (const k8s::Pod& pod : pods->items)
+      report_.leftovers.push_back({"pod " + pod.key(), "the pod garbage collector has not deleted it with its Node"});
+    may_end |= !pods->items.empty();
+  }
+  const auto attachments = co_await list_attachments(until);
+  if (!attachments) {
+    may_end |= unreadable("VolumeAttachments of node " + node_, attachments.error());
+  } else {
+    for (const k8s::VolumeAttachment& attachment : attachments->items)
+      report_.leftovers.push_back({"VolumeAttachment " + attachment.name, "the volume is not detached"});
+    may_end |= !attachments->items.empty();
+  }
+  may_end |= co_await look_for<k8s::CsiNode>({}, "CSINode " + node_);
+  may_end |= co_await look_for<k8s::Lease>(node_leases, fmt::format("Lease {}/{}", node_leases, node_));
+  co_return may_end;
+}
+
+asio::awaitable<void> Retirement::wait_until_clean() {
+  report_.message = "stopped before it was seen that nothing is left of the node";
+  const TimePoint limit = client_.clock().now() + last_look_limit;
+  Backoff backoff({std::chrono::seconds(1), 1.5, std::chrono::seconds(10), BackoffOptions::Jitter::equal});
+  for (;;) {
+    const bool may_end = co_await look_after();
+    if (report_.leftovers.empty()) {
+      end(RetirementOutcome::retired);
+      co_return;
+    }
+    const TimePoint next = client_.clock().now() + backoff.next(rng_);
+    if (!may_end || next > limit) {
+      end(RetirementOutcome::unfinished,
+          may_end ? fmt::format("not all is gone {} after the deletion of the Node", format_duration(last_look_limit))
+                  : "the Node is deleted, but not all is known to be gone");
+      co_return;
+    }
+    co_await client_.clock().sleep_until(next);
+  }
+}
+
+asio::awaitable<void> Retirement::run() {
+  if (co_await check_before() && co_await delete_node()) co_await wait_until_clean();
+}
+
+}  // namespace haulout::drain
