@@ -56,7 +56,8 @@ Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& a
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
   if (!config.pool_label.empty()) {
     const auto label = node.labels.find(config.pool_label);
-    // The pool of a node without the label is unknown (empty). It gets no slot, whether the gates are open or not.
+    // If the Node lacks the label, its pool is unknown, and the name is empty. Unless slots is none, such a node gets
+    // no slot, so it does not matter what the gates answer for the empty pool.
     const std::string value = label == node.labels.end() ? std::string() : label->second;
     return {value, config.pool_label + "=" + value};
   }
