@@ -424,9 +424,9 @@ DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
 DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
   return {reason::budget_misconfigured,
           {},
-          fmt::format("all its pods are healthy ({} of {}, {} needed), but it allows no disruption ({}); check that "
-                      "kube-controller-manager runs, or change the field in brackets",
-                      budget.current_healthy, budget.expected_pods, budget.desired_healthy, field_of(budget)),
+          fmt::format("all its pods are healthy ({} of {}, {} needed), but it allows no disruption ({}); {}",
+                      budget.current_healthy, budget.expected_pods, budget.desired_healthy, field_of(budget),
+                      see_controller),
           controller_hold};
 }
 

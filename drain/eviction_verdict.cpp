@@ -64,7 +64,7 @@ EvictionVerdict classify_status(const Error& error) {
       return peer.reason.empty() ? EvictionVerdict::admission : EvictionVerdict::fatal;
     case 401: return EvictionVerdict::throttle;
     case 403: return classify_forbidden(error);
-    case 404: return peer.structured ? EvictionVerdict::gone : EvictionVerdict::fatal;
+    case 404: return EvictionVerdict::gone;
     case 409: return peer.kind == "Pod" ? EvictionVerdict::replaced : EvictionVerdict::retry;
     case 422: return EvictionVerdict::admission;
     case 429: return classify_too_many(error);

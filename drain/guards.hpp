@@ -1,6 +1,7 @@
-// The guards: limits that protect the pods of one controller beyond PodDisruptionBudgets. Their options, and the
-// interface through which the pipeline asks them. Guards write nothing to the cluster. All are off by default and then
-// cost no request. Plain data; parsing is pure.
+// The guards, which protect the pods of one controller beyond PodDisruptionBudgets: their options, and EvictionGuard,
+// the interface through which the pipeline asks before an eviction. VolumeTurns (volume_turns.hpp) implements it, too.
+// The limit for single replicas changes the decision of policy instead (ControllerGuard::judge()). Guards write nothing
+// to the cluster. All are off by default and then cost no request. Plain data; parsing is pure.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,9 @@ struct Guards {
   bool any() const { return follows_pods() || single_replica != SingleReplica::allow; }
 };
 
-// Annotations that override the options. A pod or its controller can have them. The pod's annotation has precedence.
+// Annotations that override an option that is on. If the option is off, they have no effect. A pod or its controller
+// can have them; those of a controller outside the group apps are not read. The pod's annotation has precedence, unless
+// its value is invalid.
 inline constexpr std::string_view single_replica_annotation = "haulout.dev/single-replica";
 inline constexpr std::string_view max_unavailable_annotation = "haulout.dev/max-unavailable";
 
@@ -68,13 +71,14 @@ class EvictionGuard {
 
   // State of a pod. `yes`: its eviction was sent, or it is terminating or deleted. `perhaps`: the response to its
   // eviction was lost, and the eviction will be sent again. `unawaited`: it is terminating, but the drain does not wait
-  // for it any more. `no`: none of these.
+  // for it. `no`: none of these.
   enum class Leaves { no, perhaps, unawaited, yes };
 
   virtual ~EvictionGuard() = default;
   // Returns nullopt if this guard allows the eviction of the pod now.
   virtual std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) = 0;
-  // Called when a pod is evicted, is terminating or was deleted, or when that turns out not to be so.
+  // Called for each change of the pod's state, also with `no` for a pod that never was leaving, and repeatedly with the
+  // same value. Not called when a pod that the drain leaves on the node is deleted.
   virtual void leaving(const k8s::Pod& pod, Leaves leaves) = 0;
 
  protected:

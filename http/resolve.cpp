@@ -145,9 +145,14 @@ void give_back(const Descriptor& place) {
 
 Error no_address(const std::string& host, int failure) {
   switch (failure) {
-    case EAI_NONAME: return Error(Errc::dns, fmt::format("host {} does not exist", host));
+    case EAI_NONAME:
+      return Error(Errc::dns,
+                   fmt::format("the name servers of this machine do not know host {}; check the name", host));
     case EAI_NODATA: return Error(Errc::dns, fmt::format("host {} has no IP address; check its DNS record", host));
-    case EAI_AGAIN: return Error(Errc::dns, fmt::format("no name server gave a usable answer for host {}", host));
+    case EAI_AGAIN:
+      return Error(Errc::dns, fmt::format("no name server gave a usable answer for host {}; check this machine's name "
+                                          "servers",
+                                          host));
     default:
       return Error(Errc::dns, fmt::format("host {} could not be looked up ({}); check this machine's name servers",
                                           host, ::gai_strerror(failure)));

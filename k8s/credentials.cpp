@@ -112,11 +112,6 @@ Result<Connection> in_cluster(const Environment& environment) {
   connection.of_a_pod = true;
   const std::string host = environment.get("KUBERNETES_SERVICE_HOST");
   const std::string port = environment.get("KUBERNETES_SERVICE_PORT");
-  if (host.empty() || port.empty())
-    return Error(
-        Errc::unavailable,
-        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set; run in a Pod, or "
-        "use a kubeconfig");
   const std::uint16_t number = parse_number<std::uint16_t>(port).value_or(0);
   if (number == 0)
     return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is not a port number", port));

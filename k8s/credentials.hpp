@@ -92,7 +92,8 @@ Result<Connection> discover(const ConnectionFlags& flags, const Environment& env
 // not use ~/.kube/config: an agent that root starts by hand must not act as the administrator.
 Result<Connection> discover_for_agent(const std::string& kubeconfig, const Environment& environment,
                                       const std::vector<std::string>& kubelet_files);
-// Returns the connection of the ServiceAccount of the pod in which this process runs.
+// Returns the connection of the ServiceAccount of the pod in which this process runs. Precondition: the variable
+// KUBERNETES_SERVICE_HOST is set.
 Result<Connection> in_cluster(const Environment& environment);
 // Loads one or several files, merged as kubectl does: the first file that sets a value wins. Missing files are skipped
 // if at least one exists.

@@ -218,10 +218,11 @@ bool is_too_many_requests(const Error& error) {
   return says(error, "TooManyRequests", 429);
 }
 
-// The only function that looks at the text of a message. Authorizer and admission both answer 403 with reason
-// Forbidden, and nothing else in the body distinguishes them. (The authorizer's response also has the header
-// X-Content-Type-Options: nosniff, but an Error has no headers.) The authorizer's message has had this form since
-// Kubernetes 1.6: `pods is forbidden: User "x" cannot list resource …`, `forbidden: User "x" cannot get path …`.
+// Looks at the text of the message, as drain/eviction_verdict.cpp does for other refusals. Authorizer and admission
+// both answer 403 with reason Forbidden, and nothing else in the body distinguishes them. (The authorizer's response
+// also has the header X-Content-Type-Options: nosniff, but an Error has no headers.) The authorizer's message has had
+// this form since Kubernetes 1.6: `pods is forbidden: User "x" cannot list resource …`, `forbidden: User "x" cannot get
+// path …`.
 bool is_denied_by_rbac(const Error& error) {
   if (!is_forbidden(error) || !error.peer->structured || !error.peer->causes.empty()) return false;
   const std::string_view message = error.peer->message;

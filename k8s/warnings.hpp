@@ -9,8 +9,8 @@
 
 namespace haulout::k8s {
 
-// Returns the texts of the warnings in order, at most 4 KiB per response. Skips the rest of a header after a warning
-// that is not well-formed.
+// Returns the texts of the warnings in order, at most 4 KiB per response: leaves out the text that exceeds that, and
+// all later ones. Skips the rest of a header after a warning that is not well-formed.
 std::vector<std::string> warnings_of(const http::Headers& headers);
 
 }  // namespace haulout::k8s

@@ -1,10 +1,11 @@
 // Converts YAML (or JSON, which is YAML) to JSON text, with the scalar rules of Kubernetes' own YAML reader. Quoted
-// scalars are strings. Plain ones are null, booleans (also yes/no/on/off), integers (0x, 0o, 0b, leading 0,
+// scalars are strings. Plain ones are null, booleans (also y/n, yes/no, on/off), integers (0x, 0o, 0b, leading 0,
 // underscores), floats, or strings. Keys become strings. Anchors and merge keys are resolved.
 //
-// Fails with Errc::decode. The message has line and column, never the content, because these files contain secrets.
-// Rejects nesting beyond 256, aliases that make the text too large, tags other than the core ones, and .nan and .inf
-// (JSON cannot represent them). Pure. Large JSON should go to a JSON parser first: this one is about ten times slower.
+// Fails with Errc::decode. The message has line and column, except if aliases make the text too large or too deep. It
+// never has the content, because these files contain secrets. Rejects nesting beyond 256, aliases that make the text
+// too large, tags other than the core ones, and .nan and .inf (JSON cannot represent them). Pure. Large JSON should go
+// to a JSON parser first: this one is about ten times slower.
 #pragma once
 
 #include <fmt/format.h>

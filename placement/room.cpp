@@ -89,8 +89,8 @@ std::optional<std::int64_t> thousandths(std::string_view quantity) {
 
 namespace {
 
-// The bound of requests, sums and limits; larger ones are clamped to it. It is so small that the sum of two cannot
-// overflow.
+// The bound of requests and sums: amounts beyond it, in either direction, are clamped to it. The limits that a Node
+// states are clamped to one less (limits_of()). It is so small that the sum of two amounts cannot overflow.
 constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max() / 4;
 
 std::int64_t saturated(std::int64_t amount) {
@@ -119,10 +119,6 @@ void add(Amounts& to, const Amounts& more) {
   for (const auto& [resource, amount] : more) to[resource] = saturated(to[resource] + amount);
 }
 
-void subtract(Amounts& from, const Amounts& less) {
-  for (const auto& [resource, amount] : less) from[resource] = saturated(from[resource] - amount);
-}
-
 std::int64_t amount(const Amounts& of, const std::string& resource) {
   const auto found = of.find(resource);
   return found == of.end() ? 0 : found->second;
@@ -133,7 +129,7 @@ Amounts limits_of(const Json& node) {
   const Json& stated = allocatable.is_object() ? allocatable : at(node, "/status/capacity");
   Amounts result;
   if (!stated.is_object()) return result;
-  // Clamps the amounts below `most_amount`, so that no node can satisfy a request that could not be parsed.
+  // Clamps each amount to less than `most_amount`, so that no node can satisfy a request that could not be parsed.
   for (const auto& [resource, quantity] : stated.items())
     if (const auto value = read(quantity)) result[resource] = std::min(*value, most_amount - 1);
   return result;
@@ -254,7 +250,8 @@ const Json& anti_affinity(const Json& pod) {
   return at(pod, "/spec/affinity/podAntiAffinity/requiredDuringSchedulingIgnoredDuringExecution");
 }
 
-// Returns true if `term`, a term of `owner`'s anti-affinity, selects `other`.
+// Returns true if `term`, a term of `owner`'s anti-affinity, selects `other` or may select it: a namespaceSelector
+// counts as one for all namespaces, and label keys are ignored (far_reaching()).
 bool is_about(const Json& term, const Json& owner, const Json& other) {
   const Json& namespaces = at(term, "/namespaces");
   const bool everywhere = at(term, "/namespaceSelector").is_object();
@@ -341,8 +338,9 @@ void Room::renew(const Object& node) {
   count_used(site);
 }
 
-// Ignores anti-affinity and taints, and with the taints also cordons and the Ready condition. The result must contain
-// every node that could take the pod, and a scheduler other than kube-scheduler may not check these rules.
+// The result must contain every node that could take the pod, except closed ones (close()); fit.cpp closes each
+// cordoned node. So this function ignores anti-affinity, taints, spec.unschedulable and the Ready condition, because a
+// scheduler other than kube-scheduler may not check these.
 Sites Room::candidates(const Json& pod) const {
   const Wish wish{pod, requests_of(pod), {}, {}, false};
   const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;
@@ -383,11 +381,14 @@ Room::Wish Room::wish_of(const Json& pod, const Site* spared) const {
 }
 
 Amounts Room::used(const Json& pod, const Site& site, Counted counted) {
+  if (counted == Counted::without_lower) {
+    Amounts used;
+    for (const Occupant& other : site.occupants)
+      if (other.priority >= priority_of(pod)) add(used, other.requests);
+    return used;
+  }
   Amounts used = site.used;
   if (counted == Counted::reserved_too) add(used, site.reserved);
-  if (counted == Counted::without_lower)
-    for (const Occupant& other : site.occupants)
-      if (other.priority < priority_of(pod)) subtract(used, other.requests);
   return used;
 }
 
@@ -454,7 +455,8 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
     refusing.emplace_back(&site, refused.plugin);
   }
   if (best != nullptr) return {.node = name_of(*best->node)};
-  // by_preemption() computes the requests of all pods on a node again, so it runs only if the pod fits on no node.
+  // by_preemption() goes through the pods of the node again, and for anti-affinity through the pods of all nodes. So it
+  // runs only if the pod fits on no node.
   const auto preempts = std::find_if(refusing.begin(), refusing.end(), [&](const auto& refused) {
     return by_preemption(pod, *refused.first, refused.second);
   });

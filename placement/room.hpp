@@ -29,7 +29,6 @@ std::optional<std::int64_t> thousandths(std::string_view quantity);
 using Amounts = std::map<std::string, std::int64_t>;  // in thousandths, by the name of the resource
 
 void add(Amounts& to, const Amounts& more);
-void subtract(Amounts& from, const Amounts& less);
 // Returns 0 for a resource that is not in `of`.
 std::int64_t amount(const Amounts& of, const std::string& resource);
 

@@ -1,4 +1,5 @@
-// The simulated machines under the Nodes, and their kubelets. Borrows the world. No I/O; nothing fails.
+// The simulated machines under the Nodes, and their kubelets. Borrows the world, which calls them until its last step,
+// so they must live as long as the world runs. No I/O; nothing fails.
 #pragma once
 
 #include <map>
@@ -13,6 +14,8 @@ namespace haulout::sim {
 class Kubelet {
  public:
   explicit Kubelet(World& world);
+  Kubelet(const Kubelet&) = delete;
+  Kubelet& operator=(const Kubelet&) = delete;
   // Checks every pod of the node again. To be called when a stopped kubelet starts again.
   void resync(const std::string& node);
 

@@ -25,7 +25,7 @@ struct StatusBody {
   std::string group;
   std::string kind;
   std::vector<Cause> causes;
-  int retry_after = 0;
+  int retry_after = 0;           // if not 0, the response also has the header Retry-After
   bool empty_details = false;    // true if the body has "details":{}
   std::string continue_token;    // metadata.continue of the body
   bool from_authorizer = false;  // true if the response has the header X-Content-Type-Options: nosniff

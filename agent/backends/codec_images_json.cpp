@@ -188,7 +188,10 @@ Result<Images> read_sysupdate_images(const ToolAnswers& answers, const OsRelease
     return unreadable("os-release", "it has no IMAGE_VERSION, so the agent cannot tell which image runs");
   Images images{.booted = release.image_version};
   const std::string newest = text_at(&*json, "current");
-  if (newest.empty()) return unreadable(program, "no version is installed");
+  if (newest.empty())
+    return unreadable(program, fmt::format("it finds no installed version, although {} runs; check its transfer files "
+                                           "(sysupdate.d)",
+                                           images.booted));
   const bool pending = answers.front().status == 0;
   if (pending && newest != images.booted) {
     images.next = newest;

@@ -74,8 +74,8 @@ Pending either(Pending first, Pending second);
 
 // The back end for a sentinel file (--sentinel FILE): another program updates the system, and creates that file when a
 // reboot is needed. There are no versions, and apply() does nothing. transactional-update removes and creates its
-// sentinel in each of its runs; therefore, after that sentinel disappears, the answer is `unknown` for 15 minutes, and
-// then `no`.
+// sentinel in each of its runs; therefore, if this object has seen that sentinel and it disappears, the answer is
+// `unknown` for 15 minutes, and then `no`.
 //
 // Reads the file beneath the host's root in each pending(). No coroutine fails: an error is in the answer. Cancellable.
 // Clock and Rng must outlive the back end. Destroy it before the io_context on which it runs.

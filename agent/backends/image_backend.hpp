@@ -52,7 +52,7 @@ class ImageUpdater final : public Updater {
   // `backend` is asked which image runs and which is staged. Borrows everything but the tool.
   ImageUpdater(ImageTool tool, Backend& backend, HostPrograms& programs, Clock& clock, Rng& rng);
 
-  bool versions_are_shared() const override { return tool_.name != "transactional-update"; }
+  bool versions_are_shared() const override { return tool_.versions_are_shared; }
   boost::asio::awaitable<Updates> look(TimePoint deadline) override;
   // Returns after about an hour, because no event reports that an image is available.
   boost::asio::awaitable<void> changed() override;

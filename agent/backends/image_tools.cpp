@@ -141,6 +141,7 @@ std::optional<ImageTool> image_tool(std::string_view backend, const OsRelease& r
         {{"/usr/bin/zypper", "--non-interactive", "--xmlout", verb, "--dry-run"}, {0, reboot_needed, restart_needed}}};
     tool.read_offer = read_zypper_plan;
     tool.offer_differs = true;
+    tool.versions_are_shared = false;
     tool.stage = {
         {"/usr/sbin/transactional-update", "--non-interactive", "--no-selfupdate", "--drop-if-no-change", verb}};
     tool.hints = {"/run/reboot-needed"};

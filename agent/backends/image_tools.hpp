@@ -47,6 +47,8 @@ struct ImageTool {
   // True if the tool offers only what differs from the running system. An offer then counts as an update even if its
   // version is the running one.
   bool offer_differs = false;
+  // True if a version means the same on each machine. The number of a snapshot does not.
+  bool versions_are_shared = true;
   // Writes the image for the next boot. Does not reboot.
   ToolCommand stage{};
   // Files of the host that change when an image was staged, so that the agent notices it at once.

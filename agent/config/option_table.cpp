@@ -74,8 +74,8 @@ OptionGroup slots() {
                "most one may be unavailable even if max-unavailable is greater, and default for all others. With "
                "FleetLock: default for all."},
               {"pool-label", text<C>(&C::pool_label, "label key", check_label_key),
-               "Take the name of the pool from this label of the Node. A node without the label gets no slot, unless "
-               "slots is none."},
+               "Take the name of the pool from this label of the Node. A node without the label, or with an empty "
+               "one, gets no slot, unless slots is none."},
               {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_max_unavailable),
                "With slots lease: the number or percentage of nodes of the pool that may be unavailable at the same "
                "time. 0 allows none, so no node is updated. Nodes that are degraded, not Ready, or cordoned by others "
@@ -83,7 +83,7 @@ OptionGroup slots() {
               {"zone-label", text<C>(&C::zone_label, "label key", check_label_key),
                "With slots lease: also apply max-unavailable to the nodes of the pool in each zone, which is the value "
                "of this label, for example topology.kubernetes.io/zone. Use it with a percentage. A node without the "
-               "label gets no slot."},
+               "label, or with an empty one, gets no slot."},
               {"soak", duration<C>(&C::soak, Zero::allowed),
                "How long an updated node must stay Ready before it releases its slot."},
               {"fleetlock-url", text<C>(&C::fleetlock_url, "URL", check_url), "URL of the FleetLock server."},

@@ -37,8 +37,9 @@ Pending judge_deployments(const std::vector<Deployment>& deployments) {
   }
   if (next.staged && next.locked)
     return unknown(
-        fmt::format("deployment {} is staged and locked, so a reboot would not apply it; the program that locked it "
-                    "(zincati?) must finalize it, or run rpm-ostree finalize-deployment",
+        fmt::format("deployment {} is staged and locked, so a reboot would not apply it; unlock it (ostree admin "
+                    "lock-finalization --unlock), and configure the program that locked it (zincati?) not to. Do not "
+                    "run rpm-ostree finalize-deployment: it reboots the machine at once, without waiting for a drain",
                     version_of(next)));
   out.need = Need::yes;
   out.target = version_of(next);
@@ -92,7 +93,9 @@ Task<std::vector<Deployment>> RpmOstreeBackend::deployments(TimePoint deadline) 
   auto rows = co_await bus_property<std::vector<Dictionary>>(bus_, {service, path, interface, "Deployments"}, deadline);
   if (!rows && is_absent(rows.error()))
     co_return Error(Errc::unavailable,
-                    "rpm-ostreed is not on the system bus and cannot be started: " + rows.error().message());
+                    "rpm-ostreed is not on the system bus and cannot be started (see systemctl status rpm-ostreed on "
+                    "the host): " +
+                        rows.error().message());
   if (!rows) co_return std::move(rows).error();
   std::vector<Deployment> out;
   for (const Dictionary& row : *rows) {

@@ -26,8 +26,8 @@ struct Deployment {
 std::string version_of(const Deployment& deployment);
 
 // Returns yes if a deployment is staged or if the first one is not the booted one. Returns unknown if none is booted,
-// or if the staged deployment is locked: a plain reboot would boot the current version again and again, and the program
-// that locked the deployment has to finalize it.
+// or if the staged deployment is locked: a plain reboot would boot the current version again and again. The text of
+// the problem then says how to unlock it without a reboot.
 Pending judge_deployments(const std::vector<Deployment>& deployments);
 
 // The back end for rpm-ostree over the system bus (org.projectatomic.rpmostree1). It detects staged updates, and

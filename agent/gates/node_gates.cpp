@@ -212,6 +212,12 @@ Gate node_pause(const k8s::Node& node, WallTime now) {
                     now);
 }
 
+// Returns true if a closed gate ends the update that is under way, whatever the other gates say.
+bool given_up(const std::vector<Gate>& rows) {
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const Gate& row) { return row.closed() && row.effect == Gate::Effect::gives_up; });
+}
+
 bool any_closed(const std::vector<Gate>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.closed(); });
 }
@@ -291,7 +297,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
   if (!under_way) {
     co_await ask_others(question, deadline, rows, scope);
     last_ = closed_first(rows);
-  } else if (by_version(question)) {
+  } else if (by_version(question) && !given_up(rows)) {
     rows.push_back(co_await versions_.judge(question.pending, deadline));
     scope.versions = rows.back().verdict != Verdict::off;
   }

@@ -127,8 +127,9 @@ struct NodeGatesOptions {
 // ask() evaluates the gates that need no request first. It asks servers only if none of these gates is closed, so that
 // a node outside its window sends no requests. There are three exceptions: a question for people (`any_time`) asks all
 // servers; ask() reads the Node if the two clocks differ by more than a minute and a gate depends on time; and while an
-// update is under way (`under_way`), an agent that installs updates always asks whether its version has failed on
-// another node. Then only that answer, the pauses, a person's cordon that is older than the drain, and the pin count.
+// update is under way (`under_way`), an agent that installs updates also asks whether its version has failed on
+// another node, unless a closed gate already gives the update up. Then only that answer, the pauses, a person's cordon
+// that is older than the drain, and the pin count.
 // Borrows all arguments except the options. Single-threaded.
 class NodeGates final : public GateKeeper {
  public:

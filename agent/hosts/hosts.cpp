@@ -30,8 +30,9 @@ Task<> NoneHost::reboot(std::size_t, TimePoint) {
 
 namespace {
 
-// Time between SIGTERM and SIGKILL. The command may do something that must not be interrupted, such as updating
-// firmware or stopping a database.
+// Time that the reboot command has at its deadline between SIGTERM and SIGKILL, because it may do something that must
+// not be interrupted, such as updating firmware or stopping a database. If the agent itself is stopped, the command has
+// half a second (k8s/child_process.hpp).
 constexpr Duration grace = std::chrono::seconds(10);
 
 }  // namespace

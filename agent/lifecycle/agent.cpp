@@ -121,7 +121,9 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       drain_status_(parts.drain_observer, [this] { activity_.wake(); }),
       loading_(context_),
       shutdowns_(executor, context_, loading_, [this] {
-        if (record_.state == State::updating) return std::string("updates are being installed");
+        if (record_.state == State::updating)
+          return std::string(record_.installing ? "updates are being installed"
+                                                : "the installation of updates has not begun");
         return drain_status_.message(draining_ ? draining_->findings() : Findings());
       }) {}
 

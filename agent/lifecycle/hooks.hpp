@@ -24,7 +24,10 @@ class Hooks {
   explicit Hooks(const Context& context) : context_(context) {}
 
   // Returns when every hook of the point has passed (at once if there is none, or if they passed before), when a hook
-  // has failed, or when `interrupted` returns true.
+  // has failed, or when `interrupted` returns true. With --hook-failure continue, a hook that fails is reported as a
+  // warning, and the point passes. While the agent waits for an answer, `interrupted` is asked again only after
+  // Activity::wake(), so whatever makes it true must also wake the activity. An interrupted point has not passed; its
+  // hooks run again.
   boost::asio::awaitable<HookResult> pass(HookPoint point, std::function<bool()> interrupted);
   // For a node that is degraded because a hook failed. Returns when the hooks of the point pass, or when the Node has
   // to be read again. A late answer by annotation counts at once. The executables run again after such an answer, and

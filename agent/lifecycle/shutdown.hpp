@@ -29,12 +29,13 @@ LeavingResult leaving_result(const drain::Report& report);
 
 class Shutdowns {
  public:
-  // `drain_waits_for` returns what a drain in the state `draining` waits for.
+  // `drain_waits_for` returns what a drain in the state `draining` waits for, or how far the installation in the state
+  // `updating` is.
   Shutdowns(boost::asio::any_io_executor executor, const Context& context, Loading& loading,
             std::function<std::string()> drain_waits_for);
 
-  // Delays every shutdown from now on. Does nothing in the state `rebooting`: there the shutdown may be the one that
-  // the agent has requested.
+  // From now on tries to delay every shutdown (ShutdownDelay::hold()). Does nothing in the state `rebooting`: there the
+  // shutdown may be the one that the agent has requested.
   void delay();
   // Ends the delay, because the agent is about to request the reboot itself.
   void permit_own_reboot();

@@ -56,8 +56,8 @@ asio::awaitable<std::optional<Decision>> stage_image(const Context& context, Reb
 }
 
 std::string backing_off(const Record& record) {
-  return fmt::format("{} failed{}: {}; next attempt at {}", count_of(record.failures, "attempt"),
-                     record.failures == 1 ? "" : ", the last one with", record.cause_message,
+  return fmt::format("{} did not succeed{}: {}; next attempt at {}", count_of(record.failures, "attempt"),
+                     record.failures == 1 ? "" : ", the last one", record.cause_message,
                      fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record.not_before)));
 }
 

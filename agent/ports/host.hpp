@@ -1,6 +1,6 @@
 // Ports: the machine on which the agent runs, and the delay of its shutdowns. Implemented in agent/hosts and
 // agent/dbus; rehearse/, the demo and the tests have simulated machines. Errors name the cause and, if known, the
-// remedy; their Errc depends on the implementation. The agent borrows both objects.
+// remedy; their Errc depends on the implementation, except in reboot(). The agent borrows both objects.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -42,7 +42,8 @@ class Host {
   // then the agent tries the reboot nevertheless. Cancellable.
   virtual Task<std::string> blocked_by(TimePoint deadline) = 0;
   // Requests the reboot; `method` is an index into reboot_methods(). On success the machine has accepted the request.
-  // The machine may go down at any time from the request on, even before this function returns. Cancellable.
+  // Errc::timeout and Errc::reset mean that it may have accepted it nevertheless, any other error that it has not. The
+  // machine may go down at any time from the request on, even before this function returns. Cancellable.
   virtual Task<> reboot(std::size_t method, TimePoint deadline) = 0;
   // Returns true if the machine has finished booting. Cancellable.
   virtual Task<bool> boot_complete(TimePoint deadline) = 0;
@@ -55,8 +56,8 @@ class Host {
 class ShutdownDelay {
  public:
   virtual ~ShutdownDelay() = default;
-  // Delays every shutdown from now on until release(), also those that follow a cancelled shutdown. `why` is the reason
-  // that the machine shows to people. Idempotent.
+  // From now on tries to delay every shutdown until release(), also those that follow a cancelled shutdown; held()
+  // returns true once the machine has agreed. `why` is the reason that the machine shows to people. Idempotent.
   virtual void hold(std::string why) = 0;
   // Stops delaying shutdowns at once. The agent calls it before its own reboot, which must not be delayed.
   virtual void release() = 0;

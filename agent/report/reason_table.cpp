@@ -98,12 +98,13 @@ constexpr std::array table{
     Reason{reason::waiting_for_slot, turns, waiting,
            "No slot is free: other nodes of the pool hold them or are unavailable, `--max-unavailable` allows no node, "
            "or the FleetLock server gives none. The message says which.",
-           "Wait. If a node in the message is degraded, repair that node. If the message names a Lease or a label, do "
-           "what it says. If `--max-unavailable` is 0, raise it."},
+           "Wait. If a node in the message is degraded or NotReady, repair it; if it is cordoned, uncordon it when the "
+           "work on it has ended. If the message names a Lease or a label, do what it says. If `--max-unavailable` is "
+           "0, raise it. If the FleetLock server does not know the group, add it there, or correct `--pool`."},
     Reason{reason::slots_unavailable, turns, trouble,
            "The agent cannot find out whether a slot is free; the message says why.",
            "Resolve the cause in the message. Usually the API server or FleetLock server does not answer, the right to "
-           "use Leases is missing, or the Node lacks the label of `--pool-label` or `--zone-label`."},
+           "use Leases is missing, or the Node has no value in the label of `--pool-label` or `--zone-label`."},
     Reason{reason::cannot_release, turns, trouble,
            "The node needs its slot no longer, but the agent could not release it yet.",
            "See the error in the message. The agent tries again until it succeeds. If the message names `--slots`, "
@@ -124,9 +125,11 @@ constexpr std::array table{
            "the name is wrong, correct `--node-name`."},
     Reason{
         reason::node_not_written, system, trouble,
-        "The API server answers, but refuses what the agent writes to its Node, so the node stays in its state.",
-        "See the server's error in the message. Usually a right is missing, an admission webhook denies the write, the "
-        "annotations are too large, or the Node is newer than the agent's pod. `haulout agent --check` tests it."},
+        "The API server refuses what the agent writes to its Node, or the agent cannot send it for lack of a "
+        "credential. So the node stays in its state.",
+        "See the error in the message. Usually a right is missing, an admission webhook denies the write, the "
+        "annotations are too large, the Node is newer than the agent's pod, or others change the Node without pause. "
+        "If the credential is the cause, renew it. `haulout agent --check` tests it."},
     Reason{reason::second_agent, system, trouble,
            "Another agent also writes the record of this Node, for example a systemd unit beside a DaemonSet.",
            "Stop one of the two agents. Until then each waits for the other, and updates take longer."},
@@ -481,8 +484,13 @@ constexpr std::array table{
            "If the reason stays, run `systemctl list-jobs` and `systemctl --failed` on the node."},
     Reason{reason::node_not_ready, boot, progress, "The kubelet does not report the node Ready for this boot.",
            "If the reason stays, see the kubelet's log on the node."},
-    Reason{reason::version_unexpected, boot, trouble, "After the reboot another version runs than expected.",
-           "Check the update tool on the node; the message has both versions."},
+    Reason{
+        reason::version_unexpected, boot, trouble,
+        "After the reboot another version runs than expected, and a reboot is still needed, or that is unknown. After "
+        "`--verify-limit` the node is degraded and keeps its slot.",
+        "Check the update tool on the node; the message has both versions. The node goes on when the expected version "
+        "runs, or when no reboot is needed any more. If it is degraded and needs another reboot, run `haulout "
+        "request-reboot NODE`."},
     Reason{reason::rolled_back, boot, trouble,
            "The old version runs again: the new one did not boot, or was rolled back. The agent does not try the new "
            "one again on this node. While the node is degraded it keeps its slot, which blocks other nodes that may "

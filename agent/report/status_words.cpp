@@ -171,7 +171,10 @@ std::optional<LogEntry> log_entry_of(const drain::Event& event) {
       if (event.pod) return pod_entry(Severity::notice, "evicted", *event.pod);
       return std::nullopt;
     case parked:
-      if (event.pod) return pod_entry(Severity::info, "waits: " + event.pod->message, *event.pod);
+      if (event.pod) {
+        const std::string& why = event.pod->message;
+        return pod_entry(Severity::info, (why.starts_with("waiting ") ? "is " : "waits: ") + why, *event.pod);
+      }
       return std::nullopt;
     case vanished:
       if (event.pod) return pod_entry(Severity::info, "was deleted", *event.pod);

@@ -56,7 +56,8 @@ Result<MadeSlots> make_fleetlock(const AgentConfig& config, const SlotsAccess& a
 OwnPool own_pool(const AgentConfig& config, const k8s::Node& node) {
   if (!config.pool_label.empty()) {
     const auto label = node.labels.find(config.pool_label);
-    // The pool of a node without the label is unknown (empty). It gets no slot, whether the gates are open or not.
+    // If the Node lacks the label, its pool is unknown, and the name is empty. Unless slots is none, such a node gets
+    // no slot, so it does not matter what the gates answer for the empty pool.
     const std::string value = label == node.labels.end() ? std::string() : label->second;
     return {value, config.pool_label + "=" + value};
   }
@@ -74,9 +75,10 @@ std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
         "{}, because the node has the label {}: at most one node at a time, even if max-unavailable is greater; to use "
         "another pool, set the option pool",
         pool.name, control_plane_label);
-  return fmt::format("{}, max-unavailable {}",
-                     pool.name.empty() ? "unknown, because the Node has no label " + config.pool_label : pool.name,
-                     config.max_unavailable);
+  return fmt::format(
+      "{}, max-unavailable {}",
+      pool.name.empty() ? "unknown, because the Node has no value in label " + config.pool_label : pool.name,
+      config.max_unavailable);
 }
 
 Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access) {

@@ -24,7 +24,8 @@ bool waits_for_ever(const AgentConfig& config) {
 }
 
 // Returns a warning if hooks cannot be seen: in a container that does not mount the host's directory, the agent would
-// find no hook and pass each point silently.
+// find no hook and pass each hook point (before-drain, after-drain, …) silently. Looks for the parent directory,
+// because a host without hooks may lack the directory itself.
 std::optional<std::string> unseen_hooks(const HostRoot& root, const std::string& hooks_dir) {
   const std::string parent = std::filesystem::path(hooks_dir).parent_path();
   const auto there = root.exists(parent);
@@ -68,8 +69,9 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
                                                k8s::Node node, TimePoint deadline) {
   Cautions cautions;
   std::optional<std::size_t> nodes;
-  // The number of nodes matters only for a limit of 2 or more nodes. A limit of 1 never includes all of several nodes,
-  // and neither does a percentage below 100, because it is rounded down.
+  // Counts the nodes of the pool only if max-unavailable is a number of 2 or more, because only then
+  // whole_pool_caution() needs the number. A limit of 1 never includes all of several nodes, and neither does a
+  // percentage below 100, because it is rounded down. 100% always does.
   const OwnPool pool = own_pool(config, node);
   const auto limit = parse_max_unavailable(config.max_unavailable);
   if (waits_for_ever(config) && limit && limit->unit != MaxUnavailable::Unit::percent && limit->value > 1) {

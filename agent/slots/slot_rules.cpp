@@ -99,8 +99,9 @@ Result<std::string> value_of(const std::map<std::string, std::string>& labels, c
                              std::string_view option, const std::string& node) {
   const auto found = labels.find(key);
   if (found != labels.end() && !found->second.empty()) return found->second;
-  return Error(Errc::invalid, fmt::format("Node {0} has no label {1}, which {2} names, so its pool or zone is unknown: "
-                                          "set the label (kubectl label node {0} {1}=…), or remove {2}",
+  return Error(Errc::invalid, fmt::format("Node {0} has no value in label {1}, which {2} names, so its pool or zone is "
+                                          "unknown: set the label (kubectl label --overwrite node {0} {1}=…), or "
+                                          "remove {2}",
                                           node, key, option));
 }
 

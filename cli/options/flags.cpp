@@ -303,8 +303,8 @@ Result<std::pair<std::string, std::string>> parse_extra(const std::string& text)
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
-// Returns the reader and printer of --request-timeout. As in kubectl, a number without a unit means seconds, and 0
-// means no limit.
+// Returns the reader and printer of --request-timeout. As in kubectl, a number without a unit means seconds. 0 leaves
+// only the limit that each operation has.
 Values<S> request_timeout() {
   const auto set = [](S& settings, const std::string& text) {
     const bool bare = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
@@ -360,8 +360,8 @@ Rows connection_rows() {
        'n'},
       {"password", connection(&F::password, "text"), "Password for basic authentication to the API server."},
       {"request-timeout", request_timeout(),
-       "How long to wait before giving up on a single request. 0: as long as the operation needs. A bare number is "
-       "seconds."},
+       "The longest time for a single request. Each operation has a limit of its own, usually 30 to 60 s, which this "
+       "flag can only shorten; 0 leaves it as it is. A bare number is seconds."},
       {"server", connection(&F::server, "URL"), "The address and port of the Kubernetes API server.", 's'},
       {"tls-server-name", connection(&F::tls_server_name, "name"),
        "Server name to use for the validation of the server's certificate."},

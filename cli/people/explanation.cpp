@@ -202,13 +202,14 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
-  const std::string message = held.empty() ? "no slot is held" : "held: " + joined(held, ", ");
+  const std::string message = held.empty() ? "no Lease is held as a slot" : "held: " + joined(held, ", ");
   if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
   // Whether a slot is free is not known here, because only the agent knows max-unavailable.
   return {"slot", GateState::unknown,
           message +
-              "; the agent requests a slot when the node needs one; nodes that are not Ready or that a person has "
-              "cordoned count against max-unavailable, too"};
+              "; the agent requests a slot when the node needs one. With slots lease, nodes that are not Ready or that "
+              "a person has cordoned count against max-unavailable, too; the slots of a FleetLock server are not shown "
+              "here"};
 }
 
 // Returns one gate for all conditions that only the agent can evaluate, because they are in its configuration:

@@ -25,7 +25,7 @@ class PipelineTest : public ::testing::Test {
         },
         [this] { return wall; });
   }
-  // Makes a pipeline that leaves pods which have been terminating for longer than `after`.
+  // Makes a pipeline that leaves a pod when its deletionTimestamp, the end of its grace period, is older than `after`.
   void make_impatient(Duration after) {
     policy.skip_terminating_after = after;
     PipelineOptions options;

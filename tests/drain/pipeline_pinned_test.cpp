@@ -232,7 +232,7 @@ TEST_F(PinnedPods, APinnedPodIsLeftWherePolicySaysSo) {
   EXPECT_EQ(tracked(pod).report.outcome, PodOutcome::skipped);
   EXPECT_THAT(tracked(pod).report.message, ::testing::HasSubstr("tolerate the taint"));
   EXPECT_EQ(events.back(), "left typha");
-  // The kubelet continues to update the status of the left pod.
+  // The left pod continues to change: the kubelet updates its status, and somebody sets a label.
   pod.ready = !pod.ready;
   pod.labels["changed"] = "yes";
   pipeline->pod_changed(pod, now);

@@ -202,6 +202,37 @@ TEST_F(Installations, AnotherProgramThatInstallsIsWaitedFor) {
   EXPECT_THAT(all, Not(Contains("pending UpdateBlocked")));
 }
 
+// The machine is rebooted by hand while the node is in the state `updating`. The last warning says whether packages may
+// be half installed.
+TEST_F(Installations, AShutdownBeforeTheInstallationDoesNotSayThatItRuns) {
+  MachinePlan plan = waiting({.blocked_by = "dpkg (process 77) holds the lock"});
+  plan.delays_shutdown = 30s;
+  Machine& n1 = machine("n1", plan);
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "updating") << story();
+    EXPECT_EQ(n1.updates().installations(), 0u);
+    n1.shut_down();
+  });
+  after(15min, [&] { n1.plan().updates.blocked_by.clear(); });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_THAT(story(), HasSubstr("requested by the agent: the installation of updates has not begun"));
+  EXPECT_THAT(story(), Not(HasSubstr("requested by the agent: updates are being installed")));
+}
+
+TEST_F(Installations, AShutdownDuringTheInstallationSaysThatItRuns) {
+  MachinePlan plan = waiting({.takes = 10min});
+  plan.delays_shutdown = 30s;
+  Machine& n1 = machine("n1", plan);
+  after(4min, [&] {
+    EXPECT_TRUE(n1.updates().running()) << story();
+    n1.shut_down();
+  });
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_THAT(story(), HasSubstr("requested by the agent: updates are being installed"));
+}
+
 TEST_F(Installations, ALockThatIsHeldTooLongIsAFailure) {
   Machine& n1 = machine("n1", waiting({.blocked_by = "dpkg (process 77) holds the lock"}));
   const auto& all = told(n1);

@@ -130,6 +130,19 @@ INSTANTIATE_TEST_SUITE_P(InEachState, Release,
 
 using ReleaseBy = Release;
 
+// --release tells a person that an installation may still run, but only if it has begun.
+TEST_F(ReleaseBy, AnInstallationIsNamedOnlyIfItHasBegun) {
+  MachinePlan plan{.target = ""};
+  plan.updates = {.on = true, .waiting = {"vim 1 to 2"}, .blocked_by = "dpkg holds the lock"};
+  machine("n1", plan);
+  stop_in("updating");
+  run_for(10min);
+  ASSERT_EQ(state("n1"), "updating") << story();
+  const agent::Released released = release();
+  EXPECT_THAT(released.failures, IsEmpty());
+  EXPECT_THAT(released.done, ::testing::Each(::testing::Not(HasSubstr("the installation may still run"))));
+}
+
 // P5: --release takes back only what an agent has written.
 TEST_F(ReleaseBy, APersonsCordonAndWishesStay) {
   machine("n1", {.methods = {}});

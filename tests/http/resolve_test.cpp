@@ -129,10 +129,10 @@ TEST_F(LookUpsTest, AnUnknownNameIsAFailure) {
   server->may_answer.release(1);
   start(ask("nowhere"));
   ASSERT_TRUE(runs_until([&] { return !failures.empty(); }));
-  EXPECT_EQ(failures.front(), "host nowhere does not exist");
+  EXPECT_EQ(failures.front(), "the name servers of this machine do not know host nowhere; check the name");
 }
 
-// Only EAI_NONAME says that the name does not exist.
+// Only EAI_NONAME says that the name is unknown.
 TEST_F(LookUpsTest, OtherFailuresDoNotSayThatTheNameIsUnknown) {
   server->may_answer.release(2);
   start(ask("empty"));

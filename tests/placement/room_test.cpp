@@ -237,6 +237,18 @@ TEST(Limits, WhatCannotBeReadIsNone) {
   }
 }
 
+// The sum of the two requests is clamped. If both were subtracted from it, the node would seem to have endless room.
+TEST(Room, PreemptionAddsUpWhatStays) {
+  const Json pod = pod_with(R"({"priority":5,"containers":[{"resources":{"requests":{"cpu":"8"}}}]})");
+  std::vector<Json> others;
+  for (const char* name : {"a", "b"})
+    others.push_back(
+        standing(pod_with(R"({"containers":[{"resources":{"requests":{"cpu":"lots"}}}]})", "{}", name), "n1"));
+  const Place found = place_on(pod, {node_with("n1")}, others);
+  EXPECT_EQ(found.preempts_on, "");
+  EXPECT_THAT(found.message, HasSubstr("1 Insufficient cpu"));
+}
+
 TEST(Room, ANodeWithRoomGoesBeforePreemption) {
   const Json pod = pod_with(R"({"priority":5,"containers":[{"resources":{"requests":{"cpu":"1500m"}}}]})");
   const Json other = standing(pod_with(wants_1500m, "{}", "other"), "n1");

@@ -30,7 +30,7 @@ class SnapshotVolumes : public VolumesTest {
     add_attachment(name);
     say(name, {"volumesInUse", "volumesAttached"});
   }
-  // Makes the volume the only entry of these lists of Node n1's status: volumesInUse, volumesAttached.
+  // Makes the volume the only entry of each list in `lists`: "volumesInUse" or "volumesAttached" of Node n1's status.
   void say(const std::string& name_of_volume, const std::vector<std::string>& lists) {
     for (const std::string& list : lists)
       cluster.patch(

@@ -42,6 +42,13 @@ TEST(Deployments, ARebootIsNeededExactlyWhenItWouldBootSomethingElse) {
   }
 }
 
+// `rpm-ostree finalize-deployment` unlocks the deployment, too, but it reboots the machine before the drain.
+TEST(Deployments, ALockedOneIsUnlockedWithoutAReboot) {
+  EXPECT_THAT(judge_deployments({locked, running}).problem,
+              ::testing::AllOf(HasSubstr("ostree admin lock-finalization --unlock"),
+                               HasSubstr("Do not run rpm-ostree finalize-deployment")));
+}
+
 TEST(Deployments, WithoutAVersionTheChecksumTellsThemApart) {
   const Deployment nameless{"", "c9", false, true, false};
   EXPECT_EQ(judge_deployments({nameless, running}).target, "c9");

@@ -250,6 +250,14 @@ TEST_F(NodeGatesTest, WithoutAnInstallationNobodyAsksForFailedVersions) {
   }
 }
 
+TEST_F(NodeGatesTest, WhatIsGivenUpAnywayDoesNotAskForFailedVersions) {
+  options.installs = true;
+  options.pin = "1.2";
+  EXPECT_TRUE(ask(When::under_way).closed_with(Gate::Effect::gives_up));
+  for (const auto& request : cluster.server().audit())
+    EXPECT_THAT(request.query, ::testing::Not(HasSubstr("failed-version")));
+}
+
 // The pool is known by name only, without a label selector. So the record of the other node decides to which pool it
 // belongs, even if the label with the pool is missing.
 TEST_F(NodeGatesTest, WhatWentWrongInAnotherNamedPoolHoldsNobody) {

@@ -231,8 +231,8 @@ TEST_F(ReporterTest, AnOutageIsSaidOnceAndSoIsItsEnd) {
   EXPECT_TRUE(reporter.readiness()[0].problem.empty());
 }
 
-// The agent counts as ready even if its back end cannot determine the need. That state may last for days, and must not
-// stop the roll-out of the agents.
+// The agent counts as ready even if its back end cannot tell whether a reboot is needed. That state may last for days,
+// and must not stop the roll-out of the agents.
 TEST_F(ReporterTest, ItIsReadyOnceTheApiHasAnsweredAndTheBackEndWasAsked) {
   const auto problems = [&] {
     std::vector<std::string> found;

@@ -73,6 +73,13 @@ TEST_F(DrainWordsTest, APodThatWaitsIsOneLineWithItsReason) {
   EXPECT_EQ(event_of(event(drain::EventType::parked)), std::nullopt) << "the status has that";
 }
 
+TEST_F(DrainWordsTest, WhoWaitsIsNotToldToWaitTwice) {
+  pod.message = "waiting until a replacement is Ready";
+  const auto entry = log_entry_of(event(drain::EventType::parked));
+  ASSERT_TRUE(entry);
+  EXPECT_THAT(entry->message, HasSubstr("pod shop/web-0 is waiting until a replacement is Ready"));
+}
+
 TEST_F(DrainWordsTest, ADiagnosisIsAWarning) {
   const auto note = event_of(event(drain::EventType::diagnosis_raised));
   ASSERT_TRUE(note);

@@ -91,8 +91,8 @@ TEST(Groups, NeedTheirLabels) {
   EXPECT_THAT(problem({.pool_label = "role"}),
               ::testing::AllOf(HasSubstr("n1"), HasSubstr("role"), HasSubstr("pool-label")));
   EXPECT_THAT(problem({.zone_label = "zone"}),
-              ::testing::AllOf(HasSubstr("zone-label"), HasSubstr("kubectl label node")));
-  EXPECT_THAT(problem({.zone_label = "empty"}), HasSubstr("empty"));
+              ::testing::AllOf(HasSubstr("zone-label"), HasSubstr("kubectl label --overwrite node")));
+  EXPECT_THAT(problem({.zone_label = "empty"}), HasSubstr("no value in label empty"));
   EXPECT_THAT(problem({.pool_label = "long", .zone_label = "long"}), HasSubstr("253"));
   EXPECT_EQ(problem({.zone_label = "long"}), "");
 }
