@@ -42,7 +42,7 @@ HEAD = ["| mutant | what is wrong | breaks | first seed that finds it, and how |
 # `each` seeds are played at a time, `most` in all. The tests in `tests` run in parallel with them.
 PROGRAMS = {
     "drain": {"seeds": "scenario/seeds_test", "filter": "Seeds.EveryPromise*", "each": 20, "most": 200,
-              "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test"]},
+              "tests": ["drain/drain_test", "k8s/k8s_test", "http/http_test", "scenario/scenario_test", "cli/cli_test"]},
     "fleet": {"seeds": "fleet/fleet_seeds_test", "filter": "FleetSeeds.EveryPromise*", "each": 10, "most": 100,
               "tests": ["agent/lifecycle/agent_lifecycle_test", "agent/slots/agent_slots_test",
                         "agent/gates/node_gates_test", "agent/config/agent_config_test", "fleet/fleet_test"]},

@@ -76,6 +76,12 @@ class RetireTest : public JobsTest {
                       (entry.dry_run ? " dry run" : ""));
     return all;
   }
+  static drain::VolumeReport volume_of(std::string attachment, drain::VolumeOutcome outcome) {
+    drain::VolumeReport volume;
+    volume.attachment = std::move(attachment);
+    volume.outcome = outcome;
+    return volume;
+  }
   // Retires n1 as it is now, as if a drain with this report had just ended.
   drain::RetirementReport retire_drained(std::vector<drain::VolumeReport> volumes = {}) {
     drain::Report drained;
@@ -162,10 +168,10 @@ TEST_F(RetireTest, AnAttachedVolumeKeepsTheNodeUnlessTheDrainLeftIt) {
   cordon_n1();
   add_attachment("csi-1");
   EXPECT_EQ(retire_drained().outcome, drain::RetirementOutcome::kept);
-  EXPECT_EQ(retire_drained({{.attachment = "csi-1", .outcome = drain::VolumeOutcome::detaching}}).outcome,
+  EXPECT_EQ(retire_drained({volume_of("csi-1", drain::VolumeOutcome::detaching)}).outcome,
             drain::RetirementOutcome::kept);
   EXPECT_TRUE(exists("nodes", "", "n1"));
-  const auto report = retire_drained({{.attachment = "csi-1", .outcome = drain::VolumeOutcome::kept}});
+  const auto report = retire_drained({volume_of("csi-1", drain::VolumeOutcome::kept)});
   EXPECT_EQ(report.deletion, drain::NodeDeletion::done);
   EXPECT_FALSE(exists("nodes", "", "n1"));
 }
@@ -247,7 +253,7 @@ TEST_F(RetireTest, P4_WhatIsLeftAfterTheLimitIsNamed) {
   cluster.stop_garbage_collector();
   add_lease_and_csinode();
   EXPECT_EQ(drain({"retire", "n1"}), 1);
-  EXPECT_THAT(errors.text, AllOf(HasSubstr("not all is gone 2m0s after the deletion of the Node"),
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("not all is gone 2m00s after the deletion of the Node"),
                                  HasSubstr("  CSINode n1: "), HasSubstr("  Lease kube-node-lease/n1: ")));
   EXPECT_FALSE(exists("nodes", "", "n1"));
 }
