@@ -30,7 +30,7 @@ TEST_F(MakeSlots, TheLabelOfThePoolIsReadForEachTurn) {
       200, R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","uid":"u1","resourceVersion":"5"}})"));
   const auto turn = run(made->slots->take(TimePoint::max()));
   ASSERT_FALSE(turn);
-  EXPECT_THAT(turn.error().message(), HasSubstr("kubectl label node n1 pool="));
+  EXPECT_THAT(turn.error().message(), HasSubstr("kubectl label --overwrite node n1 pool="));
 }
 
 TEST_F(MakeSlots, APoolThatCanBeNoGroupIsAMistake) {

@@ -242,7 +242,7 @@ TEST_F(LeaseSlotsTest, AMissingLabelIsAnErrorThatSaysSo) {
   live([this]() -> asio::awaitable<void> {
     const auto turn = co_await node("a1").slots.take(soon());
     EXPECT_FALSE(turn);
-    if (!turn) EXPECT_THAT(turn.error().message(), HasSubstr("kubectl label node a1 zone="));
+    if (!turn) EXPECT_THAT(turn.error().message(), HasSubstr("kubectl label --overwrite node a1 zone="));
   });
   EXPECT_THAT(leases(), IsEmpty());
 }
