@@ -22,7 +22,7 @@ StateWords words_of(State state) {
     case State::pending: return {"an update is needed, or a reboot was requested", "Waiting"};
     case State::waiting: return {"waiting for a slot", "Waiting"};
     case State::draining: return {"the pods are being evicted", "Draining"};
-    case State::updating: return {"drained; the updates are being installed", reason::updating};
+    case State::updating: return {"drained; the installation of the updates is due", reason::updating};
     case State::ready: return {"drained and cordoned: ready for reboot", reason::rebooting};
     case State::rebooting: return {"the machine is rebooting", reason::rebooting};
     case State::verifying:
