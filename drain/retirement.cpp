@@ -100,7 +100,8 @@ asio::awaitable<bool> Retirement::check_before() {
   co_return true;
 }
 
-// Sends the deletion once. Returns true if the Node with this UID is deleted, false if another one has its name.
+// Sends the deletion once. Returns true if the Node with this UID is deleted, false if another one has its name. A
+// conflict alone does not prove that: the server may have other causes for it.
 Task<bool> Retirement::send_deletion(TimePoint deadline) {
   const bool real = options_.dry_run == DryRunMode::none;
   const k8s::DryRun dry_run = real ? k8s::DryRun::none : k8s::DryRun::server;
@@ -108,7 +109,10 @@ Task<bool> Retirement::send_deletion(TimePoint deadline) {
   const k8s::DeleteOptions options{.uid = uid_, .grace_seconds = {}, .write = {.dry_run = dry_run}};
   const auto removed = co_await client_.remove<k8s::Node>({}, node_, options, deadline);
   if (removed || k8s::is_gone(removed.error())) co_return true;
-  if (k8s::is_conflict(removed.error())) co_return false;
+  if (!k8s::is_conflict(removed.error())) co_return removed.error();
+  const auto node = co_await client_.get_node(node_, deadline);
+  if (node && node->uid != uid_) co_return false;
+  if (!node && k8s::is_gone(node.error())) co_return true;
   co_return removed.error();
 }
 
@@ -117,7 +121,8 @@ asio::awaitable<bool> Retirement::delete_node() {
   if (options_.dry_run == DryRunMode::client) co_return end(RetirementOutcome::retired);
   const auto deleted = co_await ask<bool>([this](TimePoint until) { return send_deletion(until); });
   if (!deleted) {
-    if (k8s::is_forbidden(deleted.error())) report_.deletion = NodeDeletion::not_sent;  // refused, so nothing was done
+    const bool refused = deleted.error().code() == Errc::status && !k8s::is_transient(deleted.error());
+    if (refused) report_.deletion = NodeDeletion::not_sent;
     co_return fail(deleted.error(), "node " + node_ + " could not be deleted");
   }
   if (options_.dry_run != DryRunMode::none) co_return end(RetirementOutcome::retired);
@@ -133,6 +138,7 @@ asio::awaitable<bool> Retirement::delete_node() {
 // Records that it is unknown whether `what` is left. Returns true if a later look may show it.
 bool Retirement::unreadable(std::string what, const Error& error) {
   report_.leftovers.push_back({std::move(what), "unknown, because it could not be read: " + error.message()});
+  retry_after_ = std::max(retry_after_, error.retry_after);
   return k8s::may_heal(error);
 }
 
@@ -149,6 +155,7 @@ asio::awaitable<bool> Retirement::look_for(std::string ns, std::string what) {
 
 asio::awaitable<bool> Retirement::look_after() {
   report_.leftovers.clear();
+  retry_after_.reset();
   const TimePoint until = client_.clock().now() + request_timeout;
   const auto node = co_await client_.get_node(node_, until);
   if (node && node->uid != uid_) {
@@ -197,7 +204,7 @@ asio::awaitable<void> Retirement::wait_until_clean() {
       end(RetirementOutcome::retired);
       co_return;
     }
-    const TimePoint next = client_.clock().now() + backoff.next(rng_);
+    const TimePoint next = client_.clock().now() + backoff.next(rng_, retry_after_);
     if (!may_end || next > limit) {
       end(RetirementOutcome::unfinished,
           may_end ? fmt::format("not all is gone {} after the deletion of the Node", format_duration(last_look_limit))

@@ -71,6 +71,7 @@ class Retirement {
   std::string uid_;
   std::set<std::string> settled_volumes_;  // names of the VolumeAttachments for which the drain did not wait
   RetirementReport report_;
+  std::optional<std::chrono::milliseconds> retry_after_;  // the longest Retry-After of the last look_after()
 };
 
 }  // namespace haulout::drain

@@ -85,17 +85,15 @@ def right_nodes(run):
 
 
 def right_retirement(run):
-    """P1, P2, P11: deletes a Node only by the UID that it had first, when it is cordoned and nothing is left to evict."""
+    """P1, P2, P11: deletes a Node only by the UID of one that was cordoned, and when nothing is left to evict."""
     log = run.world.cluster.log
-    first = {}
-    for _, plural, _, item, _ in log:
-        if plural == "nodes":
-            first.setdefault(item["metadata"]["name"], item["metadata"]["uid"])
+    cordoned = {(item["metadata"]["name"], item["metadata"]["uid"]) for _, plural, _, item, _ in log
+                if plural == "nodes" and item.get("spec", {}).get("unschedulable")}
     for seen in run.seen:
         if seen.kind != "delete nodes":
             continue
         uid = (seen.request.json().get("preconditions") or {}).get("uid")
-        if seen.name not in run.world.asked or uid != first.get(seen.name):
+        if seen.name not in run.world.asked or (seen.name, uid) not in cordoned:
             yield f"P2: Node {seen.name} was to be deleted by the UID {uid}; asked were {', '.join(run.world.asked)}"
         if seen.code == 200 and not seen.request.query.get("dryRun"):
             yield from harm_of_deletion(log, uid)

@@ -198,6 +198,18 @@ TEST_F(RetireTest, P2_ANamesakeThatComesBetweenTheLastLookAndTheDeletionIsNotDel
   EXPECT_THAT(deletions(), ::testing::ElementsAre("nodes n1 " + uid_ + " 409"));
 }
 
+TEST_F(RetireTest, AConflictAboutTheSameNodeIsNoNamesake) {
+  cluster.server().intercept([](const sim::Call&, const sim::AuditEntry& entry) -> std::optional<http::Response> {
+    if (entry.verb != "delete") return std::nullopt;
+    return http::Response{
+        409, {}, R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409})"};
+  });
+  EXPECT_EQ(drain({"retire", "n1", "-o", "json"}), 1);
+  EXPECT_EQ(Json::parse(out.text)["retirement"]["outcome"], "failed");
+  EXPECT_EQ(Json::parse(out.text)["retirement"]["deletion"], "not-sent");
+  EXPECT_THAT(errors.text, HasSubstr("node n1 could not be deleted"));
+}
+
 TEST_F(RetireTest, ANodeThatRegistersAgainIsSaid) {
   cluster.on_change([this](const sim::Change& change) {
     if (change.type == sim::ChangeType::deleted && change.key.resource == "nodes" &&
@@ -263,6 +275,23 @@ TEST_F(RetireTest, AMissingRightIsNamed) {
   EXPECT_EQ(drain({"retire", "n1"}), 3);
   EXPECT_THAT(errors.text, AllOf(HasSubstr("node/n1 was drained, but not retired"), HasSubstr("verbs: [\"delete\"]")));
   EXPECT_TRUE(exists("nodes", "", "n1"));
+}
+
+TEST_F(RetireTest, P10_TheLastLookObeysRetryAfter) {
+  sim::FaultTransport busy(cluster.api(), clock, world_rng);
+  busy.add({.verb = "get",
+            .resource = "csinodes",
+            .count = 1,
+            .fault = {.kind = sim::FaultKind::throttle, .retry_after = "20"}});
+  k8s::Client other(busy, clock);
+  LineView view(console, {});
+  DrainJob job(tools(other), settings_of({"retire", "n1"}), view, nullptr);
+  EXPECT_EQ(run_job(job), 0) << errors.text;
+  std::vector<TimePoint> looks;
+  for (const sim::AuditEntry& entry : cluster.audit())
+    if (entry.verb == "get" && entry.resource == "leases") looks.push_back(entry.time);
+  ASSERT_EQ(looks.size(), 2U);
+  EXPECT_GE(looks[1] - looks[0], 19s);
 }
 
 TEST_F(RetireTest, WhatMayNotBeReadIsNotClean) {
