@@ -4,8 +4,8 @@ header.
 
   headers_alone.py [--jobs N] [HEADER…]     all headers of the tree; prints the errors of those that do not compile
 
-Most of the time would go into the libraries that a header includes. Headers that include the same libraries, directly or
-through other headers of the tree, therefore share a precompiled header with these libraries, and with nothing else.
+Most of the time would go into the libraries that a header includes, directly or through other headers of the tree. So
+each header is compiled with a precompiled header that has as many of these libraries as possible, and no other.
 """
 import argparse
 import collections
@@ -51,6 +51,11 @@ def libraries_of(header, seen):
     return found
 
 
+def largest_part(names, sets):
+    """Returns the largest of the sets that has no other libraries than `names`, or None."""
+    return max((one for one in sets if one <= names), key=lambda one: (len(one), sorted(one)), default=None)
+
+
 def precompiled(libraries, directory):
     """Returns the path of a precompiled header with these libraries. Raises RuntimeError if they do not compile."""
     text = "".join(f"#include <{name}>\n" for name in sorted(libraries))
@@ -69,7 +74,8 @@ def main():
     asked = parser.parse_args()
     headers = asked.headers or sorted(header.relative_to(ROOT) for room in ROOMS for header in (ROOT / room).rglob("*.hpp"))
     libraries = {header: frozenset(libraries_of(str(header), set())) for header in headers}
-    shared = {names for names, uses in collections.Counter(libraries.values()).items() if names and uses >= WORTH_IT}
+    uses = collections.Counter(libraries.values())
+    shared = {names for names in uses if names and uses[names] >= WORTH_IT}
     # A fixed place, because ccache distinguishes results by the paths of the files.
     directory = ROOT / "build/headers"
     directory.mkdir(parents=True, exist_ok=True)
@@ -77,8 +83,8 @@ def main():
         prepared = {names: pool.submit(precompiled, names, directory) for names in sorted(shared, key=sorted)}
 
         def errors_of(header):
-            names = libraries[header]
-            first = ["-include-pch", prepared[names].result()] if names in prepared else []
+            part = largest_part(libraries[header], prepared)
+            first = ["-include-pch", prepared[part].result()] if part else []
             return compiled([*first, "-c", "-xc++", str(header), "-o", f"{scratch}/{str(header).replace('/', '.')}.o"])
 
         failed = 0
