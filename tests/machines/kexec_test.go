@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Its budget always allows an eviction.
@@ -81,23 +79,7 @@ func (f *Fleet) reboot(t *testing.T, q *Virtual, how, method string) int {
 	if !slices.Contains(told, "requesting the reboot ("+method+")") {
 		t.Errorf("%s: the Node has shown %q", how, told)
 	}
-	must(t, f.noteEvents(ctx, q.Name, "Rebooting"))
 	return resets
-}
-
-// noteEvents notes the Events about a node that have this reason. They are best effort: the machine may go down before
-// they are sent, so no test requires them.
-func (f *Fleet) noteEvents(ctx context.Context, name, reason string) error {
-	events, err := f.Client.EventsV1().Events("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, event := range events.Items {
-		if event.Reason == reason && event.Regarding.Name == name {
-			f.Line.Note(name, "Event %s: %s", reason, event.Note)
-		}
-	}
-	return nil
 }
 
 // loadKernel loads an installed kernel as the maintainer scripts of Debian's kernel packages would, by the program for

@@ -144,8 +144,8 @@ func (v *Virtual) watch(control string) error {
 	return nil
 }
 
-// Resets returns how often the machine has reset itself, which starts the firmware and then GRUB. One reboot resets it
-// twice: the kernel does, and then the firmware. A kexec does not reset it.
+// Resets returns how often the machine has reset itself, which starts the firmware and then GRUB. QEMU counts more than one
+// reset for a reboot: after the kernel, the firmware resets the machine, too. A kexec does not reset it.
 func (v *Virtual) Resets() int { return int(v.resets.Load()) }
 
 // Close turns the machine off without a shutdown, and removes its files.
