@@ -265,14 +265,14 @@ machines_did_not_run() {
   warn ""
   warn "THE TESTS ON REAL MACHINES DID NOT RUN: $1"
   warn "They need root, namespaces (processes, mounts, network), cgroup2, systemd-nspawn, mmdebstrap with a Debian mirror,"
-  warn "and what the end-to-end tests need. The test with a kernel of its own (--kernel) also needs amd64 and the packages"
+  warn "and what the end-to-end tests need. The tests with a kernel of their own (--kernel) also need amd64 and the packages"
   warn "${kernel_packages[*]}."
   warn ""
 }
 
 # machines_tests GO-TEST-ARGUMENTS…: runs the tests in tests/machines with the package and the image of this tree. With
 # -short it runs only those that ./dev test --all runs. If HAULOUT_KERNEL is set, it first makes the disk of the machine
-# with a kernel of its own, so that the test of a kernel upgrade can run, too.
+# with a kernel of its own, so that the tests that need it can run, too.
 machines_tests() {
   local status=0 why="" commands=(systemd-nspawn mmdebstrap ip nsenter)
   if [[ -n ${HAULOUT_KERNEL:-} ]]; then commands+=(qemu-system-x86_64 sfdisk mke2fs); fi
@@ -311,10 +311,10 @@ machines_tests() {
   return "$status"
 }
 
-# Runs the test of a kernel upgrade, on a machine under QEMU.
+# Runs the tests of a kernel upgrade and of a kexec, each on a machine under QEMU.
 kernel_test() {
   export HAULOUT_KERNEL=1
-  machines_tests -v -run '^TestKernelUpgrade$'
+  machines_tests -v -run '^(TestKernelUpgrade|TestKexec)$'
 }
 
 # Runs the checks that need only the sources of this tree and none of its programs.
@@ -375,7 +375,7 @@ run_tests() {
     step "machines" machines_tests "$@"
   elif [[ -n $only_kernel ]]; then
     (($# == 0)) || usage_error "test --kernel takes no further arguments"
-    step "a kernel upgrade under QEMU" kernel_test
+    step "a kernel upgrade and a kexec under QEMU" kernel_test
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the disk of the machine that boots a kernel of its own (kernel_test.go): Debian with GRUB and with the oldest
+# Makes the disk of the machine that boots a kernel of its own (virtual.go): Debian with GRUB and with the oldest
 # version of the cloud kernel that the mirror has. The packages of the newest version are in the cache of the disk's apt.
 #
 # Usage: build-kernel-disk.sh [DIR]     DIR: default <root>/build/machines, where build-machines.sh has made the base
@@ -18,8 +18,9 @@ disk=$out/kernel.disk
 codename=$(. /etc/os-release && printf '%s' "$VERSION_CODENAME")
 kernel=linux-image-cloud-amd64
 
-# unattended-upgrades has the hook that writes /run/reboot-required. initramfs-tools needs udev and zstd.
-packages=(initramfs-tools udev zstd grub-pc unattended-upgrades qemu-guest-agent)
+# unattended-upgrades has the hook that writes /run/reboot-required. initramfs-tools needs udev and zstd. kexec-tools has the
+# program with which a person loads a kernel, and with which systemd starts it.
+packages=(initramfs-tools udev zstd grub-pc unattended-upgrades qemu-guest-agent kexec-tools)
 megabytes=3072
 first_sector=2048
 

@@ -26,80 +26,31 @@ var beneathUpgrade = Work{App: "web", Replicas: 4, Promised: 4, Lingers: time.Se
 
 // A machine boots a kernel of its own. apt upgrades Debian's kernel package, a hook of Debian writes
 // /run/reboot-required, and the agent takes the node through a reboot, after which the new kernel runs: GRUB boots it,
-// because update-grub has configured that. The kubelets are simulated, but report the boot id and the kernel that the
-// machine itself shows.
+// because update-grub has configured that.
 func TestKernelUpgrade(t *testing.T) {
-	onlyWithKernel(t)
-	q, began := newVirtual(t), time.Now()
-	must(t, q.PowerOn())
-	f := NewFleet(t, needs, 0)
-	played, err := f.PlayKubelets(t, q.Name, "other")
-	must(t, err)
-	f.upgradeStory(t, q, began, func(ctx context.Context) error { return played.reportBoot(ctx, q) })
-}
-
-func onlyWithKernel(t *testing.T) {
-	t.Helper()
-	if os.Getenv("HAULOUT_KERNEL") == "" {
-		t.Skip("only ./dev test --kernel, and ./dev soak")
-	}
-}
-
-// upgradeStory is the test of a kernel upgrade on a machine that was turned on at `began`. It calls `booted` after each
-// boot, as soon as commands can be run in the machine.
-func (f *Fleet) upgradeStory(t *testing.T, q *Virtual, began time.Time, booted func(context.Context) error) {
-	ctx := t.Context()
-	f.keepVirtualJournal(t, q)
-	f.spent(q, began, "the rest of the fleet")
-	must(t, q.UntilUp(ctx, emulatedLimit))
-	f.spent(q, began, "up")
-	boot, err := q.BootID(ctx)
-	must(t, err)
-	older, err := q.Kernel(ctx)
-	must(t, err)
-	f.Line.Note(q.Name, "kernel %s, boot %s", older, boot)
-	must(t, booted(ctx))
-	// The Node is Ready before the kubelet runs: it was created so.
-	must(t, f.Until(ctx, emulatedLimit, q.Name+" is Ready in this boot", func() (bool, error) {
-		node := f.Witness.Node(q.Name)
-		if node == nil {
-			return false, fmt.Errorf("there is no Node")
-		}
-		reported := node.Status.NodeInfo
-		return reported.KernelVersion == older && reported.BootID == boot && nodeReady(node) && len(node.Spec.Taints) == 0,
-			fmt.Errorf("kernel %s, boot %s, taints %v", reported.KernelVersion, reported.BootID, node.Spec.Taints)
-	}))
-	f.spent(q, began, "Ready")
-	f.judgeResets(t, q, booted)
-
-	must(t, f.AllowAgents(ctx))
-	must(t, f.installOnVirtual(ctx, q))
-	f.spent(q, began, "the agent is idle")
-	must(t, f.Deploy(ctx, beneathUpgrade))
-	f.Witness.AtOnce(1)
-	if len(f.Witness.PodsOn(q.Name)) == 0 {
-		t.Fatalf("no pod is on %s", q.Name)
-	}
-
+	f, q := virtualFleet(t, "", beneathUpgrade)
+	ctx, boot, older := t.Context(), q.bootID(t), q.kernel(t)
 	newer := f.upgradeKernel(t, q, older)
-	f.spent(q, began, "the kernel package is upgraded")
+	f.spent(q, "the kernel package is upgraded")
 	must(t, f.UntilState(ctx, emulatedLimit, q.Name, "draining"))
 	must(t, f.Until(ctx, emulatedLimit, q.Name+" is cordoned", func() (bool, error) {
 		return f.Witness.Node(q.Name).Spec.Unschedulable, nil
 	}))
-	if running, err := q.Kernel(ctx); err != nil || running != older {
-		t.Fatalf("kernel %s runs before the reboot (%v)", running, err)
+	if running := q.kernel(t); running != older {
+		t.Fatalf("kernel %s runs before the reboot", running)
 	}
 	must(t, f.Relax(ctx, beneathUpgrade))
 
 	now, err := f.untilBackInService(ctx, updateOfQEMU, q.Name, boot, q.BootID)
 	must(t, err)
-	f.spent(q, began, "back in service")
-	running, err := q.Kernel(ctx)
-	must(t, err)
-	f.Line.Note(q.Name, "kernel %s, boot %s", running, now)
+	f.spent(q, "back in service")
+	running := q.kernel(t)
+	f.Line.Note(q.Name, "kernel %s, boot %s, %d resets", running, now, q.Resets())
 	if reported := f.Witness.Node(q.Name).Status.NodeInfo.KernelVersion; running != newer || reported != newer {
 		t.Errorf("kernel %s runs and the kubelet reports %s; %s is the new one", running, reported, newer)
+	}
+	if q.Resets() == 0 {
+		t.Error("neither firmware nor GRUB has started the new kernel")
 	}
 	if left, err := q.Shell(ctx, "ls /run/reboot-required* 2>/dev/null || true"); err != nil || left != "" {
 		t.Errorf("after the reboot there is %s (%v)", left, err)
@@ -109,12 +60,76 @@ func (f *Fleet) upgradeStory(t *testing.T, q *Virtual, began time.Time, booted f
 	f.checkPromises(t, beneathUpgrade)
 	f.checkNoSlots(t)
 	f.Line.Note(q.Name, "states: %s", strings.Join(f.Witness.States(q.Name), " "))
-	f.spent(q, began, "the end")
+	f.spent(q, "the end")
 }
 
-// spent notes in the time line how much time has passed since `began`, and how much processor time the machine has used.
-func (f *Fleet) spent(q *Virtual, began time.Time, what string) {
-	f.Line.Note(q.Name, "after %.0f s (processors: %.0f s): %s", time.Since(began).Seconds(), q.CPU().Seconds(), what)
+func onlyWithKernel(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HAULOUT_KERNEL") == "" {
+		t.Skip("only ./dev test --kernel, and ./dev soak")
+	}
+}
+
+// virtualFleet returns a fleet of two nodes: a machine under QEMU, and one that exists only in the API, so that pods have
+// a place to go. The machine has the agent with `more` as further lines of its configuration, and pods of `work`. The
+// kubelets are simulated, but that of the machine reports the boot id and the kernel that the machine itself shows.
+func virtualFleet(t *testing.T, more string, work Work) (*Fleet, *Virtual) {
+	t.Helper()
+	onlyWithKernel(t)
+	q, ctx := newVirtual(t), t.Context()
+	must(t, q.PowerOn())
+	f := NewFleet(t, needs, 0)
+	played, err := f.PlayKubelets(t, q.Name, "other")
+	must(t, err)
+	f.keepVirtualJournal(t, q)
+	f.spent(q, "the rest of the fleet")
+	must(t, q.UntilUp(ctx, emulatedLimit))
+	f.spent(q, "up")
+	boot, kernel := q.bootID(t), q.kernel(t)
+	f.Line.Note(q.Name, "kernel %s, boot %s", kernel, boot)
+	must(t, played.reportBoot(ctx, q))
+	// The Node is Ready before the kubelet runs: it was created so.
+	must(t, f.Until(ctx, emulatedLimit, q.Name+" is Ready in this boot", func() (bool, error) {
+		node := f.Witness.Node(q.Name)
+		if node == nil {
+			return false, fmt.Errorf("there is no Node")
+		}
+		reported := node.Status.NodeInfo
+		return reported.KernelVersion == kernel && reported.BootID == boot && nodeReady(node) && len(node.Spec.Taints) == 0,
+			fmt.Errorf("kernel %s, boot %s, taints %v", reported.KernelVersion, reported.BootID, node.Spec.Taints)
+	}))
+	f.spent(q, "Ready")
+	f.judgeDowns(t, q, func(ctx context.Context) error { return played.reportBoot(ctx, q) })
+
+	must(t, f.AllowAgents(ctx))
+	must(t, f.installOnVirtual(ctx, q, more))
+	f.spent(q, "the agent is idle")
+	must(t, f.Deploy(ctx, work))
+	f.Witness.AtOnce(1)
+	if len(f.Witness.PodsOn(q.Name)) == 0 {
+		t.Fatalf("no pod is on %s", q.Name)
+	}
+	return f, q
+}
+
+// spent notes in the time line how much time has passed since the machine was turned on, and how much processor time it
+// has used.
+func (f *Fleet) spent(q *Virtual, what string) {
+	f.Line.Note(q.Name, "after %.0f s (processors: %.0f s): %s", time.Since(q.on).Seconds(), q.CPU().Seconds(), what)
+}
+
+func (v *Virtual) bootID(t *testing.T) string {
+	t.Helper()
+	id, err := v.BootID(t.Context())
+	must(t, err)
+	return id
+}
+
+func (v *Virtual) kernel(t *testing.T) string {
+	t.Helper()
+	release, err := v.Kernel(t.Context())
+	must(t, err)
+	return release
 }
 
 // upgradeKernel upgrades Debian's kernel package with apt, and returns the release of the new kernel.
@@ -178,12 +193,12 @@ func newVirtual(t *testing.T) *Virtual {
 	return q
 }
 
-// judgeResets checks the promises at each reboot of the machine, like judgeReboot for other machines, and calls `booted`
+// judgeDowns checks the promises whenever the machine goes down, like judgeReboot for other machines, and calls `booted`
 // when commands can be run again.
-func (f *Fleet) judgeResets(t *testing.T, q *Virtual, booted func(context.Context) error) {
+func (f *Fleet) judgeDowns(t *testing.T, q *Virtual, booted func(context.Context) error) {
 	ctx := t.Context()
 	go func() {
-		for range q.Resets {
+		for range q.Downs {
 			f.Line.Note(q.Name, "REBOOTS")
 			f.judgeReboot(q.Name)
 			err := q.UntilUp(ctx, emulatedLimit)
@@ -193,11 +208,6 @@ func (f *Fleet) judgeResets(t *testing.T, q *Virtual, booted func(context.Contex
 			}
 			if err != nil && ctx.Err() == nil {
 				f.Witness.Violate("after the reboot: %v", err)
-			}
-			// QEMU reports two resets for one reboot: one by the kernel and one by the firmware. Both have happened when
-			// the machine is up, so the second one is discarded here.
-			for len(q.Resets) > 0 {
-				<-q.Resets
 			}
 		}
 	}()

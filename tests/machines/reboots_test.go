@@ -51,15 +51,21 @@ func TestFleetReboots(t *testing.T) {
 // rebooting, verifying and idle, in this order.
 func (f *Fleet) checkOneUpdate(t *testing.T, name string) {
 	t.Helper()
-	if reboots := f.Reboots(name); reboots != 1 {
-		t.Errorf("%s has rebooted %d times", name, reboots)
+	f.checkUpdates(t, name, 1)
+}
+
+// checkUpdates checks the same of so many updates, one after the other.
+func (f *Fleet) checkUpdates(t *testing.T, name string, updates int) {
+	t.Helper()
+	if reboots := f.Reboots(name); reboots != updates {
+		t.Errorf("%s has rebooted %d times, in %d updates", name, reboots, updates)
 	}
-	if times := f.Witness.Uncordoned(name); times != 1 {
-		t.Errorf("%s was uncordoned %d times", name, times)
+	if times := f.Witness.Uncordoned(name); times != updates {
+		t.Errorf("%s was uncordoned %d times, in %d updates", name, times, updates)
 	}
 	states := f.Witness.States(name)
 	at := 0
-	for _, want := range []string{"draining", "rebooting", "verifying", "idle"} {
+	for _, want := range slices.Repeat([]string{"draining", "rebooting", "verifying", "idle"}, updates) {
 		next := slices.Index(states[at:], want)
 		if next < 0 {
 			t.Errorf("%s went through %v", name, states)

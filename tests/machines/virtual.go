@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -26,13 +27,17 @@ import (
 type Virtual struct {
 	Name string
 
-	// Receives an element whenever the machine resets itself, which restarts the firmware. Closed when the power is off.
-	Resets chan struct{}
+	// Receives an element whenever the machine goes down: its guest agent, which is a service, has ended. Closed when the
+	// power is off.
+	Downs chan struct{}
 
 	needs   *Needs
 	place   string
 	console string
 	agent   *guestAgent
+	resets  atomic.Int32
+
+	on time.Time // when it was turned on
 
 	mu   sync.Mutex
 	qemu *exec.Cmd
@@ -42,7 +47,7 @@ type Virtual struct {
 // NewVirtual returns a machine that is off.
 func NewVirtual(needs *Needs, name string, console string) (*Virtual, error) {
 	v := &Virtual{Name: name, needs: needs, console: console, place: filepath.Join(roomDir, name),
-		Resets: make(chan struct{}, 16)}
+		Downs: make(chan struct{}, 16)}
 	v.agent = &guestAgent{socket: filepath.Join(v.place, "agent")}
 	if err := os.MkdirAll(v.place, 0o755); err != nil {
 		return nil, err
@@ -52,6 +57,7 @@ func NewVirtual(needs *Needs, name string, console string) (*Virtual, error) {
 
 // PowerOn starts QEMU. It returns before the boot is complete.
 func (v *Virtual) PowerOn() error {
+	v.on = time.Now()
 	log, err := os.Create(v.console + ".qemu")
 	if err != nil {
 		return err
@@ -65,7 +71,7 @@ func (v *Virtual) PowerOn() error {
 		"-qmp", "unix:"+control+",server=on,wait=off",
 		"-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
 		"-chardev", "socket,id=agent,path="+v.agent.socket+",server=on,wait=off",
-		"-device", "virtserialport,chardev=agent,name=org.qemu.guest_agent.0",
+		"-device", "virtserialport,id="+agentPort+",chardev=agent,name=org.qemu.guest_agent.0",
 		"-netdev", "user,id=lan", "-device", "virtio-net-pci,netdev=lan",
 		"-drive", "file="+v.needs.kernelDisk()+",if=virtio,format=raw,cache=unsafe,snapshot=on")
 	command.Stdout, command.Stderr = log, log
@@ -87,11 +93,15 @@ func (v *Virtual) PowerOn() error {
 	v.mu.Lock()
 	v.qemu, v.off = command, off
 	v.mu.Unlock()
-	return v.watchResets(control)
+	return v.watch(control)
 }
 
-// watchResets connects to QEMU's control socket (QMP), and reports each reset of the machine by itself in Resets.
-func (v *Virtual) watchResets(control string) error {
+// agentPort is the name of the guest agent's port for QEMU.
+const agentPort = "guest-agent"
+
+// watch connects to QEMU's control socket (QMP), counts how often the machine resets itself, and reports in Downs when it
+// goes down.
+func (v *Virtual) watch(control string) error {
 	var connection net.Conn
 	for {
 		var err error
@@ -108,21 +118,35 @@ func (v *Virtual) watchResets(control string) error {
 		return err
 	}
 	go func() {
-		defer close(v.Resets)
+		defer close(v.Downs)
 		defer connection.Close()
 		lines := bufio.NewScanner(connection)
 		for lines.Scan() {
 			var event struct {
 				Event string
-				Data  struct{ Guest bool }
+				Data  struct {
+					Guest bool
+					ID    string
+					Open  bool
+				}
 			}
-			if json.Unmarshal(lines.Bytes(), &event) == nil && event.Event == "RESET" && event.Data.Guest {
-				v.Resets <- struct{}{}
+			if json.Unmarshal(lines.Bytes(), &event) != nil {
+				continue
+			}
+			switch {
+			case event.Event == "RESET" && event.Data.Guest:
+				v.resets.Add(1)
+			case event.Event == "VSERPORT_CHANGE" && event.Data.ID == agentPort && !event.Data.Open:
+				v.Downs <- struct{}{}
 			}
 		}
 	}()
 	return nil
 }
+
+// Resets returns how often the machine has reset itself, which starts the firmware and then GRUB. QEMU counts more than one
+// reset for a reboot: after the kernel, the firmware resets the machine, too. A kexec does not reset it.
+func (v *Virtual) Resets() int { return int(v.resets.Load()) }
 
 // Close turns the machine off without a shutdown, and removes its files.
 func (v *Virtual) Close() error {
@@ -196,7 +220,7 @@ func (v *Virtual) UntilUp(ctx context.Context, limit time.Duration) error {
 }
 
 // Write writes files to the disk of the machine, which must run. Files with a private key and files whose path ends in
-// `kubeconfig` can be read only by root.
+// `kubeconfig` can be read only by root. Scripts can be executed.
 func (v *Virtual) Write(ctx context.Context, files map[string][]byte) error {
 	var out bytes.Buffer
 	writer := tar.NewWriter(&out)
@@ -204,6 +228,8 @@ func (v *Virtual) Write(ctx context.Context, files map[string][]byte) error {
 		mode := int64(0o644)
 		if bytes.Contains(content, []byte("PRIVATE KEY")) || strings.HasSuffix(path, "kubeconfig") {
 			mode = 0o600
+		} else if bytes.HasPrefix(content, []byte("#!")) {
+			mode = 0o755
 		}
 		header := tar.Header{Name: strings.TrimPrefix(path, "/"), Mode: mode, Size: int64(len(content)), ModTime: time.Now()}
 		if err := writer.WriteHeader(&header); err != nil {
@@ -232,8 +258,14 @@ func (v *Virtual) Kernel(ctx context.Context) (string, error) {
 	return strings.TrimSpace(text), err
 }
 
+// CommandLine returns the words with which the running kernel was started.
+func (v *Virtual) CommandLine(ctx context.Context) ([]string, error) {
+	text, err := v.Run(ctx, "cat", "/proc/cmdline")
+	return strings.Fields(text), err
+}
+
 // installOnVirtual installs the package under test as Install does, and returns when the agent is idle.
-func (f *Fleet) installOnVirtual(ctx context.Context, v *Virtual) error {
+func (f *Fleet) installOnVirtual(ctx context.Context, v *Virtual, more string) error {
 	kubeconfig, err := f.agentAccess(v.Name)
 	if err != nil {
 		return err
@@ -243,7 +275,7 @@ func (f *Fleet) installOnVirtual(ctx context.Context, v *Virtual) error {
 		return err
 	}
 	err = v.Write(ctx, map[string][]byte{
-		agentKubeconfig: kubeconfig, agentConfigFile: []byte(agentConfig(v.Name)), packagePath: deb,
+		agentKubeconfig: kubeconfig, agentConfigFile: []byte(agentConfig(v.Name) + more), packagePath: deb,
 	})
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 const (
 	stateLabel  = "haulout.dev/state"
 	reasonLabel = "haulout.dev/reason"
+	messageKey  = "haulout.dev/message"
 	appLabel    = "app"
 )
 
@@ -31,6 +32,7 @@ type Witness struct {
 	nodes      map[string]*corev1.Node
 	pods       map[types.UID]*corev1.Pod
 	states     map[string][]string
+	messages   map[string][]string
 	promised   map[string]int // by app: how many of its pods must be Ready; other apps are not checked
 	least      map[string]int
 	uncordoned map[string]int
@@ -45,7 +47,7 @@ type Witness struct {
 func newWitness(line *Timeline) *Witness {
 	return &Witness{
 		line: line, nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, states: map[string][]string{},
-		promised: map[string]int{}, least: map[string]int{}, uncordoned: map[string]int{},
+		messages: map[string][]string{}, promised: map[string]int{}, least: map[string]int{}, uncordoned: map[string]int{},
 		installations: map[string]*Installation{},
 	}
 }
@@ -153,6 +155,13 @@ func (w *Witness) States(node string) []string {
 	return slices.Clone(w.states[node])
 }
 
+// Messages returns the messages that a node has shown, in their order.
+func (w *Witness) Messages(node string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.messages[node])
+}
+
 // Uncordoned returns how often a node was uncordoned.
 func (w *Witness) Uncordoned(node string) int {
 	w.mu.Lock()
@@ -213,6 +222,9 @@ func (w *Witness) seeNode(node *corev1.Node, there bool) {
 	state, reason := node.Labels[stateLabel], node.Labels[reasonLabel]
 	if state != before.Labels[stateLabel] {
 		w.states[node.Name] = append(w.states[node.Name], state)
+	}
+	if message := node.Annotations[messageKey]; message != before.Annotations[messageKey] {
+		w.messages[node.Name] = append(w.messages[node.Name], message)
 	}
 	if state != before.Labels[stateLabel] || reason != before.Labels[reasonLabel] {
 		w.line.Note(node.Name, "state %s %s", state, reason)
