@@ -83,6 +83,96 @@ TEST_F(Installations, WithoutANeedForARebootTheMachineStaysUp) {
   EXPECT_TRUE(record("n1").verified_at.has_value());
 }
 
+// Services that use replaced files are restarted on the drained node. What still uses such files afterwards is named, and
+// needs no reboot unless the configuration says so.
+TEST_F(Installations, ServicesAreRestartedOnTheDrainedNode) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .old_services = {"web.service"}}));
+  Machine& n2 = machine(
+      "n2",
+      waiting({.need_reboot = false, .old_services = {"dbus.service", "web.service"}, .stay_old = {"dbus.service"}}));
+  web();
+  for (Machine* each : {&n1, &n2}) {
+    each->updates().on_restart = [this, name = each->node()] {
+      EXPECT_TRUE(unschedulable(name)) << story();
+      EXPECT_THAT(pods_on(name), IsEmpty());
+      EXPECT_EQ(record(name).service_restarts, 1u) << "written before the restart";
+    };
+  }
+  const auto& all = told(n1);
+  run_fleet();
+  for (const Machine* each : {&n1, &n2}) {
+    expect_at_rest(*each);
+    EXPECT_EQ(each->boots(), 0u) << story();
+    EXPECT_EQ(each->updates().restarts(), 1u);
+  }
+  EXPECT_THAT(all, Not(Contains(HasSubstr("ServicesNotRestarted")))) << "a warning is no reason of the node";
+  EXPECT_THAT(story(), AllOf(Not(HasSubstr("n1 warns: ServicesNotRestarted")),
+                             HasSubstr("n2 warns: ServicesNotRestarted dbus.service still uses files")));
+}
+
+TEST_F(Installations, ServicesThatCannotBeRestartedAreAReasonToRebootIfThatIsWished) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                       .old_services = {"dbus.service"},
+                                       .stay_old = {"dbus.service"},
+                                       .reboot_for_services = true}));
+  machine("n2", {.target = ""});
+  web();
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_THAT(story(), Not(HasSubstr("warns: ServicesNotRestarted")));
+}
+
+// A reboot makes all services use the new files, so the agent does not ask for them.
+TEST_F(Installations, NoServiceIsRestartedBeforeAReboot) {
+  Machine& n1 = machine("n1", waiting({.old_services = {"web.service"}}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(n1.updates().restarts(), 0u);
+}
+
+// A person uncordons the node during the installation, so pods may run on it when it ends.
+TEST_F(Installations, NoServiceIsRestartedOnANodeThatIsUncordoned) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .takes = 10min, .old_services = {"web.service"}}));
+  machine("n2", {.target = ""});
+  after(4min, [&] {
+    EXPECT_TRUE(n1.updates().running());
+    uncordon("n1");
+  });
+  run_fleet();
+  EXPECT_EQ(n1.updates().restarts(), 0u) << story();
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
+}
+
+TEST_F(Installations, AnUpdateDoesNotFailBecauseItsServicesAreUnknown) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .services_unknown = true}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted the updates are installed, but it is unknown"));
+}
+
+// P7: the agent itself uses replaced files. Its restart is no failure; and an agent that needrestart always finds among
+// the services is not restarted without end.
+TEST_F(Installations, AnAgentThatIsRestartedAmongTheServicesGoesOn) {
+  for (const bool stays : {false, true}) {
+    const std::string name = stays ? "n1" : "n2";
+    Machine& m = machine(name, waiting({.need_reboot = false,
+                                        .old_services = {"haulout.service"},
+                                        .stay_old = std::vector<std::string>(stays ? 1 : 0, "haulout.service"),
+                                        .restarts_agent = true}));
+    run_fleet();
+    expect_at_rest(m);
+    EXPECT_EQ(m.updates().installations(), 1u);
+    EXPECT_EQ(m.updates().restarts(), stays ? 2u : 1u) << story();
+    EXPECT_EQ(record(name).failed_updates, 0u);
+    EXPECT_EQ(story().find(name + " warns: ServicesNotRestarted") != std::string::npos, stays) << story();
+  }
+}
+
 // The Node names the waiting updates before anything is done, and while they are installed.
 TEST_F(Installations, TheNodeNamesTheUpdates) {
   MachinePlan plan = waiting({.waiting = {"a 1 to 2", "b 1 to 2", "c 1 to 2", "d 1 to 2", "e 1 to 2", "f 1 to 2"}});
