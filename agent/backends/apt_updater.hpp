@@ -34,8 +34,8 @@ class AptUpdater final : public Updater {
     std::string apt_mark = "/usr/bin/apt-mark";
     std::string dpkg = "/usr/bin/dpkg";
     std::string needrestart = "/usr/sbin/needrestart";
-    // Services that still use replaced files after needrestart has restarted the others need a reboot: the agent creates
-    // /run/reboot-required, as packages do.
+    // Services that still use replaced files after needrestart has restarted the others need a reboot: the agent
+    // creates /run/reboot-required, as packages do.
     bool reboot_for_services = false;
     // Interval at which changed() returns, so that the agent calls look() again. No event reports that an update is
     // available: it appears in the lists that apt-get update fetches.

@@ -9,10 +9,10 @@
 
 namespace haulout::agent {
 
-// Returns the services of the lines NEEDRESTART-SVC, each once, in needrestart's order; ignores all other lines
-// (README.batch.md of needrestart). "systemd-manager" is PID 1. Fails with Errc::decode if the line NEEDRESTART-VER is
-// missing, so that the output of another program is not taken for "none", or if a name has a character that systemd
-// does not allow in the name of a unit (systemd.unit(5)). Names of the result are safe as arguments and have no blanks.
+// Returns the services of the lines NEEDRESTART-SVC, each once, in the order of needrestart; ignores all other lines.
+// "systemd-manager" is PID 1. Fails with Errc::decode if the line NEEDRESTART-VER is missing, so that the output of
+// another program is not taken for "none", or if a name has a character that systemd does not allow in the name of a
+// unit (systemd.unit(5)). Names of the result are safe as arguments and have no blanks.
 Result<std::vector<std::string>> parse_needrestart(std::string_view output);
 
 }  // namespace haulout::agent

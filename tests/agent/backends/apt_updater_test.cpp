@@ -169,8 +169,8 @@ TEST_F(AptUpdaterTest, RebootsForServicesIfThatIsConfigured) {
   EXPECT_FALSE(run(it.need_reboot_for({"dbus.service"}, soon())));
 }
 
-// P4: without an answer it is unknown which services are old. A machine without needrestart is not wrong, unless a reboot
-// depends on the answer.
+// P4: without an answer it is unknown which services are old. A machine without needrestart is not wrong, unless a
+// reboot depends on the answer.
 TEST_F(AptUpdaterTest, WithoutNeedrestartNoServiceIsKnown) {
   AptUpdater it = updater();
   EXPECT_THAT(run(it.old_services(soon())).value(), IsEmpty());
