@@ -44,6 +44,7 @@ inline constexpr const char* apply_failed = "ApplyFailed";
 inline constexpr const char* updating = "Updating";
 inline constexpr const char* update_blocked = "UpdateBlocked";
 inline constexpr const char* update_failed = "UpdateFailed";
+inline constexpr const char* services_not_restarted = "ServicesNotRestarted";
 inline constexpr const char* drain_blocked = "DrainBlocked";
 inline constexpr const char* drain_failed = "DrainFailed";
 inline constexpr const char* waiting_for_load_balancers = "WaitingForLoadBalancers";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/backends/old_services.hpp"
 #include "agent/hosts/system_files.hpp"
 #include "base/plain_text.hpp"
 #include "base/scope_exit.hpp"
@@ -23,6 +24,11 @@ constexpr Duration lists_limit = std::chrono::minutes(10);
 constexpr int lock_seconds = 60;
 // Interval at which change() checks whether the agent's other program has ended.
 constexpr Duration busy_pause = std::chrono::seconds(1);
+// Shell: runs the program in its arguments, and does nothing if the program does not exist.
+constexpr const char* if_executable = R"([ ! -x "$1" ] || exec "$@")";
+// Shell: demands a reboot as packages of Debian and Ubuntu do. The arguments are the reasons.
+constexpr const char* demand_reboot =
+    R"(printf '%s\n' "$@" >>/run/reboot-required.pkgs && echo 'System restart required' >/run/reboot-required)";
 
 }  // namespace
 
@@ -40,14 +46,12 @@ HostProgram AptUpdater::apt_get(std::vector<std::string> args, const std::string
     program.args.insert(program.args.end(), {"-o", option});
   program.args.insert(program.args.end(), {"-o", fmt::format("DPkg::Lock::Timeout={}", lock_seconds), "-q", "-y"});
   program.args.insert(program.args.end(), args.begin(), args.end());
-  // UCF_FORCE_CONFFOLD and NEEDRESTART_MODE are for programs that package scripts call: ucf keeps the administrator's
-  // files, and needrestart restarts the services that use an old library without a question. The node is drained at
-  // that time, so no workload is interrupted.
-  program.env = {{"DEBIAN_FRONTEND", "noninteractive"},
-                 {"APT_LISTCHANGES_FRONTEND", "none"},
-                 {"LC_ALL", "C"},
-                 {"UCF_FORCE_CONFFOLD", "1"},
-                 {"NEEDRESTART_MODE", "a"}};
+  // UCF_FORCE_CONFFOLD and the variables of needrestart are for programs that apt and package scripts call. ucf keeps
+  // the administrator's files. needrestart is suspended, because restart_services() runs it. A version of needrestart
+  // that does not know NEEDRESTART_SUSPEND restarts the services from apt's hook, without a question.
+  program.env = {
+      {"DEBIAN_FRONTEND", "noninteractive"}, {"APT_LISTCHANGES_FRONTEND", "none"}, {"LC_ALL", "C"},
+      {"UCF_FORCE_CONFFOLD", "1"},           {"NEEDRESTART_SUSPEND", "1"},         {"NEEDRESTART_MODE", "a"}};
   program.env.insert(program.env.end(), options_.env.begin(), options_.env.end());
   return program;
 }
@@ -177,6 +181,42 @@ Task<> AptUpdater::install(const AptPlan& wanted, TimePoint deadline) {
   const auto restored =
       co_await change(apt_mark(std::move(args), "Haulout marks packages as automatically installed"), deadline);
   co_return done ? restored : done;
+}
+
+HostProgram AptUpdater::shell(std::string script, std::vector<std::string> args, const std::string& description) const {
+  HostProgram program = apt_get({}, description);
+  program.program = "/bin/sh";
+  args.insert(args.begin(), {"-c", std::move(script), "sh"});
+  program.args = std::move(args);
+  return program;
+}
+
+// A container does not see the programs of the host, so a shell on the host checks whether needrestart is there. If it
+// is not, the output is empty.
+Task<std::vector<std::string>> AptUpdater::old_services(TimePoint deadline) {
+  CO_TRY(const std::string output,
+         co_await output_of(shell(if_executable, {options_.needrestart, "-b", "-l"}, "needrestart -b"), deadline));
+  if (!output.empty()) co_return parse_needrestart(output);
+  if (!options_.reboot_for_services) co_return std::vector<std::string>();
+  co_return Error(Errc::unavailable,
+                  "needrestart is not installed on this machine: install it, or remove "
+                  "update-services: reboot");
+}
+
+// needrestart restarts all services with one call of systemctl, in no order of its own. Among them may be the agent:
+// then needrestart goes on, and the next agent waits for its end.
+Task<> AptUpdater::restart_services(TimePoint deadline) {
+  HostProgram restart = apt_get({}, "Haulout restarts services that use replaced files");
+  restart.program = options_.needrestart;
+  restart.args = {"-m", "a", "-r", "a", "-l"};
+  return change(std::move(restart), deadline);
+}
+
+Task<bool> AptUpdater::need_reboot_for(std::vector<std::string> services, TimePoint deadline) {
+  if (!options_.reboot_for_services) co_return false;
+  CO_CHECK(co_await change(shell(demand_reboot, std::move(services), "Haulout notes that services need a reboot"),
+                           deadline));
+  co_return true;
 }
 
 Task<> AptUpdater::change(HostProgram program, TimePoint deadline) {

@@ -4,6 +4,10 @@
 // hold. The files of an administrator in /etc stay as they are. Which packages: all (`apt-get upgrade
 // --with-new-pkgs`), or those from a security archive.
 //
+// Services that still use replaced files are found and restarted by needrestart, if the machine has it, by its own
+// configuration. The agent runs it itself after the installation, and not from apt's hook: the hook does not run after
+// dpkg has failed, nor after `dpkg --configure -a`, and a machine that reboots anyway needs no restarts.
+//
 // Fails with Errc::unavailable if a program fails, if apt-get would remove a package, or if updates still wait after
 // the installation; with Errc::decode if the output of apt-get cannot be read; with Errc::timeout if another program of
 // the agent took too long; otherwise as HostPrograms and HostRoot do. Errors name the program. All coroutines are
@@ -29,6 +33,10 @@ class AptUpdater final : public Updater {
     std::string apt_get = "/usr/bin/apt-get";
     std::string apt_mark = "/usr/bin/apt-mark";
     std::string dpkg = "/usr/bin/dpkg";
+    std::string needrestart = "/usr/sbin/needrestart";
+    // Services that still use replaced files after needrestart has restarted the others need a reboot: the agent
+    // creates /run/reboot-required, as packages do.
+    bool reboot_for_services = false;
     // Interval at which changed() returns, so that the agent calls look() again. No event reports that an update is
     // available: it appears in the lists that apt-get update fetches.
     Duration look_interval = std::chrono::minutes(30);
@@ -46,10 +54,14 @@ class AptUpdater final : public Updater {
   Task<> download(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;
   Task<> install(TimePoint deadline) override;
+  Task<std::vector<std::string>> old_services(TimePoint deadline) override;
+  Task<> restart_services(TimePoint deadline) override;
+  Task<bool> need_reboot_for(std::vector<std::string> services, TimePoint deadline) override;
 
  private:
   HostProgram apt_get(std::vector<std::string> args, const std::string& description) const;
   HostProgram apt_mark(std::vector<std::string> args, const std::string& description) const;
+  HostProgram shell(std::string script, std::vector<std::string> args, const std::string& description) const;
   // Makes the program one whose output is kept, and that may run beside a program that changes the machine.
   HostProgram look_only(HostProgram program);
   // Returns the output of a program that changes nothing. Fails unless it succeeds.

@@ -37,6 +37,8 @@ enum class BackendChoice {
 // When the agent installs the updates of the operating system, and which ones.
 enum class UpdateChoice { off, before_drain, after_drain };
 enum class UpdatePackages { all, security };
+// What follows if services still use replaced files after an installation, although others were restarted.
+enum class UpdateServices { report, reboot };
 // Ways to reboot the machine: the values of --reboot-method.
 enum class RebootMethod { logind, systemd, kexec, command, none };
 // What happens after a hook has failed or exceeded its limit: the update stops, or continues.
@@ -88,6 +90,7 @@ struct AgentConfig {
   std::string update_bundle;  // for back end rauc: the bundle that --update installs, a URL or a file of the host
   std::string pin;            // the only version that is installed; empty: any
   UpdatePackages update_packages = UpdatePackages::all;
+  UpdateServices update_services = UpdateServices::report;
   Duration update_limit = LifecycleTimes{}.update_limit;
   std::uint32_t update_attempts = default_update_attempts;
   Duration reboot_limit = LifecycleTimes{}.reboot_limit;

@@ -142,6 +142,12 @@ OptionGroup operating_system() {
            "For backend debian with update: which package updates the agent installs. all: those that apt-get upgrade "
            "--with-new-pkgs would install, so apt's pins and holds apply. security: only those from a security "
            "archive."},
+          {"update-services",
+           choice<C, UpdateServices>(&C::update_services,
+                                     {{"report", UpdateServices::report}, {"reboot", UpdateServices::reboot}}),
+           "For backend debian with update: what follows if services still use replaced files after an installation, "
+           "although needrestart has restarted those that it may restart. report: an Event and the log name them. "
+           "reboot: the drained node is rebooted. Without needrestart on the node it is unknown which services do."},
           {"update-limit", duration<C>(&C::update_limit, Zero::refused),
            "How long the installation of updates may take, with backend debian including the time in which another "
            "program holds the lock of dpkg. Then the attempt has failed."},

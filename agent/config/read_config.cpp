@@ -449,6 +449,8 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
        "update is before-drain, but backend debian would install packages while pods run: set update to after-drain"},
       {updates && c.update_packages != fresh.update_packages && c.backend != B::debian && c.backend != B::automatic,
        "update-packages is set, but only backend debian installs packages: remove update-packages"},
+      {updates && c.update_services != fresh.update_services && c.backend != B::debian && c.backend != B::automatic,
+       "update-services is set, but only backend debian restarts services: remove update-services"},
       {updates && c.backend == B::rauc && c.update_bundle.empty(),
        "backend is rauc and update is set, but no bundle is named: set update-bundle"},
       {!c.update_bundle.empty() && (!updates || (c.backend != B::rauc && c.backend != B::automatic)),
@@ -460,6 +462,9 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
       {!updates && c.update_packages != fresh.update_packages,
        "update-packages is set, but update is off, so the agent installs nothing: set update, or remove "
        "update-packages"},
+      {!updates && c.update_services != fresh.update_services,
+       "update-services is set, but update is off, so the agent installs nothing: set update, or remove "
+       "update-services"},
       {!updates && c.update_limit != fresh.update_limit,
        "update-limit is set, but update is off, so the agent installs nothing: set update, or remove "
        "update-limit"},

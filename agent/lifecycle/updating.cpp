@@ -15,8 +15,23 @@ namespace {
 // proves everything again.
 constexpr Duration proof_keeps = std::chrono::seconds(5);
 // An installation that an earlier process has begun gets at least this long, even if its limit is over: it may be about
-// to end.
+// to end. So does the restart of services.
 constexpr Duration resume_time = std::chrono::minutes(5);
+// So often the agent restarts services in one installation. The second time is for an agent that was killed before it
+// had begun. More would restart an agent without end that is among these services and stays among them.
+constexpr unsigned most_restarts = 2;
+
+// The services that use replaced files, or why they are unknown.
+using Services = Result<std::vector<std::string>>;
+
+std::string words_of(const Services& services) {
+  if (!services)
+    return "the updates are installed, but it is unknown which services still use files that they have replaced: " +
+           services.error().message();
+  return fmt::format(
+      "{} still {} files that the updates have replaced: restart {}, or reboot the node (haulout request-reboot)",
+      some_of(*services), services->size() == 1 ? "uses" : "use", services->size() == 1 ? "it" : "them");
+}
 
 }  // namespace
 
@@ -122,12 +137,48 @@ asio::awaitable<std::optional<Decision>> Updating::install() {
   co_return std::nullopt;
 }
 
+asio::awaitable<void> Updating::restart_services() {
+  Updater& updater = *context_.parts.updater;
+  Activity& activity = context_.activity;
+  Record& record = context_.record;
+  const TimePoint deadline = std::max(deadline_, context_.within(resume_time));
+  Services services = co_await updater.old_services(deadline);
+  const auto any = [&] { return !activity.must_reload() && services && !services->empty(); };
+  // If another client has uncordoned the node meanwhile, pods may run on it, so nothing is restarted.
+  if (any() && context_.node().unschedulable && record.service_restarts < most_restarts) {
+    ++record.service_restarts;
+    co_await context_.writer.show(
+        reason::updating,
+        "the updates are installed; restarting services that use replaced files: " + some_of(*services));
+    if (activity.must_reload()) co_return;
+    const auto done = co_await updater.restart_services(deadline);
+    if (done)
+      services = co_await updater.old_services(deadline);
+    else
+      services = done.error();
+  }
+  if (any()) {
+    const auto reboots = co_await updater.need_reboot_for(*services, deadline);
+    if (reboots && *reboots) co_return;
+    if (!reboots) services = reboots.error();
+  }
+  if (activity.must_reload() || (services && services->empty())) co_return;
+  context_.writer.warn(reason::services_not_restarted, words_of(services));
+}
+
 asio::awaitable<Decision> Updating::reboot_or_not() {
   Activity& activity = context_.activity;
+  bool restarted = false;
   while (!activity.must_reload()) {
     co_await need_.ask_now();
     if (need_.reboot_wanted()) co_return Decision{Event::installed};
-    if (need_.pending().need != Need::unknown) co_return Decision{Event::reboot_not_needed};
+    if (need_.pending().need != Need::unknown) {
+      if (restarted) co_return Decision{Event::reboot_not_needed};
+      // A service that cannot be restarted may need a reboot, so the back end is asked again.
+      co_await restart_services();
+      restarted = true;
+      continue;
+    }
     co_await context_.writer.show(reason::backend_unknown,
                                   "the updates are installed, but it is unknown whether they "
                                   "need a reboot: " +

@@ -30,6 +30,9 @@ class Updating {
   boost::asio::awaitable<bool> blocked();
   boost::asio::awaitable<std::optional<Decision>> install();
   boost::asio::awaitable<Decision> reboot_or_not();
+  // Restarts the services that use replaced files, and warns about those that still do afterwards. Nothing that fails
+  // here makes the update fail, because the updates are installed.
+  boost::asio::awaitable<void> restart_services();
   Decision failed(std::string reason, const std::string& why) const;
   TimePoint start_limit();
 

@@ -94,8 +94,10 @@ struct Record {
   // installation begins.
   bool installing = false;
   unsigned failed_updates = 0;  // number of installations in a row that have failed
-  bool in_place = false;        // the updates of this attempt were installed and need no reboot
-  std::size_t method = 0;       // index into Host::reboot_methods()
+  // How often the agent has begun to restart services in this installation. Written before each restart.
+  unsigned service_restarts = 0;
+  bool in_place = false;   // the updates of this attempt were installed and need no reboot
+  std::size_t method = 0;  // index into Host::reboot_methods()
   // The reboot is about to be requested by this method, or was requested. Written before the request.
   bool asked = false;
   // The request was repeated once, because the previous process may have been killed before it sent it.

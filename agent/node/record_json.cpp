@@ -151,6 +151,7 @@ Record decoded(const Json& json) {
   read(json, "updates", record.updates);
   read(json, "installing", record.installing);
   read_count(json, "failedUpdates", record.failed_updates);
+  read_count(json, "serviceRestarts", record.service_restarts);
   read(json, "inPlace", record.in_place);
   read_count(json, "method", record.method);
   read(json, "asked", record.asked);
@@ -205,6 +206,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "updates", record.updates);
   put_unless_default(json, "installing", record.installing);
   put_unless_default(json, "failedUpdates", record.failed_updates);
+  put_unless_default(json, "serviceRestarts", record.service_restarts);
   put_unless_default(json, "inPlace", record.in_place);
   put_unless_default(json, "method", record.method);
   put_unless_default(json, "asked", record.asked);

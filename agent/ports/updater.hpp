@@ -52,6 +52,15 @@ class Updater {
   // an error the updates may be installed in part. Cancellable: the installation may then go on without the agent, and
   // the next call waits for its end.
   virtual Task<> install(TimePoint deadline) = 0;
+  // Returns the services that still use files which an installation has replaced. Empty if there are none, or if the
+  // tool does not replace files that are in use. An error means that the answer is unknown. Cancellable.
+  virtual Task<std::vector<std::string>> old_services(TimePoint) { co_return std::vector<std::string>(); }
+  // Restarts those services, except the ones that the machine's own rules exempt. The agent may be among them: then the
+  // restarts go on without it. Cancellable like install().
+  virtual Task<> restart_services(TimePoint) { co_return Result<>(); }
+  // Called with the services that still use such files afterwards. Returns true if it has made the back end report that
+  // a reboot is needed; false if the configuration does not want that. Idempotent. Cancellable.
+  virtual Task<bool> need_reboot_for(std::vector<std::string>, TimePoint) { co_return false; }
 };
 
 }  // namespace haulout::agent

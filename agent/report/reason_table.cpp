@@ -186,6 +186,11 @@ constexpr std::array table{
            "See the error of the package manager or of the update tool in the message, and on the node `journalctl -u "
            "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
            "updates (and rebooted it, if they need that), or after `haulout request-reboot NODE`."},
+    Reason{reason::services_not_restarted, drain, trouble,
+           "A warning after an installation: services still use files that it has replaced. needrestart does not "
+           "restart them, or they keep processes that it cannot restart; or the agent could not ask it.",
+           "Restart the services that the message names, or reboot the node with `haulout request-reboot NODE`. "
+           "`needrestart -b` on the node lists them. With `--update-services reboot` the agent reboots for them."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
            "Resolve the cause that the message names, for example a budget or a volume. The agent removes its cordon, "

@@ -205,6 +205,9 @@ std::string refused_update(const AgentConfig& config, const FoundBackend& found,
         "update is before-drain, but {} that would install packages while pods run: set update to after-drain", here);
   if (found.backend != "debian" && config.update_packages != UpdatePackages::all)
     return fmt::format("update-packages is security, but {} an update is a whole image: remove update-packages", here);
+  if (found.backend != "debian" && config.update_services != UpdateServices::report)
+    return fmt::format("update-services is reboot, but {} the agent restarts no services: remove update-services",
+                       here);
   if (!config.pin.empty() && (found.backend == "debian" || found.backend == "transactional-update"))
     return fmt::format("pin is set, but {} updates have no version: remove pin", here);
   if (found.backend == "rauc" && config.update_bundle.empty())
@@ -234,7 +237,8 @@ Result<MadeUpdater> make_updater(const AgentConfig& config, const FoundBackend& 
     made.updater = std::make_unique<ImageUpdater>(**std::move(tool), backend, *made.programs, host.clock, host.rng);
     return made;
   }
-  AptUpdater::Options options{.security_only = config.update_packages == UpdatePackages::security};
+  AptUpdater::Options options{.security_only = config.update_packages == UpdatePackages::security,
+                              .reboot_for_services = config.update_services == UpdateServices::reboot};
   made.updater = std::make_unique<AptUpdater>(host.root, *made.programs, host.clock, host.rng, std::move(options));
   return made;
 }

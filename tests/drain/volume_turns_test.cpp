@@ -143,6 +143,7 @@ TEST_F(VolumeTurnsTest, ADeletedPodKeepsTheTurnUntilItsVolumesWereChecked) {
 
 TEST_F(VolumeTurnsTest, APodThatDoesNotEndBlocksTheOthersForALimitedTime) {
   set("a", PodState::terminating);
+  EXPECT_NE(held("b"), "");
   tracked("a").stuck = true;
   look();
   EXPECT_EQ(held("b"), "");

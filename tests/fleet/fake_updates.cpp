@@ -21,6 +21,7 @@ void FakeUpdates::repaired_by_hand() {
 
 void FakeUpdates::cut_short() {
   if (running_) interrupt();
+  plan_.old_services.clear();
 }
 
 void FakeUpdates::interrupt() {
@@ -96,6 +97,28 @@ Task<> FakeUpdates::install(TimePoint deadline) {
   }
   if (failed_) co_return Error(Errc::unavailable, "dpkg: no space left on device");
   co_return Result<>();
+}
+
+Task<std::vector<std::string>> FakeUpdates::old_services(TimePoint) {
+  if (plan_.services_unknown) co_return Error(Errc::unavailable, "needrestart: exit status 2");
+  co_return plan_.old_services;
+}
+
+Task<> FakeUpdates::restart_services(TimePoint) {
+  ++restarts_;
+  on_restart();
+  world_.trace("services are restarted");
+  plan_.old_services = plan_.stay_old;
+  if (plan_.restarts_agent) {
+    world_.kill_agent();
+    co_await world_.clock.sleep_until(TimePoint::max());
+  }
+  co_return Result<>();
+}
+
+Task<bool> FakeUpdates::need_reboot_for(std::vector<std::string>, TimePoint) {
+  if (plan_.reboot_for_services) world_.needs_reboot();
+  co_return plan_.reboot_for_services;
 }
 
 }  // namespace haulout::fleet

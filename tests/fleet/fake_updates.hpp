@@ -24,7 +24,12 @@ struct UpdatesPlan {
   bool fails_download = false;
   // The update is an image of this version that only the next boot runs; empty: packages.
   std::string image{};
-  bool before_drain = false;  // the image is written before the drain (--update=before-drain)
+  // Services that use replaced files after an installation, and those of them that still do after they were restarted.
+  std::vector<std::string> old_services{}, stay_old{};
+  bool services_unknown = false;     // it cannot be found out which services these are
+  bool restarts_agent = false;       // the agent is among these services
+  bool reboot_for_services = false;  // --update-services=reboot
+  bool before_drain = false;         // the image is written before the drain (--update=before-drain)
 };
 
 class FakeUpdates final : public agent::Updater {
@@ -36,6 +41,7 @@ class FakeUpdates final : public agent::Updater {
     std::function<void(const std::string&)> trace;
     std::function<void()> began;         // called when an installation begins
     std::function<void()> needs_reboot;  // called when an installation ended that needs a reboot
+    std::function<void()> kill_agent;
   };
   FakeUpdates(UpdatesPlan& plan, Surroundings surroundings)
       : plan_(plan), world_(std::move(surroundings)), news_(world_.executor) {}
@@ -52,12 +58,17 @@ class FakeUpdates final : public agent::Updater {
   bool wanted() const { return plan_.on && (half_installed_ || !plan_.waiting.empty()); }
   std::size_t installations() const { return installations_; }
   std::size_t downloads() const { return downloads_; }
+  std::size_t restarts() const { return restarts_; }
+  std::function<void()> on_restart = [] {};  // called when services are restarted
 
   boost::asio::awaitable<agent::Updates> look(TimePoint deadline) override;
   boost::asio::awaitable<void> changed() override;
   Task<> download(TimePoint deadline) override;
   Task<std::string> blocked_by(TimePoint deadline) override;
   Task<> install(TimePoint deadline) override;
+  Task<std::vector<std::string>> old_services(TimePoint deadline) override;
+  Task<> restart_services(TimePoint deadline) override;
+  Task<bool> need_reboot_for(std::vector<std::string> services, TimePoint deadline) override;
 
  private:
   void end();
@@ -69,7 +80,7 @@ class FakeUpdates final : public agent::Updater {
   bool running_ = false;
   bool failed_ = false;  // the last installation has failed
   bool half_installed_ = false;
-  std::size_t installations_ = 0, downloads_ = 0;
+  std::size_t installations_ = 0, downloads_ = 0, restarts_ = 0;
 };
 
 }  // namespace haulout::fleet

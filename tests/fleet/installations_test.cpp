@@ -27,6 +27,11 @@ struct Installations : Fleet {
   agent::Record record(const std::string& name) const {
     return agent::decode_record(sim::annotation(node(name), "haulout.dev/record"));
   }
+  std::size_t pods_on(const std::string& name) const {
+    std::size_t count = 0;
+    for (const Json& pod : cluster.all("pods")) count += sim::text(pod, "/spec/nodeName") == name;
+    return count;
+  }
   std::string reason(const std::string& name) const { return label(name, "haulout.dev/reason"); }
   std::string message(const std::string& name) const { return sim::annotation(node(name), "haulout.dev/message"); }
   // Collects "state reason" of a node.
@@ -81,6 +86,105 @@ TEST_F(Installations, WithoutANeedForARebootTheMachineStaysUp) {
       << story();
   EXPECT_EQ(record("n1").attempts.back().why, "updated without a reboot");
   EXPECT_TRUE(record("n1").verified_at.has_value());
+}
+
+// Services that use replaced files are restarted on the drained node. What still uses such files afterwards is named,
+// and needs no reboot unless the configuration says so.
+TEST_F(Installations, ServicesAreRestartedOnTheDrainedNode) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .old_services = {"web.service"}}));
+  Machine& n2 = machine(
+      "n2",
+      waiting({.need_reboot = false, .old_services = {"dbus.service", "web.service"}, .stay_old = {"dbus.service"}}));
+  web();
+  for (Machine* each : {&n1, &n2}) {
+    each->updates().on_restart = [this, name = each->node()] {
+      EXPECT_TRUE(unschedulable(name)) << story();
+      EXPECT_EQ(pods_on(name), 0u);
+      EXPECT_EQ(record(name).service_restarts, 1u) << "written before the restart";
+    };
+  }
+  const auto& all = told(n1);
+  run_fleet();
+  for (const Machine* each : {&n1, &n2}) {
+    expect_at_rest(*each);
+    EXPECT_EQ(each->boots(), 0u) << story();
+    EXPECT_EQ(each->updates().restarts(), 1u);
+  }
+  EXPECT_THAT(all, Not(Contains(HasSubstr("ServicesNotRestarted")))) << "a warning is no reason of the node";
+  EXPECT_THAT(story(), AllOf(Not(HasSubstr("n1 warns: ServicesNotRestarted")),
+                             HasSubstr("n2 warns: ServicesNotRestarted dbus.service still uses files")));
+}
+
+TEST_F(Installations, ServicesThatCannotBeRestartedAreAReasonToRebootIfThatIsWished) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                       .old_services = {"dbus.service"},
+                                       .stay_old = {"dbus.service"},
+                                       .reboot_for_services = true}));
+  machine("n2", {.target = ""});
+  web();
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+  EXPECT_THAT(story(), Not(HasSubstr("warns: ServicesNotRestarted")));
+}
+
+// A reboot makes all services use the new files, so the agent does not ask for them.
+TEST_F(Installations, NoServiceIsRestartedBeforeAReboot) {
+  Machine& n1 = machine("n1", waiting({.old_services = {"web.service"}}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(n1.updates().restarts(), 0u);
+}
+
+// A person uncordons the node during the installation, so pods may run on it when it ends.
+TEST_F(Installations, NoServiceIsRestartedOnANodeThatIsUncordoned) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .takes = 10min, .old_services = {"web.service"}}));
+  machine("n2", {.target = ""});
+  after(4min, [&] {
+    EXPECT_TRUE(n1.updates().running());
+    uncordon("n1");
+  });
+  run_fleet();
+  EXPECT_EQ(n1.updates().restarts(), 0u) << story();
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
+}
+
+TEST_F(Installations, AnUpdateDoesNotFailBecauseItsServicesAreUnknown) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .services_unknown = true}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted the updates are installed, but it is unknown"));
+}
+
+// P7: the agent itself uses replaced files. Its restart is no failure.
+TEST_F(Installations, AnAgentThatIsRestartedAmongTheServicesGoesOn) {
+  Machine& n1 =
+      machine("n1", waiting({.need_reboot = false, .old_services = {"haulout.service"}, .restarts_agent = true}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+  EXPECT_EQ(n1.updates().restarts(), 1u) << story();
+  EXPECT_EQ(record("n1").failed_updates, 0u);
+  EXPECT_THAT(story(), Not(HasSubstr("warns: ServicesNotRestarted")));
+}
+
+// The agent is always found among the services. It is not restarted without end.
+TEST_F(Installations, AnAgentThatStaysAmongTheServicesIsRestartedTwice) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                       .old_services = {"haulout.service"},
+                                       .stay_old = {"haulout.service"},
+                                       .restarts_agent = true}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().restarts(), 2u) << story();
+  EXPECT_EQ(record("n1").failed_updates, 0u);
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted haulout.service still uses files"));
 }
 
 // The Node names the waiting updates before anything is done, and while they are installed.

@@ -56,13 +56,13 @@ Machine::Machine(std::string name, MachinePlan plan, Surroundings surroundings)
       power_(world_.executor),
       news_(world_.executor),
       delay_(world_.executor, world_.clock),
-      updates_(plan_.updates, {world_.clock, world_.executor,
-                               [this](Duration delay, std::function<void()> action) {
-                                 world_.cluster.after(delay, std::move(action));
-                               },
-                               [this](const std::string& what) { world_.trace(node_ + ": " + what); },
-                               [this] { world_.observer.installation_began(*this); },
-                               [this] { want(plan_.updates.image.empty() ? "1.1" : plan_.updates.image); }}) {
+      updates_(
+          plan_.updates,
+          {world_.clock, world_.executor,
+           [this](Duration delay, std::function<void()> action) { world_.cluster.after(delay, std::move(action)); },
+           [this](const std::string& what) { world_.trace(node_ + ": " + what); },
+           [this] { world_.observer.installation_began(*this); },
+           [this] { want(plan_.updates.image.empty() ? "1.1" : plan_.updates.image); }, [this] { kill_agent(); }}) {
   delay_.longest = plan_.delays_shutdown;
   delay_.deny(plan_.no_delay);
   delay_.let_go = [this] {

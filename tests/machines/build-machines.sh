@@ -5,9 +5,10 @@
 # Usage: build-machines.sh PACKAGE.deb [DIR]    DIR: default <root>/build/machines
 #
 # PACKAGE.deb is Haulout's package. Only its dependencies are read: the machines have no connection to a mirror, so the
-# cache of their apt must contain these packages, and unattended-upgrades for a comparison. Needs root, Go 1.26 or newer,
-# mmdebstrap and the Debian mirror of this computer. A part in DIR is built again only if its sources have changed. A
-# first build takes four minutes on two cores if Go has already compiled the control plane of tests/e2e.
+# cache of their apt must contain these packages, and unattended-upgrades and needrestart, which single tests install.
+# Needs root, Go 1.26 or newer, mmdebstrap and the Debian mirror of this computer. A part in DIR is built again only if its
+# sources have changed. A first build takes four minutes on two cores if Go has already compiled the control plane of
+# tests/e2e.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -64,7 +65,7 @@ base() {
   mkdir -p "$out/tmp"
   TMPDIR=$out/tmp mmdebstrap --quiet --variant=minbase --skip=cleanup/apt,cleanup/reproducible \
     --include="$(IFS=,; printf '%s' "${packages[*]}")" \
-    --customize-hook="chroot \"\$1\" apt-get install -q -y -d --no-install-recommends $depends unattended-upgrades" \
+    --customize-hook="chroot \"\$1\" apt-get install -q -y -d --no-install-recommends $depends unattended-upgrades needrestart" \
     --customize-hook='rm -f "$1/etc/hostname" "$1/etc/resolv.conf"; : >"$1/etc/machine-id"' \
     "$codename" "$out/base" ${mirror:+"$mirror"} >"$out/base.log" 2>&1 || {
     tail -n 30 "$out/base.log" >&2

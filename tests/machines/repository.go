@@ -25,8 +25,9 @@ type Repository struct {
 // Offered is one version of a package of the repository.
 type Offered struct {
 	Name, Version string
-	Conffile      string // content of /etc/NAME.conf; empty: there is none
-	Postinst      string // lines of shell
+	Conffile      string            // content of /etc/NAME.conf; empty: there is none
+	Postinst      string            // lines of shell
+	Files         map[string]string // content of further files, by their absolute path
 }
 
 // NewRepository returns a repository without a list of packages. apt cannot use it before the first call of Offer.
@@ -76,6 +77,9 @@ func (r *Repository) add(list *bytes.Buffer, offered Offered) error {
 	}
 	if offered.Postinst != "" {
 		files["DEBIAN/postinst"] = "#!/bin/sh\nset -e\n" + offered.Postinst + "\n"
+	}
+	for path, content := range offered.Files {
+		files[strings.TrimPrefix(path, "/")] = content
 	}
 	for path, content := range files {
 		path = filepath.Join(tree, path)

@@ -38,9 +38,12 @@ class FakeApt final : public HostPrograms {
         what = verb;
         break;
       }
+    if (std::ranges::find(program.args, "-b") != program.args.end()) what = "old services";
+    if (std::ranges::find(program.args, "-r") != program.args.end()) what = "restart";
+    if (program.program == "/bin/sh" && what == "configure") what = "demand reboot";
     ran.push_back(what);
     programs.push_back(program);
-    const int one = what == "--simulate" || what == "showauto" ? 0 : 1;
+    const int one = what == "--simulate" || what == "showauto" || what == "old services" ? 0 : 1;
     running += one;
     EXPECT_LE(running, 1) << what << " runs beside another program that changes the machine";
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + takes));
@@ -57,6 +60,7 @@ class FakeApt final : public HostPrograms {
     if (failing.contains(what)) co_return ProgramEnd{.how = "exit status 100: E: broken " + what};
     if (what == "--simulate") co_return ProgramEnd{.success = true, .output = waiting};
     if (what == "showauto") co_return ProgramEnd{.success = true, .output = "adduser\nopenssl\n"};
+    if (what == "old services") co_return ProgramEnd{.success = true, .output = needrestart};
     if ((what == "install" || what == "upgrade") && installs) waiting.clear();
     co_return ProgramEnd{.success = true};
   }
@@ -64,6 +68,7 @@ class FakeApt final : public HostPrograms {
   Task<bool> runs(std::string unit, TimePoint) override { co_return unit == running_unit; }
 
   std::string waiting;
+  std::string needrestart;   // what needrestart -b prints; empty: the machine does not have it
   std::string running_unit;  // unit that an earlier agent has started and that still runs
   bool installs = true;
   std::set<std::string> failing;
@@ -136,6 +141,47 @@ TEST_F(AptUpdaterTest, SecurityInstallsTheseVersionsOnly) {
   EXPECT_THAT(apt.programs[4].args, ElementsAre("auto", "openssl")) << "the mark that install has taken away";
   EXPECT_THAT(apt.programs[3].args,
               AllOf(Contains("--only-upgrade"), Contains("openssl=3.0.16-1"), Not(Contains(StartsWith("vim")))));
+}
+
+// needrestart runs in its own step, so apt's hook must not restart anything.
+TEST_F(AptUpdaterTest, RestartsServicesByNeedrestart) {
+  apt.needrestart = "NEEDRESTART-VER: 3.6\nNEEDRESTART-SVC: cron.service\nNEEDRESTART-SVC: dbus.service\n";
+  AptUpdater it = updater();
+  EXPECT_THAT(run(it.old_services(soon())).value(), ElementsAre("cron.service", "dbus.service"));
+  ASSERT_TRUE(run(it.restart_services(soon())));
+  EXPECT_THAT(apt.ran, ElementsAre("old services", "restart"));
+  EXPECT_EQ(apt.programs[1].program, "/usr/sbin/needrestart");
+  EXPECT_EQ(apt.programs[1].unit, "haulout-update.service");
+  apt.waiting = openssl;
+  ASSERT_TRUE(run(it.install(soon())));
+  EXPECT_THAT(apt.programs.back().env, Contains(std::pair<std::string, std::string>("NEEDRESTART_SUSPEND", "1")));
+  EXPECT_EQ(run(it.need_reboot_for({"dbus.service"}, soon())).value(), false);
+  EXPECT_THAT(apt.ran, Not(Contains("demand reboot")));
+}
+
+TEST_F(AptUpdaterTest, RebootsForServicesIfThatIsConfigured) {
+  apt.needrestart = "NEEDRESTART-VER: 3.6\nNEEDRESTART-SVC: dbus.service\n";
+  AptUpdater it = updater({.reboot_for_services = true});
+  EXPECT_EQ(run(it.need_reboot_for({"dbus.service"}, soon())).value(), true);
+  EXPECT_THAT(apt.ran, ElementsAre("demand reboot"));
+  EXPECT_EQ(apt.programs[0].args.back(), "dbus.service");
+  apt.failing = {"demand reboot"};
+  EXPECT_FALSE(run(it.need_reboot_for({"dbus.service"}, soon())));
+}
+
+// P4: without an answer it is unknown which services are old. A machine without needrestart is not wrong, unless a
+// reboot depends on the answer.
+TEST_F(AptUpdaterTest, WithoutNeedrestartNoServiceIsKnown) {
+  AptUpdater it = updater();
+  EXPECT_THAT(run(it.old_services(soon())).value(), IsEmpty());
+  AptUpdater strict = updater({.reboot_for_services = true});
+  const auto unknown = run(strict.old_services(soon()));
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message(), HasSubstr("install it"));
+  apt.needrestart = "Usage: needrestart\n";
+  EXPECT_FALSE(run(it.old_services(soon())));
+  apt.failing = {"old services"};
+  EXPECT_FALSE(run(it.old_services(soon())));
 }
 
 TEST_F(AptUpdaterTest, NeverAsksAndNeverForces) {

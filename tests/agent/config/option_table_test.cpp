@@ -72,19 +72,21 @@ auto fields_of(const AgentConfig& config) {
   const auto& [config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
                zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,
                sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin, update_packages,
-               update_limit, update_attempts, reboot_limit, verify_limit, windows, blackouts, blocking_pod_selectors,
-               cordoned_nodes, max_reboots_per_day, backoff, prometheus_url, prometheus_query, prometheus_token_file,
-               prometheus_username, prometheus_password_file, prometheus_ca_file, prometheus_cert_file,
-               prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir,
-               hook_limit, hook_failure, metrics_address, log_format, verbosity, check, release] = config;
-  return std::tie(
-      config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
-      zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes, sentinel_interval,
-      reboot_methods, reboot_command, update, update_bundle, pin, update_packages, update_limit, update_attempts,
-      reboot_limit, verify_limit, windows, blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day,
-      backoff, prometheus_url, prometheus_query, prometheus_token_file, prometheus_username, prometheus_password_file,
-      prometheus_ca_file, prometheus_cert_file, prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain,
-      lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address, log_format, verbosity, check, release);
+               update_services, update_limit, update_attempts, reboot_limit, verify_limit, windows, blackouts,
+               blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff, prometheus_url, prometheus_query,
+               prometheus_token_file, prometheus_username, prometheus_password_file, prometheus_ca_file,
+               prometheus_cert_file, prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain,
+               lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address, log_format, verbosity, check,
+               release] = config;
+  return std::tie(config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label,
+                  max_unavailable, zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command,
+                  sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin,
+                  update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit, windows,
+                  blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff, prometheus_url,
+                  prometheus_query, prometheus_token_file, prometheus_username, prometheus_password_file,
+                  prometheus_ca_file, prometheus_cert_file, prometheus_key_file, prometheus_fail_mode,
+                  prometheus_max_age, drain, lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address,
+                  log_format, verbosity, check, release);
 }
 
 template <std::size_t... I>
@@ -155,6 +157,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"update-bundle", "/a.raucb", [](const C& c) { return c.update_bundle == "/a.raucb"; }},
       {"pin", "42.1 (x)", [](const C& c) { return c.pin == "42.1 (x)"; }},
       {"update-packages", "security", [](const C& c) { return c.update_packages == UpdatePackages::security; }},
+      {"update-services", "reboot", [](const C& c) { return c.update_services == UpdateServices::reboot; }},
       {"update-limit", "1m", [](const C& c) { return c.update_limit == Duration(1min); }},
       {"update-attempts", "1", [](const C& c) { return c.update_attempts == 1; }},
       {"reboot-limit", "1m", [](const C& c) { return c.reboot_limit == Duration(1min); }},

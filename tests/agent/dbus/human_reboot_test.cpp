@@ -35,11 +35,10 @@ struct QuietMachine final : agent::Host, agent::Backend {
 
 class HumanReboot : public LiveBusTest {
  protected:
-  void run_agent(std::function<awaitable<void>()> body) {
+  // The node has one pod with this specification.
+  void run_agent(const scenario::PodSpec& spec, std::function<awaitable<void>()> body) {
     login1.connect(daemon.address());
     ASSERT_TRUE(cluster.load(scenario::a_node("n1").dump()));
-    scenario::PodSpec spec;
-    spec.grace = 0;
     ASSERT_TRUE(cluster.load(scenario::a_pod("web-0", spec).dump()));
     cluster.on_change([this](const sim::Change&) { event.notify(); });
     run({&login1}, [&](TaskGroup& group) {
@@ -84,7 +83,7 @@ class HumanReboot : public LiveBusTest {
 };
 
 TEST_F(HumanReboot, WaitsUntilThePodsHaveLeft) {
-  run_agent([&]() -> awaitable<void> {
+  run_agent({.grace = 0}, [&]() -> awaitable<void> {
     co_await until([&] { return state() == "idle" && login1.locks == 1; });
     login1.prepare(true);
     co_await until([&] { return login1.locks == 0; });
@@ -97,14 +96,16 @@ TEST_F(HumanReboot, WaitsUntilThePodsHaveLeft) {
   EXPECT_THAT(login1.calls, ElementsAre(asked, "released", asked));
 }
 
-// With a delay limit of one millisecond the agent has no time to drain. It still releases the lock, and uncordons the
-// node after the shutdown was called off.
+// The pod never terminates, so the drain cannot end. The agent still releases the lock when logind's delay is over, and
+// uncordons the node after the shutdown was called off.
 TEST_F(HumanReboot, IsNotHeldUpLongerThanLogindSays) {
-  login1.delay_max_usec = 1000;
-  run_agent([&]() -> awaitable<void> {
+  login1.delay_max_usec = 1'000'000;
+  run_agent({.annotations = {{"sim.haulout.dev/never-terminates", "true"}}}, [&]() -> awaitable<void> {
     co_await until([&] { return state() == "idle" && login1.locks == 1; });
     login1.prepare(true);
     co_await until([&] { return login1.locks == 0; });
+    EXPECT_TRUE(unschedulable());
+    EXPECT_EQ(cluster.all("pods").size(), 1u);
     login1.prepare(false);
     co_await until([&] { return login1.locks == 1; });
     co_await until([&] { return !unschedulable(); });

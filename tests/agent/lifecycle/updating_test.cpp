@@ -78,8 +78,10 @@ TEST_F(UpdatingTest, ASuccessEndsTheCount) {
     Record record = in(State::updating);
     record.installing = true;
     record.failed_updates = 2;
+    record.service_restarts = 2;
     record = go(std::move(record), event);
     EXPECT_EQ(record.failed_updates, 0u);
+    EXPECT_EQ(record.service_restarts, 0u);
     EXPECT_FALSE(record.installing);
     EXPECT_EQ(record.in_place, event == Event::reboot_not_needed);
   }
@@ -163,11 +165,12 @@ TEST_F(UpdatingTest, TheRecordKeepsAllOfIt) {
   record.updates = {"openssl 1 to 2", "and 3 more"};
   record.installing = record.in_place = true;
   record.failed_updates = 2;
+  record.service_restarts = 1;
   EXPECT_EQ(decode_record(encode_record(record)), record);
   // A record of an agent without --update has none of these keys, so that an older agent can read it.
   EXPECT_THAT(encode_record(Record()),
               ::testing::Not(::testing::AnyOf(HasSubstr("pdates"), HasSubstr("installing"), HasSubstr("inPlace"),
-                                              HasSubstr("failedVersions"))));
+                                              HasSubstr("erviceRestarts"), HasSubstr("failedVersions"))));
 }
 
 TEST_F(UpdatingTest, WordsNameTheFirstUpdates) {

@@ -136,6 +136,10 @@ TEST_F(MakeUpdaterTest, WhatAnImageCannotDoIsRefused) {
   config.update_packages = UpdatePackages::security;
   EXPECT_THAT(made("bootc").error().message(), HasSubstr("remove update-packages"));
   EXPECT_TRUE(made("debian"));
+  config.update_packages = UpdatePackages::all;
+  config.update_services = UpdateServices::reboot;
+  EXPECT_THAT(made("bootc").error().message(), HasSubstr("remove update-services"));
+  EXPECT_TRUE(made("debian"));
 }
 
 TEST_F(MakeUpdaterTest, APinNeedsVersions) {

@@ -7,7 +7,9 @@ namespace haulout::agent {
 namespace {
 
 using haulout::testing::json_response;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct MakeSlots : haulout::testing::HostTest {
   MakeSlots() {
@@ -26,11 +28,20 @@ TEST_F(MakeSlots, TheLabelOfThePoolIsReadForEachTurn) {
   config.pool_label = "pool";
   auto made = make_slots(config, slots_access);
   ASSERT_TRUE(made);
-  server.answer(json_response(
-      200, R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","uid":"u1","resourceVersion":"5"}})"));
-  const auto turn = run(made->slots->take(TimePoint::max()));
-  ASSERT_FALSE(turn);
-  EXPECT_THAT(turn.error().message(), HasSubstr("kubectl label --overwrite node n1 pool="));
+  // Nothing listens at the address of the FleetLock server. So a turn with a label fails, too, but for that reason.
+  const std::string unlabelled = "kubectl label --overwrite node n1 pool=";
+  const auto take = [&](const std::string& labels) {
+    server.answer(json_response(200, R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","uid":"u1",)"
+                                     R"("resourceVersion":"5","labels":)" +
+                                         labels + "}}"));
+    const auto turn = run(made->slots->take(clock.now() + std::chrono::minutes(1)));
+    EXPECT_FALSE(turn) << labels;
+    return turn ? std::string() : turn.error().message();
+  };
+  EXPECT_THAT(take("{}"), HasSubstr(unlabelled));
+  EXPECT_THAT(take(R"({"pool":"db"})"), AllOf(Not(HasSubstr(unlabelled)), HasSubstr("127.0.0.1:1")));
+  EXPECT_THAT(take("{}"), HasSubstr(unlabelled));
+  EXPECT_EQ(server.requests().size(), 3u) << "the Node is read for each turn";
 }
 
 TEST_F(MakeSlots, APoolThatCanBeNoGroupIsAMistake) {
