@@ -25,7 +25,7 @@ type guestAgent struct {
 // How long the guest agent may take for an answer. The limit is long when the agent is known to run, because the host may
 // do other work. It is short for a ping: while the machine boots, a request may get lost and is repeated.
 const (
-	agentPatience = time.Minute
+	agentPatience = 5 * time.Minute
 	pingPatience  = 5 * time.Second
 )
 
