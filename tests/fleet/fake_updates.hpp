@@ -25,6 +25,7 @@ struct UpdatesPlan {
   // The update is an image of this version that only the next boot runs; empty: packages.
   std::string image{};
   bool before_drain = false;  // the image is written before the drain (--update=before-drain)
+  bool forgets = false;       // after a boot the tool does not know which image it has written, and offers it again
 };
 
 class FakeUpdates final : public agent::Updater {
