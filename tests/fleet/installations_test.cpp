@@ -533,7 +533,7 @@ TEST_F(Images, ARequestLetsAVersionThatWasRolledBackBeWrittenAgain) {
   Machine& n1 = machine("n1", plan);
   after(3h, [&] {
     EXPECT_EQ(state("n1"), "degraded") << story();
-    n1.plan().target = "";
+    n1.want("");
     n1.plan().rolls_back = false;
     n1.updates().add({"1.0 to 42.1"});
     cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});

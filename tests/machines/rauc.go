@@ -95,10 +95,10 @@ set -e
 version=$(sed -n 's/^version=//p' "$RAUC_BUNDLE_MOUNT_POINT/manifest.raucm")
 case $0 in
 */pre-install)
-	echo "begins $version" >>` + raucLog + `
+	echo "begins to install $version" >>` + raucLog + `
 	while [ -e ` + raucHold + ` ]; do sleep 0.1; done ;;
 */post-install)
-	echo "ends $version" >>` + raucLog + ` ;;
+	echo "has installed $version" >>` + raucLog + ` ;;
 esac
 `
 
@@ -276,7 +276,7 @@ func (f *Fleet) judgeBundle(name, line string) {
 		f.Witness.Violate("rauc on %s: %s, and the Node is not known: %v", name, line, err)
 		return
 	}
-	f.Line.Note(name, "rauc: the installation of %s (%d pods)", strings.TrimSpace(line), len(f.Witness.PodsOn(name)))
+	f.Line.Note(name, "rauc %s (%d pods)", line, len(f.Witness.PodsOn(name)))
 	if node.Labels[stateLabel] != "pending" || node.Spec.Unschedulable {
 		f.Witness.Violate("rauc on %s: %s, in state %s, unschedulable %v", name, line, node.Labels[stateLabel],
 			node.Spec.Unschedulable)
@@ -285,7 +285,7 @@ func (f *Fleet) judgeBundle(name, line string) {
 
 // Written returns the versions that RAUC has written to slots of this machine, in their order.
 func (m *Machine) Written(ctx context.Context) ([]string, error) {
-	text, err := m.Run(ctx, "sed", "-n", "s/^ends //p", raucLog)
+	text, err := m.Run(ctx, "sed", "-n", "s/^has installed //p", raucLog)
 	return strings.Fields(text), err
 }
 
