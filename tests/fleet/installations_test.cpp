@@ -492,8 +492,8 @@ TEST_F(Images, AKilledAgentWaitsForWhatItHadBegun) {
   EXPECT_EQ(n1.version(), "42.1");
 }
 
-// RAUC calls a slot by its name if it does not know which bundle is in it. If it forgets that at each boot, it offers the
-// same bundle after each boot. The agent must not drain and reboot the node for it again and again.
+// RAUC calls a slot by its name if it does not know which bundle is in it. If it forgets that at each boot, it offers
+// the same bundle after each boot. The agent must not drain and reboot the node for it again and again.
 TEST_F(Images, AToolThatForgetsWhatItHasWrittenLeadsToOneReboot) {
   MachinePlan plan = before_drain({.forgets = true});
   plan.lands_on = "rootfs.1";
@@ -525,8 +525,9 @@ TEST_F(Images, AVersionThatWasRolledBackIsNotWrittenAgain) {
   EXPECT_EQ(n1.boots(), 1u);
 }
 
-// A person requests a reboot, which tries the version that is offered by then. RAUC's boot loader has fallen back to the
-// old slot, so the image has to be written again; without that the node would reboot into the old version.
+// A person requests a reboot, which tries the version that is offered by then, also if that appeared a moment ago.
+// RAUC's boot loader has fallen back to the old slot, so the image has to be written again; without that the node would
+// reboot into the old version.
 TEST_F(Images, ARequestLetsAVersionThatWasRolledBackBeWrittenAgain) {
   MachinePlan plan = before_drain();
   plan.rolls_back = true;
