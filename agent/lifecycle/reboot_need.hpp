@@ -46,8 +46,8 @@ class RebootNeed {
   bool requested() const { return reboot_requested(view_.node()); }
   // Returns true if there is a reason to reboot: a request, or a need whose target was not rolled back before.
   bool reboot_wanted() const;
-  // Returns true if updates wait, and their version was not rolled back before.
-  bool updates_wanted() const { return updates_.need == Need::yes && !is_bad(updates_.target); }
+  // Returns true if updates wait, and their version was not rolled back before, or a person requests a reboot.
+  bool updates_wanted() const { return updates_.need == Need::yes && (requested() || !is_bad(updates_.target)); }
   // Returns true if there is a reason to begin: to reboot, or to install updates.
   bool wanted() const { return reboot_wanted() || updates_wanted(); }
   // Returns true if it is known that there is no reason to begin.

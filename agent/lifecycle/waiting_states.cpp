@@ -105,6 +105,8 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
   const LifecycleTimes& times = context.options.times;
   Host& host = context.parts.host;
   co_await need.first_answer();
+  // The last look may be an hour old, and a person who requests a reboot may have replaced the offered image since.
+  if (need.requested() && context.options.stages_first && context.parts.updater) co_await need.ask_now();
   while (!context.activity.must_reload()) {
     if (need.gone()) co_return Decision{Event::not_needed};
     note_updates(record, need.updates());
@@ -246,10 +248,15 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
                                "again on this node unless its Node is annotated with {}=reboot",
                                version, record.to, request_annotation)};
   // The running version is not the expected one, for example a newer one. That is accepted if the back end reports no
-  // need for a reboot.
-  if (need.answered() && need.pending().need == Need::no) co_return Condition{.well = true};
+  // need for a reboot, unless the update tool offers the expected version again: for example, RAUC may not know what it
+  // has written. The agent would then write that version and reboot for it again and again.
+  const Updates& updates = need.updates();
+  const bool offered_again = updates.need == Need::yes && updates.target == record.to;
+  if (need.answered() && need.pending().need == Need::no && updates.need != Need::unknown && !offered_again)
+    co_return Condition{.well = true};
   co_return Condition{.reason = reason::version_unexpected,
-                      .message = fmt::format("version {} runs, expected {}", version, record.to)};
+                      .message = fmt::format("version {} runs, expected {}{}", version, record.to,
+                                             offered_again ? ", which is offered again" : "")};
 }
 
 // Returns true if a node that is degraded for this reason begins another attempt only when a person requests it.

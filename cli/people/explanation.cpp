@@ -428,7 +428,7 @@ void add_facts(Lines& lines, const Explanation& about) {
   add_fact(lines, "State", state_line(about));
   add_fact(lines, "Reboot", reboot_line(about));
   add_fact(lines, "Update", update_line(node));
-  add_fact(lines, "Packages", joined(node.package_updates, ", "));
+  add_fact(lines, "Updates", joined(node.package_updates, ", "));
   add_fact(lines, "Last update", last_update(about));
   add_fact(lines, "OS image", node.os_image);
   add_fact(lines, "Pool", node.pool);

@@ -30,6 +30,7 @@ struct UpdatesPlan {
   bool restarts_agent = false;       // the agent is among these services
   bool reboot_for_services = false;  // --update-services=reboot
   bool before_drain = false;         // the image is written before the drain (--update=before-drain)
+  bool forgets = false;  // after a boot the tool does not know which image it has written, and offers it again
 };
 
 class FakeUpdates final : public agent::Updater {

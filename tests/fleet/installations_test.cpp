@@ -627,6 +627,22 @@ TEST_F(Images, AKilledAgentWaitsForWhatItHadBegun) {
   EXPECT_EQ(n1.version(), "42.1");
 }
 
+// RAUC calls a slot by its name if it does not know which bundle is in it. If it forgets that at each boot, it offers
+// the same bundle after each boot. The agent must not drain and reboot the node for it again and again.
+TEST_F(Images, AToolThatForgetsWhatItHasWrittenLeadsToOneReboot) {
+  MachinePlan plan = before_drain({.forgets = true});
+  plan.lands_on = "rootfs.1";
+  Machine& n1 = machine("n1", plan);
+  machine("n2", {.target = ""});
+  web();
+  run_fleet();
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  EXPECT_EQ(reason("n1"), "VersionUnexpected");
+  EXPECT_THAT(message("n1"), HasSubstr("version rootfs.1 runs, expected 42.1, which is offered again"));
+  EXPECT_EQ(n1.boots(), 1u);
+  EXPECT_EQ(n1.updates().installations(), 1u);
+}
+
 // A version that was rolled back is neither written nor booted again.
 TEST_F(Images, AVersionThatWasRolledBackIsNotWrittenAgain) {
   MachinePlan plan = before_drain();
@@ -642,6 +658,27 @@ TEST_F(Images, AVersionThatWasRolledBackIsNotWrittenAgain) {
   run_fleet(8h);
   EXPECT_EQ(n1.updates().installations(), 1u) << story();
   EXPECT_EQ(n1.boots(), 1u);
+}
+
+// A person requests a reboot, which tries the version that is offered by then, also if that appeared a moment ago.
+// RAUC's boot loader has fallen back to the old slot, so the image has to be written again; without that the node would
+// reboot into the old version.
+TEST_F(Images, ARequestLetsAVersionThatWasRolledBackBeWrittenAgain) {
+  MachinePlan plan = before_drain();
+  plan.rolls_back = true;
+  Machine& n1 = machine("n1", plan);
+  after(3h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    n1.want("");
+    n1.plan().rolls_back = false;
+    n1.updates().add({"1.0 to 42.1"});
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  });
+  run_fleet(8h);
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.version(), "42.1");
+  EXPECT_EQ(n1.updates().installations(), 2u) << story();
+  EXPECT_EQ(n1.boots(), 2u);
 }
 
 }  // namespace

@@ -322,6 +322,10 @@ void Machine::boot() {
   const bool placed = !plan_.must_apply || applied_ == plan_.target;
   if (!plan_.rolls_back && placed && !plan_.target.empty())
     plan_.version = plan_.lands_on.empty() ? plan_.target : plan_.lands_on;
+  if (plan_.updates.forgets) {
+    plan_.target.clear();
+    updates_.add({plan_.version + " to " + plan_.updates.image});
+  }
   shows_ready_ = false;  // /run is empty after a boot
   world_.trace(node_ + " booted " + plan_.version);
   // The kubelet shows the old boot id until it has read the new one.

@@ -5,10 +5,9 @@
 # Usage: build-machines.sh PACKAGE.deb [DIR]    DIR: default <root>/build/machines
 #
 # PACKAGE.deb is Haulout's package. Only its dependencies are read: the machines have no connection to a mirror, so the
-# cache of their apt must contain these packages, and unattended-upgrades and needrestart, which single tests install.
-# Needs root, Go 1.26 or newer, mmdebstrap and the Debian mirror of this computer. A part in DIR is built again only if its
-# sources have changed. A first build takes four minutes on two cores if Go has already compiled the control plane of
-# tests/e2e.
+# cache of their apt must contain these packages, and those of single tests. Needs root, Go 1.26 or newer, mmdebstrap and
+# the Debian mirror of this computer. A part in DIR is built again only if its sources have changed. A first build takes
+# four minutes on two cores if Go has already compiled the control plane of tests/e2e.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -23,6 +22,9 @@ packages=(
   runc containernetworking-plugins iptables conntrack kmod
   iproute2 procps mount ca-certificates tzdata faketime
 )
+
+# The packages that only single tests install: another program that installs updates, and a tool that writes images.
+later=(unattended-upgrades needrestart rauc rauc-service squashfs-tools)
 
 say() { printf 'machines: %s\n' "$*" >&2; }
 
@@ -56,7 +58,7 @@ base() {
   mirror=$(apt-get indextargets --format '$(CREATED_BY) $(CODENAME) $(REPO_URI)' |
     awk -v c="$codename" '$1 == "Packages" && $2 == c {print $3; exit}')
   depends=$(dpkg-deb --field "$deb" Depends | sed 's/([^)]*)//g; s/|[^,]*//g; s/,/ /g')
-  listing="$codename ${packages[*]} $depends $(sed -n '/^base()/,/^}/p' "${BASH_SOURCE[0]}")"
+  listing="$codename ${packages[*]} ${later[*]} $depends $(sed -n '/^base()/,/^}/p' "${BASH_SOURCE[0]}")"
   key=$(sha256sum <<<"$listing" | cut -d' ' -f1)
   if [[ -e $out/base/etc/os-release && $(cat "$out/base.key" 2>/dev/null) == "$key" ]]; then return; fi
   say "making the base file system with mmdebstrap"
@@ -65,7 +67,7 @@ base() {
   mkdir -p "$out/tmp"
   TMPDIR=$out/tmp mmdebstrap --quiet --variant=minbase --skip=cleanup/apt,cleanup/reproducible \
     --include="$(IFS=,; printf '%s' "${packages[*]}")" \
-    --customize-hook="chroot \"\$1\" apt-get install -q -y -d --no-install-recommends $depends unattended-upgrades needrestart" \
+    --customize-hook="chroot \"\$1\" apt-get install -q -y -d --no-install-recommends $depends ${later[*]}" \
     --customize-hook='rm -f "$1/etc/hostname" "$1/etc/resolv.conf"; : >"$1/etc/machine-id"' \
     "$codename" "$out/base" ${mirror:+"$mirror"} >"$out/base.log" 2>&1 || {
     tail -n 30 "$out/base.log" >&2

@@ -62,7 +62,7 @@ func (f *Fleet) WatchInstallations() error {
 			return err
 		}
 		f.Witness.installs(machine.Name)
-		go f.follow(f.watching, machine.Name, log)
+		go f.follow(f.watching, machine.Name, log, f.Witness.seeDpkg)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (f *Fleet) WatchInstallations() error {
 // logLook is the time between two reads of the log. Lines are read late by that much, but none is missed.
 const logLook = 10 * time.Millisecond
 
-func (f *Fleet) follow(ctx context.Context, name string, log *os.File) {
+func (f *Fleet) follow(ctx context.Context, name string, log *os.File, see func(name, line string)) {
 	defer log.Close()
 	rest, buffer := "", make([]byte, 1<<16)
 	for ctx.Err() == nil {
@@ -82,10 +82,10 @@ func (f *Fleet) follow(ctx context.Context, name string, log *os.File) {
 				break
 			}
 			rest = more
-			f.Witness.seeDpkg(name, line)
+			see(name, line)
 		}
 		if err != nil && err != io.EOF {
-			f.Witness.Violate("the log of dpkg on %s cannot be read: %v", name, err)
+			f.Witness.Violate("%s on %s cannot be read: %v", log.Name(), name, err)
 			return
 		}
 		if read == 0 {

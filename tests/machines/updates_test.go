@@ -134,8 +134,8 @@ func (f *Fleet) keep(t *testing.T, what, text string, err error) {
 	must(t, err)
 }
 
-// keepViews runs the commands by which a person looks at the fleet, and keeps their output.
-func (f *Fleet) keepViews(t *testing.T, m *Machine) {
+// person runs a command of Haulout in the machine as a person who administers the cluster, and returns its output.
+func (f *Fleet) person(t *testing.T, m *Machine, words ...string) string {
 	t.Helper()
 	identity, err := f.CA.Client("machines-admin", "system:masters")
 	must(t, err)
@@ -143,9 +143,16 @@ func (f *Fleet) keepViews(t *testing.T, m *Machine) {
 	must(t, err)
 	const admin = "/root/admin.conf"
 	must(t, m.WriteSecret(admin, kubeconfig))
+	text, err := m.Run(t.Context(), slices.Concat([]string{"haulout"}, words, []string{"--kubeconfig", admin})...)
+	must(t, err)
+	return text
+}
+
+// keepViews runs the commands by which a person looks at the fleet, and keeps their output.
+func (f *Fleet) keepViews(t *testing.T, m *Machine) {
+	t.Helper()
 	for _, words := range [][]string{{"status"}, {"explain", m.Name}} {
-		text, err := m.Run(t.Context(), slices.Concat([]string{"haulout"}, words, []string{"--kubeconfig", admin})...)
-		f.keep(t, "haulout "+strings.Join(words, " "), text, err)
+		f.keep(t, "haulout "+strings.Join(words, " "), f.person(t, m, words...), nil)
 	}
 	text, err := f.Kubectl(t.Context(), "", "get", "nodes", "-L", stateLabel+","+reasonLabel)
 	f.keep(t, "kubectl get nodes -L "+stateLabel+","+reasonLabel, text, err)

@@ -218,13 +218,13 @@ TEST(ExplanationTest, OnlyARebootThatIsNeededHasACause) {
 
 TEST(ExplanationTest, PackageUpdatesAreNamed) {
   k8s::Node node = node_in("n1", agent::State::pending);
-  EXPECT_THAT(explanation_text(explain({.node = node}, now)), Not(Contains(StartsWith("Packages:"))));
+  EXPECT_THAT(explanation_text(explain({.node = node}, now)), Not(Contains(StartsWith("Updates:"))));
   agent::Record record;
   record.state = agent::State::pending;
   record.updates = {"openssl 3.0.15-1 to 3.0.16-1", "and 3 more"};
   node.annotations["haulout.dev/record"] = encode_record(record);
   const Explanation about = explain({.node = node}, now);
-  EXPECT_THAT(explanation_text(about), Contains("Packages:    openssl 3.0.15-1 to 3.0.16-1, and 3 more"));
+  EXPECT_THAT(explanation_text(about), Contains("Updates:     openssl 3.0.15-1 to 3.0.16-1, and 3 more"));
   EXPECT_THAT(node_status_json(about.node),
               HasSubstr(R"("packageUpdates":["openssl 3.0.15-1 to 3.0.16-1","and 3 more"])"));
 }
