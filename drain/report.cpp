@@ -82,6 +82,7 @@ std::string_view to_string(NodeDeletion deletion) {
     case NodeDeletion::not_sent: return "not-sent";
     case NodeDeletion::unknown: return "unknown";
     case NodeDeletion::done: return "done";
+    case NodeDeletion::by_another: return "by-another";
   }
   return "unknown";
 }

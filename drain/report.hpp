@@ -157,8 +157,9 @@ enum class RetirementOutcome {
 
 enum class NodeDeletion {
   not_sent,
-  unknown,  // the request was sent, and its answer did not arrive
-  done,
+  unknown,     // the request was sent, and its answer did not arrive
+  done,        // the server has accepted it; finalizers may still keep the Node
+  by_another,  // the Node was gone before a request was sent
 };
 
 // What happened to the Node of a drained node that was to be deleted (drain/retirement.hpp).

@@ -33,6 +33,8 @@ Retirement::Retirement(k8s::Client& client, Rng& rng, RetirementOptions options,
     : client_(client), rng_(rng), options_(std::move(options)), node_(drained.node), uid_(drained.node_uid) {
   for (const VolumeReport& volume : drained.volumes)
     if (was_left(volume)) settled_volumes_.insert(volume.attachment);
+  for (const PodReport& pod : drained.pods)
+    if (pod.outcome == PodOutcome::skipped) staying_pods_.insert(pod.uid);
   report_.message = "stopped before the Node was deleted";
 }
 
@@ -53,7 +55,7 @@ template <class T>
 Task<T> Retirement::ask(std::function<Task<T>(TimePoint)> request) {
   const TimePoint deadline = client_.clock().now() + patience_with_others;
   co_return co_await k8s::patiently<T>(client_, rng_, {deadline, request_timeout, options_.unreachable_limit},
-                                       std::move(request), [](const Error&) {});
+                                       std::move(request), options_.failed);
 }
 
 Task<k8s::List<k8s::VolumeAttachment>> Retirement::list_attachments(TimePoint deadline) {
@@ -63,31 +65,47 @@ Task<k8s::List<k8s::VolumeAttachment>> Retirement::list_attachments(TimePoint de
 }
 
 asio::awaitable<bool> Retirement::check_before() {
+  report_.leftovers.clear();
   auto node = co_await ask<k8s::Node>([this](TimePoint until) { return client_.get_node(node_, until); });
   if (!node && k8s::is_gone(node.error())) {
-    report_.deletion = NodeDeletion::done;  // by another program
-    co_return true;
+    // If an answer to the deletion was lost, this program has deleted the Node. Otherwise another one has.
+    const bool ours = report_.deletion == NodeDeletion::unknown;
+    report_.deletion = ours ? NodeDeletion::done : NodeDeletion::by_another;
+    if (ours) options_.deleted();
+    co_return options_.dry_run == DryRunMode::none || end(RetirementOutcome::retired);
   }
   if (!node) co_return fail(node.error(), "node " + node_ + " could not be read");
   if (node->uid != uid_)
     co_return end(RetirementOutcome::replaced,
                   "the Node that was drained is gone, and another Node has its name; that one was not touched");
+  version_ = node->resource_version;
   if (std::string objection = options_.objection(*node); !objection.empty())
     report_.leftovers.push_back({"node " + node_, std::move(objection)});
-  if (options_.dry_run != DryRunMode::none) {
-    if (!report_.leftovers.empty()) co_return end(RetirementOutcome::kept);
-    co_return true;
-  }
-  if (!node->unschedulable)
+  if (!node->unschedulable && options_.dry_run == DryRunMode::none)
     report_.leftovers.push_back(
         {"node " + node_, "it is not cordoned any more, so new pods may be on it: retire it again"});
+  if (!co_await find_pods() || !co_await find_volumes()) co_return false;
+  if (!report_.leftovers.empty()) co_return end(RetirementOutcome::kept);
+  co_return true;
+}
+
+// Records the pods that would end with the Node, without an eviction. In a dry run these are the ones that the drain
+// would leave.
+asio::awaitable<bool> Retirement::find_pods() {
   auto pods = co_await ask<k8s::List<k8s::Pod>>([this](TimePoint until) { return client_.list_pods_on(node_, until); });
   if (!pods) co_return fail(pods.error(), "the pods of node " + node_ + " could not be listed");
   for (const k8s::Pod& pod : pods->items)
-    if (!ends_with_node(pod))
+    if (!ends_with_node(pod) && (options_.dry_run == DryRunMode::none || staying_pods_.contains(pod.uid)))
       report_.leftovers.push_back(
           {"pod " + pod.key(),
            "it would end with the Node, without an eviction: evict or move it, then retire the node again"});
+  co_return true;
+}
+
+// Records the volumes that would be detached without an unmount. In a dry run all pods still use their volumes, so none
+// is recorded.
+asio::awaitable<bool> Retirement::find_volumes() {
+  if (options_.dry_run != DryRunMode::none) co_return true;
   auto attachments =
       co_await ask<k8s::List<k8s::VolumeAttachment>>([this](TimePoint until) { return list_attachments(until); });
   if (!attachments) co_return fail(attachments.error(), "the volumes of node " + node_ + " could not be listed");
@@ -96,42 +114,49 @@ asio::awaitable<bool> Retirement::check_before() {
       report_.leftovers.push_back({"VolumeAttachment " + attachment.name,
                                    "without its Node, the volume would be detached while it may still be mounted: wait "
                                    "until it is detached, then retire the node again"});
-  if (!report_.leftovers.empty()) co_return end(RetirementOutcome::kept);
   co_return true;
 }
 
-// Sends the deletion once. Returns true if the Node with this UID is deleted, false if another one has its name. A
-// conflict alone does not prove that: the server may have other causes for it.
-Task<bool> Retirement::send_deletion(TimePoint deadline) {
+// Sends the deletion once. While the request is under way, and after an answer that does not say what the server has
+// done, it is unknown whether the Node is deleted.
+Task<Retirement::Sent> Retirement::send_deletion(TimePoint deadline) {
+  const NodeDeletion before = report_.deletion;
   const bool real = options_.dry_run == DryRunMode::none;
-  const k8s::DryRun dry_run = real ? k8s::DryRun::none : k8s::DryRun::server;
   if (real) report_.deletion = NodeDeletion::unknown;
-  const k8s::DeleteOptions options{.uid = uid_, .grace_seconds = {}, .write = {.dry_run = dry_run}};
+  const k8s::DeleteOptions options{.uid = uid_,
+                                   .grace_seconds = {},
+                                   .write = {.dry_run = real ? k8s::DryRun::none : k8s::DryRun::server},
+                                   .resource_version = version_};
   const auto removed = co_await client_.remove<k8s::Node>({}, node_, options, deadline);
-  if (removed || k8s::is_gone(removed.error())) co_return true;
-  if (!k8s::is_conflict(removed.error())) co_return removed.error();
-  const auto node = co_await client_.get_node(node_, deadline);
-  if (node && node->uid != uid_) co_return false;
-  if (!node && k8s::is_gone(node.error())) co_return true;
+  if (removed) co_return Sent::deleted;
+  const bool answered = removed.error().code() == Errc::status && !k8s::is_transient(removed.error());
+  if (answered) report_.deletion = before;
+  // 404 and 409: check_before() finds out what has become of the Node.
+  if (k8s::is_gone(removed.error()) || k8s::is_conflict(removed.error())) co_return Sent::changed;
   co_return removed.error();
 }
 
+// If the Node has changed since it was read, for example by a heartbeat of its kubelet, looks again and repeats the
+// deletion.
 asio::awaitable<bool> Retirement::delete_node() {
-  if (report_.deletion == NodeDeletion::done) co_return true;
-  if (options_.dry_run == DryRunMode::client) co_return end(RetirementOutcome::retired);
-  const auto deleted = co_await ask<bool>([this](TimePoint until) { return send_deletion(until); });
-  if (!deleted) {
-    const bool refused = deleted.error().code() == Errc::status && !k8s::is_transient(deleted.error());
-    if (refused) report_.deletion = NodeDeletion::not_sent;
-    co_return fail(deleted.error(), "node " + node_ + " could not be deleted");
+  const TimePoint limit = client_.clock().now() + patience_with_others;
+  Backoff backoff({std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5), BackoffOptions::Jitter::equal});
+  while (report_.deletion != NodeDeletion::done && report_.deletion != NodeDeletion::by_another) {
+    if (options_.dry_run == DryRunMode::client) co_return end(RetirementOutcome::retired);
+    const auto sent = co_await ask<Sent>([this](TimePoint until) { return send_deletion(until); });
+    if (!sent) co_return fail(sent.error(), "node " + node_ + " could not be deleted");
+    if (*sent == Sent::deleted && options_.dry_run != DryRunMode::none) co_return end(RetirementOutcome::retired);
+    if (*sent == Sent::deleted) {
+      report_.deletion = NodeDeletion::done;
+      options_.deleted();
+      break;
+    }
+    if (client_.clock().now() >= limit)
+      co_return end(RetirementOutcome::failed,
+                    fmt::format("node {} changes again and again, so it was not deleted", node_));
+    co_await client_.clock().sleep_until(client_.clock().now() + backoff.next(rng_));
+    if (!co_await check_before()) co_return false;
   }
-  if (options_.dry_run != DryRunMode::none) co_return end(RetirementOutcome::retired);
-  if (!*deleted) {
-    report_.deletion = NodeDeletion::not_sent;
-    co_return end(RetirementOutcome::replaced,
-                  "the Node that was drained is gone, and another Node has its name; that one was not touched");
-  }
-  report_.deletion = NodeDeletion::done;
   co_return true;
 }
 
@@ -186,7 +211,9 @@ asio::awaitable<bool> Retirement::look_after() {
     may_end |= unreadable("VolumeAttachments of node " + node_, attachments.error());
   } else {
     for (const k8s::VolumeAttachment& attachment : attachments->items)
-      report_.leftovers.push_back({"VolumeAttachment " + attachment.name, "the volume is not detached"});
+      report_.leftovers.push_back(
+          {"VolumeAttachment " + attachment.name,
+           "the volume is not detached; kube-controller-manager may wait six minutes for that"});
     may_end |= !attachments->items.empty();
   }
   may_end |= co_await look_for<k8s::CsiNode>({}, "CSINode " + node_);
@@ -196,7 +223,7 @@ asio::awaitable<bool> Retirement::look_after() {
 
 asio::awaitable<void> Retirement::wait_until_clean() {
   report_.message = "stopped before it was seen that nothing is left of the node";
-  const TimePoint limit = client_.clock().now() + last_look_limit;
+  const TimePoint begun = client_.clock().now(), limit = begun + last_look_limit;
   Backoff backoff({std::chrono::seconds(1), 1.5, std::chrono::seconds(10), BackoffOptions::Jitter::equal});
   for (;;) {
     const bool may_end = co_await look_after();
@@ -204,14 +231,15 @@ asio::awaitable<void> Retirement::wait_until_clean() {
       end(RetirementOutcome::retired);
       co_return;
     }
-    const TimePoint next = client_.clock().now() + backoff.next(rng_, retry_after_);
-    if (!may_end || next > limit) {
+    const TimePoint now = client_.clock().now(), next = now + backoff.next(rng_, retry_after_);
+    // The last look is at the limit, unless the server has asked for a longer pause.
+    if (!may_end || now >= limit || (retry_after_ && next > limit)) {
       end(RetirementOutcome::unfinished,
-          may_end ? fmt::format("not all is gone {} after the deletion of the Node", format_duration(last_look_limit))
+          may_end ? fmt::format("not all is gone {} after the deletion of the Node", format_duration(now - begun))
                   : "the Node is deleted, but not all is known to be gone");
       co_return;
     }
-    co_await client_.clock().sleep_until(next);
+    co_await client_.clock().sleep_until(std::min(next, limit));
   }
 }
 

@@ -5,9 +5,11 @@
 //   - only pods are left that end with their node: mirror pods, pods of DaemonSets, finished pods. The control plane
 //     deletes all pods of a deleted Node, without evictions and budgets;
 //   - no volume is attached for which the drain waits. Without its Node, it would be detached while it may be mounted.
-// The deletion has the UID of the drained Node as its precondition, so another Node of the name is never deleted. Then
-// run() waits, at most for last_look_limit, until the control plane has deleted what belonged to the Node: its pods,
-// its VolumeAttachments, its CSINode and its Lease in kube-node-lease.
+// The deletion has the UID and the resourceVersion of that Node as its preconditions. So another Node of the name is
+// never deleted, and the Node has not changed since it was read: it was cordoned all the time. If it has changed, run()
+// looks again. After the deletion run() waits, at most for last_look_limit, until the control plane has deleted what
+// belonged to the Node: its pods, its VolumeAttachments, its CSINode and its Lease in kube-node-lease. In a dry run it
+// checks which pods the drain would leave, and does not wait.
 //
 // run() returns no error: a failure is an outcome in report(). Cancellable: the outcome is then `cancelled`, and
 // RetirementReport::deletion says whether the Node is deleted. Borrows client and rng, which must outlive it.
@@ -36,6 +38,10 @@ struct RetirementOptions {
   // Returns why this Node must not be deleted now, or an empty string. Called with the Node as it is right before the
   // deletion.
   std::function<std::string(const k8s::Node&)> objection = [](const k8s::Node&) { return std::string(); };
+  // Called when the server has accepted the deletion, before the wait. Not called in a dry run.
+  std::function<void()> deleted = [] {};
+  // Called with the error before each repetition of a request.
+  std::function<void(const Error&)> failed = [](const Error&) {};
 };
 
 class Retirement {
@@ -47,6 +53,8 @@ class Retirement {
   const RetirementReport& report() const { return report_; }
 
  private:
+  enum class Sent { deleted, changed };  // changed: the Node is not what was read, so it was not deleted
+
   // Steps of run(). Each returns true if the next one may follow; otherwise the retirement has ended.
   boost::asio::awaitable<bool> check_before();
   boost::asio::awaitable<bool> delete_node();
@@ -55,7 +63,9 @@ class Retirement {
   template <class T>
   Task<T> ask(std::function<Task<T>(TimePoint)> request);
   Task<k8s::List<k8s::VolumeAttachment>> list_attachments(TimePoint deadline);
-  Task<bool> send_deletion(TimePoint deadline);
+  boost::asio::awaitable<bool> find_pods();
+  boost::asio::awaitable<bool> find_volumes();
+  Task<Sent> send_deletion(TimePoint deadline);
   // Fills `leftovers` with what refers to the deleted Node now. Returns true if it is worth waiting for at least one.
   boost::asio::awaitable<bool> look_after();
   template <class T>
@@ -69,7 +79,9 @@ class Retirement {
   RetirementOptions options_;
   std::string node_;
   std::string uid_;
+  std::string version_;                    // resourceVersion of the Node when it was read last
   std::set<std::string> settled_volumes_;  // names of the VolumeAttachments for which the drain did not wait
+  std::set<std::string> staying_pods_;     // UIDs of the pods that the drain has left on the node
   RetirementReport report_;
   std::optional<std::chrono::milliseconds> retry_after_;  // the longest Retry-After of the last look_after()
 };

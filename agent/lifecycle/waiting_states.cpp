@@ -88,7 +88,9 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
       const std::string& bad = pending.need == Need::yes ? pending.target : need.updates().target;
       co_await writer.show(
           reason::rolled_back,
-          "version " + bad + " was rolled back on this node, or never booted, so the agent does not try it again");
+          "version " + bad +
+              " was rolled back on this node, or never booted, so the agent tries it again only if a person requests "
+              "that (haulout request-reboot)");
     } else {
       note_no_need(context.record);
       const bool known = need.updates().need != Need::unknown;

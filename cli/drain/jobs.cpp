@@ -42,10 +42,9 @@ std::string update_in_progress(const k8s::Node& node) {
   const auto state = name ? agent::state_of(*name) : std::nullopt;
   if (!state || agent::duties_of(*state).turn != agent::Duty::yes) return {};
   return fmt::format(
-      "its agent is updating it (state {}); wait until that is over, or stop it with `haulout pause {}`, then retire "
-      "the "
-      "node again",
-      *name, node.name);
+      "its agent is updating it (state {}); wait until that is over. Before the reboot, `haulout pause {}` ends it. If "
+      "the machine does not come back: kubectl delete node {}",
+      *name, node.name, node.name);
 }
 
 }  // namespace
@@ -204,8 +203,17 @@ boost::asio::awaitable<bool> DrainJob::may_retire(std::vector<std::string> names
 // Deletes the Node of a node that was drained. Prints the summary of the drain first: the rest may take minutes.
 boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
   summarise(node);
-  const drain::RetirementOptions options{settings_.drain.dry_run, settings_.drain.unreachable_limit,
-                                         update_in_progress};
+  Waiting waiting(tools_);
+  drain::RetirementOptions options;
+  options.dry_run = settings_.drain.dry_run;
+  options.unreachable_limit = settings_.drain.unreachable_limit;
+  options.objection = update_in_progress;
+  const std::string name = node.drain->report().node;
+  options.deleted = [this, name] {
+    tools_.console.say(deletion_line(name, drain::DryRunMode::none));
+    tools_.console.warn(fmt::format("node/{}: waiting until its pods, volumes and Lease are deleted, too", name));
+  };
+  options.failed = [&waiting](const Error& error) { waiting.tell(error); };
   node.retirement = std::make_unique<drain::Retirement>(tools_.client, tools_.rng, options, node.drain->report());
   co_await node.retirement->run();
 }

@@ -267,21 +267,27 @@ std::string cordon_line(const std::string& node, bool changed, bool on, DryRunMo
                      dry_run_suffix(dry_run));
 }
 
+std::string deletion_line(const std::string& node, DryRunMode dry_run) {
+  return fmt::format("node \"{}\" deleted{}", node, dry_run_suffix(dry_run));
+}
+
 Summary retirement_summary(const std::string& node, const drain::RetirementReport& retirement, DryRunMode dry_run) {
   using Outcome = drain::RetirementOutcome;
+  using drain::NodeDeletion;
   Summary result;
-  const bool retired = retirement.outcome == Outcome::retired;
-  if (retirement.deletion == drain::NodeDeletion::done || (retired && dry_run != DryRunMode::none))
-    result.out.push_back(fmt::format("node \"{}\" deleted{}", node, dry_run_suffix(dry_run)));
-  if (retired) {
-    if (dry_run == DryRunMode::none)
-      result.errors.push_back(fmt::format("node/{} retired: no pod, volume or Lease of it is left", node));
+  const bool dry = dry_run != DryRunMode::none;
+  if (retirement.outcome == Outcome::retired) {
+    if (dry)
+      result.out.push_back(deletion_line(node, dry_run));
+    else
+      result.errors.push_back(fmt::format(
+          "node/{} retired{}: no pod, volume or Lease of it is left", node,
+          retirement.deletion == NodeDeletion::by_another ? ", although another program has deleted its Node" : ""));
     return result;
   }
-  std::string what = "was drained, but not retired";
-  if (retirement.deletion == drain::NodeDeletion::unknown)
-    what = "was drained; it is unknown whether its Node is deleted";
-  else if (retirement.deletion == drain::NodeDeletion::done)
+  std::string what = dry ? "would be drained, but not retired" : "was drained, but not retired";
+  if (retirement.deletion == NodeDeletion::unknown) what = "was drained; it is unknown whether its Node is deleted";
+  if (retirement.deletion == NodeDeletion::done || retirement.deletion == NodeDeletion::by_another)
     what = "was deleted, but it is not clean";
   const std::string why = retirement.outcome == Outcome::kept ? "" : printable(retirement.message);
   result.errors.push_back(fmt::format("error: node/{} {}{}{}", node, what, why.empty() ? "" : ": ", why));

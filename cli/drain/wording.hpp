@@ -46,8 +46,10 @@ struct Summary {
 // Returns the lines to print when the drain of a node has ended.
 Summary summary(const drain::Report& report, const Wording& wording);
 
-// Returns the lines to print when the retirement of a node has ended (drain/retirement.hpp). The line about the deleted
-// Node is that of `kubectl delete node`.
+// Returns the line about a deleted Node: that of `kubectl delete node`.
+std::string deletion_line(const std::string& node, drain::DryRunMode dry_run);
+// Returns the lines to print when the retirement of a node has ended (drain/retirement.hpp). Unless it is a dry run,
+// deletion_line() is printed before them, when the Node is deleted.
 Summary retirement_summary(const std::string& node, const drain::RetirementReport& retirement,
                            drain::DryRunMode dry_run);
 

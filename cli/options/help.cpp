@@ -86,7 +86,7 @@ std::string retire_text(std::string_view program) {
       "that fit on no other node and of services that lose their only pod. It needs the rights for these checks.\n\n"
       "The Node is not deleted if its drain fails, if a pod is left that would end without an eviction, if a volume "
       "is\n"
-      "still attached, or while the agent of the node updates it. The node then stays cordoned.\n\n"
+      "still attached, or while the agent of the node updates it.\n\n"
       "Usage:\n  {0} retire NODE... [flags]\n  {0} retire -l SELECTOR [flags]\n\n"
       "Examples:\n"
       "  # Show what would happen\n"

@@ -98,7 +98,7 @@ rules:
 - apiGroups: ["storage.k8s.io"]
   resources: ["csinodes"]
   verbs: ["get"]
-- apiGroups: ["coordination.k8s.io"]  # only in the namespace kube-node-lease
+- apiGroups: ["coordination.k8s.io"]  # or in a Role in the namespace kube-node-lease
   resources: ["leases"]
   verbs: ["get"]
 )";

@@ -143,6 +143,17 @@ TEST_F(ReleaseBy, AnInstallationIsNamedOnlyIfItHasBegun) {
   EXPECT_THAT(released.done, ::testing::Each(::testing::Not(HasSubstr("the installation may still run"))));
 }
 
+TEST_F(ReleaseBy, AnInstallationThatHasBegunIsNamed) {
+  MachinePlan plan{.target = ""};
+  plan.updates = {.on = true, .waiting = {"vim 1 to 2"}, .takes = 30min};
+  machine("n1", plan);
+  delay = 1min;
+  stop_in("updating");
+  run_for(10min);
+  ASSERT_EQ(state("n1"), "updating") << story();
+  EXPECT_THAT(release().done, Contains(HasSubstr("the installation may still run")));
+}
+
 // P5: --release takes back only what an agent has written.
 TEST_F(ReleaseBy, APersonsCordonAndWishesStay) {
   machine("n1", {.methods = {}});

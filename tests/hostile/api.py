@@ -165,9 +165,13 @@ class Api:
         if verb == "patch":
             return self.patch(request, found, item)
         if verb == "delete":
-            uid = (request.json().get("preconditions") or {}).get("uid")
-            if uid not in (None, item["metadata"]["uid"]):
-                return other_uid(RESOURCES[found.plural][1], found.name, uid)
+            wanted = request.json().get("preconditions") or {}
+            if wanted.get("uid") not in (None, item["metadata"]["uid"]):
+                return other_uid(RESOURCES[found.plural][1], found.name, wanted["uid"])
+            if wanted.get("resourceVersion") not in (None, item["metadata"]["resourceVersion"]):
+                return status(409, f'Operation cannot be fulfilled on {found.plural} "{found.name}": the ResourceVersion in '
+                              "the precondition does not match the ResourceVersion in record",
+                              details={"name": found.name, "kind": found.plural})
             self.cluster.remove(found.plural, key_of(item))
             return success()
         return status(405, "the server does not allow this method on the requested resource")

@@ -117,6 +117,7 @@ func mainPIDs(t *testing.T, m *Machine, units ...string) map[string]string {
 // outlives containerd keep the old file, and the agent names both services. With update-services: reboot, the next
 // upgrade reboots the machine for them.
 func TestServicesRestart(t *testing.T) {
+	notInCore(t)
 	f := NewFleet(t, needs, 2)
 	m, ctx := f.Machines[0], t.Context()
 	must(t, f.InstallAll(ctx, ""))
