@@ -26,9 +26,13 @@ constexpr int lock_seconds = 60;
 constexpr Duration busy_pause = std::chrono::seconds(1);
 // Shell: runs the program in its arguments, and does nothing if the program does not exist.
 constexpr const char* if_executable = R"([ ! -x "$1" ] || exec "$@")";
-// Shell: demands a reboot as packages of Debian and Ubuntu do. The arguments are the reasons.
-constexpr const char* demand_reboot =
-    R"(printf '%s\n' "$@" >>/run/reboot-required.pkgs && echo 'System restart required' >/run/reboot-required)";
+// Shell: demands a reboot as packages of Debian and Ubuntu do. The arguments are the reasons; one that is in the file
+// already is not written again.
+constexpr const char* demand_reboot = R"(for reason; do
+  grep -qxF -- "$reason" /run/reboot-required.pkgs 2>/dev/null ||
+    printf '%s\n' "$reason" >>/run/reboot-required.pkgs || exit 1
+done
+echo 'System restart required' >/run/reboot-required)";
 
 }  // namespace
 

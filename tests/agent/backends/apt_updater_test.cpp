@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "retry/task_group.hpp"
 #include "tests/k8s/temp_dir.hpp"
@@ -38,8 +42,11 @@ class FakeApt final : public HostPrograms {
         what = verb;
         break;
       }
-    if (std::ranges::find(program.args, "-b") != program.args.end()) what = "old services";
-    if (std::ranges::find(program.args, "-r") != program.args.end()) what = "restart";
+    // These words are compared as a whole: other options of needrestart would restart nothing, or ask a person.
+    if (program.args ==
+        std::vector<std::string>{"-c", R"([ ! -x "$1" ] || exec "$@")", "sh", "/usr/sbin/needrestart", "-b", "-l"})
+      what = "old services";
+    if (program.args == std::vector<std::string>{"-m", "a", "-r", "a", "-l"}) what = "restart";
     if (program.program == "/bin/sh" && what == "configure") what = "demand reboot";
     ran.push_back(what);
     programs.push_back(program);
@@ -157,6 +164,25 @@ TEST_F(AptUpdaterTest, RestartsServicesByNeedrestart) {
   EXPECT_THAT(apt.programs.back().env, Contains(std::pair<std::string, std::string>("NEEDRESTART_SUSPEND", "1")));
   EXPECT_EQ(run(it.need_reboot_for({"dbus.service"}, soon())).value(), false);
   EXPECT_THAT(apt.ran, Not(Contains("demand reboot")));
+}
+
+// The real shell runs the script, beneath the test's directory instead of /run.
+TEST_F(AptUpdaterTest, AReasonToRebootIsWrittenOnce) {
+  AptUpdater it = updater({.reboot_for_services = true});
+  ASSERT_TRUE(run(it.need_reboot_for({"dbus.service", "-a.service"}, soon())).value());
+  ASSERT_EQ(apt.programs[0].args[0], "-c");
+  std::string script = apt.programs[0].args[1];
+  const std::string run_directory = "/run/";
+  for (std::size_t at = script.find(run_directory); at != std::string::npos; at = script.find(run_directory, at))
+    script.replace(at, run_directory.size(), root / "");
+  const std::string command = "sh " + root.write("script", script);
+  root.write("reboot-required.pkgs", "linux-base\na.service\n");
+  for (const char* reasons : {" dbus.service -a.service", " -a.service dbus.service", " a"})
+    ASSERT_EQ(std::system((command + reasons).c_str()), 0);
+  std::stringstream text;
+  text << std::ifstream(root / "reboot-required.pkgs").rdbuf();
+  EXPECT_EQ(text.str(), "linux-base\na.service\ndbus.service\n-a.service\na\n");
+  EXPECT_TRUE(std::filesystem::exists(root / "reboot-required"));
 }
 
 TEST_F(AptUpdaterTest, RebootsForServicesIfThatIsConfigured) {
