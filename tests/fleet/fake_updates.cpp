@@ -108,6 +108,7 @@ Task<> FakeUpdates::restart_services(TimePoint) {
   ++restarts_;
   on_restart();
   world_.trace("services are restarted");
+  if (!plan_.blocked_by.empty()) co_return Error(Errc::timeout, plan_.blocked_by);
   plan_.old_services = plan_.stay_old;
   if (plan_.restarts_agent) {
     world_.kill_agent();

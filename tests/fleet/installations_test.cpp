@@ -151,6 +151,66 @@ TEST_F(Installations, NoServiceIsRestartedOnANodeThatIsUncordoned) {
   EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
 }
 
+// A person uncordons the node when the agent has written that it restarts services.
+TEST_F(Installations, NoServiceIsRestartedIfTheNodeIsUncordonedAtTheLastMoment) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .old_services = {"web.service"}}));
+  machine("n2", {.target = ""});
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.resource != "nodes" || record("n1").service_restarts == 0) return;
+    seen = true;
+    cluster.after(0s, [&] { uncordon("n1"); });
+  });
+  run_fleet();
+  EXPECT_TRUE(seen) << story();
+  EXPECT_EQ(n1.updates().restarts(), 0u) << story();
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
+  EXPECT_THAT(story(), HasSubstr("no service was restarted: "));
+}
+
+// The restart fails, and afterwards it may be unknown which services use replaced files.
+TEST_F(Installations, ServicesAreNotForgottenIfTheirRestartFails) {
+  struct Case : Installations {
+    void TestBody() override {}
+    void go(bool reboots, bool unknown) {
+      Machine& n1 = machine(
+          "n1", waiting({.need_reboot = false, .old_services = {"web.service"}, .reboot_for_services = reboots}));
+      machine("n2", {.target = ""});
+      n1.updates().on_restart = [&n1, unknown] {
+        n1.plan().updates.blocked_by = "another program runs";
+        n1.plan().updates.services_unknown = unknown;
+      };
+      run_fleet();
+      expect_at_rest(n1);
+      EXPECT_EQ(n1.boots(), reboots ? 1u : 0u) << story();
+      if (reboots) return;
+      EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
+      EXPECT_THAT(story(), HasSubstr("the restart of services has failed: another program runs"));
+    }
+  };
+  for (const bool reboots : {false, true}) {
+    for (const bool unknown : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << "reboots " << reboots << ", unknown " << unknown);
+      Case().go(reboots, unknown);
+    }
+  }
+}
+
+// The back end answers "no" also after the demand: here because what it is to boot is what runs.
+TEST_F(Installations, ADemandForARebootThatTheBackEndDoesNotSeeIsNoSilence) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                       .old_services = {"dbus.service"},
+                                       .stay_old = {"dbus.service"},
+                                       .reboot_for_services = true}));
+  machine("n2", {.target = ""});
+  n1.updates().on_restart = [&n1] { n1.plan().updates.image = n1.version(); };
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 0u);
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted dbus.service still uses files"));
+  EXPECT_THAT(story(), HasSubstr("the back end does not say that one is needed"));
+}
+
 TEST_F(Installations, AnUpdateDoesNotFailBecauseItsServicesAreUnknown) {
   Machine& n1 = machine("n1", waiting({.need_reboot = false, .services_unknown = true}));
   machine("n2", {.target = ""});
