@@ -216,6 +216,18 @@ Task<> AptUpdater::restart_services(TimePoint deadline) {
   return change(std::move(restart), deadline);
 }
 
+// needrestart ignores whether a service comes up again. If the host has no systemctl, the output is empty, and nothing
+// is known to have failed.
+Task<std::vector<std::string>> AptUpdater::failed_services(std::vector<std::string> services, TimePoint deadline) {
+  if (services.empty()) co_return services;
+  std::vector<std::string> args{options_.systemctl, "show", "--property=SubState", "--value", "--"};
+  args.insert(args.end(), services.begin(), services.end());
+  CO_TRY(const std::string output,
+         co_await output_of(shell(if_executable, std::move(args), "systemctl show"), deadline));
+  if (output.empty()) co_return std::vector<std::string>();
+  co_return parse_states(services, output);
+}
+
 Task<bool> AptUpdater::need_reboot_for(std::vector<std::string> services, TimePoint deadline) {
   if (!options_.reboot_for_services) co_return false;
   CO_CHECK(co_await change(shell(demand_reboot, std::move(services), "Haulout notes that services need a reboot"),

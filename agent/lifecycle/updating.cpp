@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/lifecycle/node_record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
@@ -20,11 +22,29 @@ constexpr Duration resume_time = std::chrono::minutes(5);
 // So often the agent restarts services in one installation. The second time is for an agent that was killed before it
 // had begun. More would restart an agent without end that is among these services and stays among them.
 constexpr unsigned most_restarts = 2;
+// Maximum number of restarted services that the record keeps. It is an annotation, whose size is limited.
+constexpr std::size_t most_kept = 200;
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void add(std::vector<std::string>& names, const std::vector<std::string>& more) {
+  for (const std::string& name : more)
+    if (!has(names, name)) names.push_back(name);
+}
+
+// Returns true if an earlier restart was for services of which one uses replaced files no longer. So it has taken
+// place, and another one would not help those that are left.
+bool has_helped(const std::vector<std::string>& restarted, const std::vector<std::string>& old) {
+  return !std::all_of(restarted.begin(), restarted.end(), [&](const std::string& name) { return has(old, name); });
+}
 
 }  // namespace
 
 struct Updating::Services {
   Result<std::vector<std::string>> old = std::vector<std::string>();  // use replaced files
+  std::vector<std::string> failed{};                                  // were restarted and do not run
   std::vector<std::string> problems{};                                // clauses
 
   std::string words() const {
@@ -37,6 +57,9 @@ struct Updating::Services {
       clauses.push_back(fmt::format(
           "{} still {} files that the updates have replaced: restart {}, or reboot the node (haulout request-reboot)",
           some_of(*old), old->size() == 1 ? "uses" : "use", old->size() == 1 ? "it" : "them"));
+    if (!failed.empty())
+      clauses.push_back(failed.size() == 1 ? fmt::format("{} was restarted and does not run", failed[0])
+                                           : fmt::format("{} were restarted and do not run", some_of(failed)));
     clauses.insert(clauses.end(), problems.begin(), problems.end());
     return joined(clauses, "; ");
   }
@@ -162,7 +185,14 @@ asio::awaitable<std::string> Updating::forbids_restart(TimePoint deadline) {
 
 asio::awaitable<void> Updating::restart(Services& services, TimePoint deadline) {
   Updater& updater = *context_.parts.updater;
-  ++context_.record.service_restarts;
+  Record& record = context_.record;
+  const std::vector<std::string> restarted_before = record.restarted;
+  const auto failed_before = co_await updater.failed_services(*services.old, deadline);
+  for (const std::string& name : *services.old)
+    if (!has(record.restarted, name) && !(failed_before && has(*failed_before, name)) &&
+        record.restarted.size() < most_kept)
+      record.restarted.push_back(name);
+  ++record.service_restarts;
   co_await context_.writer.show(
       reason::updating,
       "the updates are installed; restarting services that use replaced files: " + some_of(*services.old));
@@ -171,6 +201,7 @@ asio::awaitable<void> Updating::restart(Services& services, TimePoint deadline) 
   const std::string forbids = co_await forbids_restart(deadline);
   if (context_.activity.must_reload()) co_return;
   if (!forbids.empty()) {
+    record.restarted = restarted_before;
     services.problems.push_back("no service was restarted: " + forbids);
     co_return;
   }
@@ -185,14 +216,24 @@ asio::awaitable<void> Updating::restart(Services& services, TimePoint deadline) 
 asio::awaitable<void> Updating::restart_services() {
   Updater& updater = *context_.parts.updater;
   Activity& activity = context_.activity;
+  const Record& record = context_.record;
   const TimePoint deadline = std::max(deadline_, context_.within(resume_time));
   Services services;
   services.old = co_await updater.old_services(deadline);
-  const auto any = [&] { return !activity.must_reload() && services.old && !services.old->empty(); };
-  if (any() && context_.node().unschedulable && context_.record.service_restarts < most_restarts)
+  if (!activity.must_reload() && services.old && !services.old->empty() && context_.node().unschedulable &&
+      record.service_restarts < most_restarts && !has_helped(record.restarted, *services.old))
     co_await restart(services, deadline);
-  if (any()) {
-    const auto demanded = co_await updater.need_reboot_for(*services.old, context_.within(resume_time));
+  if (activity.must_reload()) co_return;
+  // An earlier agent may have been among the restarted services, so its restarts count as well.
+  auto failed = co_await updater.failed_services(record.restarted, context_.within(resume_time));
+  if (failed)
+    services.failed = *std::move(failed);
+  else
+    services.problems.push_back("it is unknown whether the restarted services run: " + failed.error().message());
+  std::vector<std::string> reasons = services.failed;
+  if (services.old) add(reasons, *services.old);
+  if (!activity.must_reload() && !reasons.empty()) {
+    const auto demanded = co_await updater.need_reboot_for(std::move(reasons), context_.within(resume_time));
     if (!demanded)
       services.problems.push_back("no reboot could be demanded for them: " + demanded.error().message());
     else if (*demanded)

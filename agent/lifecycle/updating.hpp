@@ -32,8 +32,8 @@ class Updating {
   boost::asio::awaitable<Decision> reboot_or_not();
   // What is known about the services after an installation.
   struct Services;
-  // Restarts the services that use replaced files, and sets `warning_` if any still do afterwards, or if that is
-  // unknown. Nothing that fails here makes the update fail, because the updates are installed.
+  // Restarts the services that use replaced files, and sets `warning_` if any still do afterwards, or do not run, or if
+  // that is unknown. Nothing that fails here makes the update fail, because the updates are installed.
   boost::asio::awaitable<void> restart_services();
   // Restarts `services.old` if the node is proved to be drained, and looks for such services again.
   boost::asio::awaitable<void> restart(Services& services, TimePoint deadline);
@@ -47,7 +47,7 @@ class Updating {
   Proof& proof_;
   TimePoint deadline_{};
   std::string problem_;  // what blocks the installation
-  std::string warning_;  // about services, unless a reboot makes it needless
+  std::string warning_;  // about services, if no reboot makes it needless
 };
 
 }  // namespace haulout::agent

@@ -47,10 +47,11 @@ class FakeApt final : public HostPrograms {
         std::vector<std::string>{"-c", R"([ ! -x "$1" ] || exec "$@")", "sh", "/usr/sbin/needrestart", "-b", "-l"})
       what = "old services";
     if (program.args == std::vector<std::string>{"-m", "a", "-r", "a", "-l"}) what = "restart";
+    if (std::ranges::find(program.args, "--property=SubState") != program.args.end()) what = "states";
     if (program.program == "/bin/sh" && what == "configure") what = "demand reboot";
     ran.push_back(what);
     programs.push_back(program);
-    const int one = what == "--simulate" || what == "showauto" || what == "old services" ? 0 : 1;
+    const int one = what == "--simulate" || what == "showauto" || what == "old services" || what == "states" ? 0 : 1;
     running += one;
     EXPECT_LE(running, 1) << what << " runs beside another program that changes the machine";
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + takes));
@@ -68,6 +69,7 @@ class FakeApt final : public HostPrograms {
     if (what == "--simulate") co_return ProgramEnd{.success = true, .output = waiting};
     if (what == "showauto") co_return ProgramEnd{.success = true, .output = "adduser\nopenssl\n"};
     if (what == "old services") co_return ProgramEnd{.success = true, .output = needrestart};
+    if (what == "states") co_return ProgramEnd{.success = true, .output = states};
     if ((what == "install" || what == "upgrade") && installs) waiting.clear();
     co_return ProgramEnd{.success = true};
   }
@@ -76,6 +78,7 @@ class FakeApt final : public HostPrograms {
 
   std::string waiting;
   std::string needrestart;   // what needrestart -b prints; empty: the machine does not have it
+  std::string states;        // what systemctl show prints
   std::string running_unit;  // unit that an earlier agent has started and that still runs
   bool installs = true;
   std::set<std::string> failing;
@@ -164,6 +167,21 @@ TEST_F(AptUpdaterTest, RestartsServicesByNeedrestart) {
   EXPECT_THAT(apt.programs.back().env, Contains(std::pair<std::string, std::string>("NEEDRESTART_SUSPEND", "1")));
   EXPECT_EQ(run(it.need_reboot_for({"dbus.service"}, soon())).value(), false);
   EXPECT_THAT(apt.ran, Not(Contains("demand reboot")));
+}
+
+TEST_F(AptUpdaterTest, AsksSystemdWhichServicesHaveFailed) {
+  AptUpdater it = updater();
+  EXPECT_THAT(run(it.failed_services({}, soon())).value(), IsEmpty());
+  EXPECT_THAT(apt.ran, IsEmpty()) << "without a name, systemctl shows its manager";
+  EXPECT_THAT(run(it.failed_services({"a.service"}, soon())).value(), IsEmpty()) << "a host without systemctl";
+  apt.states = "failed\n\nrunning\n";
+  EXPECT_THAT(run(it.failed_services({"a.service", "b.service"}, soon())).value(), ElementsAre("a.service"));
+  EXPECT_THAT(apt.programs.back().args,
+              ElementsAre("-c", R"([ ! -x "$1" ] || exec "$@")", "sh", "/bin/systemctl", "show", "--property=SubState",
+                          "--value", "--", "a.service", "b.service"));
+  EXPECT_FALSE(run(it.failed_services({"a.service"}, soon())));
+  apt.failing = {"states"};
+  EXPECT_FALSE(run(it.failed_services({"a.service"}, soon())));
 }
 
 // The real shell runs the script, beneath the test's directory instead of /run.
