@@ -26,9 +26,13 @@ constexpr int lock_seconds = 60;
 constexpr Duration busy_pause = std::chrono::seconds(1);
 // Shell: runs the program in its arguments, and does nothing if the program does not exist.
 constexpr const char* if_executable = R"([ ! -x "$1" ] || exec "$@")";
-// Shell: demands a reboot as packages of Debian and Ubuntu do. The arguments are the reasons.
-constexpr const char* demand_reboot =
-    R"(printf '%s\n' "$@" >>/run/reboot-required.pkgs && echo 'System restart required' >/run/reboot-required)";
+// Shell: demands a reboot as packages of Debian and Ubuntu do. The arguments are the reasons; one that is in the file
+// already is not written again.
+constexpr const char* demand_reboot = R"(for reason; do
+  grep -qxF -- "$reason" /run/reboot-required.pkgs 2>/dev/null ||
+    printf '%s\n' "$reason" >>/run/reboot-required.pkgs || exit 1
+done
+echo 'System restart required' >/run/reboot-required)";
 
 }  // namespace
 
@@ -210,6 +214,18 @@ Task<> AptUpdater::restart_services(TimePoint deadline) {
   restart.program = options_.needrestart;
   restart.args = {"-m", "a", "-r", "a", "-l"};
   return change(std::move(restart), deadline);
+}
+
+// needrestart ignores whether a service comes up again. If the host has no systemctl, the output is empty, and nothing
+// is known to have failed.
+Task<std::vector<std::string>> AptUpdater::failed_services(std::vector<std::string> services, TimePoint deadline) {
+  if (services.empty()) co_return services;
+  std::vector<std::string> args{options_.systemctl, "show", "--property=SubState", "--value", "--"};
+  args.insert(args.end(), services.begin(), services.end());
+  CO_TRY(const std::string output,
+         co_await output_of(shell(if_executable, std::move(args), "systemctl show"), deadline));
+  if (output.empty()) co_return std::vector<std::string>();
+  co_return parse_states(services, output);
 }
 
 Task<bool> AptUpdater::need_reboot_for(std::vector<std::string> services, TimePoint deadline) {

@@ -34,8 +34,9 @@ class AptUpdater final : public Updater {
     std::string apt_mark = "/usr/bin/apt-mark";
     std::string dpkg = "/usr/bin/dpkg";
     std::string needrestart = "/usr/sbin/needrestart";
-    // Services that still use replaced files after needrestart has restarted the others need a reboot: the agent
-    // creates /run/reboot-required, as packages do.
+    std::string systemctl = "/bin/systemctl";
+    // Services that still use replaced files after needrestart has restarted the others, and those that have failed
+    // then, need a reboot: the agent creates /run/reboot-required, as packages do.
     bool reboot_for_services = false;
     // Interval at which changed() returns, so that the agent calls look() again. No event reports that an update is
     // available: it appears in the lists that apt-get update fetches.
@@ -56,6 +57,7 @@ class AptUpdater final : public Updater {
   Task<> install(TimePoint deadline) override;
   Task<std::vector<std::string>> old_services(TimePoint deadline) override;
   Task<> restart_services(TimePoint deadline) override;
+  Task<std::vector<std::string>> failed_services(std::vector<std::string> services, TimePoint deadline) override;
   Task<bool> need_reboot_for(std::vector<std::string> services, TimePoint deadline) override;
 
  private:

@@ -1,6 +1,9 @@
 #include "agent/backends/old_services.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 
 #include "base/plain_text.hpp"
 
@@ -16,6 +19,21 @@ bool is_unit(std::string_view name) {
   });
 }
 
+// Takes the first line away from the text, and returns it.
+std::string_view next_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+// The states of a service that has failed, or that ended although it must run always (systemd/src/basic/unit-def.c).
+bool has_failed(std::string_view state) {
+  constexpr std::array<std::string_view, 5> failed{"failed", "auto-restart", "auto-restart-queued",
+                                                   "failed-before-auto-restart", "dead-before-auto-restart"};
+  return std::find(failed.begin(), failed.end(), state) != failed.end();
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> parse_needrestart(std::string_view output) {
@@ -23,9 +41,7 @@ Result<std::vector<std::string>> parse_needrestart(std::string_view output) {
   std::vector<std::string> services;
   bool known = false;
   while (!output.empty()) {
-    const std::size_t end = std::min(output.find('\n'), output.size());
-    const std::string_view line = output.substr(0, end);
-    output.remove_prefix(std::min(end + 1, output.size()));
+    const std::string_view line = next_line(output);
     if (line.starts_with(version)) known = true;
     if (!line.starts_with(service)) continue;
     const std::string_view name = line.substr(service.size());
@@ -35,6 +51,19 @@ Result<std::vector<std::string>> parse_needrestart(std::string_view output) {
   }
   if (!known) return Error(Errc::decode, "needrestart printed nothing that the agent can read");
   return services;
+}
+
+Result<std::vector<std::string>> parse_states(const std::vector<std::string>& services, std::string_view output) {
+  std::vector<std::string> failed;
+  std::size_t states = 0;
+  while (!output.empty()) {
+    const std::string_view state = next_line(output);
+    if (state.empty()) continue;  // between two services
+    if (states < services.size() && has_failed(state)) failed.push_back(services[states]);
+    ++states;
+  }
+  if (states == services.size()) return failed;
+  return Error(Errc::decode, fmt::format("systemctl show printed {} states for {} services", states, services.size()));
 }
 
 }  // namespace haulout::agent

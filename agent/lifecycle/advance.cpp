@@ -131,6 +131,7 @@ void count_installations(Record& record, State from, Event event) {
   const bool cut_short = event == Event::boot_changed && std::exchange(record.installing, false);
   record.installing = false;
   record.service_restarts = 0;
+  record.restarted.clear();
   if (event == Event::update_failed || event == Event::update_given_up || (from == State::updating && cut_short))
     ++record.failed_updates;
   if (event == Event::installed || event == Event::reboot_not_needed || from == State::degraded)

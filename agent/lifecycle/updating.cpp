@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/lifecycle/node_record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
@@ -20,20 +22,48 @@ constexpr Duration resume_time = std::chrono::minutes(5);
 // So often the agent restarts services in one installation. The second time is for an agent that was killed before it
 // had begun. More would restart an agent without end that is among these services and stays among them.
 constexpr unsigned most_restarts = 2;
+// Maximum number of restarted services that the record keeps. It is an annotation, whose size is limited.
+constexpr std::size_t most_kept = 200;
 
-// The services that use replaced files, or why they are unknown.
-using Services = Result<std::vector<std::string>>;
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
-std::string words_of(const Services& services) {
-  if (!services)
-    return "the updates are installed, but it is unknown which services still use files that they have replaced: " +
-           services.error().message();
-  return fmt::format(
-      "{} still {} files that the updates have replaced: restart {}, or reboot the node (haulout request-reboot)",
-      some_of(*services), services->size() == 1 ? "uses" : "use", services->size() == 1 ? "it" : "them");
+void add(std::vector<std::string>& names, const std::vector<std::string>& more) {
+  for (const std::string& name : more)
+    if (!has(names, name)) names.push_back(name);
+}
+
+// Returns true if an earlier restart was for services of which one uses replaced files no longer. So it has taken
+// place, and another one would not help those that are left.
+bool has_helped(const std::vector<std::string>& restarted, const std::vector<std::string>& old) {
+  return !std::all_of(restarted.begin(), restarted.end(), [&](const std::string& name) { return has(old, name); });
 }
 
 }  // namespace
+
+struct Updating::Services {
+  Result<std::vector<std::string>> old = std::vector<std::string>();  // use replaced files
+  std::vector<std::string> failed{};                                  // were restarted and do not run
+  std::vector<std::string> problems{};                                // clauses
+
+  std::string words() const {
+    std::vector<std::string> clauses;
+    if (!old)
+      clauses.push_back(
+          "the updates are installed, but it is unknown which services still use files that they have replaced: " +
+          old.error().message());
+    else if (!old->empty())
+      clauses.push_back(fmt::format(
+          "{} still {} files that the updates have replaced: restart {}, or reboot the node (haulout request-reboot)",
+          some_of(*old), old->size() == 1 ? "uses" : "use", old->size() == 1 ? "it" : "them"));
+    if (!failed.empty())
+      clauses.push_back(failed.size() == 1 ? fmt::format("{} was restarted and does not run", failed[0])
+                                           : fmt::format("{} were restarted and do not run", some_of(failed)));
+    clauses.insert(clauses.end(), problems.begin(), problems.end());
+    return joined(clauses, "; ");
+  }
+};
 
 Decision failed_update(const Record& record, unsigned limit, std::string reason, const std::string& why) {
   const unsigned failures = record.failed_updates + 1;
@@ -137,33 +167,79 @@ asio::awaitable<std::optional<Decision>> Updating::install() {
   co_return std::nullopt;
 }
 
+asio::awaitable<std::string> Updating::forbids_restart(TimePoint deadline) {
+  Backoff backoff(eager_patience);
+  while (!context_.activity.must_reload()) {
+    const auto trouble = co_await proof_.prove();
+    if (context_.activity.must_reload()) break;
+    if (trouble && *trouble)
+      co_return (*trouble)->message.empty() ? "the node is not drained, or has lost its slot" : (*trouble)->message;
+    // The watch may have brought a change since the proof.
+    if (!context_.node().unschedulable) co_return cordon_lost().message;
+    if (trouble) co_return std::string();
+    if (context_.now() >= deadline) co_return trouble.error().message();
+    co_await context_.pause(backoff.next(context_.rng, trouble.error().retry_after));
+  }
+  co_return "the Node has to be read again";
+}
+
+asio::awaitable<void> Updating::restart(Services& services, TimePoint deadline) {
+  Updater& updater = *context_.parts.updater;
+  Record& record = context_.record;
+  const std::vector<std::string> restarted_before = record.restarted;
+  const auto failed_before = co_await updater.failed_services(*services.old, deadline);
+  for (const std::string& name : *services.old)
+    if (!has(record.restarted, name) && !(failed_before && has(*failed_before, name)) &&
+        record.restarted.size() < most_kept)
+      record.restarted.push_back(name);
+  ++record.service_restarts;
+  co_await context_.writer.show(
+      reason::updating,
+      "the updates are installed; restarting services that use replaced files: " + some_of(*services.old));
+  // The write may have taken long, so the proof comes after it. If another client has uncordoned the node meanwhile,
+  // pods may run on it, and nothing is restarted.
+  const std::string forbids = co_await forbids_restart(deadline);
+  if (context_.activity.must_reload()) co_return;
+  if (!forbids.empty()) {
+    record.restarted = restarted_before;
+    services.problems.push_back("no service was restarted: " + forbids);
+    co_return;
+  }
+  const auto done = co_await updater.restart_services(deadline);
+  if (!done) services.problems.push_back("the restart of services has failed: " + done.error().message());
+  // The restart may have used all of its time. If it has failed, and the answer is unknown, the services of the first
+  // answer count.
+  auto old = co_await updater.old_services(context_.within(resume_time));
+  if (old || done) services.old = std::move(old);
+}
+
 asio::awaitable<void> Updating::restart_services() {
   Updater& updater = *context_.parts.updater;
   Activity& activity = context_.activity;
-  Record& record = context_.record;
+  const Record& record = context_.record;
   const TimePoint deadline = std::max(deadline_, context_.within(resume_time));
-  Services services = co_await updater.old_services(deadline);
-  const auto any = [&] { return !activity.must_reload() && services && !services->empty(); };
-  // If another client has uncordoned the node meanwhile, pods may run on it, so nothing is restarted.
-  if (any() && context_.node().unschedulable && record.service_restarts < most_restarts) {
-    ++record.service_restarts;
-    co_await context_.writer.show(
-        reason::updating,
-        "the updates are installed; restarting services that use replaced files: " + some_of(*services));
-    if (activity.must_reload()) co_return;
-    const auto done = co_await updater.restart_services(deadline);
-    if (done)
-      services = co_await updater.old_services(deadline);
-    else
-      services = done.error();
+  Services services;
+  services.old = co_await updater.old_services(deadline);
+  if (!activity.must_reload() && services.old && !services.old->empty() && context_.node().unschedulable &&
+      record.service_restarts < most_restarts && !has_helped(record.restarted, *services.old))
+    co_await restart(services, deadline);
+  if (activity.must_reload()) co_return;
+  // An earlier agent may have been among the restarted services, so its restarts count as well.
+  auto failed = co_await updater.failed_services(record.restarted, context_.within(resume_time));
+  if (failed)
+    services.failed = *std::move(failed);
+  else
+    services.problems.push_back("it is unknown whether the restarted services run: " + failed.error().message());
+  std::vector<std::string> reasons = services.failed;
+  if (services.old) add(reasons, *services.old);
+  if (!activity.must_reload() && !reasons.empty()) {
+    const auto demanded = co_await updater.need_reboot_for(std::move(reasons), context_.within(resume_time));
+    if (!demanded)
+      services.problems.push_back("no reboot could be demanded for them: " + demanded.error().message());
+    else if (*demanded)
+      services.problems.push_back("a reboot was demanded for them, but the back end does not say that one is needed");
   }
-  if (any()) {
-    const auto reboots = co_await updater.need_reboot_for(*services, deadline);
-    if (reboots && *reboots) co_return;
-    if (!reboots) services = reboots.error();
-  }
-  if (activity.must_reload() || (services && services->empty())) co_return;
-  context_.writer.warn(reason::services_not_restarted, words_of(services));
+  warning_ = services.words();
 }
 
 asio::awaitable<Decision> Updating::reboot_or_not() {
@@ -173,7 +249,11 @@ asio::awaitable<Decision> Updating::reboot_or_not() {
     co_await need_.ask_now();
     if (need_.reboot_wanted()) co_return Decision{Event::installed};
     if (need_.pending().need != Need::unknown) {
-      if (restarted) co_return Decision{Event::reboot_not_needed};
+      if (restarted) {
+        if (!warning_.empty() && !activity.must_reload())
+          context_.writer.warn(reason::services_not_restarted, warning_);
+        co_return Decision{Event::reboot_not_needed};
+      }
       // A service that cannot be restarted may need a reboot, so the back end is asked again.
       co_await restart_services();
       restarted = true;

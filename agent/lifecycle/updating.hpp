@@ -30,9 +30,15 @@ class Updating {
   boost::asio::awaitable<bool> blocked();
   boost::asio::awaitable<std::optional<Decision>> install();
   boost::asio::awaitable<Decision> reboot_or_not();
-  // Restarts the services that use replaced files, and warns about those that still do afterwards. Nothing that fails
-  // here makes the update fail, because the updates are installed.
+  // What is known about the services after an installation.
+  struct Services;
+  // Restarts the services that use replaced files, and sets `warning_` if any still do afterwards, or do not run, or if
+  // that is unknown. Nothing that fails here makes the update fail, because the updates are installed.
   boost::asio::awaitable<void> restart_services();
+  // Restarts `services.old` if the node is proved to be drained, and looks for such services again.
+  boost::asio::awaitable<void> restart(Services& services, TimePoint deadline);
+  // Returns why no service may be restarted, or an empty string if nothing forbids it.
+  boost::asio::awaitable<std::string> forbids_restart(TimePoint deadline);
   Decision failed(std::string reason, const std::string& why) const;
   TimePoint start_limit();
 
@@ -41,6 +47,7 @@ class Updating {
   Proof& proof_;
   TimePoint deadline_{};
   std::string problem_;  // what blocks the installation
+  std::string warning_;  // about services, if no reboot makes it needless
 };
 
 }  // namespace haulout::agent

@@ -96,6 +96,8 @@ struct Record {
   unsigned failed_updates = 0;  // number of installations in a row that have failed
   // How often the agent has begun to restart services in this installation. Written before each restart.
   unsigned service_restarts = 0;
+  // The services that these restarts were for; without those that had failed before.
+  std::vector<std::string> restarted{};
   bool in_place = false;   // the updates of this attempt were installed and need no reboot
   std::size_t method = 0;  // index into Host::reboot_methods()
   // The reboot is about to be requested by this method, or was requested. Written before the request.

@@ -152,6 +152,7 @@ Record decoded(const Json& json) {
   read(json, "installing", record.installing);
   read_count(json, "failedUpdates", record.failed_updates);
   read_count(json, "serviceRestarts", record.service_restarts);
+  read(json, "restarted", record.restarted);
   read(json, "inPlace", record.in_place);
   read_count(json, "method", record.method);
   read(json, "asked", record.asked);
@@ -207,6 +208,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "installing", record.installing);
   put_unless_default(json, "failedUpdates", record.failed_updates);
   put_unless_default(json, "serviceRestarts", record.service_restarts);
+  put_unless_default(json, "restarted", record.restarted);
   put_unless_default(json, "inPlace", record.in_place);
   put_unless_default(json, "method", record.method);
   put_unless_default(json, "asked", record.asked);

@@ -58,8 +58,14 @@ class Updater {
   // Restarts those services, except the ones that the machine's own rules exempt. The agent may be among them: then the
   // restarts go on without it. Cancellable like install().
   virtual Task<> restart_services(TimePoint) { co_return Result<>(); }
-  // Called with the services that still use such files afterwards. Returns true if it has made the back end report that
-  // a reboot is needed; false if the configuration does not want that. Idempotent. Cancellable.
+  // Returns which of these services do not run because they have failed; a service that ended well is none of them. An
+  // error means that the answer is unknown. Cancellable.
+  virtual Task<std::vector<std::string>> failed_services(std::vector<std::string>, TimePoint) {
+    co_return std::vector<std::string>();
+  }
+  // Called with the services that still use such files afterwards, or that have failed. Returns true if it has demanded
+  // a reboot, in the way that the back end reads; false if the configuration does not want that. Idempotent.
+  // Cancellable.
   virtual Task<bool> need_reboot_for(std::vector<std::string>, TimePoint) { co_return false; }
 };
 

@@ -187,10 +187,12 @@ constexpr std::array table{
            "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
            "updates (and rebooted it, if they need that), or after `haulout request-reboot NODE`."},
     Reason{reason::services_not_restarted, drain, trouble,
-           "A warning after an installation: services still use files that it has replaced. needrestart does not "
-           "restart them, or they keep processes that it cannot restart; or the agent could not ask it.",
+           "A warning after an installation: services still use files that it has replaced, or do not run after their "
+           "restart. needrestart does not restart all of them, and some keep processes that it cannot restart; or the "
+           "agent could not ask it, or the node was not drained any more.",
            "Restart the services that the message names, or reboot the node with `haulout request-reboot NODE`. "
-           "`needrestart -b` on the node lists them. With `--update-services reboot` the agent reboots for them."},
+           "`needrestart -b` on the node lists those that use replaced files, `systemctl --failed` those that do not "
+           "run. With `--update-services reboot` the agent reboots for both."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
            "Resolve the cause that the message names, for example a budget or a volume. The agent removes its cordon, "

@@ -1,5 +1,6 @@
 #include "tests/fleet/fake_updates.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/scope_exit.hpp"
@@ -22,6 +23,7 @@ void FakeUpdates::repaired_by_hand() {
 void FakeUpdates::cut_short() {
   if (running_) interrupt();
   plan_.old_services.clear();
+  plan_.down.clear();
 }
 
 void FakeUpdates::interrupt() {
@@ -108,7 +110,9 @@ Task<> FakeUpdates::restart_services(TimePoint) {
   ++restarts_;
   on_restart();
   world_.trace("services are restarted");
+  if (plan_.fails_restart) co_return Error(Errc::timeout, "needrestart took too long");
   plan_.old_services = plan_.stay_old;
+  plan_.down.insert(plan_.down.end(), plan_.fail_to_start.begin(), plan_.fail_to_start.end());
   if (plan_.restarts_agent) {
     world_.kill_agent();
     co_await world_.clock.sleep_until(TimePoint::max());
@@ -116,8 +120,15 @@ Task<> FakeUpdates::restart_services(TimePoint) {
   co_return Result<>();
 }
 
+Task<std::vector<std::string>> FakeUpdates::failed_services(std::vector<std::string> services, TimePoint) {
+  std::erase_if(services, [this](const std::string& name) {
+    return std::find(plan_.down.begin(), plan_.down.end(), name) == plan_.down.end();
+  });
+  co_return services;
+}
+
 Task<bool> FakeUpdates::need_reboot_for(std::vector<std::string>, TimePoint) {
-  if (plan_.reboot_for_services) world_.needs_reboot();
+  if (plan_.reboot_for_services && !plan_.demand_unseen) world_.needs_reboot();
   co_return plan_.reboot_for_services;
 }
 

@@ -26,9 +26,13 @@ struct UpdatesPlan {
   std::string image{};
   // Services that use replaced files after an installation, and those of them that still do after they were restarted.
   std::vector<std::string> old_services{}, stay_old{};
+  // Services that do not run, and those that do not run after they were restarted.
+  std::vector<std::string> down{}, fail_to_start{};
+  bool fails_restart = false;        // the restart of services fails, and has no effect
   bool services_unknown = false;     // it cannot be found out which services these are
   bool restarts_agent = false;       // the agent is among these services
   bool reboot_for_services = false;  // --update-services=reboot
+  bool demand_unseen = false;        // the back end does not see that a reboot was demanded for services
   bool before_drain = false;         // the image is written before the drain (--update=before-drain)
   bool forgets = false;  // after a boot the tool does not know which image it has written, and offers it again
 };
@@ -69,6 +73,7 @@ class FakeUpdates final : public agent::Updater {
   Task<> install(TimePoint deadline) override;
   Task<std::vector<std::string>> old_services(TimePoint deadline) override;
   Task<> restart_services(TimePoint deadline) override;
+  Task<std::vector<std::string>> failed_services(std::vector<std::string> services, TimePoint deadline) override;
   Task<bool> need_reboot_for(std::vector<std::string> services, TimePoint deadline) override;
 
  private:

@@ -151,6 +151,100 @@ TEST_F(Installations, NoServiceIsRestartedOnANodeThatIsUncordoned) {
   EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
 }
 
+// A person uncordons the node when the agent has written that it restarts services.
+TEST_F(Installations, NoServiceIsRestartedIfTheNodeIsUncordonedAtTheLastMoment) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false, .old_services = {"web.service"}}));
+  machine("n2", {.target = ""});
+  bool seen = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (seen || change.key.resource != "nodes" || record("n1").service_restarts == 0) return;
+    seen = true;
+    cluster.after(0s, [&] { uncordon("n1"); });
+  });
+  run_fleet();
+  EXPECT_TRUE(seen) << story();
+  EXPECT_EQ(n1.updates().restarts(), 0u) << story();
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
+  EXPECT_THAT(story(), HasSubstr("no service was restarted: "));
+}
+
+// needrestart says nothing about a service that does not come up again. A service that was down before is not the
+// agent's doing.
+TEST_F(Installations, AServiceThatDoesNotStartAgainIsNamed) {
+  for (const bool restarts_agent : {false, true}) {
+    struct Case : Installations {
+      void TestBody() override {}
+      void go(bool restarts_agent) {
+        Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                             .old_services = {"iscsid.service", "old.service", "web.service"},
+                                             .down = {"old.service"},
+                                             .fail_to_start = {"iscsid.service"},
+                                             .restarts_agent = restarts_agent}));
+        machine("n2", {.target = ""});
+        run_fleet();
+        expect_at_rest(n1);
+        EXPECT_EQ(n1.boots(), 0u);
+        EXPECT_EQ(n1.updates().restarts(), 1u);
+        EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted iscsid.service was restarted and does not run"));
+      }
+    };
+    SCOPED_TRACE(restarts_agent ? "the agent is restarted, too" : "the agent is not restarted");
+    Case().go(restarts_agent);
+  }
+}
+
+TEST_F(Installations, AServiceThatDoesNotStartAgainIsAReasonToRebootIfThatIsWished) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                       .old_services = {"iscsid.service"},
+                                       .fail_to_start = {"iscsid.service"},
+                                       .reboot_for_services = true}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 1u) << story();
+}
+
+// The restart fails, and afterwards it may be unknown which services use replaced files.
+TEST_F(Installations, ServicesAreNotForgottenIfTheirRestartFails) {
+  for (const bool reboots : {false, true}) {
+    for (const bool unknown : {false, true}) {
+      struct Case : Installations {
+        void TestBody() override {}
+        void go(bool reboots, bool unknown) {
+          Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                               .old_services = {"web.service"},
+                                               .fails_restart = true,
+                                               .reboot_for_services = reboots}));
+          machine("n2", {.target = ""});
+          n1.updates().on_restart = [&n1, unknown] { n1.plan().updates.services_unknown = unknown; };
+          run_fleet();
+          expect_at_rest(n1);
+          EXPECT_EQ(n1.boots(), reboots ? 1u : 0u) << story();
+          if (reboots) return;
+          EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted web.service still uses files"));
+          EXPECT_THAT(story(), HasSubstr("the restart of services has failed: needrestart took too long"));
+        }
+      };
+      SCOPED_TRACE(::testing::Message() << "reboots " << reboots << ", unknown " << unknown);
+      Case().go(reboots, unknown);
+    }
+  }
+}
+
+TEST_F(Installations, ADemandForARebootThatTheBackEndDoesNotSeeIsNoSilence) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                       .old_services = {"dbus.service"},
+                                       .stay_old = {"dbus.service"},
+                                       .reboot_for_services = true,
+                                       .demand_unseen = true}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.boots(), 0u);
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted dbus.service still uses files"));
+  EXPECT_THAT(story(), HasSubstr("the back end does not say that one is needed"));
+}
+
 TEST_F(Installations, AnUpdateDoesNotFailBecauseItsServicesAreUnknown) {
   Machine& n1 = machine("n1", waiting({.need_reboot = false, .services_unknown = true}));
   machine("n2", {.target = ""});
@@ -185,6 +279,19 @@ TEST_F(Installations, AnAgentThatStaysAmongTheServicesIsRestartedTwice) {
   EXPECT_EQ(n1.updates().restarts(), 2u) << story();
   EXPECT_EQ(record("n1").failed_updates, 0u);
   EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted haulout.service still uses files"));
+}
+
+// The agent is restarted among the services, and another of them stays old. That one is not restarted again.
+TEST_F(Installations, WhatARestartHasNotHelpedIsNotRestartedAgain) {
+  Machine& n1 = machine("n1", waiting({.need_reboot = false,
+                                       .old_services = {"containerd.service", "haulout.service"},
+                                       .stay_old = {"containerd.service"},
+                                       .restarts_agent = true}));
+  machine("n2", {.target = ""});
+  run_fleet();
+  expect_at_rest(n1);
+  EXPECT_EQ(n1.updates().restarts(), 1u) << story();
+  EXPECT_THAT(story(), HasSubstr("n1 warns: ServicesNotRestarted containerd.service still uses files"));
 }
 
 // The Node names the waiting updates before anything is done, and while they are installed.

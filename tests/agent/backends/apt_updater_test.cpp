@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <deque>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "retry/task_group.hpp"
 #include "tests/k8s/temp_dir.hpp"
@@ -38,12 +42,16 @@ class FakeApt final : public HostPrograms {
         what = verb;
         break;
       }
-    if (std::ranges::find(program.args, "-b") != program.args.end()) what = "old services";
-    if (std::ranges::find(program.args, "-r") != program.args.end()) what = "restart";
+    // These words are compared as a whole: other options of needrestart would restart nothing, or ask a person.
+    if (program.args ==
+        std::vector<std::string>{"-c", R"([ ! -x "$1" ] || exec "$@")", "sh", "/usr/sbin/needrestart", "-b", "-l"})
+      what = "old services";
+    if (program.args == std::vector<std::string>{"-m", "a", "-r", "a", "-l"}) what = "restart";
+    if (std::ranges::find(program.args, "--property=SubState") != program.args.end()) what = "states";
     if (program.program == "/bin/sh" && what == "configure") what = "demand reboot";
     ran.push_back(what);
     programs.push_back(program);
-    const int one = what == "--simulate" || what == "showauto" || what == "old services" ? 0 : 1;
+    const int one = what == "--simulate" || what == "showauto" || what == "old services" || what == "states" ? 0 : 1;
     running += one;
     EXPECT_LE(running, 1) << what << " runs beside another program that changes the machine";
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + takes));
@@ -61,6 +69,7 @@ class FakeApt final : public HostPrograms {
     if (what == "--simulate") co_return ProgramEnd{.success = true, .output = waiting};
     if (what == "showauto") co_return ProgramEnd{.success = true, .output = "adduser\nopenssl\n"};
     if (what == "old services") co_return ProgramEnd{.success = true, .output = needrestart};
+    if (what == "states") co_return ProgramEnd{.success = true, .output = states};
     if ((what == "install" || what == "upgrade") && installs) waiting.clear();
     co_return ProgramEnd{.success = true};
   }
@@ -69,6 +78,7 @@ class FakeApt final : public HostPrograms {
 
   std::string waiting;
   std::string needrestart;   // what needrestart -b prints; empty: the machine does not have it
+  std::string states;        // what systemctl show prints
   std::string running_unit;  // unit that an earlier agent has started and that still runs
   bool installs = true;
   std::set<std::string> failing;
@@ -157,6 +167,40 @@ TEST_F(AptUpdaterTest, RestartsServicesByNeedrestart) {
   EXPECT_THAT(apt.programs.back().env, Contains(std::pair<std::string, std::string>("NEEDRESTART_SUSPEND", "1")));
   EXPECT_EQ(run(it.need_reboot_for({"dbus.service"}, soon())).value(), false);
   EXPECT_THAT(apt.ran, Not(Contains("demand reboot")));
+}
+
+TEST_F(AptUpdaterTest, AsksSystemdWhichServicesHaveFailed) {
+  AptUpdater it = updater();
+  EXPECT_THAT(run(it.failed_services({}, soon())).value(), IsEmpty());
+  EXPECT_THAT(apt.ran, IsEmpty()) << "without a name, systemctl shows its manager";
+  EXPECT_THAT(run(it.failed_services({"a.service"}, soon())).value(), IsEmpty()) << "a host without systemctl";
+  apt.states = "failed\n\nrunning\n";
+  EXPECT_THAT(run(it.failed_services({"a.service", "b.service"}, soon())).value(), ElementsAre("a.service"));
+  EXPECT_THAT(apt.programs.back().args,
+              ElementsAre("-c", R"([ ! -x "$1" ] || exec "$@")", "sh", "/bin/systemctl", "show", "--property=SubState",
+                          "--value", "--", "a.service", "b.service"));
+  EXPECT_FALSE(run(it.failed_services({"a.service"}, soon())));
+  apt.failing = {"states"};
+  EXPECT_FALSE(run(it.failed_services({"a.service"}, soon())));
+}
+
+// The real shell runs the script, beneath the test's directory instead of /run.
+TEST_F(AptUpdaterTest, AReasonToRebootIsWrittenOnce) {
+  AptUpdater it = updater({.reboot_for_services = true});
+  ASSERT_TRUE(run(it.need_reboot_for({"dbus.service", "-a.service"}, soon())).value());
+  ASSERT_EQ(apt.programs[0].args[0], "-c");
+  std::string script = apt.programs[0].args[1];
+  const std::string run_directory = "/run/";
+  for (std::size_t at = script.find(run_directory); at != std::string::npos; at = script.find(run_directory, at))
+    script.replace(at, run_directory.size(), root / "");
+  const std::string command = "sh " + root.write("script", script);
+  root.write("reboot-required.pkgs", "linux-base\na.service\n");
+  for (const char* reasons : {" dbus.service -a.service", " -a.service dbus.service", " a"})
+    ASSERT_EQ(std::system((command + reasons).c_str()), 0);
+  std::stringstream text;
+  text << std::ifstream(root / "reboot-required.pkgs").rdbuf();
+  EXPECT_EQ(text.str(), "linux-base\na.service\ndbus.service\n-a.service\na\n");
+  EXPECT_TRUE(std::filesystem::exists(root / "reboot-required"));
 }
 
 TEST_F(AptUpdaterTest, RebootsForServicesIfThatIsConfigured) {

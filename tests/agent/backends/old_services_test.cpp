@@ -28,6 +28,29 @@ TEST(OldServices, AreThoseOfNeedrestart) {
               ElementsAre("dbus.service", "getty@tty1.service", "systemd-manager", "dev-disk\\x2dby.service"));
 }
 
+TEST(OldServices, ThatHaveFailedAreFound) {
+  const std::vector<std::string> two{"a.service", "b.service"};
+  struct Row {
+    const char* output;
+    std::vector<std::string> failed;
+  };
+  for (const Row& row : std::vector<Row>{{"running\n\nrunning\n", {}},
+                                         {"failed\n\nrunning\n", {"a.service"}},
+                                         {"running\n\nauto-restart\n", {"b.service"}},
+                                         {"auto-restart-queued\n\nfailed", two},
+                                         {"exited\ndead\n", {}},
+                                         {"start-pre\n\nunfailed\n", {}}}) {
+    const auto failed = parse_states(two, row.output);
+    ASSERT_TRUE(failed) << row.output << failed.error().message();
+    EXPECT_EQ(*failed, row.failed) << row.output;
+  }
+  for (const char* output : {"", "\n", "failed\n", "failed\n\nfailed\n\nfailed\n"}) {
+    const auto failed = parse_states(two, output);
+    ASSERT_FALSE(failed) << output;
+    EXPECT_EQ(failed.error().code(), Errc::decode);
+  }
+}
+
 TEST(OldServices, NoneIsSaidByNeedrestartItself) {
   EXPECT_THAT(parse_needrestart("NEEDRESTART-VER: 3.6\n").value(), IsEmpty());
   for (const char* text :

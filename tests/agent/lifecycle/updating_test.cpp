@@ -79,9 +79,11 @@ TEST_F(UpdatingTest, ASuccessEndsTheCount) {
     record.installing = true;
     record.failed_updates = 2;
     record.service_restarts = 2;
+    record.restarted = {"web.service"};
     record = go(std::move(record), event);
     EXPECT_EQ(record.failed_updates, 0u);
     EXPECT_EQ(record.service_restarts, 0u);
+    EXPECT_THAT(record.restarted, IsEmpty());
     EXPECT_FALSE(record.installing);
     EXPECT_EQ(record.in_place, event == Event::reboot_not_needed);
   }
@@ -166,11 +168,13 @@ TEST_F(UpdatingTest, TheRecordKeepsAllOfIt) {
   record.installing = record.in_place = true;
   record.failed_updates = 2;
   record.service_restarts = 1;
+  record.restarted = {"web.service"};
   EXPECT_EQ(decode_record(encode_record(record)), record);
   // A record of an agent without --update has none of these keys, so that an older agent can read it.
   EXPECT_THAT(encode_record(Record()),
               ::testing::Not(::testing::AnyOf(HasSubstr("pdates"), HasSubstr("installing"), HasSubstr("inPlace"),
-                                              HasSubstr("erviceRestarts"), HasSubstr("failedVersions"))));
+                                              HasSubstr("erviceRestarts"), HasSubstr("restarted"),
+                                              HasSubstr("failedVersions"))));
 }
 
 TEST_F(UpdatingTest, WordsNameTheFirstUpdates) {
