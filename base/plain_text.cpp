@@ -50,12 +50,17 @@ std::string one_line(std::string_view text, std::size_t limit) {
   return out.substr(0, end).append(limit < ellipsis.size() ? "" : ellipsis);
 }
 
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 std::string first_line(std::string_view text, std::size_t limit) {
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string line = one_line(text.substr(0, end), limit);
+    std::string line = one_line(take_line(text), limit);
     if (!line.empty()) return line;
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return {};
 }

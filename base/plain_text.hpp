@@ -25,6 +25,9 @@ inline constexpr std::size_t line_limit = 200;
 // "…".
 std::string one_line(std::string_view text, std::size_t limit = line_limit);
 
+// Removes the first line and its line break from the text, and returns the line without the break, as it is.
+std::string_view take_line(std::string_view& text);
+
 // Return the first or the last line that is not blank, converted by one_line(). Empty if there is no such line.
 std::string first_line(std::string_view text, std::size_t limit = line_limit);
 std::string last_line(std::string_view text, std::size_t limit = line_limit);

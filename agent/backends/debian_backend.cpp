@@ -130,9 +130,7 @@ std::vector<std::string> package_reasons(std::string_view text, bool cut) {
   std::vector<std::string> packages;
   std::set<std::string> seen;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string package = one_line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string package = one_line(take_line(text));
     if (!package.empty() && seen.insert(package).second) packages.push_back(std::move(package));
   }
   if (packages.size() <= shown_packages && !cut) return packages;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/plain_text.hpp"
 #include "base/text.hpp"
 
@@ -23,18 +21,10 @@ std::string_view trimmed(std::string_view line) {
   return line.substr(begin, line.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// Removes the first line, and returns it without blanks at both ends.
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = trimmed(text.substr(0, end));
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 // Returns the value of the first line "KEY: value", or an empty string if there is none.
 std::string value_of(std::string_view text, std::string_view key) {
   while (!text.empty()) {
-    const std::string_view line = take_line(text);
+    const std::string_view line = trimmed(take_line(text));
     if (line.starts_with(key) && line.substr(key.size()).starts_with(':'))
       return one_line(trimmed(line.substr(key.size() + 1)));
   }

@@ -19,14 +19,6 @@ bool is_unit(std::string_view name) {
   });
 }
 
-// Takes the first line away from the text, and returns it.
-std::string_view next_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 // The states of a service that has failed, or that ended although it must run always (systemd/src/basic/unit-def.c).
 bool has_failed(std::string_view state) {
   constexpr std::array<std::string_view, 5> failed{"failed", "auto-restart", "auto-restart-queued",
@@ -41,7 +33,7 @@ Result<std::vector<std::string>> parse_needrestart(std::string_view output) {
   std::vector<std::string> services;
   bool known = false;
   while (!output.empty()) {
-    const std::string_view line = next_line(output);
+    const std::string_view line = take_line(output);
     if (line.starts_with(version)) known = true;
     if (!line.starts_with(service)) continue;
     const std::string_view name = line.substr(service.size());
@@ -57,7 +49,7 @@ Result<std::vector<std::string>> parse_states(const std::vector<std::string>& se
   std::vector<std::string> failed;
   std::size_t states = 0;
   while (!output.empty()) {
-    const std::string_view state = next_line(output);
+    const std::string_view state = take_line(output);
     if (state.empty()) continue;  // between two services
     if (states < services.size() && has_failed(state)) failed.push_back(services[states]);
     ++states;

@@ -46,9 +46,7 @@ bool OsRelease::is_like(std::string_view name) const {
 OsRelease parse_os_release(std::string_view text) {
   OsRelease release;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = trimmed(take_line(text));
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos || line.starts_with('#')) continue;
     const auto value = shell_words(line.substr(equals + 1));

@@ -38,6 +38,15 @@ INSTANTIATE_TEST_SUITE_P(Texts, OneLine,
                                            Line{"äöüäöü", 10, "äöü…"},  // 12 bytes, cut between characters
                                            Line{"abcdef", 2, ""}));
 
+TEST(TakeLine, TakesOneLineAwayAsItIs) {
+  std::string_view text = " a\n\nb";
+  EXPECT_EQ(take_line(text), " a");
+  EXPECT_EQ(take_line(text), "");
+  EXPECT_EQ(take_line(text), "b");
+  EXPECT_EQ(text, "");
+  EXPECT_EQ(take_line(text), "");
+}
+
 TEST(FirstLine, PassesOverBlankLines) {
   EXPECT_EQ(first_line("\n  \n\t*** System restart required ***\nmore\n"), "*** System restart required ***");
   EXPECT_EQ(first_line("no newline"), "no newline");
