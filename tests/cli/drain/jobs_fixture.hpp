@@ -30,6 +30,14 @@ class JobsTest : public CommandTest {
            {"containers", {{{"name", "m"}, {"image", "i"}}}}}},
          {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
   }
+  // From now on, requests with this token come from the pod in namespace shop, which runs on the node.
+  void set_token_of_pod(const std::string& token, const std::string& pod, const std::string& node) {
+    sim::Identity identity = sim::service_account("shop", "drainer");
+    identity.node_name = node;
+    identity.pod_name = pod;
+    identity.pod_uid = sim::uid_of(cluster.get("pods", "shop", pod));
+    cluster.set_token(token, identity);
+  }
   // Runs a job until it ends, or until a signal arrives after `interrupt`. Returns the exit code.
   int run_job(Job& job, std::optional<Duration> interrupt = std::nullopt) {
     return CommandTest::run_job(job, {std::chrono::seconds(1), std::chrono::minutes(10), interrupt});

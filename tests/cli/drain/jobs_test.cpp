@@ -83,11 +83,7 @@ TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
   add_pod("a-job", "n1", true);
   add_pod("web-0", "n1", true);
   add_pod("web-1", "n2", true);
-  sim::Identity job = sim::service_account("shop", "drainer");
-  job.node_name = "n1";
-  job.pod_name = "a-job";
-  job.pod_uid = sim::uid_of(cluster.get("pods", "shop", "a-job"));
-  cluster.set_token("secret", job);
+  set_token_of_pod("secret", "a-job", "n1");
   sim::TokenTransport in_pod(cluster.api(), "secret");
   sim::FaultTransport unsteady(in_pod, clock, world_rng);
   unsteady.add({.verb = "create", .resource = "", .count = 2, .fault = {.kind = sim::FaultKind::refuse}});

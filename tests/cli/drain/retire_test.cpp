@@ -199,7 +199,7 @@ TEST_F(RetireTest, P2_ANamesakeThatComesBetweenTheLastLookAndTheDeletionIsNotDel
   EXPECT_THAT(deletions(), ElementsAre("nodes n1 " + uid_ + " 409"));
 }
 
-// Whatever changes the Node between the last look and the deletion is looked at before the deletion is repeated.
+// If the Node has changed since the last look, the command looks again before it repeats the deletion.
 TEST_F(RetireTest, P3_ANodeThatIsUncordonedBeforeTheDeletionIsKept) {
   at_request("delete", "nodes", 1,
              [this] { cluster.patch("nodes", "", "n1", {{"spec", {{"unschedulable", false}}}}); });
@@ -373,11 +373,7 @@ TEST_F(RetireTest, AnAgentThatBeginsToUpdateDuringTheDrainKeepsTheNode) {
 
 TEST_F(RetireTest, ItDoesNotRetireTheNodeOnWhichItRuns) {
   add_pod("a-job", "n1", true);
-  sim::Identity job = sim::service_account("shop", "drainer");
-  job.node_name = "n1";
-  job.pod_name = "a-job";
-  job.pod_uid = sim::uid_of(cluster.get("pods", "shop", "a-job"));
-  cluster.set_token("secret", job);
+  set_token_of_pod("secret", "a-job", "n1");
   sim::TokenTransport in_pod(cluster.api(), "secret");
   k8s::Client as_job(in_pod, clock);
   Settings settings = settings_of({"retire", "n1"});
