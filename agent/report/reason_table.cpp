@@ -497,8 +497,8 @@ constexpr std::array table{
         "`--verify-limit` the node is degraded and keeps its slot.",
         "Check the update tool on the node; the message has both versions. The node goes on when the expected version "
         "runs, or when no reboot is needed and the update tool does not offer that version again. If it is degraded "
-        "and needs another reboot, run `haulout "
-        "request-reboot NODE`."},
+        "and needs another reboot, run "
+        "`haulout request-reboot NODE`."},
     Reason{reason::rolled_back, boot, trouble,
            "The old version runs again: the new one did not boot, or was rolled back. The agent does not try the new "
            "one again on this node. While the node is degraded it keeps its slot, which blocks other nodes that may "
