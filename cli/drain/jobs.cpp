@@ -203,7 +203,6 @@ boost::asio::awaitable<bool> DrainJob::may_retire(std::vector<std::string> names
 // Deletes the Node of a node that was drained. Prints the summary of the drain first: the rest may take minutes.
 boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
   summarise(node);
-  Waiting waiting(tools_);
   drain::RetirementOptions options;
   options.dry_run = settings_.drain.dry_run;
   options.unreachable_limit = settings_.drain.unreachable_limit;
@@ -213,8 +212,9 @@ boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
     tools_.console.say(deletion_line(name, drain::DryRunMode::none));
     tools_.console.warn(fmt::format("node/{}: waiting until its pods, volumes and Lease are deleted, too", name));
   };
-  options.failed = [&waiting](const Error& error) { waiting.tell(error); };
-  node.retirement = std::make_unique<drain::Retirement>(tools_.client, tools_.rng, options, node.drain->report());
+  options.failed = [waiting = std::make_shared<Waiting>(tools_)](const Error& error) { waiting->tell(error); };
+  node.retirement =
+      std::make_unique<drain::Retirement>(tools_.client, tools_.rng, std::move(options), node.drain->report());
   co_await node.retirement->run();
 }
 
