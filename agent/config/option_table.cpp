@@ -174,6 +174,11 @@ OptionGroup operating_system() {
           {"verify-limit", duration<C>(&C::verify_limit, Zero::refused),
            "How long a booted or updated node may take to become Ready with the expected version. Then it is "
            "degraded."},
+          {"verify-condition", texts<C>(&C::verify_conditions, "type[=status]", check_condition),
+           "A condition that the Node must have after the boot or the installation, before the agent uncordons it and "
+           "releases its slot, like NetworkReady or KernelDeadlock=False. Without a status: True. Several may be "
+           "given. "
+           "The agent waits for the end of taints readiness.k8s.io/* in any case."},
       }};
 }
 

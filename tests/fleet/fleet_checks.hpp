@@ -51,6 +51,7 @@ class FleetChecks final : public MachineObserver {
     std::string state;
     bool recorded = false;
     bool unschedulable = false;
+    bool readiness_taint = false;                     // true if it has the taint readiness_taint
     bool by_a_person = false;                         // true if a person has cordoned the node
     bool workplace = false;                           // cordoned by a person before this drain began, and ever since
     std::optional<TimePoint> out_since;               // since when the node has been not Ready or unschedulable

@@ -74,7 +74,8 @@ struct PlannedMachine {
 //   4  pods that come back to their node after every eviction, and either stay or are waited for
 //   5  machines whose agents install package updates after the drain
 //   6  machines whose agents write an image for the next boot, before or after the drain
-inline constexpr unsigned newest_fleet_generation = 6;
+//   7  nodes that have a taint of node-readiness-controller for a while after each boot
+inline constexpr unsigned newest_fleet_generation = 7;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
