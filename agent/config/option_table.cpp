@@ -238,6 +238,10 @@ OptionGroup the_drain() {
   group.options.emplace_back("lb-drain-wait", duration<C>(&C::lb_drain_wait, Zero::allowed),
                              "Exclude the node from external load balancers, and wait this long before the first "
                              "eviction. 0: do not exclude it.");
+  group.options.emplace_back(
+      "hold-autoscalers", boolean<C>(&C::hold_autoscalers),
+      "Annotate the Node while it has a slot, so that the cluster autoscaler and Karpenter do not "
+      "remove it during its update.");
   return group;
 }
 

@@ -34,6 +34,7 @@ AgentOptions agent_options_of(const AgentConfig& config) {
   options.stages_first = config.update == UpdateChoice::before_drain;
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
+  options.hold_autoscalers = config.hold_autoscalers;
   options.pool = [&config](const k8s::Node& node) {
     return config.pool_label == pool_label ? std::string() : own_pool(config, node).name;
   };

@@ -149,9 +149,25 @@ void FleetChecks::see_node(const sim::Change& change) {
   node.readiness_taint = false;
   for (const Json& taint : sim::at(object, "/spec/taints"))
     if (taint.at("key") == readiness_taint) node.readiness_taint = true;
+  see_autoscalers(change.key.name, node, object);
   const Json& labels = sim::at(object, "/metadata/labels");
   const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
   if (state != node.state) see_state(change.key.name, node, state);
+}
+
+// P5: the agent removes only annotations for autoscalers that it has set, and leaves none of them behind.
+void FleetChecks::see_autoscalers(const std::string& name, NodeTruth& node, const Json& object) {
+  const std::string mark = sim::annotation(object, "haulout.dev/held-autoscalers");
+  for (const std::string_view key : agent::autoscaler_annotations) {
+    const bool there = !sim::annotation(object, std::string(key)).empty();
+    const bool ours = mark.find(key) != mark.npos;
+    if (there && !ours) node.held_by_others.emplace(key);
+    if (node.held_by_others.contains(std::string(key)) && (!there || ours))
+      violated(fmt::format("P5: an agent took over the annotation {} of {}, which it had not set", key, name));
+  }
+  const Json& labels = sim::at(object, "/metadata/labels");
+  if (!mark.empty() && labels.is_object() && labels.value("haulout.dev/state", "") == "idle")
+    violated("P5: the annotations for autoscalers are left on " + name);
 }
 
 void FleetChecks::see_versions(const std::string& name, const std::string& record) {

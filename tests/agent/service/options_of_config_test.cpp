@@ -63,6 +63,7 @@ const Arrival arrivals[] = {
     {"verify-limit", "43m", [](const AgentOptions& o) { return o.times.verify_limit == 43min; }},
     {"verify-condition", "NetworkReady=Unknown",
      [](const AgentOptions& o) { return o.conditions == std::vector<WantedCondition>{{"NetworkReady", "Unknown"}}; }},
+    {"hold-autoscalers", "false", [](const AgentOptions& o) { return !o.hold_autoscalers; }},
     {"backoff", "47m", [](const AgentOptions& o) { return o.times.backoff == 47min; }},
 };
 
