@@ -159,7 +159,7 @@ void FleetChecks::see_node(const sim::Change& change) {
 void FleetChecks::see_autoscalers(const std::string& name, NodeTruth& node, const Json& object) {
   const std::string mark = sim::annotation(object, "haulout.dev/held-autoscalers");
   for (const std::string_view key : agent::autoscaler_annotations) {
-    const bool there = !sim::annotation(object, std::string(key)).empty();
+    const bool there = !sim::annotation(object, std::string(key).c_str()).empty();
     const bool ours = mark.find(key) != mark.npos;
     if (there && !ours) node.held_by_others.emplace(key);
     if (node.held_by_others.contains(std::string(key)) && (!there || ours))

@@ -79,7 +79,7 @@ class FleetChecks final : public MachineObserver {
 
   void see(const sim::Change& change);
   void see_node(const sim::Change& change);
-  void see_autoscalers(const std::string& name, NodeTruth& node, const Json& object);
+  void see_autoscalers(const std::string& name, NodeTruth& node, const sim::Json& object);
   void see_versions(const std::string& name, const std::string& record);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);
   void check_version(const Machine& machine, const std::string& version, const std::string& what);
