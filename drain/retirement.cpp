@@ -58,12 +58,6 @@ Task<T> Retirement::ask(std::function<Task<T>(TimePoint)> request) {
                                        std::move(request), options_.failed);
 }
 
-Task<k8s::List<k8s::VolumeAttachment>> Retirement::list_attachments(TimePoint deadline) {
-  co_return co_await client_.list<k8s::VolumeAttachment>(
-      {.limit = k8s::usual_page}, deadline, k8s::longest_page,
-      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == node_; });
-}
-
 asio::awaitable<bool> Retirement::check_before() {
   report_.leftovers.clear();
   auto node = co_await ask<k8s::Node>([this](TimePoint until) { return client_.get_node(node_, until); });
@@ -106,8 +100,8 @@ asio::awaitable<bool> Retirement::find_pods() {
 // is recorded.
 asio::awaitable<bool> Retirement::find_volumes() {
   if (options_.dry_run != DryRunMode::none) co_return true;
-  auto attachments =
-      co_await ask<k8s::List<k8s::VolumeAttachment>>([this](TimePoint until) { return list_attachments(until); });
+  auto attachments = co_await ask<k8s::List<k8s::VolumeAttachment>>(
+      [this](TimePoint until) { return client_.list_attachments_to(node_, until); });
   if (!attachments) co_return fail(attachments.error(), "the volumes of node " + node_ + " could not be listed");
   for (const k8s::VolumeAttachment& attachment : attachments->items)
     if (!settled_volumes_.contains(attachment.name))
@@ -206,7 +200,7 @@ asio::awaitable<bool> Retirement::look_after() {
       report_.leftovers.push_back({"pod " + pod.key(), "the pod garbage collector has not deleted it with its Node"});
     may_end |= !pods->items.empty();
   }
-  const auto attachments = co_await list_attachments(until);
+  const auto attachments = co_await client_.list_attachments_to(node_, until);
   if (!attachments) {
     may_end |= unreadable("VolumeAttachments of node " + node_, attachments.error());
   } else {

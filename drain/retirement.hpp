@@ -62,7 +62,6 @@ class Retirement {
 
   template <class T>
   Task<T> ask(std::function<Task<T>(TimePoint)> request);
-  Task<k8s::List<k8s::VolumeAttachment>> list_attachments(TimePoint deadline);
   boost::asio::awaitable<bool> find_pods();
   boost::asio::awaitable<bool> find_volumes();
   Task<Sent> send_deletion(TimePoint deadline);

@@ -138,9 +138,7 @@ asio::awaitable<void> VolumesFeed::doubt() {
 
 Task<> VolumesFeed::list_again() {
   const TimePoint asked = session_.now();
-  auto listed = co_await session_.client().list<k8s::VolumeAttachment>(
-      {.limit = k8s::usual_page}, session_.deadline(), k8s::longest_page,
-      [this](const k8s::VolumeAttachment& attachment) { return attachment.node_name == session_.node_name(); });
+  auto listed = co_await session_.client().list_attachments_to(session_.node_name(), session_.deadline());
   if (!listed) {
     if (!session_.cut_off(listed.error())) trouble_ = listed.error();
     co_return std::move(listed).error();

@@ -129,6 +129,12 @@ Task<List<Pod>> Client::list_pods_on(std::string node, TimePoint deadline) {
   co_return co_await list<Pod>(std::move(options), deadline);
 }
 
+Task<List<VolumeAttachment>> Client::list_attachments_to(std::string node, TimePoint deadline) {
+  co_return co_await list<VolumeAttachment>(
+      {.limit = usual_page}, deadline, longest_page,
+      [&node](const VolumeAttachment& attachment) { return attachment.node_name == node; });
+}
+
 Task<Node> Client::patch_node_status(std::string name, std::string strategic_merge_patch, TimePoint deadline) {
   auto request = k8s::patch_node_status(name, std::move(strategic_merge_patch), {DryRun::none, options_.validation});
   CO_TRY(const auto response, co_await send(std::move(request), deadline));

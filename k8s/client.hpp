@@ -105,6 +105,8 @@ class Client {
   // Lists the pods of all namespaces on a node. The name must not be empty: with an empty name the selector would match
   // every unscheduled pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
+  // Lists the VolumeAttachments of a node. The server cannot select them, so it sends those of all nodes.
+  Task<List<VolumeAttachment>> list_attachments_to(std::string node, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
   // Returns the identity under which the server sees this client. Needs no permission.
