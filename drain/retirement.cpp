@@ -101,7 +101,7 @@ asio::awaitable<bool> Retirement::find_pods() {
 asio::awaitable<bool> Retirement::find_volumes() {
   if (options_.dry_run != DryRunMode::none) co_return true;
   auto attachments = co_await ask<k8s::List<k8s::VolumeAttachment>>(
-      [this](TimePoint until) { return client_.list_attachments_to(node_, until); });
+      [this](TimePoint until) { return k8s::list_attachments_to(client_, node_, until); });
   if (!attachments) co_return fail(attachments.error(), "the volumes of node " + node_ + " could not be listed");
   for (const k8s::VolumeAttachment& attachment : attachments->items)
     if (!settled_volumes_.contains(attachment.name))
@@ -200,7 +200,7 @@ asio::awaitable<bool> Retirement::look_after() {
       report_.leftovers.push_back({"pod " + pod.key(), "the pod garbage collector has not deleted it with its Node"});
     may_end |= !pods->items.empty();
   }
-  const auto attachments = co_await client_.list_attachments_to(node_, until);
+  const auto attachments = co_await k8s::list_attachments_to(client_, node_, until);
   if (!attachments) {
     may_end |= unreadable("VolumeAttachments of node " + node_, attachments.error());
   } else {

@@ -138,7 +138,7 @@ asio::awaitable<void> VolumesFeed::doubt() {
 
 Task<> VolumesFeed::list_again() {
   const TimePoint asked = session_.now();
-  auto listed = co_await session_.client().list_attachments_to(session_.node_name(), session_.deadline());
+  auto listed = co_await k8s::list_attachments_to(session_.client(), session_.node_name(), session_.deadline());
   if (!listed) {
     if (!session_.cut_off(listed.error())) trouble_ = listed.error();
     co_return std::move(listed).error();

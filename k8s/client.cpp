@@ -129,8 +129,8 @@ Task<List<Pod>> Client::list_pods_on(std::string node, TimePoint deadline) {
   co_return co_await list<Pod>(std::move(options), deadline);
 }
 
-Task<List<VolumeAttachment>> Client::list_attachments_to(std::string node, TimePoint deadline) {
-  co_return co_await list<VolumeAttachment>(
+Task<List<VolumeAttachment>> list_attachments_to(Client& client, std::string node, TimePoint deadline) {
+  co_return co_await client.list<VolumeAttachment>(
       {.limit = usual_page}, deadline, longest_page,
       [&node](const VolumeAttachment& attachment) { return attachment.node_name == node; });
 }

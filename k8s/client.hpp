@@ -105,8 +105,6 @@ class Client {
   // Lists the pods of all namespaces on a node. The name must not be empty: with an empty name the selector would match
   // every unscheduled pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
-  // Lists the VolumeAttachments of a node. The server cannot select them, so it sends those of all nodes.
-  Task<List<VolumeAttachment>> list_attachments_to(std::string node, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
   Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
   // Returns the identity under which the server sees this client. Needs no permission.
@@ -158,6 +156,10 @@ Task<Workload> get_scale(Client& client, std::string api_version, std::string re
 // Returns the resources of a group and version that have a scale subresource: kind → plural name.
 Task<std::map<std::string, std::string>> scalable_resources(Client& client, std::string api_version,
                                                             TimePoint deadline);
+
+// Lists the VolumeAttachments of a node. The server cannot select them, so it sends those of all nodes. Borrows the
+// client.
+Task<List<VolumeAttachment>> list_attachments_to(Client& client, std::string node, TimePoint deadline);
 
 // Returns `answer`, the decoded response to a request for one object. Fails with Errc::decode if it is another Node
 // than the requested one. Objects of other kinds are not checked.

@@ -30,8 +30,9 @@ void put(Json& changes, const Entries& present, std::string_view key, const std:
   }
 }
 
-// Adds the changes to the annotations for autoscalers: sets those that are missing if `duty` is `yes`, and removes those
-// that the agent has set if it is `no`. An annotation that the agent has set and another client has removed stays away.
+// Adds the changes to the annotations for autoscalers: sets those that are missing if `duty` is `yes`, and removes
+// those that the agent has set if it is `no`. An annotation that the agent has set and another client has removed stays
+// away.
 void put_autoscaler_annotations(Json& changes, const Entries& present, Duty duty) {
   const std::string mark = k8s::value_at(present, autoscaler_mark).value_or("");
   const auto marked = [&mark](std::string_view key) {

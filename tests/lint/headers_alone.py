@@ -4,13 +4,13 @@ header.
 
   headers_alone.py [--jobs N] [HEADER…]     all headers of the tree; prints the errors of those that do not compile
 
-Most of the time would go into the libraries that a header includes, directly or through other headers of the tree. So
-each header is compiled with a precompiled header that has as many of these libraries as possible, and no other.
+Most of the time would go into the headers that a header includes. So a few headers that many others include are compiled
+first, as precompiled headers. Each other header is then compiled with the largest of these that it includes, directly or
+through other headers: that one would be compiled for it in any case.
 """
 import argparse
-import collections
 import concurrent.futures
-import hashlib
+import functools
 import os
 import pathlib
 import re
@@ -28,8 +28,13 @@ FLAGS = ["-std=c++20", "-Wno-pragma-once-outside-header", "-DBOOST_ASIO_SEPARATE
 COMPILER = (["ccache"] if shutil.which("ccache") else []) + ["clang++-19"]
 # ccache's documentation asks for these where precompiled headers are used.
 ENVIRONMENT = dict(os.environ, CCACHE_SLOPPINESS="pch_defines,time_macros,include_file_mtime,include_file_ctime")
-# A precompiled header for fewer headers costs more time than it saves.
-WORTH_IT = 3
+# How much time a header costs, compared with one byte of a header of the tree. Estimates: the headers of the libraries
+# include many others.
+TREE_BYTE, STANDARD_HEADER, LIBRARY_HEADER = 10, 20_000, 300_000
+# Instantiates the templates in the precompiled header, instead of in each file that uses it. CMake does the same.
+INSTANTIATE = ["-fpch-instantiate-templates"]
+# A precompiled header that saves less than this is not worth the time of writing it.
+WORTH_IT = 2_000_000
 
 
 def compiled(arguments):
@@ -39,53 +44,76 @@ def compiled(arguments):
     return (run.stderr or "the compiler failed without a message") if run.returncode else ""
 
 
-def libraries_of(header, seen):
-    """Returns the headers of libraries, except those of the C++ standard library, that a header of the tree includes."""
-    if header in seen or not (ROOT / header).is_file():
-        return set()
-    seen.add(header)
+@functools.cache
+def included(header):
+    """Returns the headers that a header of the tree includes, directly or through other headers of the tree: those of the
+    tree, and those of libraries."""
     text = (ROOT / header).read_text(encoding="utf-8")
-    found = {name for name in re.findall(r"^#include <([^>]+)>", text, re.M) if "/" in name or "." in name}
-    for name in re.findall(r'^#include "([^"]+)"', text, re.M):
-        found |= libraries_of(name, seen)
-    return found
+    own = {name for name in re.findall(r'^#include "([^"]+)"', text, re.M) if (ROOT / name).is_file()}
+    foreign = set(re.findall(r"^#include <([^>]+)>", text, re.M))
+    for name in list(own):
+        further, libraries = included(name)
+        own |= further
+        foreign |= libraries
+    return frozenset(own), frozenset(foreign)
 
 
-def largest_part(names, sets):
-    """Returns the largest of the sets that has no other libraries than `names`, or None."""
-    return max((one for one in sets if one <= names), key=lambda one: (len(one), sorted(one)), default=None)
+@functools.cache
+def cost(header):
+    """Estimates the time to compile a header with all that it includes."""
+    own, foreign = included(header)
+    return (sum(TREE_BYTE * (ROOT / name).stat().st_size for name in own | {header})
+            + sum(LIBRARY_HEADER if re.search("[/.]", name) else STANDARD_HEADER for name in foreign))
 
 
-def precompiled(libraries, directory):
-    """Returns the path of a precompiled header with these libraries. Raises RuntimeError if they do not compile."""
-    text = "".join(f"#include <{name}>\n" for name in sorted(libraries))
-    source = directory / (hashlib.sha256(text.encode()).hexdigest()[:16] + ".hpp")
-    source.write_text(text, encoding="utf-8")
-    errors = compiled(["-xc++-header", str(source), "-o", f"{source}.pch"])
-    if errors:
-        raise RuntimeError(errors)
-    return f"{source}.pch"
+def choose_precompiled(headers):
+    """Returns the headers to be precompiled: one after another the header that saves most, as long as that is worth it."""
+    users = {name: [header for header in headers if name in included(header)[0]]
+             for name in sorted(set().union(*(included(header)[0] for header in headers)))}
+    saved = dict.fromkeys(headers, 0)
+    chosen = []
+
+    def gain(name):
+        return sum(max(0, cost(name) - saved[header]) for header in users[name]) - cost(name)
+
+    while users:
+        best = max(users, key=gain)
+        if gain(best) < WORTH_IT:
+            break
+        chosen.append(best)
+        for header in users.pop(best):
+            saved[header] = max(saved[header], cost(best))
+    return chosen
+
+
+def precompiled(header, directory):
+    """Compiles a header to a precompiled header. Returns its path and the errors of the compiler."""
+    source = directory / header.replace("/", ".")
+    source.write_text(f'#include "{header}"\n', encoding="utf-8")
+    return f"{source}.pch", compiled([*INSTANTIATE, "-xc++-header", str(source), "-o", f"{source}.pch"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("headers", nargs="*", type=pathlib.Path)
+    parser.add_argument("headers", nargs="*", help="relative to the root of the tree")
     asked = parser.parse_args()
-    headers = asked.headers or sorted(header.relative_to(ROOT) for room in ROOMS for header in (ROOT / room).rglob("*.hpp"))
-    libraries = {header: frozenset(libraries_of(str(header), set())) for header in headers}
-    uses = collections.Counter(libraries.values())
-    shared = {names for names in uses if names and uses[names] >= WORTH_IT}
+    headers = asked.headers or sorted(str(header.relative_to(ROOT)) for room in ROOMS for header in (ROOT / room).rglob("*.hpp"))
     # A fixed place, because ccache distinguishes results by the paths of the files.
     directory = ROOT / "build/headers"
     directory.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool, tempfile.TemporaryDirectory() as scratch:
-        prepared = {names: pool.submit(precompiled, names, directory) for names in sorted(shared, key=sorted)}
+        prepared = {name: pool.submit(precompiled, name, directory) for name in choose_precompiled(headers)}
 
         def errors_of(header):
-            part = largest_part(libraries[header], prepared)
-            first = ["-include-pch", prepared[part].result()] if part else []
-            return compiled([*first, "-c", "-xc++", str(header), "-o", f"{scratch}/{str(header).replace('/', '.')}.o"])
+            if header in prepared:
+                return prepared[header].result()[1]
+            first = []
+            parts = [name for name in prepared if name in included(header)[0]]
+            if parts:
+                path, errors = prepared[max(parts, key=cost)].result()
+                first = [] if errors else ["-include-pch", path]
+            return compiled([*first, "-c", "-xc++", header, "-o", f"{scratch}/{header.replace('/', '.')}.o"])
 
         failed = 0
         for header, errors in zip(headers, pool.map(errors_of, headers)):
