@@ -84,8 +84,8 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
 
 // Returns the patch for nodes/status that removes the condition, or nothing if there is none.
 std::optional<std::string> no_condition_patch(const k8s::Node& node);
-// Returns the patch that removes labels, message, record, hook ticket and the annotations for autoscalers, or nothing if
-// there are none. It removes the pool label only if the record names the same pool. It does not remove what people
+// Returns the patch that removes labels, message, record, hook ticket and the annotations for autoscalers, or nothing
+// if there are none. It removes the pool label only if the record names the same pool. It does not remove what people
 // write. Guarded by the Node's resourceVersion.
 std::optional<std::string> no_status_patch(const k8s::Node& node);
 
