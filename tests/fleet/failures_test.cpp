@@ -314,7 +314,7 @@ TEST_F(Failures, ANodeThatIsNotReadyAfterItsSoakTimeHoldsTheFleet) {
 
 // node-readiness-controller keeps pods off a booted node by a taint until, for example, its network works.
 TEST_F(Failures, ANodeWithAReadinessTaintKeepsItsCordonAndItsSlot) {
-  Machine& n1 = machine("n1", {.readiness_takes = 5min});
+  machine("n1", {.readiness_takes = 5min});
   Machine& n2 = machine("n2", {.target = ""});
   after(1min, [&] { n2.want("1.1"); });
   after(5min, [&] {

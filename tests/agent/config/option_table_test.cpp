@@ -82,11 +82,11 @@ auto fields_of(const AgentConfig& config) {
                   max_unavailable, zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command,
                   sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin,
                   update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit,
-                  verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day,
-                  backoff, prometheus_url, prometheus_query, prometheus_token_file, prometheus_username,
-                  prometheus_password_file, prometheus_ca_file, prometheus_cert_file, prometheus_key_file,
-                  prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir, hook_limit, hook_failure,
-                  metrics_address, log_format, verbosity, check, release);
+                  hold_autoscalers, verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes,
+                  max_reboots_per_day, backoff, prometheus_url, prometheus_query, prometheus_token_file,
+                  prometheus_username, prometheus_password_file, prometheus_ca_file, prometheus_cert_file,
+                  prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir,
+                  hook_limit, hook_failure, metrics_address, log_format, verbosity, check, release);
 }
 
 template <std::size_t... I>
