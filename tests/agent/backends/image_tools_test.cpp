@@ -286,6 +286,11 @@ TEST(Ostree, WhatCannotBeReadIsUnknown) {
   EXPECT_THAT(locked.error().message(), HasSubstr("ostree admin lock-finalization --unlock"));
 }
 
+// Without --stage, what changes in /etc between the upgrade and the reboot would be lost.
+TEST(Ostree, TheUpgradeIsStaged) {
+  EXPECT_THAT(image_tool("ostree", {}, "")->stage.argv, ElementsAre("/usr/bin/ostree", "admin", "upgrade", "--stage"));
+}
+
 std::vector<std::string> lines_of(const Result<std::vector<ToolCommand>>& commands) {
   std::vector<std::string> lines;
   for (const ToolCommand& command : commands.value()) lines.push_back(fmt::format("{}", fmt::join(command.argv, " ")));
