@@ -78,16 +78,18 @@ Result<std::optional<FoundBackend>> by_files(const HostRoot& root, const std::op
   return std::optional<FoundBackend>();
 }
 
-// Returns the back end of a machine with /run/ostree-booted: bootc if the machine has the program bootc and not the
-// program rpm-ostree, otherwise rpm-ostree. A container may see neither program; then the result is rpm-ostree.
+// Returns the back end of a machine with /run/ostree-booted: that of the first of these programs which the machine has.
+// bootc and rpm-ostree manage deployments of ostree, and have its program, too. A container may see none of them; then
+// the result is rpm-ostree.
 Result<FoundBackend> of_ostree(const HostRoot& root) {
-  auto rpm_ostree = root.exists("/usr/bin/rpm-ostree");
-  if (!rpm_ostree) return std::move(rpm_ostree).error();
-  auto bootc = root.exists("/usr/bin/bootc");
-  if (!bootc) return std::move(bootc).error();
-  const std::string why = root.display("/run/ostree-booted") + " exists";
-  if (*bootc && !*rpm_ostree) return FoundBackend{"bootc", "", why + ", and /usr/bin/rpm-ostree does not"};
-  return FoundBackend{"rpm-ostree", "", why};
+  std::string why = root.display("/run/ostree-booted") + " exists";
+  for (const char* tool : {"rpm-ostree", "bootc", "ostree"}) {
+    const std::string program = std::string("/usr/bin/") + tool;
+    auto there = root.exists(program);
+    if (!there) return std::move(there).error();
+    if (*there) return FoundBackend{tool, "", fmt::format("{}, and so does {}", why, root.display(program))};
+  }
+  return FoundBackend{"rpm-ostree", "", std::move(why)};
 }
 
 Result<FoundBackend> found(const HostRoot& root, bool updates) {
@@ -120,8 +122,8 @@ Result<FoundBackend> found(const HostRoot& root, bool updates) {
 
 const std::vector<std::string>& backend_names() {
   static const std::vector<std::string> names = {
-      "bootc",   "bottlerocket", "command",    "debian",    "file",
-      "flatcar", "rauc",         "rpm-ostree", "sysupdate", "transactional-update"};
+      "bootc",     "bottlerocket",        "command", "debian", "file", "flatcar", "ostree", "rauc", "rpm-ostree",
+      "sysupdate", "transactional-update"};
   return names;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/scope_exit.hpp"
 #include "base/text.hpp"
@@ -110,7 +111,13 @@ Task<Updates> ImageUpdater::offer_alone(TimePoint deadline) {
 }
 
 Task<Updates> ImageUpdater::offer(TimePoint deadline) {
-  CO_TRY(const ToolAnswers answers, co_await ask_tool(programs_, clock_, tool_.look, deadline));
+  CO_TRY(ToolAnswers answers, co_await ask_tool(programs_, clock_, tool_.look, deadline));
+  if (tool_.look_closer != nullptr) {
+    auto commands = tool_.look_closer(answers);
+    if (!commands) co_return std::move(commands).error();
+    CO_TRY(ToolAnswers closer, co_await ask_tool(programs_, clock_, *std::move(commands), deadline));
+    std::move(closer.begin(), closer.end(), std::back_inserter(answers));
+  }
   auto updates = tool_.read_offer(answers);
   if (!updates || updates->need != Need::yes) co_return updates;
   const Pending staged = co_await backend_.pending(deadline);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/plain_text.hpp"
 #include "base/text.hpp"
 
@@ -59,7 +61,147 @@ std::optional<std::string_view> next_tag(std::string_view xml, std::string_view 
   return xml.substr(begin + 1, end - begin - 1);
 }
 
+// A deployment of ostree. Lists of them have the order of `ostree admin status`: the boot loader boots the first one.
+struct OstreeDeployment {
+  std::string checksum{};  // of its commit
+  std::string version{};   // empty if the commit has none
+  std::string refspec{};   // the branch that it follows: "REMOTE:BRANCH", or "BRANCH" for a local one; may be empty
+  bool booted = false;
+  bool staged = false;  // becomes the first one while the machine shuts down
+  bool locked = false;  // staged, and discarded by a reboot
+};
+
+constexpr std::string_view ostree_program = "/usr/bin/ostree", ostree_status = "ostree admin status",
+                           ostree_show = "ostree show";
+constexpr std::string_view hexadecimal = "0123456789abcdef";
+// Characters of a checksum: SHA-256 in hexadecimal digits. And as many of them as tell commits apart for people.
+constexpr std::size_t checksum_size = 64, shown_checksum = 12;
+
+// The version alone does not identify a commit, because two commits may have the same one.
+std::string called(const std::string& version, const std::string& checksum) {
+  const std::string shown = checksum.substr(0, shown_checksum);
+  return version.empty() ? shown : fmt::format("{} ({})", version, shown);
+}
+
+std::string called(const OstreeDeployment& deployment) {
+  return called(deployment.version, deployment.checksum);
+}
+
+// Returns the checksum at the front of the text, or an empty string if there is none.
+std::string checksum_of(std::string_view text) {
+  const std::size_t size = std::min(text.find_first_not_of(hexadecimal), text.size());
+  return size == checksum_size ? std::string(text.substr(0, size)) : std::string();
+}
+
+// Reads the first line about a deployment: "* OS CHECKSUM.SERIAL (staged)". The asterisk is at the booted one; others
+// have a space instead. Returns nothing if the line has another form.
+std::optional<OstreeDeployment> deployment_of(std::string_view line) {
+  if (!line.starts_with("* ") && !line.starts_with("  ")) return std::nullopt;
+  OstreeDeployment out{.booted = line.front() == '*'};
+  line.remove_prefix(2);
+  const std::size_t os = line.find(' ');
+  if (os == 0 || os == std::string_view::npos) return std::nullopt;
+  line.remove_prefix(os + 1);
+  out.checksum = checksum_of(line);
+  if (out.checksum.empty() || line.substr(checksum_size, 1) != ".") return std::nullopt;
+  line.remove_prefix(checksum_size + 1);
+  const std::size_t serial = std::min(line.find_first_not_of("0123456789"), line.size());
+  line.remove_prefix(serial);
+  if (serial == 0 || (!line.empty() && line.front() != ' ')) return std::nullopt;
+  out.locked = line.find("(finalization locked)") != std::string_view::npos;
+  out.staged = out.locked || line.find("(staged)") != std::string_view::npos;
+  return out;
+}
+
+// Adds an indented line about a deployment. Unknown lines are ignored: signatures, titles, what newer versions add.
+void add_detail(OstreeDeployment& deployment, std::string_view line) {
+  if (deployment.version.empty()) deployment.version = value_of(line, "Version");
+  if (deployment.refspec.empty()) deployment.refspec = value_of(line, "origin refspec");
+}
+
+// Reads the output of `ostree admin status`. Exactly one of the deployments is booted.
+Result<std::vector<OstreeDeployment>> deployments_of(std::string_view text) {
+  std::vector<OstreeDeployment> all;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (trimmed(line).empty()) continue;
+    if (line.starts_with("    ") && !all.empty()) {
+      add_detail(all.back(), line);
+    } else if (auto deployment = deployment_of(line)) {
+      all.push_back(*std::move(deployment));
+    } else {
+      return unreadable(ostree_status, line);
+    }
+  }
+  const auto booted = std::count_if(all.begin(), all.end(), [](const auto& deployment) { return deployment.booted; });
+  if (booted != 1)
+    return Error(Errc::decode, fmt::format("{} marks {} deployments as booted, and not one; has ostree booted this "
+                                           "machine?",
+                                           ostree_status, booted));
+  return all;
+}
+
+// The booted one of deployments_of().
+const OstreeDeployment& booted_of(const std::vector<OstreeDeployment>& all) {
+  return *std::find_if(all.begin(), all.end(), [](const auto& deployment) { return deployment.booted; });
+}
+
 }  // namespace
+
+Result<Images> read_ostree_images(const ToolAnswers& answers, const OsRelease&) {
+  auto all = deployments_of(answers.front().output);
+  if (!all) return std::move(all).error();
+  const auto staged = std::find_if(all->begin(), all->end(), [](const auto& deployment) { return deployment.staged; });
+  const OstreeDeployment& next = staged != all->end() ? *staged : all->front();
+  if (next.locked)
+    return Error(
+        Errc::unavailable,
+        fmt::format("deployment {} is staged and locked, so a reboot would not boot it; unlock it (ostree admin "
+                    "lock-finalization --unlock), or remove it (ostree admin undeploy)",
+                    called(next)));
+  Images images{.booted = called(booted_of(*all))};
+  if (!next.booted) images.next = called(next);
+  return images;
+}
+
+Result<std::vector<ToolCommand>> look_at_ostree_branch(const ToolAnswers& answers) {
+  auto all = deployments_of(answers.front().output);
+  if (!all) return std::move(all).error();
+  const OstreeDeployment& booted = booted_of(*all);
+  const std::string& refspec = booted.refspec;
+  if (refspec.empty() || refspec.front() == '-' || refspec.find(' ') != std::string::npos)
+    return Error(
+        Errc::unavailable,
+        fmt::format("the running deployment follows no branch from which ostree could update it: its origin is "
+                    "\"{}\"; set one with ostree admin switch, or set update to off",
+                    refspec));
+  const std::string program(ostree_program);
+  const ToolCommand show{{program, "show", refspec}};
+  const std::size_t colon = refspec.find(':');
+  if (colon == std::string::npos) return std::vector<ToolCommand>{show};
+  const ToolCommand pull{{program, "pull", "--commit-metadata-only", "--timestamp-check-from-rev=" + booted.checksum,
+                          refspec.substr(0, colon), refspec.substr(colon + 1)}};
+  return std::vector<ToolCommand>{pull, show};
+}
+
+Result<Updates> read_ostree_offer(const ToolAnswers& answers) {
+  auto all = deployments_of(answers.front().output);
+  if (!all) return std::move(all).error();
+  const std::string_view shown = answers.back().output;
+  std::string_view rest = shown;
+  const std::string_view commit = take_line(rest);
+  const std::string checksum =
+      commit.starts_with("commit ") ? checksum_of(trimmed(commit.substr(std::string_view("commit ").size()))) : "";
+  if (checksum.empty()) return unreadable(ostree_show, shown);
+  if (checksum == booted_of(*all).checksum) return Updates{.need = Need::no};
+  // After the head, the lines of the commit's subject and text are indented, and may have any content.
+  const std::size_t head = std::min({rest.find("\n\n"), rest.find("\n "), rest.size()});
+  Updates updates{.need = Need::yes, .count = 1};
+  updates.target = called(value_of(rest.substr(0, head), "Version"), checksum);
+  if (std::string subject = first_line(rest.substr(head)); !subject.empty() && subject != "(no subject)")
+    updates.first.push_back(std::move(subject));
+  return updates;
+}
 
 Result<Updates> read_rpm_ostree_check(const ToolAnswers& answers) {
   const ProgramEnd& check = answers.front();
@@ -121,6 +263,20 @@ std::optional<ImageTool> image_tool(std::string_view backend, const OsRelease& r
     tool.read_offer = read_bootc_offer;
     tool.stage = {{"/usr/bin/bootc", "upgrade"}};
     tool.hints = {"/run/ostree/staged-deployment", "/run/reboot-required"};
+    return tool;
+  }
+  if (backend == "ostree") {
+    const std::string program(ostree_program);
+    tool.status = {{{program, "admin", "status"}}};
+    tool.read_images = read_ostree_images;
+    tool.look = tool.status;
+    tool.look_closer = look_at_ostree_branch;
+    tool.read_offer = read_ostree_offer;
+    // Without --stage, ostree would copy /etc to the new deployment at once, and what changes there before the reboot
+    // would be lost.
+    tool.stage = {{program, "admin", "upgrade", "--stage"}};
+    // ostree changes the time of the directory whenever the list of deployments changes.
+    tool.hints = {"/run/ostree/staged-deployment", "/ostree/deploy"};
     return tool;
   }
   if (backend == "transactional-update") {

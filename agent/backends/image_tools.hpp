@@ -1,9 +1,9 @@
-// The tools that write an update to an image which only the next boot runs: bootc, rpm-ostree, transactional-update,
-// RAUC and systemd-sysupdate. They differ only in their programs and in what these print. This file has a table of
-// them, and reads what they print. Pure.
+// The tools that write an update to an image which only the next boot runs: bootc, rpm-ostree, ostree,
+// transactional-update, RAUC and systemd-sysupdate. They differ only in their programs and in what these print. This
+// file has a table of them, and reads what they print. Pure.
 //
-// Versions: what a tool calls the system's version; for bootc also the start of the image's digest, for
-// transactional-update the number of the snapshot. All are one line.
+// Versions: what a tool calls the system's version; for bootc also the start of the image's digest, for ostree that of
+// the commit's checksum, for transactional-update the number of the snapshot. All are one line.
 #pragma once
 
 #include <optional>
@@ -43,6 +43,9 @@ struct ImageTool {
   // Asks what the tool would install, without a change of an image. `Updates::target` is the version of the whole
   // system, if the tool has one; then `first` has only details.
   std::vector<ToolCommand> look{};
+  // If not null, returns further programs of the same question, whose arguments depend on the answers of `look`. Their
+  // answers follow those of `look`.
+  Result<std::vector<ToolCommand>> (*look_closer)(const ToolAnswers&) = nullptr;
   Result<Updates> (*read_offer)(const ToolAnswers&) = nullptr;
   // True if the tool offers only what differs from the running system. An offer then counts as an update even if its
   // version is the running one.
@@ -71,6 +74,14 @@ Result<Updates> read_rpm_ostree_check(const ToolAnswers& answers);
 Result<Images> read_bootc_images(const ToolAnswers& answers, const OsRelease&);
 // `bootc upgrade --check`, then `bootc status --format=json`.
 Result<Updates> read_bootc_offer(const ToolAnswers& answers);
+// `ostree admin status`. Fails with Errc::unavailable if the staged deployment is locked, because a reboot would not
+// boot it.
+Result<Images> read_ostree_images(const ToolAnswers& answers, const OsRelease&);
+// Returns the programs that fetch the commit at the end of the booted deployment's branch, without its files, and show
+// it. `ostree pull` fails if that commit is older than the booted one, as `ostree admin upgrade` does.
+Result<std::vector<ToolCommand>> look_at_ostree_branch(const ToolAnswers& answers);
+// `ostree admin status`, then the programs of look_at_ostree_branch().
+Result<Updates> read_ostree_offer(const ToolAnswers& answers);
 // `snapper --jsonout list`: the booted snapshot, and the default one of the next boot.
 Result<Images> read_snapshots(const ToolAnswers& answers, const OsRelease&);
 // `zypper --xmlout dup --dry-run`, or `up`.

@@ -30,6 +30,7 @@ enum class BackendChoice {
   flatcar,
   rpm_ostree,
   bootc,
+  ostree,
   transactional_update,
   rauc,
   sysupdate

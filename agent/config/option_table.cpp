@@ -105,6 +105,7 @@ OptionGroup operating_system() {
                                       {"flatcar", B::flatcar},
                                       {"rpm-ostree", B::rpm_ostree},
                                       {"bootc", B::bootc},
+                                      {"ostree", B::ostree},
                                       {"transactional-update", B::transactional_update},
                                       {"rauc", B::rauc},
                                       {"sysupdate", B::sysupdate}}),

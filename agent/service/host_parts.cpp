@@ -77,6 +77,7 @@ std::string name_of(BackendChoice choice) {
     case BackendChoice::flatcar: return "flatcar";
     case BackendChoice::rpm_ostree: return "rpm-ostree";
     case BackendChoice::bootc: return "bootc";
+    case BackendChoice::ostree: return "ostree";
     case BackendChoice::transactional_update: return "transactional-update";
     case BackendChoice::rauc: return "rauc";
     case BackendChoice::sysupdate: return "sysupdate";

@@ -23,8 +23,8 @@ packages=(
   iproute2 procps mount ca-certificates tzdata faketime
 )
 
-# The packages that only single tests install: another program that installs updates, and a tool that writes images.
-later=(unattended-upgrades needrestart rauc rauc-service squashfs-tools)
+# The packages that only single tests install: another program that installs updates, and tools that write images.
+later=(unattended-upgrades needrestart rauc rauc-service squashfs-tools ostree ostree-boot)
 
 say() { printf 'machines: %s\n' "$*" >&2; }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,17 @@ type Builder struct{ root string }
 
 // NewBuilder returns a builder that ends with the test.
 func NewBuilder(t *testing.T, needs *Needs) (*Builder, error) {
+	b, err := newBuildTree(t, needs)
+	if err != nil {
+		return nil, err
+	}
+	_, err = inTree(t.Context(), b.root, `apt-get install -q -y --no-install-recommends rauc squashfs-tools
+		openssl req -x509 -newkey rsa:2048 -nodes -keyout /root/key.pem -out /root/cert.pem -subj /CN=builder -days 7`)
+	return b, err
+}
+
+// newBuildTree returns a builder without programs of its own.
+func newBuildTree(t *testing.T, needs *Needs) (*Builder, error) {
 	place := filepath.Join(roomDir, "builder")
 	b := &Builder{root: filepath.Join(place, "disk")}
 	upper, work := filepath.Join(place, "upper"), filepath.Join(place, "work")
@@ -154,14 +166,13 @@ func NewBuilder(t *testing.T, needs *Needs) (*Builder, error) {
 			t.Errorf("the builder: %v", err)
 		}
 	})
-	_, err := inTree(t.Context(), b.root, `apt-get install -q -y --no-install-recommends rauc squashfs-tools
-		openssl req -x509 -newkey rsa:2048 -nodes -keyout /root/key.pem -out /root/cert.pem -subj /CN=builder -days 7`)
-	return b, err
+	return b, nil
 }
 
 // inTree runs a shell script in the file system of a machine that is off, or of a builder.
 func inTree(ctx context.Context, root, script string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, "chroot", append([]string{root, "sh", "-e", "-c", script, "sh"}, args...)...)
+	enter := []string{"--mount", "sh", "-e", "-c", `mount -t proc proc "$1/proc"; exec chroot "$@"`, "sh", root}
+	command := exec.CommandContext(ctx, "unshare", slices.Concat(enter, []string{"sh", "-e", "-c", script, "sh"}, args)...)
 	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive"}
 	output, err := command.CombinedOutput()
 	if err != nil {
@@ -254,43 +265,45 @@ func (f *Fleet) Publish(ctx context.Context, m *Machine, bundle []byte, version 
 	return err
 }
 
-// WatchBundles writes each begin and end of an installation by RAUC to the time line. It is a violation if the node is
-// then cordoned or in another state than `pending`.
-func (f *Fleet) WatchBundles() error {
+// WatchWrites writes each line that a machine appends to this log to the time line: the begin and the end of an
+// installation by a tool that writes images. It is a violation if the node is then cordoned or in another state than
+// `pending`.
+func (f *Fleet) WatchWrites(tool, path string) error {
+	judge := func(name, line string) { f.judgeWrite(tool, name, line) }
 	for _, machine := range f.Machines {
-		log, err := os.Open(filepath.Join(machine.Disk, raucLog))
+		log, err := os.Open(filepath.Join(machine.Disk, path))
 		if err != nil {
 			return err
 		}
 		if _, err := log.Seek(0, io.SeekEnd); err != nil {
 			return err
 		}
-		go f.follow(f.watching, machine.Name, log, f.judgeBundle)
+		go f.follow(f.watching, machine.Name, log, judge)
 	}
 	return nil
 }
 
-func (f *Fleet) judgeBundle(name, line string) {
+func (f *Fleet) judgeWrite(tool, name, line string) {
 	node, err := f.Client.CoreV1().Nodes().Get(f.watching, name, metav1.GetOptions{})
 	if err != nil {
-		f.Witness.Violate("rauc on %s: %s, and the Node is not known: %v", name, line, err)
+		f.Witness.Violate("%s on %s: %s, and the Node is not known: %v", tool, name, line, err)
 		return
 	}
-	f.Line.Note(name, "rauc %s (%d pods)", line, len(f.Witness.PodsOn(name)))
+	f.Line.Note(name, "%s %s (%d pods)", tool, line, len(f.Witness.PodsOn(name)))
 	if node.Labels[stateLabel] != "pending" || node.Spec.Unschedulable {
-		f.Witness.Violate("rauc on %s: %s, in state %s, unschedulable %v", name, line, node.Labels[stateLabel],
+		f.Witness.Violate("%s on %s: %s, in state %s, unschedulable %v", tool, name, line, node.Labels[stateLabel],
 			node.Spec.Unschedulable)
 	}
 }
 
-// Written returns the versions that RAUC has written to slots of this machine, in their order.
-func (m *Machine) Written(ctx context.Context) ([]string, error) {
-	text, err := m.Run(ctx, "sed", "-n", "s/^has installed //p", raucLog)
+// Written returns the versions that were written on this machine according to this log, in their order.
+func (m *Machine) Written(ctx context.Context, log string) ([]string, error) {
+	text, err := m.Run(ctx, "sed", "-n", "s/^has installed //p", log)
 	return strings.Fields(text), err
 }
 
-// SlotBoots returns the slots that this machine has booted, in their order, failed boots included.
-func (m *Machine) SlotBoots(ctx context.Context) (string, error) {
+// TriedBoots returns what the played boot loader of this machine has booted, in its order, failed boots included.
+func (m *Machine) TriedBoots(ctx context.Context) (string, error) {
 	text, err := m.Run(ctx, "cat", firmwareDir+"/boots")
 	return strings.Join(strings.Fields(text), " "), err
 }

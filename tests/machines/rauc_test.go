@@ -37,7 +37,7 @@ func TestImageByRAUC(t *testing.T) {
 	must(t, f.InstallAll(ctx, "backend: rauc\n"))
 	must(t, f.Deploy(ctx, webWork))
 	f.Witness.AtOnce(1)
-	must(t, f.WatchBundles())
+	must(t, f.WatchWrites("rauc", raucLog))
 	for _, machine := range f.Machines {
 		f.checkSlot(t, machine, "A", "", firstImage)
 	}
@@ -60,7 +60,7 @@ func TestImageByRAUC(t *testing.T) {
 		if !strings.Contains(text, toSecondBundle) {
 			t.Errorf("haulout explain %s: %s", machine.Name, text)
 		}
-		f.checkWritten(t, machine)
+		f.checkWritten(t, raucLog, machine)
 	}
 
 	// RAUC begins, and is held before it writes: nothing has happened to nodes and pods.
@@ -79,7 +79,7 @@ func TestImageByRAUC(t *testing.T) {
 			t.Errorf("%s while rauc writes: state %s, unschedulable %v, %d pods, %s", machine.Name,
 				node.Labels[stateLabel], node.Spec.Unschedulable, len(pods), node.Annotations[messageNote])
 		}
-		f.checkWritten(t, machine)
+		f.checkWritten(t, raucLog, machine)
 	}
 	f.checkNoSlots(t)
 	f.keepViews(t, m)
@@ -97,7 +97,7 @@ func TestImageByRAUC(t *testing.T) {
 	for _, machine := range f.Machines {
 		f.checkOneUpdate(t, machine.Name)
 		f.checkSlot(t, machine, "B", secondImage, secondImage)
-		f.checkWritten(t, machine, secondImage)
+		f.checkWritten(t, raucLog, machine, secondImage)
 		f.checkSucceeded(t, machine, secondImage)
 		f.checkBoots(t, machine, "A B")
 	}
@@ -108,14 +108,14 @@ func TestImageByRAUC(t *testing.T) {
 	must(t, err)
 	must(t, f.Publish(ctx, m, broken, brokenImage))
 	must(t, f.UntilState(ctx, updateLimit, m.Name, "degraded"))
-	f.checkRolledBack(t, m)
+	f.checkRolledBack(t, m, brokenImage, brokenImage)
 	f.checkSlot(t, m, "B", secondImage, secondImage)
-	f.checkWritten(t, m, secondImage, brokenImage)
+	f.checkWritten(t, raucLog, m, secondImage, brokenImage)
 	f.checkBoots(t, m, "A B A A B")
 	must(t, f.Publish(ctx, other, broken, brokenImage))
 	must(t, f.UntilReason(ctx, time.Minute, other.Name, "VersionFailed"))
 	f.keepViews(t, other)
-	f.checkWritten(t, other, secondImage)
+	f.checkWritten(t, raucLog, other, secondImage)
 	f.checkHolder(t, m)
 
 	// A person withdraws the bundle for a better one, and lets the degraded node try that.
@@ -141,8 +141,8 @@ func TestImageByRAUC(t *testing.T) {
 	must(t, f.onAll(func(m *Machine) error { return f.Publish(ctx, m, broken, brokenImage) }))
 	must(t, f.UntilReason(ctx, time.Minute, m.Name, "RolledBack"))
 	must(t, f.UntilReason(ctx, time.Minute, other.Name, "VersionFailed"))
-	f.checkWritten(t, m, secondImage, brokenImage, thirdImage)
-	f.checkWritten(t, other, secondImage, thirdImage)
+	f.checkWritten(t, raucLog, m, secondImage, brokenImage, thirdImage)
+	f.checkWritten(t, raucLog, other, secondImage, thirdImage)
 	for machine, wanted := range map[*Machine]int{m: 5, other: 2} {
 		if got := f.Reboots(machine.Name); got != wanted || f.Witness.Node(machine.Name).Spec.Unschedulable {
 			t.Errorf("%s has rebooted %d times, and not %d", machine.Name, got, wanted)
@@ -169,30 +169,37 @@ func (f *Fleet) checkSlot(t *testing.T, m *Machine, slot, bundle, version string
 	if status.Booted != slot || status.Primary != name || status.version(name) != bundle {
 		t.Errorf("%s does not run slot %s with version %q: %s", m.Name, slot, bundle, text)
 	}
+	f.checkSystem(t, m, version)
+}
+
+// checkSystem checks that the kubelet reports this version of the system. It reads os-release, which the booted image
+// has brought.
+func (f *Fleet) checkSystem(t *testing.T, m *Machine, version string) {
+	t.Helper()
 	must(t, f.Until(t.Context(), time.Minute, "the kubelet of "+m.Name+" reports "+version, func() (bool, error) {
 		system := f.Witness.Node(m.Name).Status.NodeInfo.OSImage
 		return system == systemName+" "+version, fmt.Errorf("it reports %s", system)
 	}))
-	f.Line.Note(m.Name, "runs slot %s with version %s", slot, version)
+	f.Line.Note(m.Name, "runs version %s", version)
 }
 
-// checkWritten checks which versions RAUC has written on this machine.
-func (f *Fleet) checkWritten(t *testing.T, m *Machine, versions ...string) {
+// checkWritten checks which versions were written on this machine, according to this log.
+func (f *Fleet) checkWritten(t *testing.T, log string, m *Machine, versions ...string) {
 	t.Helper()
-	written, err := m.Written(t.Context())
+	written, err := m.Written(t.Context(), log)
 	must(t, err)
 	if !slices.Equal(written, versions) {
-		t.Errorf("rauc has written %v on %s, and not %v", written, m.Name, versions)
+		t.Errorf("the versions %v were written on %s, and not %v", written, m.Name, versions)
 	}
 }
 
-// checkBoots checks which slots this machine has tried to boot.
-func (f *Fleet) checkBoots(t *testing.T, m *Machine, slots string) {
+// checkBoots checks what the played boot loader of this machine has tried to boot.
+func (f *Fleet) checkBoots(t *testing.T, m *Machine, images string) {
 	t.Helper()
-	booted, err := m.SlotBoots(t.Context())
+	booted, err := m.TriedBoots(t.Context())
 	must(t, err)
-	if booted != slots {
-		t.Errorf("%s has booted the slots %s, and not %s", m.Name, booted, slots)
+	if booted != images {
+		t.Errorf("%s has booted %s, and not %s", m.Name, booted, images)
 	}
 }
 
@@ -227,15 +234,16 @@ func (f *Fleet) checkSucceeded(t *testing.T, m *Machine, version string) {
 	}
 }
 
-// checkRolledBack checks that brokenImage has failed on the machine's node, which is cordoned and without pods.
-func (f *Fleet) checkRolledBack(t *testing.T, m *Machine) {
+// checkRolledBack checks that this version has failed on the machine's node, which is cordoned and without pods. `label`
+// is how the label of the Node names the version.
+func (f *Fleet) checkRolledBack(t *testing.T, m *Machine, version, label string) {
 	t.Helper()
 	f.keepViews(t, m)
 	node, err := f.Client.CoreV1().Nodes().Get(t.Context(), m.Name, metav1.GetOptions{})
 	must(t, err)
 	record := readRecord(t, node)
-	if node.Labels[reasonLabel] != "RolledBack" || node.Labels[failedLabel] != brokenImage || !node.Spec.Unschedulable ||
-		!slices.Equal(record.BadTargets, []string{brokenImage}) || len(f.Witness.PodsOn(m.Name)) != 0 {
+	if node.Labels[reasonLabel] != "RolledBack" || node.Labels[failedLabel] != label || !node.Spec.Unschedulable ||
+		!slices.Equal(record.BadTargets, []string{version}) || len(f.Witness.PodsOn(m.Name)) != 0 {
 		t.Errorf("%s: labels %v, unschedulable %v, %d pods, record %+v", m.Name, node.Labels, node.Spec.Unschedulable,
 			len(f.Witness.PodsOn(m.Name)), record)
 	}

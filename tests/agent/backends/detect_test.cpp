@@ -84,12 +84,23 @@ TEST_F(DetectTest, FromTheFilesOfATool) {
   EXPECT_EQ(choose_backend({}, root)->backend, "debian");
 }
 
-TEST_F(DetectTest, BootcWhereThereIsNoRpmOstree) {
+// rpm-ostree and bootc use the program ostree, too, so it decides only if neither of them is there.
+TEST_F(DetectTest, WhichToolOfAnOstreeSystem) {
   dir.write("run/ostree-booted", "");
+  EXPECT_EQ(choose_backend({}, root)->backend, "rpm-ostree") << "a container may see none of the programs";
+  dir.write("usr/bin/ostree", "");
+  const auto choice = choose_backend({}, root);
+  EXPECT_EQ(choice->backend, "ostree");
+  EXPECT_THAT(choice->why, HasSubstr("/run/ostree-booted"));
+  EXPECT_THAT(choice->why, HasSubstr("/usr/bin/ostree"));
   dir.write("usr/bin/bootc", "");
   EXPECT_EQ(choose_backend({}, root)->backend, "bootc");
   dir.write("usr/bin/rpm-ostree", "");
   EXPECT_EQ(choose_backend({}, root)->backend, "rpm-ostree");
+  // The program alone does not make a system of ostree: Flatpak uses it on other systems.
+  fs::remove(dir / "run/ostree-booted");
+  dir.write("etc/os-release", "ID=debian\n");
+  EXPECT_EQ(choose_backend({}, root)->backend, "debian");
 }
 
 TEST_F(DetectTest, NothingFoundSaysWhatWasSeenAndWhatHelps) {

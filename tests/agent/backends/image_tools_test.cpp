@@ -1,5 +1,6 @@
 #include "agent/backends/image_tools.hpp"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
 namespace haulout::agent {
@@ -215,6 +216,130 @@ TEST(Sysupdate, Offers) {
   for (const char* const text : {"", "3", "{}", "null"}) EXPECT_FALSE(read(text)) << text;
 }
 
+// The answers of ostree are those of ostree 2022.7 of Debian 12, with two commits in a repository, and a sysroot whose
+// booted deployment was the root directory.
+const std::string first_sum = "d2b9c7293afafdbb8a8e3ebe3697a2c43c274c6b208422454c2ffb3b23fca233";
+const std::string second_sum = "53cd57046a39386de1c91da85e7dd9928f384117a366584d1c402a5a748c7c9c";
+const std::string first_commit = "2026.1 (d2b9c7293afa)", second_commit = "2026.2 (53cd57046a39)";
+
+// An entry of `ostree admin status`. `end` is what follows the name of the deployment, such as " (staged)".
+std::string deployment(char mark, const std::string& checksum, const std::string& version,
+                       const std::string& end = "") {
+  return std::string(1, mark) + " machine " + checksum + ".0" + end + "\n    Version: " + version +
+         "\n    origin refspec: stable:machine/stable\n";
+}
+
+const std::string first_runs = deployment('*', first_sum, "2026.1");
+
+TEST(Ostree, Images) {
+  const OsRelease any;
+  const auto read = [&](const std::string& text) { return read_ostree_images({printed(text)}, any); };
+  const std::pair<std::string, Images> rows[] = {
+      {first_runs, {first_commit, ""}},
+      {deployment(' ', second_sum, "2026.2", " (staged)") + first_runs, {first_commit, second_commit}},
+      {deployment(' ', second_sum, "2026.2", " (pending)") + first_runs, {first_commit, second_commit}},
+      // Not marked: there is a newer pending one, or it is of another operating system.
+      {deployment(' ', second_sum, "2026.2") + first_runs, {first_commit, second_commit}},
+      {deployment('*', second_sum, "2026.2") + deployment(' ', first_sum, "2026.1", " (rollback)"),
+       {second_commit, ""}},
+      {first_runs + deployment(' ', second_sum, "2026.2"), {first_commit, ""}},
+      {first_runs + deployment(' ', second_sum, "2026.2", " (staged)"), {first_commit, second_commit}},
+      // The same commit again, with other arguments of the kernel.
+      {deployment(' ', first_sum, "2026.1", " (pending)") + first_runs, {first_commit, first_commit}},
+      {"* machine " + first_sum + ".0\n    origin refspec: machine/stable\n", {"d2b9c7293afa", ""}},
+      {"* machine " + first_sum + ".12 (something new) (soft-reboot)\n    Version: 7\n", {"7 (d2b9c7293afa)", ""}},
+      // Further lines about a deployment. The first version counts.
+      {"* machine " + first_sum +
+           ".0\n    Version: 2026.1\n    Unlocked: development\n    Pinned: yes\n    origin: <unknown origin type>\n"
+           "    `- a title: of the source\n    GPG: Signature made Thu Nov 26 22:52:53 2026\n    Version: 9\n\n",
+       {first_commit, ""}},
+  };
+  for (const auto& [text, images] : rows) {
+    const auto found = read(text);
+    ASSERT_TRUE(found) << text << found.error().message();
+    EXPECT_EQ(*found, images) << text;
+  }
+}
+
+// P4: what cannot be read is unknown, and does not count as "no reboot is needed".
+TEST(Ostree, WhatCannotBeReadIsUnknown) {
+  const OsRelease any;
+  const std::string sum = first_sum;
+  for (const std::string& text :
+       {std::string(), std::string("\n"), std::string("No deployments.\n"), deployment(' ', sum, "1"),
+        first_runs + first_runs, "    Version: 1\n" + first_runs, first_runs + "error: something\n",
+        "+ machine " + sum + ".0\n" + first_runs, " machine " + sum + ".0\n", "*  " + sum + ".0\n", "* " + sum + ".0\n",
+        "* machine " + sum + "\n", "* machine " + sum + ".\n", "* machine " + sum + ".0x\n",
+        "* machine " + sum.substr(1) + ".0\n", "* machine " + sum + "0.0\n", std::string("* machine\n"),
+        std::string("*\n"), std::string("* ")}) {
+    const auto found = read_ostree_images({printed(text)}, any);
+    ASSERT_FALSE(found) << text;
+    EXPECT_EQ(found.error().code(), Errc::decode);
+    EXPECT_FALSE(look_at_ostree_branch({printed(text)})) << text;
+    EXPECT_FALSE(read_ostree_offer({printed(text), printed("commit " + second_sum + "\n")})) << text;
+  }
+  // Newer versions of ostree show that a staged deployment is locked: a reboot would boot the old one again.
+  const auto locked =
+      read_ostree_images({printed(deployment(' ', second_sum, "2026.2", " (finalization locked)") + first_runs)}, any);
+  ASSERT_FALSE(locked);
+  EXPECT_THAT(locked.error().message(), HasSubstr(second_commit));
+  EXPECT_THAT(locked.error().message(), HasSubstr("ostree admin lock-finalization --unlock"));
+}
+
+// Without --stage, what changes in /etc between the upgrade and the reboot would be lost.
+TEST(Ostree, TheUpgradeIsStaged) {
+  EXPECT_THAT(image_tool("ostree", {}, "")->stage.argv, ElementsAre("/usr/bin/ostree", "admin", "upgrade", "--stage"));
+}
+
+std::vector<std::string> lines_of(const Result<std::vector<ToolCommand>>& commands) {
+  std::vector<std::string> lines;
+  for (const ToolCommand& command : commands.value()) lines.push_back(fmt::format("{}", fmt::join(command.argv, " ")));
+  return lines;
+}
+
+TEST(Ostree, LooksAtTheBranchOfTheBootedDeployment) {
+  EXPECT_THAT(lines_of(look_at_ostree_branch({printed(
+                  "  machine " + second_sum + ".0 (staged)\n    origin refspec: other:branch\n" + first_runs)})),
+              ElementsAre("/usr/bin/ostree pull --commit-metadata-only --timestamp-check-from-rev=" + first_sum +
+                              " stable machine/stable",
+                          "/usr/bin/ostree show stable:machine/stable"));
+  const std::string booted = "* machine " + first_sum + ".0\n";
+  EXPECT_THAT(lines_of(look_at_ostree_branch({printed(booted + "    origin refspec: machine/stable\n")})),
+              ElementsAre("/usr/bin/ostree show machine/stable"))
+      << "a local branch cannot be fetched";
+  for (const std::string& origin :
+       {std::string(), std::string("    origin: none\n"), std::string("    origin: <unknown origin type>\n"),
+        std::string("    origin refspec: --help\n"), std::string("    origin refspec: a b\n")}) {
+    const auto found = look_at_ostree_branch({printed(booted + origin)});
+    ASSERT_FALSE(found) << origin;
+    EXPECT_THAT(found.error().message(), HasSubstr("ostree admin switch"));
+  }
+}
+
+TEST(Ostree, Offers) {
+  const auto read = [](const std::string& shown) { return read_ostree_offer({printed(first_runs), printed(shown)}); };
+  const std::string head = "commit " + second_sum + "\nParent:  " + first_sum +
+                           "\nContentChecksum:  474392643e527a60b9d50a1a7bce9b4673cef67e287c654bd154467f5be429aa\n"
+                           "Date:  2026-11-26 22:53:19 +0000\n";
+  EXPECT_EQ(*read(head + "Version: 2026.2\n\n    a story\n\n"),
+            (Updates{.need = Need::yes, .count = 1, .first = {"a story"}, .target = second_commit}));
+  EXPECT_EQ(*read(head + "Version: 2026.2\n(no subject)\n\n"),
+            (Updates{.need = Need::yes, .count = 1, .target = second_commit}));
+  // The commit's text is no part of the head.
+  EXPECT_EQ(read(head + "(no subject)\n\n    Version: 2099\n\n")->target, "53cd57046a39");
+  EXPECT_EQ(read(head + "\n    Version: 2099\n\n")->target, "53cd57046a39");
+  EXPECT_EQ(read("commit " + first_sum + "\nDate:  2026-11-26 22:52:53 +0000\n")->need, Need::no) << "it runs";
+  // The answers of status, pull and show.
+  const auto pulled = read_ostree_offer({printed(first_runs),
+                                         printed("1 metadata, 0 content objects imported; 0 bytes "
+                                                 "content written\n"),
+                                         printed(head)});
+  EXPECT_EQ(pulled->target, "53cd57046a39");
+  for (const std::string& text : {std::string(), std::string("commit\n"), "commit " + second_sum.substr(1) + "\n",
+                                  "tree " + second_sum + "\n", "\ncommit " + second_sum + "\n"})
+    EXPECT_FALSE(read(text)) << text;
+}
+
 TEST(Suse, RollingSystemsChangeTheDistribution) {
   EXPECT_EQ(suse_verb(parse_os_release("ID=\"opensuse-microos\"\nID_LIKE=\"suse opensuse opensuse-tumbleweed\"")),
             "dup");
@@ -223,7 +348,7 @@ TEST(Suse, RollingSystemsChangeTheDistribution) {
 }
 
 TEST(ImageTools, NoProgramRebootsOrForces) {
-  for (const char* const name : {"rpm-ostree", "bootc", "transactional-update", "rauc", "sysupdate"}) {
+  for (const char* const name : {"rpm-ostree", "bootc", "ostree", "transactional-update", "rauc", "sysupdate"}) {
     const auto tool = image_tool(name, {}, "https://example.org/bundle.raucb");
     ASSERT_TRUE(tool) << name;
     EXPECT_EQ(tool->name, name);

@@ -145,6 +145,29 @@ TEST_F(ImageUpdaterTest, StagesAndChecksThatItIsInPlace) {
   EXPECT_THAT(run(updater.install(soon())).error().message(), HasSubstr("no space left"));
 }
 
+// The arguments of a program may depend on what another one has answered.
+TEST_F(ImageUpdaterTest, ALookMayTakeTwoQuestions) {
+  ImageTool closer = numbers();
+  closer.look = closer.status;
+  closer.look_closer = [](const ToolAnswers& answers) -> Result<std::vector<ToolCommand>> {
+    if (word(answers, 0) == "9") return Error(Errc::unavailable, "version 9 follows no branch");
+    return std::vector<ToolCommand>{{{"/usr/bin/tool", "check-" + word(answers, 0)}}};
+  };
+  closer.read_offer = [](const ToolAnswers& answers) {
+    EXPECT_EQ(answers.size(), 2U) << "all answers, in their order";
+    return offer(answers);
+  };
+  ImageUpdater other(closer, backend, tool, clock, rng);
+  EXPECT_EQ(run(other.look(soon())).target, "2");
+  EXPECT_THAT(tool.ran, ::testing::IsSupersetOf({"status", "check-1"}));
+  tool.failing = {"check-1"};
+  EXPECT_THAT(run(other.look(soon())).problem, HasSubstr("/usr/bin/tool check-1: exit status 1: no space left"));
+  tool.booted = "9";
+  const Updates updates = run(other.look(soon()));
+  EXPECT_EQ(updates.need, Need::unknown);
+  EXPECT_THAT(updates.problem, HasSubstr("version 9 follows no branch"));
+}
+
 // P7: while a program of an earlier agent still runs, the updater starts no program of its own.
 TEST_F(ImageUpdaterTest, WaitsForTheProgramOfAnEarlierAgent) {
   tool.running_unit = "haulout-update.service";

@@ -47,6 +47,7 @@ TEST(ContradictionsTest, PackageUpdates) {
       {{{"update", "after-drain"}, {"backend", "debian"}}, ok},
       {{{"update", "after-drain"}, {"backend", "flatcar"}}, ok},
       {{{"update", "before-drain"}, {"backend", "bootc"}}, ok},
+      {{{"update", "before-drain"}, {"backend", "ostree"}, {"pin", "2026.2 (53cd57046a39)"}}, ok},
       {{{"update", "before-drain"}}, ok},
       {{{"update", "before-drain"}, {"backend", "debian"}}, "set update to after-drain"},
       {{{"update", "before-drain"}, {"backend", "bottlerocket"}}, "set update to off"},

@@ -134,6 +134,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"backend", "bottlerocket", [](const C& c) { return c.backend == BackendChoice::bottlerocket; }},
       {"backend", "flatcar", [](const C& c) { return c.backend == BackendChoice::flatcar; }},
       {"backend", "rpm-ostree", [](const C& c) { return c.backend == BackendChoice::rpm_ostree; }},
+      {"backend", "ostree", [](const C& c) { return c.backend == BackendChoice::ostree; }},
       {"sentinel", "/run/s", [](const C& c) { return c.sentinel == "/run/s"; }},
       {"sentinel-command", "/bin/s -r 'a b'",
        [](const C& c) { return c.sentinel_command == Strings{"/bin/s", "-r", "a b"}; }},

@@ -110,6 +110,7 @@ TEST_F(MakeUpdaterTest, EachBackEndThatCanInstallHasOne) {
       {"debian", {"", "set update to after-drain"}},
       {"file", {"set update to off", "set update to off"}},
       {"flatcar", {"", ""}},
+      {"ostree", {"", ""}},
       {"rauc", {"", ""}},
       {"rpm-ostree", {"", ""}},
       {"sysupdate", {"", ""}},
@@ -148,7 +149,8 @@ TEST_F(MakeUpdaterTest, APinNeedsVersions) {
   config.update_bundle = "/a.raucb";
   for (const char* backend : {"debian", "transactional-update"})
     EXPECT_THAT(made(backend).error().message(), HasSubstr("remove pin"));
-  for (const char* backend : {"bootc", "rpm-ostree", "flatcar", "rauc", "sysupdate"}) EXPECT_TRUE(made(backend));
+  for (const char* backend : {"bootc", "ostree", "rpm-ostree", "flatcar", "rauc", "sysupdate"})
+    EXPECT_TRUE(made(backend));
 }
 
 TEST_F(MakeUpdaterTest, ItsProgramsAreUnitsWhereSystemdRuns) {
@@ -185,6 +187,7 @@ TEST_F(MakeBackendTest, EachThatCanBeNamed) {
   EXPECT_EQ((config.backend = B::rpm_ostree, make().backend->name()), "rpm-ostree");
   EXPECT_EQ((config.backend = B::bottlerocket, make().backend->name()), "bottlerocket");
   EXPECT_EQ((config.backend = B::bootc, make().backend->name()), "bootc");
+  EXPECT_EQ((config.backend = B::ostree, make().backend->name()), "ostree");
   EXPECT_EQ((config.backend = B::transactional_update, make().backend->name()), "transactional-update");
   EXPECT_EQ((config.backend = B::rauc, make().backend->name()), "rauc");
   EXPECT_EQ((config.backend = B::sysupdate, make().backend->name()), "sysupdate");
