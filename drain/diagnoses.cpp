@@ -404,11 +404,11 @@ DiagnosisFact needs_all(const BudgetCase& about) {
             controller_hold};
   return {reason::budget_needs_all_pods,
           {},
-          fmt::format("it needs {} healthy of {} ({}), {}; {}", budget.desired_healthy, pods(budget.expected_pods),
-                      field_of(budget),
-                      number ? fmt::format("and only {} exist, so it allows no disruption", budget.expected_pods)
-                             : std::string("so it never allows a disruption"),
-                      ways_out(about)),
+          (number ? fmt::format("it needs {} healthy pods ({}), and only {} exist, so it allows no disruption; ",
+                                budget.desired_healthy, field_of(budget), budget.expected_pods)
+                  : fmt::format("it needs all {} healthy ({}), so it allows no disruption while there are no more; ",
+                                pods(budget.expected_pods), field_of(budget))) +
+              ways_out(about),
           controller_hold};
 }
 
@@ -449,8 +449,9 @@ DiagnosisFact never_opens(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   std::string way_out = way_out_of_its_controller(about);
   if (way_out.empty())
-    way_out = fmt::format("change that field{}, or delete the pods with kubectl if their owner agrees",
-                          budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
+    way_out =
+        fmt::format("allow at least one disruption there{}, or delete the pods with kubectl if their owner agrees",
+                    budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
   return {reason::budget_never_allows,
           {},
           fmt::format("it has {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),

@@ -45,8 +45,13 @@ Finding daemon_set_finding(const k8s::Pod& pod, const Policy& policy, const Daem
     return {verdict_of(policy.orphaned_daemon_set), reason::orphaned_daemon_set_pod,
             fmt::format("its DaemonSet {} does not exist any more, so it is not created again", name)};
   }
-  return {verdict_of(policy.daemon_set), reason::daemon_set_managed,
-          fmt::format("managed by DaemonSet {}, which would create it again on this node at once", name)};
+  return {
+      verdict_of(policy.daemon_set), reason::daemon_set_managed,
+      state == DaemonSetState::unknown
+          ? fmt::format("managed by DaemonSet {}, which could not be read; if it exists, it would create the pod again "
+                        "on this node at once",
+                        name)
+          : fmt::format("managed by DaemonSet {}, which would create it again on this node at once", name)};
 }
 
 bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTime wall) {

@@ -114,7 +114,11 @@ Result<Connection> in_cluster(const Environment& environment) {
   const std::string port = environment.get("KUBERNETES_SERVICE_PORT");
   const std::uint16_t number = parse_number<std::uint16_t>(port).value_or(0);
   if (number == 0)
-    return Error(Errc::unavailable, fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is not a port number", port));
+    return Error(
+        Errc::unavailable,
+        fmt::format("KUBERNETES_SERVICE_PORT is \"{}\", which is not a port number: correct it, or use a kubeconfig "
+                    "(--kubeconfig)",
+                    port));
   // Some installations put brackets around an IPv6 address in KUBERNETES_SERVICE_HOST, most do not.
   const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
   connection.endpoint.kind = http::Endpoint::Kind::tls;

@@ -235,7 +235,7 @@ std::vector<std::string> not_weighed(const Json& pod) {
   add(has_bound_volume(pod), "volumes");
   add(hard_spread(pod), "topology spread");
   add(!at(pod, "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution").empty(), "pod affinity");
-  add(far_reaching(pod), "anti-affinity with namespaceSelector, matchLabelKeys or mismatchLabelKeys");
+  add(far_reaching(pod), "anti-affinity with a namespaceSelector or with label keys");
   add(has_host_port(pod), "host ports");
   add(!at(pod, "/spec/resourceClaims").empty() || !claimed_resources(pod).empty(), "resource claims");
   add(has_scheduling_gates(pod), "scheduling gates");

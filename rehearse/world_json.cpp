@@ -345,7 +345,9 @@ void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<N
   for (const NoRoom& pod : no_room)
     if (!pod.preempts_on.empty()) pods.push_back(pod.pod);
   if (!pods.empty())
-    assumed.push_back("no pod of lower priority is preempted, although these pods may preempt some: " + some_of(pods));
+    assumed.push_back(
+        "the rehearsal preempts no pods; a real scheduler may preempt pods of lower priority to make room for these: " +
+        some_of(pods));
 }
 
 std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::string& node) {

@@ -173,7 +173,9 @@ Pending bottlerocket_answer(const BottlerocketStatus& status) {
       return yes(status.staged, "installed for the next boot");
     case State::staged:
       if (status.chosen.empty()) return {.need = Need::no};  // the update was withdrawn after it was written
-      return yes(status.chosen, status.chosen == status.staged ? "written to the other partition" : "available");
+      return yes(status.chosen, status.chosen == status.staged
+                                    ? "written to the inactive partition, not yet chosen for the next boot"
+                                    : "available");
     case State::available:
       if (status.chosen.empty()) return unknown("is Available, but has no version");
       return yes(status.chosen, "available");

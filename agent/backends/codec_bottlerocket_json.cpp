@@ -60,7 +60,8 @@ Result<BottlerocketStatus> decode_bottlerocket_status(std::string_view body) {
   const Json* staging = find(&json, "staging_partition");
   status.staged = version_at(find(staging, "image"));
   if (staging != nullptr && status.staged.empty())
-    return unreadable("the staging_partition of the update status has no image.version");
+    return unreadable(
+        "the staging_partition of the update status has no image.version, so it is unknown which version is staged");
   const Json* boots_next = find(staging, "next_to_boot");
   status.staged_boots_next = boots_next != nullptr && boots_next->is_boolean() && boots_next->get<bool>();
   if (const Json* last = find(&json, "most_recent_command")) {

@@ -76,7 +76,7 @@ Result<Images> read_bootc_images(const ToolAnswers& answers, const OsRelease&) {
   // A staged image that was only downloaded is discarded by a reboot.
   if (staged != nullptr && !is_true(staged, "downloadOnly")) {
     const BootcImage next = image_of(find(staged, "image"));
-    images.next = next.digest.empty() ? "a staged system without an image" : next.name;
+    images.next = next.digest.empty() ? "an image without a digest" : next.name;
   } else if (is_true(status, "rollbackQueued") && rollback != nullptr) {
     images.next = image_of(find(rollback, "image")).name;
   }
@@ -110,7 +110,10 @@ Result<Images> read_snapshots(const ToolAnswers& answers, const OsRelease&) {
   Images images;
   std::string next;
   for (const auto& config : json->items()) {
-    if (!config.value().is_array()) return unreadable(program, "a configuration is not a list of snapshots");
+    if (!config.value().is_array())
+      return unreadable(
+          program,
+          "the value of a snapper configuration is not a list of snapshots, so it is unknown which snapshot runs");
     for (const Json& snapshot : config.value()) {
       const Json* number = find(&snapshot, "number");
       if (number == nullptr || !number->is_number_unsigned()) return unreadable(program, "a snapshot has no number");
@@ -163,7 +166,13 @@ Result<Images> read_rauc_images(const ToolAnswers& answers, const OsRelease&) {
     if (slot->name == primary) next = *std::move(slot);
   }
   if (!booted) return unreadable(rauc_status, "no RAUC slot is booted");
-  if (!next) return unreadable(rauc_status, "it is unknown which RAUC slot the next boot uses");
+  if (!next)
+    return unreadable(rauc_status,
+                      primary.empty()
+                          ? std::string("boot_primary is missing, so it is unknown which slot the next boot uses")
+                          : fmt::format("boot_primary is \"{}\", which is none of the slots, so it is unknown "
+                                        "which slot the next boot uses",
+                                        one_line(primary)));
   const auto called = [](const RaucSlot& slot) { return slot.version.empty() ? slot.name : slot.version; };
   Images images{.booted = called(*booted)};
   if (next->name != booted->name) images.next = called(*next);

@@ -117,8 +117,8 @@ OptionGroup operating_system() {
            "For backend command: a program, with arguments, whose exit code says whether a reboot is needed. The "
            "agent runs it without a shell."},
           {"sentinel-exit-codes", exit_codes(&C::sentinel_exit_codes),
-           "What the exit codes of sentinel-command mean. With any other code it is unknown whether a reboot is "
-           "needed, and the node is not rebooted."},
+           "Which exit codes of sentinel-command mean that a reboot is needed (yes), and which that it is not (no). "
+           "With any other code that is unknown, and the node is not rebooted."},
           {"sentinel-interval", duration<C>(&C::sentinel_interval, Zero::refused),
            "How often the agent runs sentinel-command."},
           {"update",

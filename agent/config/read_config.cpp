@@ -430,7 +430,9 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
   return {
       {sentinel && sentinel_command,
        "sentinel and sentinel-command both say whether a reboot is needed: remove one of them"},
-      {c.backend == B::file && !sentinel, "backend is file, but no file is set: set sentinel"},
+      {c.backend == B::file && !sentinel,
+       "backend is file, but no file is set: set sentinel to a file that exists when a reboot is needed, like "
+       "/run/reboot-required"},
       {c.backend == B::command && !sentinel_command, "backend is command, but no command is set: set sentinel-command"},
       {sentinel && !with_file,
        "sentinel is set, but only backend file uses it: set backend to file, or remove sentinel"},

@@ -485,7 +485,8 @@ Result<unsigned> Parser::parse_weekday() {
 }
 
 Result<minutes> Parser::parse_clock(bool as_end) {
-  constexpr std::string_view write_clock = "write hours and minutes, from 00:00 to 23:59";
+  const std::string_view write_clock =
+      as_end ? "write hours and minutes, from 00:00 to 24:00" : "write hours and minutes, from 00:00 to 23:59";
   const std::size_t begin = grammar_.at();
   const auto hour = grammar_.digits();
   if (hour.empty()) return grammar_.wrong(begin, "a time is missing", write_clock);

@@ -46,7 +46,9 @@ class Releasing {
     if (state == State::rebooting)
       out_.done.emplace_back("the agent had requested a reboot, so the machine may still go down");
     if (record && state == State::updating && record->installing)
-      out_.done.emplace_back("the agent was installing updates, and the installation may still run");
+      out_.done.emplace_back(
+          "the agent was installing updates, and the installation may still run: see `systemctl status haulout-update` "
+          "on the machine");
     const bool uncordoned = co_await take_cordon_back();
     co_await change(
         "the node was added to load balancers again", "the node is still excluded from load balancers",

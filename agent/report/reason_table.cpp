@@ -40,12 +40,11 @@ constexpr std::array table{
            "drain`. The message says who, or with which tool, and since when, as far as that is known. The agent "
            "leaves the node alone.",
            "Run `kubectl uncordon NODE` after the work on it. `--cordoned-nodes update` updates such nodes, too."},
-    Reason{
-        reason::pause_unknown, gates, trouble,
-        "The agent cannot read whether updates are paused, so it begins no update; a running drain continues. An "
-        "agent that never had the right to read the ConfigMap ignores pauses of pools and of the cluster instead, and "
-        "says so in its log.",
-        "See the error in the message: the agent must be able to read the ConfigMap `haulout` in its namespace."},
+    Reason{reason::pause_unknown, gates, trouble,
+           "The agent cannot read whether updates are paused, so it begins no update, no installation and no reboot; a "
+           "running drain continues. An agent that has had no right to read the ConfigMap since it was started is "
+           "different: it ignores pauses of pools and of the cluster, and says so in its log.",
+           "See the error in the message: the agent must be able to read the ConfigMap `haulout` in its namespace."},
     Reason{reason::blocked_by_pod, gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",
            "Wait until the pod has ended; the message names it."},
     Reason{reason::blocking_pods_unknown, gates, trouble,
@@ -174,18 +173,20 @@ constexpr std::array table{
            "The node is drained, and its updates are being installed (`--update`). As a warning during the drain: the "
            "updates could not be downloaded in advance, so the installation downloads them.",
            "Nothing. On Debian and Ubuntu the log is in `journalctl -u haulout-update` and in /var/log/apt."},
-    Reason{reason::update_blocked, drain, waiting,
-           "The node is drained, but its updates cannot be installed now: another program installs packages, or the "
-           "agent cannot find out whether one does. The message says which.",
-           "Wait until that program has ended; after `--update-limit` the attempt has failed. With `--update "
-           "after-drain` switch unattended-upgrades off. A degraded node goes on when you have installed the updates, "
-           "or after `haulout request-reboot NODE`."},
-    Reason{reason::update_failed, drain, trouble,
-           "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
-           "later; after `--update-attempts` failures in a row the node is degraded.",
-           "See the error of the package manager or of the update tool in the message, and on the node `journalctl -u "
-           "haulout-update`; with apt also /var/log/apt/term.log. A degraded node goes on when you have installed the "
-           "updates (and rebooted it, if they need that), or after `haulout request-reboot NODE`."},
+    Reason{
+        reason::update_blocked, drain, waiting,
+        "The node is drained, but its updates cannot be installed now: another program installs packages, or the "
+        "agent cannot find out whether one does. The message says which.",
+        "Wait until the program in the message has ended. If the agent cannot find out which one runs, resolve the "
+        "error in the message. With `--update after-drain`, switch unattended-upgrades off. If the node is degraded, "
+        "install the updates, or run `haulout request-reboot NODE`."},
+    Reason{
+        reason::update_failed, drain, trouble,
+        "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
+        "later; after `--update-attempts` failures in a row the node is degraded.",
+        "The message has the error of the package manager or of the update tool; `journalctl -u haulout-update` on "
+        "the node has its output (apt: also /var/log/apt/term.log). If the node is degraded, install the updates and "
+        "reboot it if they need that, or run `haulout request-reboot NODE`."},
     Reason{reason::services_not_restarted, drain, trouble,
            "A warning after an installation: services still use files that it has replaced, or do not run after their "
            "restart. needrestart does not restart all of them, and some keep processes that it cannot restart; or the "

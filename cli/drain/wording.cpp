@@ -67,8 +67,8 @@ constexpr Kind kinds[] = {
     {reason::unmanaged, "Pods that declare no controller",
      "Pods that declare no controller (use --force to override; they are not created again)"},
     {reason::single_replica, "Pods that are the single replica of their controller",
-     "Pods that are the single replica of their controller (scale it up during the drain, or use "
-     "--single-replica=warn)"},
+     "Pods that are the single replica of their controller (scale it up during the drain, annotate it "
+     "haulout.dev/single-replica=allow, or, if it has no such annotation, use --single-replica=warn)"},
     {reason::not_selected, "Pods that --pod-selector does not match", ""},
     {reason::pod_pinned, "Pods that their controller creates on this node again after each eviction", ""},
     {reason::finished, "finished Pods", ""},

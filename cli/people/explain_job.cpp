@@ -88,8 +88,10 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
     if (*local) asked_.local_volumes.emplace(pod.uid, **std::move(local));
   }
   if (pods > most_pods)
-    asked_.problems.push_back(
-        fmt::format("whether volumes exist only on this node: read for {} of {} pods with claims", most_pods, pods));
+    asked_.problems.push_back(fmt::format(
+        "whether the volumes of {} of the {} pods with claims exist only on this node, because explain asks "
+        "for at most {} pods",
+        pods - most_pods, pods, most_pods));
 }
 
 // Returns the topmost controller of the pod, for example its Deployment. Returns nullopt if that controller is not a

@@ -150,8 +150,9 @@ std::string cordon_text(const k8s::Node& node) {
     case drain::CordonOwner::haulout: {
       const std::string when = k8s::format_time(mark->at);
       if (mark->by == agent::cordoned_by) return "by the agent, " + when;
-      return fmt::format("by {} with Haulout's commands, {}; the agent does not uncordon it", printable(mark->by),
-                         when);
+      return fmt::format(
+          "by {} with a haulout command, {}; the agent does not uncordon it, so run haulout uncordon after the work",
+          printable(mark->by), when);
     }
     case drain::CordonOwner::other: break;
   }

@@ -177,8 +177,11 @@ Task<> PauseJob::act(std::string node) {
       tools_.console.warn(
           fmt::format("Warning: no agent has reported on node/{} yet; the pause takes effect when one does", node));
     else if (is_under_way(state))
-      tools_.console.warn(fmt::format(
-          "Warning: node/{} is already being updated (state {}); the pause may be too late for it", node, state));
+      tools_.console.warn(
+          fmt::format("Warning: node/{} is already being updated (state {}); the pause stops that only if no "
+                      "installation and no reboot "
+                      "have begun",
+                      node, state));
     co_return Result<>();
   }
   // A failure is ignored: a user with the right to resume a node may lack the right to read the ConfigMap.

@@ -52,7 +52,7 @@ TEST_F(PoolsByName, AnotherPoolsCordonAndFailureHoldNobodyUp) {
     EXPECT_EQ(state("web1"), "waiting") << story();
     EXPECT_THAT(
         node("web1")["metadata"]["annotations"].value("haulout.dev/message", ""),
-        HasSubstr("at most 1 of pool web may be unavailable at a time, and 1 is: web2 (cordoned with kubectl)"));
+        HasSubstr("of pool web, at most 1 node may be unavailable at a time, and 1 is: web2 (cordoned with kubectl)"));
     expect_updated(db1);
     uncordon("web2");
   });

@@ -47,7 +47,7 @@ TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
     EXPECT_EQ(request.error().code(), Errc::decode);
   }
   EXPECT_EQ(get_workload("deployments", "shop", "..").error().message(),
-            "an object of the server has the workload '..', which is not a valid name "
+            "no request was sent, because an object of the server has the workload '..', which is not a valid name "
             "(/apis/apps/v1/namespaces/shop/deployments/…)");
 }
 

@@ -233,9 +233,11 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
   const auto raised = std::find_if(told.entries.begin(), told.entries.end(),
                                    [](const auto& entry) { return entry.diagnosis == "ReplicasUnknown"; });
   ASSERT_NE(raised, told.entries.end());
-  EXPECT_THAT(raised->message, AllOf(HasSubstr("v1 Service cannot be scaled"),
-                                     HasSubstr("--max-unavailable-per-controller ignores its pods"),
-                                     HasSubstr("haulout.dev/max-unavailable")));
+  EXPECT_THAT(
+      raised->message,
+      AllOf(HasSubstr("v1 Service cannot be scaled"),
+            HasSubstr("--max-unavailable-per-controller counts only those of its pods that have the annotation"),
+            HasSubstr("haulout.dev/max-unavailable")));
 }
 
 // The API of a custom resource was removed. So its controller cannot replace pods any more, and the guard does not
@@ -246,9 +248,10 @@ TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
   options.guards.max_unavailable = drain::Share{1, false};
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_LT(took(), 2min);
-  EXPECT_THAT(told.message_of("ReplicasUnknown"),
-              AllOf(HasSubstr("the API server does not serve core.strimzi.io/v1beta2"),
-                    HasSubstr("--max-unavailable-per-controller ignores its pods")));
+  EXPECT_THAT(
+      told.message_of("ReplicasUnknown"),
+      AllOf(HasSubstr("the API server does not serve core.strimzi.io/v1beta2"),
+            HasSubstr("--max-unavailable-per-controller counts only those of its pods that have the annotation")));
 }
 
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {

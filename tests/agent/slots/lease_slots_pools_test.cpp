@@ -52,7 +52,7 @@ TEST_F(NamedPools, APercentageIsOfThePool) {
     EXPECT_TRUE(first && first->ours);
     EXPECT_TRUE(second && !second->ours);
     EXPECT_THAT(second->why,
-                HasSubstr("at most 1 of pool db may be unavailable at a time, and 1 is: db1 (has the slot)"));
+                HasSubstr("of pool db, at most 1 node may be unavailable at a time, and 1 is: db1 (has the slot)"));
   });
   EXPECT_THAT(leases(), ElementsAre("haulout-db-0"));
 }
@@ -66,7 +66,7 @@ TEST_F(NamedPools, AnotherPoolsCordonHoldsNobodyUp) {
     EXPECT_TRUE(db && db->ours) << (db ? db->why : "");
     const auto web = co_await node_in("web", "web1").slots.take(soon());
     EXPECT_TRUE(web && !web->ours);
-    EXPECT_THAT(web->why, HasSubstr("at most 1 of pool web may be unavailable at a time, and 2 are: "));
+    EXPECT_THAT(web->why, HasSubstr("of pool web, at most 1 node may be unavailable at a time, and 2 are: "));
     EXPECT_THAT(web->why, HasSubstr("web3 (cordoned"));
     EXPECT_THAT(web->why, HasSubstr("web4 (NotReady"));
   });

@@ -147,12 +147,12 @@ TEST(Choice, CountsNodesThatAreOutWithoutASlot) {
 TEST(Choice, SaysWhoIsOutAndWhy) {
   GroupView one = view(1, {}, {"w19"});
   EXPECT_EQ(choose_slot(one, me).why,
-            "at most 1 of pool default may be unavailable at a time, and 1 is: w19 (NotReady)");
+            "of pool default, at most 1 node may be unavailable at a time, and 1 is: w19 (NotReady)");
   GroupView three = view(2, {slot(0, other(1)), slot(1, other(2))});
   three.out = {{"w18", "cordoned by jane"}};
   three.degraded = {{"other2", "RebootFailed"}};
   EXPECT_EQ(choose_slot(three, me).why,
-            "at most 2 of pool default may be unavailable at a time, and 3 are: other1 (has the slot), other2 "
+            "of pool default, at most 2 nodes may be unavailable at a time, and 3 are: other1 (has the slot), other2 "
             "(degraded: RebootFailed, keeps its slot), w18 (cordoned by jane)");
   three.as_of = "17:41 UTC";
   EXPECT_THAT(choose_slot(three, me).why, HasSubstr("and 3 were at 17:41 UTC: other1"));

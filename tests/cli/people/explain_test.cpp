@@ -288,7 +288,7 @@ TEST(ExplanationTest, WhoseCordonItIs) {
   };
   EXPECT_THAT(by("agent"), StartsWith("by the agent, "));
   EXPECT_THAT(by("jane@desk"),
-              AllOf(StartsWith("by jane@desk with Haulout's commands, "), HasSubstr("does not uncordon it")));
+              AllOf(StartsWith("by jane@desk with a haulout command, "), HasSubstr("does not uncordon it")));
   node.annotations.clear();
   EXPECT_THAT(explain({.node = node}, now).cordon, StartsWith("by another client"));
 }

@@ -80,7 +80,8 @@ struct Row {
 
 std::map<std::string, Row> rows() {
   return {
-      {"BudgetNeverAllows", {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "change that field"}},
+      {"BudgetNeverAllows",
+       {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "allow at least one disruption there"}},
       {"BudgetOfSinglePod",
        {of_budget([](auto& budget) { budget.expected_pods = budget.desired_healthy = budget.current_healthy = 1; }),
         "delete the pod with kubectl"}},
