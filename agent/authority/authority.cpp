@@ -199,22 +199,27 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "coordination.k8s.io) in an existing namespace, or set slots to fleetlock"},
       {&Rights::budgets, list_one(k8s::Kind<k8s::PodDisruptionBudget>::api, {}), false,
        "the credential may not list PodDisruptionBudgets: the agent sends one eviction at a time per namespace, and "
-       "retries periodically instead of when a budget changes"},
+       "retries periodically instead of when a budget changes. Grant verb list on poddisruptionbudgets (API group "
+       "\"policy\")"},
       {&Rights::daemon_sets, k8s::get<k8s::DaemonSet>(context.pod_ns, nobody).value(), true,
        "the credential may not get DaemonSets: pods whose DaemonSet was deleted stay on the node. Grant verb get on "
        "daemonsets (API group \"apps\")"},
       {&Rights::volumes, list_one(k8s::Kind<k8s::VolumeAttachment>::api, {}), false,
        "the credential may not list VolumeAttachments: a node becomes ready while volumes may still be attached, and "
-       "--serialize-volumes has no effect"},
+       "--serialize-volumes has no effect. Grant verb list on volumeattachments (API group \"storage.k8s.io\")"},
       {&Rights::volumes, k8s::get<k8s::PersistentVolume>(nobody).value(), true,
        "the credential may not get PersistentVolumes: a node becomes ready while volumes may still be attached, and "
-       "--serialize-volumes has no effect"},
+       "--serialize-volumes has no effect. Grant verb get on persistentvolumes"},
       {&Rights::config_maps, k8s::get<k8s::ConfigMap>(context.ns, "haulout"), true,
-       "the credential may not get ConfigMaps, so pauses of the pool or the cluster have no effect; pause each "
-       "Node by the annotation haulout.dev/pause"},
-      {&Rights::events, k8s::create(event(context), dry_run), false, "the credential may not create Events"},
+       "the credential may not get ConfigMaps, so pauses of the pool or the cluster have no effect. Grant verb get on "
+       "configmaps in the agents' namespace, or pause each Node by its annotation haulout.dev/pause"},
+      {&Rights::events, k8s::create(event(context), dry_run), false,
+       "the credential may not create Events, so the agent's Events are missing. Grant verb create on events (API "
+       "group \"events.k8s.io\")"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
-       false, "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance"},
+       false,
+       "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance. Grant verb "
+       "patch on nodes/status"},
   };
 }
 

@@ -197,8 +197,8 @@ Pending FileBackend::steadied(Pending answer) {
   was_there_ = clock_.now() < *missing_since_ + comes_back_within;
   if (!was_there_) return answer;
   return {.need = Need::unknown,
-          .problem = fmt::format("{} was removed. transactional-update removes it while it runs, so the agent waits {} "
-                                 "minutes before it concludes that no reboot is needed",
+          .problem = fmt::format("{} was removed. A running transactional-update removes that file, too, so the agent "
+                                 "waits {} minutes before it concludes that no reboot is needed",
                                  root_.display(sentinel_),
                                  std::chrono::duration_cast<std::chrono::minutes>(comes_back_within).count())};
 }

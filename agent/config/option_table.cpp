@@ -148,7 +148,8 @@ OptionGroup operating_system() {
                                      {{"report", UpdateServices::report}, {"reboot", UpdateServices::reboot}}),
            "For backend debian with update: what follows if services still use replaced files after an installation, "
            "although needrestart has restarted those that it may restart. report: an Event and the log name them. "
-           "reboot: the drained node is rebooted. Without needrestart on the node it is unknown which services do."},
+           "reboot: the drained node is rebooted. Without needrestart on the node it is unknown which services still "
+           "use such files."},
           {"update-limit", duration<C>(&C::update_limit, Zero::refused),
            "How long the installation of updates may take, with backend debian including the time in which another "
            "program holds the lock of dpkg. Then the attempt has failed."},

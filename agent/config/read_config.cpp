@@ -457,22 +457,17 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
        "backend is rauc and update is set, but no bundle is named: set update-bundle"},
       {!c.update_bundle.empty() && (!updates || (c.backend != B::rauc && c.backend != B::automatic)),
        "update-bundle is set, but only backend rauc with update uses it: set both, or remove update-bundle"},
-      {!updates && !c.pin.empty(),
-       "pin is set, but update is off, so the agent installs nothing: set update, or remove pin"},
+      {!updates && !c.pin.empty(), "pin has no effect, because update is off: set update, or remove pin"},
       {!c.pin.empty() && (c.backend == B::debian || c.backend == B::transactional_update),
        "pin is set, but updates of backends debian and transactional-update have no version: remove pin"},
       {!updates && c.update_packages != fresh.update_packages,
-       "update-packages is set, but update is off, so the agent installs nothing: set update, or remove "
-       "update-packages"},
+       "update-packages has no effect, because update is off: set update, or remove update-packages"},
       {!updates && c.update_services != fresh.update_services,
-       "update-services is set, but update is off, so the agent installs nothing: set update, or remove "
-       "update-services"},
+       "update-services has no effect, because update is off: set update, or remove update-services"},
       {!updates && c.update_limit != fresh.update_limit,
-       "update-limit is set, but update is off, so the agent installs nothing: set update, or remove "
-       "update-limit"},
+       "update-limit has no effect, because update is off: set update, or remove update-limit"},
       {!updates && c.update_attempts != fresh.update_attempts,
-       "update-attempts is set, but update is off, so the agent installs nothing: set update, or remove "
-       "update-attempts"},
+       "update-attempts has no effect, because update is off: set update, or remove update-attempts"},
       {by_command && c.reboot_command.empty(),
        "reboot-method contains command, but reboot-command is not set: set reboot-command, or remove command from "
        "reboot-method"},

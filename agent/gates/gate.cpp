@@ -159,7 +159,7 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
           .message = fmt::format(
               "{}, too early for an update of this node, which takes about {}; {}", schedule.closing(closes),
               format_duration(needed),
-              next ? "the update begins " + schedule.shown(*next)
+              next ? "the update may begin " + schedule.shown(*next)
                    : "no time within two years is long enough: configure longer windows or shorter blackouts"),
           .look_again = next};
 }

@@ -282,7 +282,8 @@ asio::awaitable<void> Loading::run() {
 void Loading::tell_unread(const Error& error) {
   const Record& record = context_.record;
   const std::string& name = context_.options.node;
-  Status status{record.state, reason::api_unavailable, "node " + name + " cannot be read: " + error.message(),
+  Status status{record.state, reason::api_unavailable,
+                "the agent cannot read node " + name + " or the boot id of its machine: " + error.message(),
                 record.since, record.judged};
   if (k8s::is_gone(error)) {
     status.reason = reason::node_missing;

@@ -44,7 +44,7 @@ class Releasing {
     if (record) slot_ = record->slot;
     parts_.slots.remember(slot_);
     if (state == State::rebooting)
-      out_.done.emplace_back("the agent had requested a reboot, so the machine may still go down");
+      out_.done.emplace_back("the agent may have requested a reboot, so the machine may still go down");
     if (record && state == State::updating && record->installing)
       out_.done.emplace_back(
           "the agent was installing updates, and the installation may still run: see `systemctl status haulout-update` "

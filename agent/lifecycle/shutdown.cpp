@@ -57,17 +57,18 @@ LeavingResult leaving_result(const drain::Report& report) {
     }
   }
   const bool drained = report.outcome == drain::Outcome::drained;
-  std::string message =
-      fmt::format("the machine is shutting down, not requested by the agent; evicted and deleted before that: {} of {}",
-                  evicted, count_of(evicted + ended + left, "pod"));
+  const std::size_t all = evicted + ended + left;
+  std::string message = fmt::format(
+      "the machine is shutting down, not requested by the agent; {} of {} {} evicted and deleted before that", evicted,
+      count_of(all, "pod"), evicted == 1 || all == 1 ? "was" : "were");
   if (ended > 0)
     message += fmt::format(
         "; {} ended without an eviction, by the kubelet (shutdownGracePeriod) or because another client deleted the "
         "pod",
-        ended);
+        count_of(ended, "pod"));
   if (left > 0)
-    message +=
-        fmt::format("; {} still on the node: {}{}", left, first, left > 1 ? fmt::format(" and {} more", left - 1) : "");
+    message += fmt::format("; {} {} still on the node: {}{}", count_of(left, "pod"), left == 1 ? "is" : "are", first,
+                           left > 1 ? fmt::format(" and {} more", left - 1) : "");
   if (!drained && (report.outcome == drain::Outcome::failed || left == 0)) message += "; " + report.message;
   return {drained ? reason::shutdown_drained : reason::shutdown_undrained, std::move(message)};
 }

@@ -93,9 +93,9 @@ asio::awaitable<Decision> Updating::run() {
     co_return decision;
   }
   if (!context_.parts.updater)
-    co_return failed(
-        reason::update_failed,
-        "the agent was restarted with --update off before the installation had ended; install the updates yourself");
+    co_return failed(reason::update_failed,
+                     "the agent was restarted with --update off before the installation had ended; restart it with "
+                     "--update to finish the installation");
   const Duration limit = context_.options.times.update_limit;
   deadline_ = context_.at(record.deadline.value_or(context_.wall()), limit);
   if (record.installing) deadline_ = std::max(deadline_, context_.within(resume_time));
@@ -235,9 +235,11 @@ asio::awaitable<void> Updating::restart_services() {
   if (!activity.must_reload() && !reasons.empty()) {
     const auto demanded = co_await updater.need_reboot_for(std::move(reasons), context_.within(resume_time));
     if (!demanded)
-      services.problems.push_back("no reboot could be demanded for them: " + demanded.error().message());
+      services.problems.push_back("the agent could not demand a reboot for these services: " +
+                                  demanded.error().message());
     else if (*demanded)
-      services.problems.push_back("a reboot was demanded for them, but the back end does not say that one is needed");
+      services.problems.push_back(
+          "the agent demanded a reboot for these services, but the back end does not say that one is needed");
   }
   warning_ = services.words();
 }

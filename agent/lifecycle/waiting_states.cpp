@@ -269,7 +269,7 @@ asio::awaitable<Condition> look_at_version(const Context& context, RebootNeed& n
     co_return Condition{.well = true};
   co_return Condition{.reason = reason::version_unexpected,
                       .message = fmt::format("version {} runs, expected {}{}", version, record.to,
-                                             offered_again ? ", which is offered again" : "")};
+                                             offered_again ? ", which the update tool offers again" : "")};
 }
 
 // Returns true if a node that is degraded for this reason begins another attempt only when a person requests it.

@@ -255,9 +255,10 @@ Record decode_record(std::string_view json) {
   Record record;
   record.state = State::degraded;
   record.cause = reason::record_unreadable;
-  record.cause_message = "the annotation haulout.dev/record cannot be read (" + one_line(problem) +
-                         "): if the node is healthy, remove it (kubectl annotate node NAME haulout.dev/record-); the "
-                         "agent then removes its cordon and starts anew";
+  record.cause_message =
+      "the annotation haulout.dev/record cannot be read (" + one_line(problem) +
+      "): if a newer Haulout has written it, upgrade this agent; otherwise, if the node is healthy, remove the "
+      "annotation (kubectl annotate node NAME haulout.dev/record-), and the agent removes its cordon and starts anew";
   return record;
 }
 

@@ -98,7 +98,7 @@ constexpr std::array table{
     MetricRow{"haulout_reboot_required", gauge, "",
               "1 if the operating system needs a reboot, 0 if not. Absent while that is unknown."},
     MetricRow{"haulout_backend_up", gauge, "",
-              "1 if the operating system's update tool could tell at the last query whether a reboot is needed."},
+              "1 if the back end knew at its last query whether a reboot is needed, 0 if not."},
     MetricRow{"haulout_api_up", gauge, "",
               "1 if the API server answers, 0 if requests to it have been unanswered for 30 seconds."},
     MetricRow{"haulout_slot_held", gauge, "", "1 if the node holds a slot, 0 if not. Absent until that is known."},
@@ -137,7 +137,7 @@ With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the a
 |---|---|
 | `/metrics` | the metrics below, in the text format of Prometheus |
 | `/healthz` | 200 as long as the agent's event loop runs. If there is no answer, the agent may be restarted |
-| `/readyz` | 200 if the API server answers and the agent has queried the operating system's update tool; otherwise 503, and the body says what is missing. A tool that cannot tell whether a reboot is needed does not cause 503: see `haulout_backend_up` |
+| `/readyz` | 200 if the API server answers and the back end has answered; otherwise 503, and the body says what is missing. A back end that does not know whether a reboot is needed does not cause 503: see `haulout_backend_up` |
 
 Every `haulout_` metric also has the label `node`. Each reboot of the node restarts its agent, so counters start
 again at 0 then. `rate()` and `increase()` handle that.

@@ -68,7 +68,8 @@ constexpr std::array table{
            "The version that waits has failed on another node of the pool: it was not verified, was rolled back, or "
            "could not be installed. Agents with `--update` install no such version on further nodes.",
            "Wait for another version, or repair the node that the message names: when the version runs well there, the "
-           "others go on. Or remove its annotation `haulout.dev/record`, as the message says."},
+           "others go on. To try the version all the same, remove the annotation `haulout.dev/record` of that node; "
+           "the message has the command."},
     Reason{reason::version_pinned, gates, waiting,
            "The update that waits has another version than `--pin` allows, or none.",
            "Wait until the update tool offers that version, or change `--pin`."},
@@ -83,7 +84,8 @@ constexpr std::array table{
     Reason{reason::too_many_reboots, gates, trouble,
            "The node was already rebooted, or requested to reboot, as often within 24 hours as `--max-reboots-per-day` "
            "allows.",
-           "Find out why the node needs so many reboots, or wait until the oldest of them is a day old."},
+           "Find out why the node needs so many reboots, or wait until fewer of them are younger than a day. `haulout "
+           "request-reboot NODE` reboots it once more all the same."},
     Reason{reason::backing_off, gates, waiting,
            "The last attempt failed or was cancelled. The agent waits (`--backoff`) before the next one.",
            "See the cause of the last attempt in the message, which also says when the next one begins."},
@@ -110,9 +112,9 @@ constexpr std::array table{
            "restart the agent with the value that it names."},
 
     Reason{reason::backend_unknown, system, trouble,
-           "The agent does not know whether a reboot is needed, whether updates wait, or which version runs: what it "
-           "asks on the operating system (usually the update tool) gives no usable answer. Until it does, the agent "
-           "begins no update, a requested one only if the version is known, and verifies no version.",
+           "The agent does not know whether a reboot is needed, whether updates wait, or which version runs, because "
+           "the operating system (usually its update tool) gives no usable answer. Until it does, the agent begins no "
+           "update and verifies no version. A requested update begins if the version is known.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{reason::api_unavailable, system, trouble,
            "The agent cannot read or verify what it must know. Usually the API server does not answer, or refuses the "
@@ -216,11 +218,12 @@ constexpr std::array table{
            "See the error in the message; the agent tries again. If the error stays (a missing right, a webhook), "
            "repair its cause, or run `haulout uncordon NODE`."},
 
-    Reason{reason::waiting_for_hook, hooks, progress,
-           "A hook program runs, or a hook by annotation has not been answered; the message says which and since when. "
-           "After `--hook-limit`, or the limit in the annotation, it is HookFailed.",
-           "Wait. If it takes long, check the hook program, or the program that must answer the annotation "
-           "(docs/hooks.md). To go on without a hook by annotation, remove the annotation."},
+    Reason{
+        reason::waiting_for_hook, hooks, progress,
+        "A hook program runs, or a hook by annotation has not been answered; the message says which and since when. A "
+        "hook has failed (HookFailed) if it takes longer than `--hook-limit`, or than the limit in its annotation.",
+        "Wait. If it takes long, check the hook program, or the program that must answer the annotation "
+        "(docs/hooks.md). To go on without a hook by annotation, remove the annotation."},
     Reason{reason::hook_failed, hooks, trouble,
            "A hook failed, took longer than its limit, or could not be run. For example, its annotation has a wrong "
            "name, or users other than root could change the program.",
@@ -304,12 +307,11 @@ constexpr std::array table{
            "protects it from eviction.",
            "Wait until the pod or its protection has ended, or remove the annotation. To ignore all such annotations, "
            "set `--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
-    Reason{
-        reason::empty_dir, pods, trouble,
-        "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
-        "without `--delete-emptydir-data`.",
-        "If the data is no longer needed, delete the pod yourself, or change that option. In `haulout explain`, beside "
-        "`evict`, it only says that the eviction deletes the data."},
+    Reason{reason::empty_dir, pods, trouble,
+           "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
+           "without `--delete-emptydir-data`.",
+           "If the data is no longer needed, delete the pod yourself, or change that option. Beside `evict` in "
+           "`haulout explain`, this reason only says that the eviction deletes the data."},
     Reason{reason::unmanaged, pods, trouble,
            "The pod has no controller that would create it again, and may not be evicted: `--unmanaged refuse`, or "
            "`haulout drain` without `--force`. With `--unmanaged skip` it stays on the node.",
@@ -455,7 +457,8 @@ constexpr std::array table{
     Reason{reason::shutdown_undrained, boot, trouble,
            "A person or program reboots or powers off the machine, and its drain did not end in time, failed, or was "
            "refused; the message says which.",
-           "Reboot with `haulout request-reboot NODE` instead, or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
+           "Next time, reboot with `haulout request-reboot NODE`, or run `haulout drain NODE` before you switch the "
+           "machine off. Or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
     Reason{
         reason::cannot_delay_shutdown, boot, trouble,
         "logind gives the agent no delay lock, so a reboot that the agent did not request does not wait for the drain.",
@@ -500,8 +503,9 @@ constexpr std::array table{
         "`kubectl describe node NAME`."},
     Reason{
         reason::version_unexpected, boot, trouble,
-        "After the reboot another version runs than expected, and a reboot is still needed, or that is unknown. After "
-        "`--verify-limit` the node is degraded and keeps its slot.",
+        "After the reboot another version runs than expected. Besides, a reboot is still needed, the update tool "
+        "offers the expected version again, or one of these is unknown. After `--verify-limit` the node is degraded "
+        "and keeps its slot.",
         "Check the update tool on the node; the message has both versions. The node goes on when the expected version "
         "runs, or when no reboot is needed and the update tool does not offer that version again. If it is degraded "
         "and needs another reboot, run "

@@ -177,7 +177,7 @@ std::string Reporter::metrics_text() {
 
 std::vector<Check> Reporter::readiness() const {
   Check api{"api", api_.up(now()) ? "" : "the API server does not answer"};
-  Check backend{"backend", pending_ ? "" : "the operating system's update tool has not answered yet"};
+  Check backend{"backend", pending_ ? "" : "the back end has not answered yet"};
   // A back end may be unable to answer for days. That must not make the pod unready, because an unready pod would stop
   // the rollout of a new agent version, or of a fix, to other nodes.
   if (pending_ && pending_->need == Need::unknown)

@@ -16,8 +16,7 @@ struct StateWords {
 StateWords words_of(State state) {
   switch (state) {
     case State::unknown:
-      return {"it is not known yet whether a reboot is needed: the operating system's update tool has not answered",
-              "Observing"};
+      return {"it is not known yet whether a reboot is needed: the back end has not answered", "Observing"};
     case State::idle: return {"no reboot is needed", "Observing"};
     case State::pending: return {"an update is needed, or a reboot was requested", "Waiting"};
     case State::waiting: return {"waiting for a slot", "Waiting"};

@@ -745,7 +745,7 @@ TEST_F(Images, AToolThatForgetsWhatItHasWrittenLeadsToOneReboot) {
   run_fleet();
   EXPECT_EQ(state("n1"), "degraded") << story();
   EXPECT_EQ(reason("n1"), "VersionUnexpected");
-  EXPECT_THAT(message("n1"), HasSubstr("version rootfs.1 runs, expected 42.1, which is offered again"));
+  EXPECT_THAT(message("n1"), HasSubstr("version rootfs.1 runs, expected 42.1, which the update tool offers again"));
   EXPECT_EQ(n1.boots(), 1u);
   EXPECT_EQ(n1.updates().installations(), 1u);
 }

@@ -47,7 +47,7 @@ TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
                   .verdict = Verdict::closed,
                   .reason = "WindowTooShort",
                   .message = "the window closes Sat 2026-11-21 04:00 UTC, too early for an update of this node, "
-                             "which takes about 3h00m; the update begins Sun 2026-11-22 00:00 UTC",
+                             "which takes about 3h00m; the update may begin Sun 2026-11-22 00:00 UTC",
                   .look_again = utc("2026-11-22T00:00")}));
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {60s, 9000s}).verdict, Verdict::open);
 }

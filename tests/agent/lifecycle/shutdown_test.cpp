@@ -50,29 +50,34 @@ TEST(Leaving, SaysWhatHasLeftAndWhatHasNot) {
     std::vector<PodOutcome> pods;
     std::string reason, message;
   };
-  const std::string before =
-      "the machine is shutting down, not requested by the agent; evicted and deleted before that: ";
+  const std::string shutdown = "the machine is shutting down, not requested by the agent; ";
+  const std::string before = " evicted and deleted before that";
   const std::vector<Row> rows{
-      {Outcome::drained, {}, "ShutdownDrained", before + "0 of 0 pods"},
-      {Outcome::drained, {evicted, skipped}, "ShutdownDrained", before + "1 of 1 pod"},
+      {Outcome::drained, {}, "ShutdownDrained", shutdown + "0 of 0 pods were" + before},
+      {Outcome::drained, {evicted, skipped}, "ShutdownDrained", shutdown + "1 of 1 pod was" + before},
       {Outcome::drained,
        {evicted, gone},
        "ShutdownDrained",
-       before + "1 of 2 pods; 1 ended without an eviction, by the kubelet (shutdownGracePeriod) or because another "
-                "client deleted the pod"},
+       shutdown + "1 of 2 pods was" + before +
+           "; 1 pod ended without an eviction, by the kubelet (shutdownGracePeriod) or because another client deleted "
+           "the pod"},
       {Outcome::blocked,
        {evicted, waiting},
        "ShutdownUndrained",
-       before + "1 of 2 pods; 1 still on the node: shop/web-1 (BlockedByBudget)"},
+       shutdown + "1 of 2 pods was" + before + "; 1 pod is still on the node: shop/web-1 (BlockedByBudget)"},
       {Outcome::blocked,
        {terminating, waiting, skipped, planned},
        "ShutdownUndrained",
-       before + "0 of 3 pods; 3 still on the node: shop/web-0 (terminating) and 2 more"},
-      {Outcome::blocked, {evicted}, "ShutdownUndrained", before + "1 of 1 pod; the drain's own words"},
+       shutdown + "0 of 3 pods were" + before + "; 3 pods are still on the node: shop/web-0 (terminating) and 2 more"},
+      {Outcome::blocked,
+       {evicted},
+       "ShutdownUndrained",
+       shutdown + "1 of 1 pod was" + before + "; the drain's own words"},
       {Outcome::failed,
        {waiting},
        "ShutdownUndrained",
-       before + "0 of 1 pod; 1 still on the node: shop/web-0 (BlockedByBudget); the drain's own words"},
+       shutdown + "0 of 1 pod was" + before +
+           "; 1 pod is still on the node: shop/web-0 (BlockedByBudget); the drain's own words"},
       {Outcome::refused, {waiting}, "ShutdownUndrained", "the drain's own words"},
   };
   for (const Row& row : rows) {
