@@ -202,7 +202,8 @@ Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool
   auto brake = reboot_brake(past, wanted, now, per_day);
   if (!brake) return gate;
   if (requested) {
-    gate.message = "a person has requested this reboot, although " + brake->message;
+    gate.message =
+        "a person has requested this reboot; without the request it would be refused (" + brake->reason + ")";
     return gate;
   }
   gate.verdict = Verdict::closed;
