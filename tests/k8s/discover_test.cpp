@@ -121,7 +121,8 @@ TEST_F(Discover, APodThatIsNotWholeIsAnError) {
   EXPECT_THAT(message(), HasSubstr("\"https\""));
   environment.variables["KUBERNETES_SERVICE_PORT"] = "443";
   std::filesystem::remove(dir / "sa/token");
-  EXPECT_THAT(message(), AllOf(HasSubstr(dir / "sa/token"), HasSubstr("automountServiceAccountToken")));
+  EXPECT_THAT(message(),
+              AllOf(HasSubstr(dir / "sa/token"), HasSubstr("the ServiceAccount of this pod cannot be used")));
 }
 
 TEST_F(Discover, AFileThatCannotBeReadIsNamedWithItsCause) {
