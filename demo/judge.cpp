@@ -152,7 +152,7 @@ std::string DemoJudge::unfinished(const std::string& name, const NodeTruth& node
   if (!node.ready) return "is not Ready";
   if (node.cordoned) return "is still cordoned";
   if (holds_turn(name, node)) return "still holds its slot";
-  if (node.wants_reboot || node.state != "idle") return "has not found itself updated";
+  if (node.wants_reboot || node.state != "idle") return "does not report that its update is complete";
   return "";
 }
 
@@ -194,7 +194,7 @@ std::vector<DemoJudge::Promise> DemoJudge::verdict() const {
   return {
       {"at most one node is unavailable at a time",
        too_many_out_,
-       {fmt::format("at most {} of {} was unavailable", most_out_, nodes_.size())}},
+       {fmt::format("at most {} of {} nodes was unavailable", most_out_, nodes_.size())}},
       {"no PodDisruptionBudget is violated", std::move(budgets_broken), budgets_seen()},
       {"a machine goes down only with its slot, cordoned and drained",
        bad_reboots_,
@@ -202,7 +202,7 @@ std::vector<DemoJudge::Promise> DemoJudge::verdict() const {
       {"no pod is deleted", deletions_, {count_of(deletions_.size(), "request") + " to delete a pod"}},
       {"every node ends updated and schedulable, with its slot released",
        open,
-       {fmt::format("{} of {}", updated, nodes_.size())}},
+       {fmt::format("{} of {} nodes", updated, nodes_.size())}},
   };
 }
 

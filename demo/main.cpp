@@ -148,15 +148,19 @@ asio::awaitable<int> run(asio::any_io_executor executor, std::vector<std::string
   DemoOptions options;
   CLI::App app("Serves a simulated Kubernetes cluster on loopback until it is interrupted", "haulout-demo");
   app.add_option("--listen", options.listen, "Address and port; port 0 takes a free one")->capture_default_str();
-  app.add_option("--kubeconfig", options.kubeconfig, "Written once the cluster has come to rest")->required();
-  app.add_option("--world", options.world, "Kubernetes objects, as kubectl get -o yaml or json prints them")
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "File to which the kubeconfig is written when the pods have had time to start")
+      ->required();
+  app.add_option("--world", options.world, "File with Kubernetes objects, as kubectl get -o yaml or json prints them")
       ->required();
   auto* machines =
       app.add_option("--machines", options.machines,
                      "A directory with the root of each Node's machine; the update of this fleet is judged");
-  machines->needs(app.add_option("--verdict", options.verdict, "Written when every node is updated, or after 3 minutes")
-                      ->needs(machines));
-  app.add_option("--seed", options.seed, "Seed of everything that is random in it")->capture_default_str();
+  machines->needs(
+      app.add_option("--verdict", options.verdict,
+                     "File for the verdict of the judge; written when every node is updated, or after 3 minutes")
+          ->needs(machines));
+  app.add_option("--seed", options.seed, "Seed of all random decisions of the simulation")->capture_default_str();
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("error: {}\nSee 'haulout-demo --help' for usage.\n", error.what());
   });

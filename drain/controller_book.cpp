@@ -47,7 +47,7 @@ Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string&
 }
 
 Controller gone_controller(const k8s::OwnerReference& owner, const std::string& ns) {
-  Controller controller = nothing_known_of(owner, ns, "it does not exist any more");
+  Controller controller = nothing_known_of(owner, ns, "the controller does not exist any more");
   controller.gone = true;
   return controller;
 }

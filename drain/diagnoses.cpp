@@ -118,7 +118,7 @@ void diagnose_policies(const Held& held, std::vector<DiagnosisFact>& facts) {
   for (const auto& [policy, pods] : held.by_policy) {
     const TrackedPod& first = *pods.front();
     facts.push_back({reason::admission_denied, "ValidatingAdmissionPolicy " + policy,
-                     fmt::format("it denies the eviction of {} ({}); ask its owner (kubectl get "
+                     fmt::format("it denies the eviction of {} ({}); ask the owner of the policy (kubectl get "
                                  "validatingadmissionpolicy {})",
                                  one_of(first.pod.key(), pods.size()), first.refusal.message, policy),
                      controller_hold, about(pods)});
@@ -160,9 +160,10 @@ void diagnose_clock(const NodeFacts& node, std::vector<DiagnosisFact>& facts) {
   facts.push_back(
       {reason::clock_skew,
        "clock",
-       fmt::format("the clock of this machine is {} s {} the API server's, so times in messages are wrong by as much, "
-                   "and tokens and certificates may be rejected. Set the clock (timedatectl, chronyc tracking)",
-                   std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
+       fmt::format(
+           "the clock of this machine is {} s {} the API server's. Times in messages may be wrong, and tokens and "
+           "certificates may be rejected. Check both clocks (timedatectl, chronyc tracking)",
+           std::chrono::duration_cast<std::chrono::seconds>(skew).count(), behind ? "behind" : "ahead of"),
        controller_hold,
        {.holds = false}});
 }
@@ -184,10 +185,11 @@ std::string servers_here(const WebhookCase& about, const k8s::Service& service) 
     const bool leaves = tracked.state == PodState::vanished || tracked.state == PodState::terminating;
     (leaves ? left : here) = &tracked;
   }
-  if (here) return fmt::format("; pod {} of these is on this node, {}", here->pod.key(), state_of(here->pod));
+  if (here)
+    return fmt::format("; one of them, pod {}, is on this node and is {}", here->pod.key(), state_of(here->pod));
   if (!left) return {};
   return fmt::format(
-      "; pod {} of these {} on this node, and a replacement must become Ready on another one. For the next drain "
+      "; one of them, pod {}, {} on this node, and a replacement must become Ready on another one. For the next drain "
       "annotate the pods of the Service with {}: \"1\", so that they are evicted last",
       left->pod.key(), left->state == PodState::vanished ? "was deleted" : "is terminating", drain_order_annotation);
 }
@@ -285,16 +287,16 @@ std::string way_out_of_its_controller(const BudgetCase& about) {
         (*moving)->key(), evacuation_key, (*moving)->ns);
   const k8s::OwnerReference& controller = *(*found)->controller;
   return fmt::format(
-      "{0} {1} moves its pods itself, perhaps when an eviction is requested, and the drain repeats the request. Wait, "
-      "or see what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} yourself",
+      "{0} {1} may move its pods itself after an eviction request, and a drain repeats that request. Wait, or see "
+      "what it does (kubectl describe {0} {1} -n {2}); do not delete pod {3} yourself, because perhaps nothing "
+      "replaces it",
       controller.kind, controller.name, (*found)->ns, (*found)->name);
 }
 
 DiagnosisFact unprocessed(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   std::string way_out = way_out_of_its_controller(about);
-  if (way_out.empty())
-    way_out = "make it select only pods whose controller has the scale subresource, or use an integer minAvailable";
+  if (way_out.empty()) way_out = "if the controller of its pods has no scale subresource, use an integer minAvailable";
   if (budget.condition_reason == "SyncFailed")
     return {reason::budget_sync_failed,
             {},
@@ -437,7 +439,7 @@ DiagnosisFact waiting(const BudgetCase& about) {
   const auto states = unhealthy(about);
   std::string what;
   if (!states.empty())
-    what = fmt::format("{}; the budget allows an eviction when they are Ready", listed(states));
+    what = fmt::format("{}; the budget allows an eviction when enough of its pods are Ready", listed(states));
   else if (about.members)
     what = "the other pods do not exist yet; use kubectl describe on their controller to see why it creates none";
   else
@@ -517,12 +519,14 @@ DiagnosisFact local_volume_fact(const k8s::Pod& pod, std::string message) {
 
 DiagnosisFact namespace_fact(const std::string& ns, const std::vector<const k8s::Pod*>& pods,
                              const std::string& cause) {
-  return {reason::namespace_stuck_terminating, "namespace " + ns,
-          fmt::format("it has been terminating for more than {} minutes, and the server evicts none of its pods ({}) "
-                      "until it is deleted{}; kubectl get namespace {} -o yaml shows what is left in it",
-                      std::chrono::duration_cast<std::chrono::minutes>(namespace_hold).count(),
-                      one_of(pods.front()->key(), pods.size()), cause.empty() ? "" : ": " + cause, ns),
-          namespace_hold, about(pods)};
+  return {
+      reason::namespace_stuck_terminating, "namespace " + ns,
+      fmt::format("it has been terminating for more than {} minutes{}. Meanwhile the server evicts none of its pods "
+                  "({}). See what is left in it (kubectl get namespace {} -o yaml), and delete that or repair the "
+                  "controller that must delete it",
+                  std::chrono::duration_cast<std::chrono::minutes>(namespace_hold).count(),
+                  cause.empty() ? "" : " (" + cause + ")", one_of(pods.front()->key(), pods.size()), ns),
+      namespace_hold, about(pods)};
 }
 
 std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue, bool node_ready) {
@@ -533,7 +537,7 @@ std::optional<DiagnosisFact> diagnose_leaving(const k8s::Pod& pod, bool overdue,
   if (containers_have_ended(pod) && !pod.finalizers.empty())
     return DiagnosisFact{
         reason::pod_finalizer, subject,
-        fmt::format("its containers have ended, but its finalizers keep it: {}; the controller that set them must "
+        fmt::format("only its finalizers keep it from being deleted: {}; the controllers that set them must "
                     "remove them (kubectl get pod {} -n {} -o jsonpath={{.metadata.finalizers}})",
                     fmt::join(pod.finalizers, ", "), pod.name, pod.ns),
         controller_hold, about(pod)};
@@ -662,11 +666,12 @@ DiagnosisFact diagnose_webhook(const WebhookCase& about) {
                         "failurePolicy changed ({})",
                         whom, refusal.words, way_to_its_servers(about), configurations),
             controller_hold, drain::about(about.held)};
-  return {reason::webhook_denied, subject,
-          fmt::format("it denies the eviction of {} ({}), which may mean \"not yet\". If this lasts, ask the owner of "
-                      "the webhook ({})",
-                      whom, refusal.words, configurations),
-          controller_hold, drain::about(about.held)};
+  return {
+      reason::webhook_denied, subject,
+      fmt::format("it denies the eviction of {} ({}). It may allow the eviction later; if it does not, ask the owner "
+                  "of the webhook ({})",
+                  whom, refusal.words, configurations),
+      controller_hold, drain::about(about.held)};
 }
 
 std::optional<DiagnosisFact> diagnose_budget(const BudgetCase& about) {

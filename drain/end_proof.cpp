@@ -61,7 +61,7 @@ asio::awaitable<void> EndProof::prove_emptiness() {
   if (!pending_) pending_.emplace(session_, session_.now());
   const TimePoint asked = session_.now(), cordoned = cordon_.in_force_since();
   auto list = co_await session_.client().list_pods_on(session_.node_name(), session_.deadline());
-  if (!list) co_return failed(list.error(), "its pods could not be listed", "list on resource pods");
+  if (!list) co_return failed(list.error(), "the pods of the node could not be listed", "list on resource pods");
   pipeline_.reconcile(list->items, asked, session_.now(), session_.wall_now());
   if (!pipeline_.clear()) co_return answered();
   if (!co_await volumes_confirmed()) co_return answered();
@@ -125,9 +125,10 @@ std::vector<DiagnosisFact> EndProof::facts() const {
   if (!pending_ || session_.now() < pending_->told_at()) return {};
   return {{reason::emptiness_unproved,
            "node " + session_.node_name(),
-           fmt::format("no pod is left according to the watch, but the API server does not confirm it: {}; the drain "
-                       "asks again until it does",
-                       pending_->why.empty() ? "it has not answered yet" : pending_->why),
+           fmt::format(
+               "the watch shows no pod that must leave any more, but the API server has not confirmed that: {}; the "
+               "drain asks again",
+               pending_->why.empty() ? "the server has not answered yet" : pending_->why),
            {}}};
 }
 
@@ -136,7 +137,7 @@ std::string EndProof::why_not_over() const {
   if (pending_) return ": the API server has not answered";
   if (!feeds_.node.unschedulable()) return ": the node was uncordoned";
   const auto error = feeds_.pods.error();
-  if (!feeds_.pods.connected() && error) return ": its pods cannot be watched: " + error->message();
+  if (!feeds_.pods.connected() && error) return ": the pods of the node cannot be watched: " + error->message();
   if (session_.now() < saturating_add(cordon_.in_force_since(), session_.options().settle))
     return ": the settle time (--settle) was not over";
   return {};

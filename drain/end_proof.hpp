@@ -42,7 +42,7 @@ class EndProof {
   // answered, or until the node has pods that must leave again or was uncordoned.
   struct Pending {
     Pending(Session& session, TimePoint now)
-        : since(now), trouble(session, "that node " + session.node_name() + " is empty could not be proved") {}
+        : since(now), trouble(session, "it is not confirmed that node " + session.node_name() + " is drained") {}
     // Returns the time from which facts() reports the check.
     TimePoint told_at() const { return saturating_add(since, worth_a_word); }
     TimePoint since;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "drain/text.hpp"
 
 namespace haulout::drain {
@@ -133,9 +134,11 @@ void Eviction::conclude() {
     if (left > 0)
       why += fmt::format("with {} left", pods(left));
     else if (feeds_.volumes.clear())
-      why += "before it was proved that the node is empty" + proof_.why_not_over();
+      why += "before it was proved that the node is drained" + proof_.why_not_over();
+    else if (const std::string volumes = feeds_.volumes.book().waiting_for(); !volumes.empty())
+      why += "before all volumes were detached: " + volumes;
     else
-      why += "before all volumes were detached: " + feeds_.volumes.book().waiting_for();
+      why += "before it was known whether all volumes are detached";
     session_.ending().end(Outcome::blocked, std::move(why));
   }
 }
@@ -194,8 +197,8 @@ asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline) {
     if (session.options().delete_instead_of_evict || found == budgets.end()) continue;
     const auto allowed = static_cast<std::size_t>(std::max(0, found->second.disruptions_allowed));
     if (count > allowed)
-      message += fmt::format("; PodDisruptionBudget {} allows {} of its {} to be evicted at once", found->second.key(),
-                             allowed, pods(count));
+      message += fmt::format("; PodDisruptionBudget {} selects {} of them and allows {} now", found->second.key(),
+                             count, count_of(allowed, "disruption"));
   }
   session.ending().end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));
   session.emit(EventType::finished, session.ending().message());

@@ -172,7 +172,8 @@ void PodsFeed::watch_health() {
   if (tell == told_) return;
   told_ = tell;
   if (tell == Told::disconnected)
-    session_.emit(EventType::disconnected, health.error->message());
+    session_.emit(EventType::disconnected,
+                  "the pods of node " + session_.node_name() + " cannot be watched: " + health.error->message());
   else
     session_.emit(EventType::reconnected);
 }

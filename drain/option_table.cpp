@@ -151,8 +151,8 @@ std::vector<Row> rows_of_limits() {
   return {
       {Users::both,
        {"max-concurrent", number_or_word<O>(&O::max_concurrent, "pods", "unlimited", many),
-        "How many pods may be evicted or terminating at the same time. With a limit, replacements find capacity, and "
-        "registries and storage are not overloaded. PodDisruptionBudgets apply either way."}},
+        "How many pods may be evicted or terminating at the same time. A limit spares registries and storage, and "
+        "gives replacements time to find capacity. PodDisruptionBudgets apply either way."}},
       {Users::agent,
        {"drain-deadline", duration<O>(deadline(), Zero::allowed),
         "How long a drain may take. Then the agent cancels it, uncordons the node and tries again later; 0 disables "

@@ -228,9 +228,9 @@ void Pipeline::mark_stuck(TrackedPod& tracked) {
   // that.
   tracked.report.message =
       !containers_have_ended(tracked.pod) || tracked.pod.finalizers.empty()
-          ? "still exists 60 s after its grace period: a container does not end, a volume cannot be unmounted, or the "
-            "kubelet of the node does not run"
-          : fmt::format("kept by its finalizers ({}): the controller that set them must remove them",
+          ? "the pod still exists 60 s after its grace period. Usually a container does not end, a volume cannot be "
+            "unmounted, or the kubelet of the node does not run"
+          : fmt::format("kept by its finalizers ({}): the controllers that set them must remove them",
                         fmt::join(tracked.pod.finalizers, ", "));
   emit_(EventType::parked, tracked.report);
 }
@@ -305,10 +305,10 @@ void Pipeline::pin(TrackedPod& tracked, const std::string& what, TimePoint now) 
     tracked.left_pinned = why + "; the pod stays (--pinned leave)";
     return apply_decision(tracked, now);
   }
-  hold(
-      tracked, TrackedPod::Hold::pinned, reason::pod_pinned,
-      why +
-          "; leave such pods on the node (--pinned leave), scale the controller down, or ask its owner to change that");
+  hold(tracked, TrackedPod::Hold::pinned, reason::pod_pinned,
+       why +
+           "; leave such pods on the node (--pinned leave), scale the controller down, or ask its owner to keep its "
+           "pods off cordoned nodes");
 }
 
 void Pipeline::pod_changed(const k8s::Pod& pod, TimePoint now) {

@@ -70,8 +70,8 @@ Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod p
       continue;
     co_return std::optional(
         fmt::format("its volume {} (claim {}/{}) exists only on this node{}", volume->name, pod.ns, name,
-                    pod.controller ? ": after the eviction, a replacement of the pod stays Pending until the node is "
-                                     "uncordoned. Let the owner move the data first, or accept the outage until then"
+                    pod.controller ? ": after the eviction, a replacement of the pod stays Pending while the node is "
+                                     "cordoned. Let the owner move the data first, or accept the outage"
                                    : ", and nothing creates the pod again, because it has no controller. Let the owner "
                                      "move the data first, or create the pod again when the node is uncordoned"));
   }

@@ -103,7 +103,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   auto& found = decision.findings;
   const bool mirror = is_mirror(pod);
   if (mirror)
-    found.push_back({Verdict::skip, reason::mirror_pod, "a static pod: only its manifest on the node can remove it"});
+    found.push_back({Verdict::skip, reason::mirror_pod,
+                     "a static pod: it is deleted only when its manifest on the node is removed"});
   if (!policy.pod_selector.matches(pod.labels))
     found.push_back({Verdict::skip, reason::not_selected, "does not match the pod selector"});
   for (const k8s::LabelSelector& selector : policy.leave)

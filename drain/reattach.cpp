@@ -131,17 +131,17 @@ std::string DetachedVolumes::say(const VolumeReport& report, const ReattachFacts
     case Reattach::unclaimed:
       return facts.used_here ? "it is attached to this node again, or a pod of this node uses it"
                              : fmt::format(
-                                   "no other node has requested it within {} after it was detached; perhaps its pod "
-                                   "was scaled down, or cannot be scheduled",
+                                   "no other node has requested it within {} after it was detached; perhaps its "
+                                   "controller was scaled down, or its pod cannot be scheduled",
                                    seconds_of(claim_hold));
     case Reattach::late: break;
   }
   return fmt::format(
-      "no other node has attached it {} after it was detached from this node{}: {}; the drain continues. Use kubectl "
-      "describe on the pod with claim {} to see what it waits for, or raise --reattach-limit if this storage takes "
+      "no other node has attached it {} after it was detached from this node: {}. The drain does not wait any longer. "
+      "Use kubectl describe on the pod with claim {} to see what it waits for, or raise {} if this storage takes "
       "longer",
-      seconds_of(facts.now - facts.detached_at),
-      facts.now >= facts.until ? ", and the drain has no more time to wait" : "", doing, report.claim);
+      seconds_of(facts.now - facts.detached_at), doing, report.claim,
+      facts.now >= facts.until ? "--timeout (agent: --drain-deadline)" : "--reattach-limit");
 }
 
 }  // namespace haulout::drain

@@ -71,7 +71,7 @@ asio::awaitable<bool> Retirement::check_before() {
   if (!node) co_return fail(node.error(), "node " + node_ + " could not be read");
   if (node->uid != uid_)
     co_return end(RetirementOutcome::replaced,
-                  "the Node that was drained is gone, and another Node has its name; that one was not touched");
+                  "the Node that was drained is deleted, and another Node has its name; the new Node was not changed");
   version_ = node->resource_version;
   if (std::string objection = options_.objection(*node); !objection.empty())
     report_.leftovers.push_back({"node " + node_, std::move(objection)});
@@ -146,8 +146,10 @@ asio::awaitable<bool> Retirement::delete_node() {
       break;
     }
     if (client_.clock().now() >= limit)
-      co_return end(RetirementOutcome::failed,
-                    fmt::format("node {} changes again and again, so it was not deleted", node_));
+      co_return end(
+          RetirementOutcome::failed,
+          fmt::format("node {} changed before each attempt to delete it, so it was not deleted; retire it again",
+                      node_));
     co_await client_.clock().sleep_until(client_.clock().now() + backoff.next(rng_));
     if (!co_await check_before()) co_return false;
   }
@@ -156,7 +158,7 @@ asio::awaitable<bool> Retirement::delete_node() {
 
 // Records that it is unknown whether `what` is left. Returns true if a later look may show it.
 bool Retirement::unreadable(std::string what, const Error& error) {
-  report_.leftovers.push_back({std::move(what), "unknown, because it could not be read: " + error.message()});
+  report_.leftovers.push_back({std::move(what), "could not be read, and may still exist: " + error.message()});
   retry_after_ = std::max(retry_after_, error.retry_after);
   return k8s::may_heal(error);
 }
@@ -180,8 +182,8 @@ asio::awaitable<bool> Retirement::look_after() {
   if (node && node->uid != uid_) {
     report_.leftovers.push_back(
         {"node " + node_,
-         "a kubelet has registered a Node of this name again: stop the kubelet on the machine, then retire "
-         "that Node"});
+         "a Node of this name exists again, usually because the kubelet has registered it: stop the kubelet on the "
+         "machine, then retire that Node"});
     co_return false;
   }
   bool may_end = false;
@@ -229,8 +231,9 @@ asio::awaitable<void> Retirement::wait_until_clean() {
     // The last look is at the limit, unless the server has asked for a longer pause.
     if (!may_end || now >= limit || (retry_after_ && next > limit)) {
       end(RetirementOutcome::unfinished,
-          may_end ? fmt::format("not all is gone {} after the deletion of the Node", format_duration(now - begun))
-                  : "the Node is deleted, but not all is known to be gone");
+          may_end ? fmt::format("{} after the deletion of the Node, something of the node is left or could not be read",
+                                format_duration(now - begun))
+                  : "the Node is deleted, but something of the node is left or could not be read");
       co_return;
     }
     co_await client_.clock().sleep_until(std::min(next, limit));

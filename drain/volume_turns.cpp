@@ -81,7 +81,7 @@ std::optional<EvictionGuard::Hold> VolumeTurns::held(const k8s::Pod& pod, TimePo
   const Leaver leaver = leaver_of(pod);
   if (!knows_all_volumes_of(leaver, now) && now < *unresolved_since_ + patience)
     return Hold{reason::volumes_in_turn,
-                "waiting until it is known which of the node's volumes it uses (--serialize-volumes)",
+                "waiting until it is known which of the node's volumes the pod uses (--serialize-volumes)",
                 *unresolved_since_ + patience};
   for (const std::string& driver : drivers_of(leaver, now)) {
     const std::string holder = holder_of(driver, pod.uid, now);

@@ -186,8 +186,8 @@ std::optional<std::string> VolumeBook::past_limit(TimePoint now) const {
   for (const auto& [uid, entry] : entries_)
     if (entry.is_stuck(limit_, now))
       return fmt::format(
-          "{}{} is still attached to node {} {} s after its last pod was deleted, which is the limit (--volume-limit): "
-          "{}; see kubectl describe volumeattachment {}, raise the limit, or wait (--stuck-volume=wait)",
+          "{}{} is still attached to node {}, but no pod has used it for {} s (--volume-limit): {}; see kubectl "
+          "describe volumeattachment {}, raise --volume-limit, or set --stuck-volume=wait",
           subject_of(entry.report), entry.report.claim.empty() ? "" : " (claim " + entry.report.claim + ")", node_,
           std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), entry.report.message,
           entry.report.attachment);
@@ -223,13 +223,14 @@ void VolumeBook::diagnose(TimePoint now, std::vector<DiagnosisFact>& facts) cons
     }
     if (report.outcome != VolumeOutcome::detaching) continue;
     if (!entry.attachment.detach_error.empty())
-      facts.push_back({reason::volume_detach_error,
-                       subject_of(report),
-                       fmt::format("{} cannot detach it from node {}: {}; it retries by itself; if this lasts, see the "
-                                   "log of its controller",
-                                   report.driver, node_, entry.attachment.detach_error),
-                       {},
-                       {.volumes = {report.attachment}}});
+      facts.push_back(
+          {reason::volume_detach_error,
+           subject_of(report),
+           fmt::format("{} cannot detach it from node {}: {}. The driver tries again by itself; if the error "
+                       "lasts, see the log of the driver's controller",
+                       report.driver, node_, entry.attachment.detach_error),
+           {},
+           {.volumes = {report.attachment}}});
     if (entry.is_stuck(limit_, now))
       facts.push_back(
           {reason::volume_stuck,

@@ -168,19 +168,17 @@ void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
   // The diagnosis that volumes may not be read has no hold time: it is certain that the drain does not wait for
   // volumes, and a short drain would end before a hold time has passed.
   if (refused())
-    facts.push_back(
-        {reason::right_missing,
-         "volumes of node " + session_.node_name(),
-         fmt::format(
-             "{}: {}; grant verbs list and watch on resource volumeattachments "
-             "(API group \"storage.k8s.io\") and verb get on resource persistentvolumes (API group "
-             "\"\")",
-             session_.options().volume_turns == VolumeWait::off
-                 ? "the drain does not wait for them"
-                 : "the drain does not wait for them, and evicts their pods at the same time (--serialize-volumes)",
-             refused()->message()),
-         {},
-         {.holds = false}});
+    facts.push_back({reason::right_missing,
+                     "volumes of node " + session_.node_name(),
+                     fmt::format("{}: {}; grant verbs list and watch on resource volumeattachments "
+                                 "(API group \"storage.k8s.io\") and verb get on resource persistentvolumes (API group "
+                                 "\"\")",
+                                 session_.options().volume_turns == VolumeWait::off
+                                     ? "the drain does not wait for them"
+                                     : "the drain does not wait for them, and ignores --serialize-volumes",
+                                 refused()->message()),
+                     {},
+                     {.holds = false}});
   const auto seen = view_ ? view_->health().error : std::nullopt;
   const Error* trouble = trouble_ ? &*trouble_ : claims_.trouble();
   const Error* error = seen ? &*seen : trouble;

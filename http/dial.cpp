@@ -330,7 +330,9 @@ Task<> open_tunnel(tcp::socket& socket, const Proxy& proxy, const Endpoint& targ
 
 std::string in_words(const Progress& progress) {
   switch (progress.phase) {
-    case Phase::resolve: return "its name was still being looked up";
+    case Phase::resolve:
+      return progress.proxy.empty() ? "its name was still being looked up"
+                                    : fmt::format("the name of {} was still being looked up", progress.proxy);
     case Phase::connect:
       if (progress.trials.empty()) return "it was not yet connected";
       return fmt::format("it was not yet connected ({}{}{})", progress.proxy, progress.proxy.empty() ? "" : ": ",

@@ -37,9 +37,10 @@ Error not_an_endpoint(std::string_view url, std::string_view why) {
 constexpr std::size_t longest_of_socks = 255;
 
 Error no_proxy_url(std::string_view why) {
-  return Error(Errc::invalid, fmt::format("it is not the address of a proxy: {}; expected http://HOST:PORT or "
-                                          "socks5://HOST:PORT, with USER:PASSWORD@ before the host if it needs them",
-                                          why));
+  return Error(Errc::invalid,
+               fmt::format("it is not the address of a proxy: {}; expected http://HOST:PORT or "
+                           "socks5://HOST:PORT, with USER:PASSWORD@ before the host if the proxy needs them",
+                           why));
 }
 
 }  // namespace

@@ -129,12 +129,12 @@ bool is_readable(const Descriptor& fd) {
 // time. Fails with Errc::dns. Cancellable.
 Task<> readable(const Descriptor& fd) {
   const int copy = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0);
-  if (copy < 0) co_return Error(Errc::dns, reason(errno));
+  if (copy < 0) co_return Error(Errc::dns, fmt::format("a host name could not be looked up ({})", reason(errno)));
   asio::posix::stream_descriptor own(co_await asio::this_coro::executor, copy);
   auto [failure] =
       co_await own.async_wait(asio::posix::stream_descriptor::wait_read, asio::as_tuple(asio::use_awaitable));
   unwind_if_cancelled(failure);
-  if (failure) co_return Error(Errc::dns, failure.message());
+  if (failure) co_return Error(Errc::dns, fmt::format("a host name could not be looked up ({})", failure.message()));
   co_return Result<>();
 }
 
@@ -218,7 +218,7 @@ Task<std::vector<asio::ip::address>> LookUps::addresses_of(std::string host) {
   CO_CHECK(co_await readable(socket));
   Answer answer;
   const ssize_t bytes = ::recv(socket.get(), &answer, sizeof answer, MSG_PEEK | MSG_DONTWAIT);
-  if (bytes != sizeof answer) co_return no_helper(host, bytes < 0 ? reason(errno) : "its helper has ended");
+  if (bytes != sizeof answer) co_return no_helper(host, bytes < 0 ? reason(errno) : "its helper thread has ended");
   if (answer.failure != 0) co_return no_address(host, answer.failure);
   auto addresses = addresses_in(answer);
   if (addresses.empty()) co_return no_address(host, EAI_NODATA);

@@ -298,7 +298,10 @@ std::string wrong_name(const HandshakeSubject& subject, const CertificateVerdict
 std::string untrusted(const HandshakeSubject& subject, const CertificateVerdict& verdict) {
   const char* cause = X509_verify_cert_error_string(verdict.error);
   if (subject.own_ca)
-    return fmt::format("the certificate of {} is not signed by the given CA ({})", subject.peer, cause);
+    return fmt::format(
+        "the certificate of {} is not signed by the given CA ({}); check the CA (in a kubeconfig: "
+        "certificate-authority)",
+        subject.peer, cause);
   return fmt::format(
       "the certificate of {} is not signed by a CA that this machine trusts ({}); configure the server's CA (in a "
       "kubeconfig: certificate-authority)",
@@ -311,7 +314,9 @@ std::string certificate_problem(const HandshakeSubject& subject, const Certifica
   switch (verdict.error) {
     case X509_V_ERR_HOSTNAME_MISMATCH:
     case X509_V_ERR_IP_ADDRESS_MISMATCH: return wrong_name(subject, verdict);
-    case X509_V_ERR_CERT_HAS_EXPIRED: return fmt::format("{} expired on {}", whose, verdict.not_after);
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return fmt::format("{} expired on {}; renew it, or correct the clock of this machine if that is wrong", whose,
+                         verdict.not_after);
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return fmt::format("{} is not valid before {}; is the clock of this machine right?", whose, verdict.not_before);
     case X509_V_ERR_INVALID_PURPOSE:

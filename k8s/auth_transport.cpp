@@ -246,8 +246,8 @@ Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
   }
   if (auto used = use_tls(tls_, *credential); !used) {
     plugin_failure_ =
-        Error(Errc::unavailable, fmt::format("{}: certificate from credential plugin {}: {}", connection_.origin,
-                                             connection_.exec->command, used.error().message()));
+        Error(Errc::unavailable, fmt::format("{}: the certificate from credential plugin {} cannot be used: {}",
+                                             connection_.origin, connection_.exec->command, used.error().message()));
     co_return *plugin_failure_;
   }
   plugin_credential_ = std::move(*credential);

@@ -35,7 +35,7 @@ constexpr std::string_view by_node = "spec.nodeName=";
 Error about_others(std::string_view kind, const std::string& name, std::string_view field, const std::string& value,
                    std::string_view wanted) {
   return Error(Errc::decode, fmt::format("the server's answer contains other objects: {} {} has {}{}, requested was "
-                                         "{}; does a proxy in between ignore field selectors?",
+                                         "{}; does a proxy in between change requests or ignore field selectors?",
                                          kind, name, field, value.empty() ? "(none)" : value, wanted));
 }
 

@@ -127,7 +127,8 @@ Result<Connection> in_cluster(const Environment& environment) {
 
   const std::string token_file = token_path(environment);
   if (auto token = read_credential_file("ServiceAccount token", token_file); !token)
-    return std::move(token).error().with_context("in-cluster (is automountServiceAccountToken off?)");
+    return std::move(token).error().with_context(
+        "the token of this pod's ServiceAccount cannot be read (is automountServiceAccountToken off?)");
   connection.token.file = token_file;
   connection.ca.file = environment.service_account_dir + "/ca.crt";
   connection.default_namespace = environment.get("POD_NAMESPACE");
@@ -260,12 +261,13 @@ Result<KubeconfigContext> choose_context(const Kubeconfig& config, const Connect
   if (name.empty()) {
     if (!flags.server.empty() || !flags.cluster.empty()) return KubeconfigContext{};
     if (config.contexts.empty())
-      return unusable(files_of(config) +
-                      " has no contexts; name a cluster with --server or another file with --kubeconfig");
-    return unusable(
-        fmt::format("{} has no current-context; choose one of its contexts ({}) with --context, or set it with "
-                    "`kubectl config use-context NAME`",
-                    files_of(config), names_of(config.contexts)));
+      return unusable(
+          files_of(config) +
+          " has no contexts; name another file with --kubeconfig, or (not for an agent) a cluster with --server");
+    return unusable(fmt::format(
+        "{} has no current-context; set it to one of its contexts ({}) with `kubectl config use-context NAME`, "
+        "or (not for an agent) choose one with --context",
+        files_of(config), names_of(config.contexts)));
   }
   const auto found = config.contexts.find(name);
   if (found != config.contexts.end()) return found->second;
@@ -373,7 +375,8 @@ Result<> apply_exec(Connection& connection, const KubeconfigExec& exec, const Ku
 Result<> apply_client_certificate(Connection& connection, const KubeconfigUser& user, const std::string& entry) {
   if (user.client_certificate.empty() && user.client_certificate_data.empty()) return {};
   if (user.client_key.empty() && user.client_key_data.empty())
-    return unusable(entry + ": client-certificate without client-key; add the key that belongs to it");
+    return unusable(entry +
+                    ": client-certificate is set, but client-key is not; add the key that belongs to the certificate");
   auto certificate = material(entry, "client-certificate", user.client_certificate_data, user.client_certificate);
   if (!certificate) return std::move(certificate).error();
   auto key = material(entry, "client-key", user.client_key_data, user.client_key);
@@ -435,7 +438,8 @@ Result<> check_impersonation(const Connection& connection) {
   if (connection.impersonate_user.empty() &&
       !(connection.impersonate_uid.empty() && connection.impersonate_groups.empty() &&
         connection.impersonate_extra.empty()))
-    return unusable(connection.origin + ": impersonating a uid, groups or extra needs a user; add --as (or `as`)");
+    return unusable(connection.origin +
+                    ": impersonating a uid, groups or extra needs a user; add --as, or `as` in the kubeconfig");
   bool safe = is_header_safe(connection.impersonate_user) && is_header_safe(connection.impersonate_uid);
   for (const auto& group : connection.impersonate_groups) safe = safe && is_header_safe(group);
   for (const auto& [key, value] : connection.impersonate_extra) safe = safe && is_header_safe(value);

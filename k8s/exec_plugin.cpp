@@ -35,7 +35,7 @@ Error plugin_error(const ExecPlugin& plugin, const std::string& cause) {
 std::string describe(const ChildOutcome& outcome) {
   if (outcome.too_much_output) return "printed more than 1 MiB; expected an ExecCredential";
   const std::string end = outcome.signal != 0 ? fmt::format("was ended by signal {}", outcome.signal)
-                                              : fmt::format("exit status {}", outcome.exit_code);
+                                              : fmt::format("ended with exit status {}", outcome.exit_code);
   const std::string tail = on_one_line(outcome.error_tail);
   return tail.empty() ? end + "; run it in a shell to see why" : end + ": " + tail;
 }

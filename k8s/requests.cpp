@@ -77,9 +77,8 @@ Result<std::string> path_of(std::initializer_list<Segment> segments) {
     if (segment.value.empty() || segment.value == "." || segment.value == "..")
       return Error(
           Errc::decode,
-          fmt::format(
-              "no request was sent, because an object of the server has the {} '{}', which is not a valid name ({}…)",
-              segment.what, segment.value, path + std::string(segment.before)));
+          fmt::format("an object refers to the {} '{}', which is not a valid name ({}…); correct that reference",
+                      segment.what, segment.value, path + std::string(segment.before)));
     path += segment.before;
     path += percent_encode(segment.value);
   }

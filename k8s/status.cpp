@@ -108,7 +108,9 @@ Error unstructured_error(int code, const http::Headers& headers, std::string_vie
   std::string message = is_html(headers, body)
                             ? "an HTML page, so a proxy or a login page answered instead of the API server"
                             : first_line(body);
-  if (code >= 300 && code <= 399) message = fmt::format("redirect to {}", headers.find("Location").value_or("nowhere"));
+  if (code >= 300 && code <= 399)
+    message = headers.find("Location") ? fmt::format("a redirect to {}", *headers.find("Location"))
+                                       : "a redirect without an address";
   Error error(Errc::status, sentence(code, message));
   error.peer.emplace();
   error.peer->code = code;

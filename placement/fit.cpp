@@ -174,9 +174,8 @@ PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
 // Returns why the pod may fit although no node was found. Empty if it certainly does not.
 std::string all_the_same(const Place& place) {
   if (place.vague)
-    return "it depends on anti-affinity with a namespaceSelector or with label keys (matchLabelKeys, "
-           "mismatchLabelKeys), or "
-           "on tolerations with operator Lt or Gt: " +
+    return "the answer depends on anti-affinity with a namespaceSelector or with label keys (matchLabelKeys, "
+           "mismatchLabelKeys), or on tolerations with operator Lt or Gt: " +
            place.message;
   return place.preempts_on.empty() ? "" : "it fits only if pods of lower priority are preempted: " + place.message;
 }

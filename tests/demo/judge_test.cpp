@@ -126,10 +126,10 @@ TEST_F(DemoJudgeTest, FindsNoFaultWithASoundFleet) {
   EXPECT_TRUE(judge.over());
   std::string text;
   for (const std::string& line : verdict_lines(judge.verdict())) text += line + "\n";
-  EXPECT_THAT(text, HasSubstr("at most 1 of 3 was unavailable"));
+  EXPECT_THAT(text, HasSubstr("at most 1 of 3 nodes was unavailable"));
   EXPECT_THAT(text, HasSubstr("shop/web needs 5 healthy pods and never had fewer than 5"));
   EXPECT_THAT(text, HasSubstr("3 reboots"));
-  EXPECT_THAT(text, HasSubstr("- 3 of 3"));
+  EXPECT_THAT(text, HasSubstr("- 3 of 3 nodes"));
 }
 
 TEST_F(DemoJudgeTest, NothingThatHappensIsNoUpdate) {
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"KeepsCordonWhileTheNextGoes", {.keeps_cordon = true}, "n2 and n3"},
                       Case{"StaysDown", {.stays_down = true}, "n2 is down"},
                       Case{"BootsTwice", {.boots_twice = true}, "n2 has rebooted 2 times"},
-                      Case{"NotIdle", {.idle = true}, "n2 has not found itself updated"}),
+                      Case{"NotIdle", {.idle = true}, "n2 does not report that its update is complete"}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(DemoJudgeTest, ATurnThatIsKept) {

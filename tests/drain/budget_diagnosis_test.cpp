@@ -266,15 +266,15 @@ TEST(BudgetDiagnosis, NobodyIsAdvisedToDeleteWhatAnotherControllerMoves) {
     return fact ? fact->code + ": " + fact->message : std::string();
   };
   EXPECT_THAT(message(counting(1, 1, 1), machine),
-              AllOf(HasSubstr("BudgetOfSinglePod: "), HasSubstr("VirtualMachineInstance vm moves its pods itself"),
+              AllOf(HasSubstr("BudgetOfSinglePod: "), HasSubstr("VirtualMachineInstance vm may move its pods itself"),
                     HasSubstr("do not delete pod virt-launcher-vm yourself"), Not(HasSubstr("scale"))));
   EXPECT_THAT(message(zero("0", ""), broker),
-              AllOf(HasSubstr("BudgetNeverAllows: "), HasSubstr("StrimziPodSet kafka moves its pods itself"),
+              AllOf(HasSubstr("BudgetNeverAllows: "), HasSubstr("StrimziPodSet kafka may move its pods itself"),
                     Not(HasSubstr("or delete"))));
   EXPECT_THAT(message(counting(2, 2, 2), broker), HasSubstr("BudgetNeedsAllPods: "));
   const auto failed = with(zero("1", ""), [](auto& budget) { budget.condition_reason = "SyncFailed"; });
   EXPECT_THAT(message(failed, broker),
-              AllOf(HasSubstr("BudgetSyncFailed: "), HasSubstr("StrimziPodSet kafka moves its pods itself")));
+              AllOf(HasSubstr("BudgetSyncFailed: "), HasSubstr("StrimziPodSet kafka may move its pods itself")));
   EXPECT_THAT(message(zero("0", ""), job), HasSubstr("or delete the pods with kubectl"));
   machine.annotations["kubevirt.io/evacuationNodeName"] = "n1";
   EXPECT_THAT(message(counting(1, 1, 1), machine),

@@ -192,7 +192,7 @@ TEST_F(ReattachBookTest, NotBeyondTheTimeOfTheDrain) {
   EXPECT_EQ(book.next_wake(now), start + 20s);
   look(20s);
   EXPECT_EQ(report().reattach, Reattach::late);
-  EXPECT_THAT(report().message, HasSubstr("the drain has no more time to wait"));
+  EXPECT_THAT(report().message, HasSubstr("raise --timeout (agent: --drain-deadline) if"));
 }
 
 TEST(ClaimUseTest, WhatComesBack) {

@@ -99,10 +99,10 @@ TEST_F(WebhookServers, HaveLeftThisNodeBeforePodsThatTheyJudge) {
   now += 1min;
   EXPECT_THAT(told(), AllOf(HasSubstr("the pods behind its Service hooks/guard run"),
                             HasSubstr("kubectl get pods -n hooks -l 'app=guard' -o wide"),
-                            HasSubstr("pod hooks/guard-1 of these is terminating on this node"),
+                            HasSubstr("one of them, pod hooks/guard-1, is terminating on this node"),
                             HasSubstr("haulout.dev/drain-order: \"1\"")));
   pipeline.pod_gone(server.uid, now, wall);
-  EXPECT_THAT(told(), HasSubstr("pod hooks/guard-1 of these was deleted on this node"));
+  EXPECT_THAT(told(), HasSubstr("one of them, pod hooks/guard-1, was deleted on this node"));
 }
 
 TEST_F(WebhookServers, AreStillHereAndDoNotAnswer) {
@@ -111,8 +111,9 @@ TEST_F(WebhookServers, AreStillHereAndDoNotAnswer) {
   server.trouble = "CrashLoopBackOff";
   see(server);
   guard_is_behind_it();
-  EXPECT_THAT(told(), AllOf(HasSubstr("pod hooks/guard-1 of these is on this node, not Ready (CrashLoopBackOff);"),
-                            Not(HasSubstr("drain-order"))));
+  EXPECT_THAT(told(),
+              AllOf(HasSubstr("one of them, pod hooks/guard-1, is on this node and is not Ready (CrashLoopBackOff);"),
+                    Not(HasSubstr("drain-order"))));
 }
 
 TEST_F(WebhookServers, OfAnotherNamespaceOrWithOtherLabelsAreNone) {

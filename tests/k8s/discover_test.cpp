@@ -121,7 +121,7 @@ TEST_F(Discover, APodThatIsNotWholeIsAnError) {
   EXPECT_THAT(message(), HasSubstr("\"https\""));
   environment.variables["KUBERNETES_SERVICE_PORT"] = "443";
   std::filesystem::remove(dir / "sa/token");
-  EXPECT_THAT(message(), AllOf(HasSubstr(dir / "sa/token"), HasSubstr("automountServiceAccountToken")));
+  EXPECT_THAT(message(), AllOf(HasSubstr(dir / "sa/token"), HasSubstr("(is automountServiceAccountToken off?)")));
 }
 
 TEST_F(Discover, AFileThatCannotBeReadIsNamedWithItsCause) {

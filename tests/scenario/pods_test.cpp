@@ -303,7 +303,7 @@ TEST_F(Scenario, S71_DryRunServerMutatesNothingAndWaitsForNothing) {
   options.dry_run = drain::DryRunMode::server;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
-  EXPECT_THAT(report.message, ::testing::HasSubstr("shop/web allows 1 of its 10 pods to be evicted at once"));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("shop/web selects 10 of them and allows 1 disruption now"));
   EXPECT_THAT(pods_on("n1"), SizeIs(10));
   EXPECT_FALSE(unschedulable());
   EXPECT_LT(took(), 2s);
@@ -336,7 +336,7 @@ TEST_F(Scenario, DryRunCountsAgainstABudgetOnlyWhatItHolds) {
   add(a_budget("web", {{"minAvailable", 3}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
   for (const drain::DryRunMode mode : {drain::DryRunMode::client, drain::DryRunMode::server}) {
     options.dry_run = mode;
-    EXPECT_THAT(drain().message, ::testing::HasSubstr("shop/web allows 1 of its 4 pods to be evicted at once"));
+    EXPECT_THAT(drain().message, ::testing::HasSubstr("shop/web selects 4 of them and allows 1 disruption now"));
   }
   cluster.patch("poddisruptionbudgets", "shop", "web",
                 {{"spec", {{"minAvailable", 0}, {"unhealthyPodEvictionPolicy", "AlwaysAllow"}}}});

@@ -37,7 +37,7 @@ TEST_F(Proof, AListThatFailsForLongIsTold) {
   spoil_final_list({.kind = FaultKind::server_error, .code = 401});
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_THAT(report.message, HasSubstr("its pods could not be listed"));
+  EXPECT_THAT(report.message, HasSubstr("the pods of the node could not be listed"));
   EXPECT_THAT(report.message, HasSubstr("401"));
   EXPECT_THAT(diagnosis(report, "EmptinessUnproved"), HasSubstr("401"));
   EXPECT_EQ(told.count(EventType::disconnected), 1u) << "and the same is not told twice";

@@ -109,7 +109,7 @@ TEST_F(Signals, S79_AnOperatorRollsThePodsThatItsWebhookHasNoted) {
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_LT(took(), 150s + 10s);
   EXPECT_THAT(told.message_of("BudgetSyncFailed"),
-              AllOf(HasSubstr("StrimziPodSet kafka moves its pods itself"), Not(HasSubstr("or delete"))));
+              AllOf(HasSubstr("StrimziPodSet kafka may move its pods itself"), Not(HasSubstr("or delete"))));
   for (const auto& entry : told.entries)
     if (entry.type == EventType::vanished && entry.pod.starts_with("shop/free"))
       EXPECT_LT(entry.at - report.started_at, 8s) << "they hold up no other";

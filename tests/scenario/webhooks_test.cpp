@@ -125,7 +125,7 @@ TEST_F(Webhooks, S35_OneThatRunsOnThisNodeIsWaitedForUntilItIsUpElsewhere) {
   EXPECT_TRUE(told.raised("WebhookDown"));
   EXPECT_TRUE(told.withdrawn("WebhookDown"));
   EXPECT_THAT(told.message_of("WebhookDown"),
-              HasSubstr("of these is terminating on this node, and a replacement must become Ready"));
+              HasSubstr(", is terminating on this node, and a replacement must become Ready"));
   EXPECT_LE(requests("get", "services").size(), 3u);
   EXPECT_THAT(report.diagnoses, IsEmpty());
   EXPECT_EQ(accepted_evictions(), 7u);

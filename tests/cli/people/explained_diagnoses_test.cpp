@@ -153,7 +153,7 @@ std::map<std::string, Row> rows() {
         "--max-unavailable-per-controller"}},
       {"ReplicasUnknown",
        {of_controller([](auto& controller) { controller = drain::gone_controller(*a_pod().controller, "shop"); }),
-        "it does not exist any more"}},
+        "the controller does not exist any more"}},
       {"OverrideInvalid",
        {of_controller([](auto& controller) { controller.annotations = {{"haulout.dev/single-replica", "no"}}; }),
         "it must be allow, warn or block"}},
