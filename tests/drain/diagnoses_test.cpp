@@ -146,7 +146,7 @@ TEST_F(DiagnosesTest, ANamespaceThatDoesNotDie) {
   EXPECT_EQ(fact.subject, "namespace shop");
   EXPECT_THAT(fact.scope.pods, ElementsAre(pod.uid));
   EXPECT_GE(fact.hold, 5min);
-  EXPECT_THAT(fact.message, HasSubstr(": finalizers remain;"));
+  EXPECT_THAT(fact.message, HasSubstr(" (finalizers remain). "));
 }
 
 TEST_F(DiagnosesTest, APodThatDoesNotEndAMinuteAfterItsGracePeriod) {
