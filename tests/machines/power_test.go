@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -126,20 +127,22 @@ func (c *powerCutter) cut(holds ...string) {
 	ctx := c.t.Context()
 	state := c.Witness.Node(c.m.Name).Labels[stateLabel]
 	c.Witness.Release(heldWork.App)
+	before, err := c.pods(ctx)
+	must(c.t, err)
 	must(c.t, c.m.CutPower())
 	for _, path := range holds {
 		must(c.t, c.m.Remove(path))
 	}
-	again := time.Now().Truncate(time.Second)
 	c.Line.Note(c.m.Name, "power cut while %s", state)
 	must(c.t, c.m.PowerOn())
 	must(c.t, c.Until(ctx, bootLimit, "the kubelet has started the pods of "+c.m.Name+" again", func() (bool, error) {
-		pods, err := c.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + c.m.Name})
+		pods, err := c.pods(ctx)
 		if err != nil {
 			return false, err
 		}
-		for _, pod := range pods.Items {
-			if !startedSince(&pod, again) {
+		old := containersOf(before)
+		for _, pod := range pods {
+			if !podReady(&pod) || !disjoint(containersOf([]corev1.Pod{pod}), old) {
 				return false, fmt.Errorf("not %s", pod.Name)
 			}
 		}
@@ -147,13 +150,34 @@ func (c *powerCutter) cut(holds ...string) {
 	}))
 }
 
-func startedSince(pod *corev1.Pod, since time.Time) bool {
-	for _, container := range pod.Status.ContainerStatuses {
-		if running := container.State.Running; running == nil || running.StartedAt.Time.Before(since) {
+// pods returns the pods on the machine.
+func (c *powerCutter) pods(ctx context.Context) ([]corev1.Pod, error) {
+	pods, err := c.Client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + c.m.Name})
+	if err != nil {
+		return nil, err
+	}
+	return pods.Items, nil
+}
+
+// containersOf returns the ids of the containers of these pods. A container that is started again gets another id, even
+// if that happens within the same second, which is the resolution of its start time.
+func containersOf(pods []corev1.Pod) map[string]bool {
+	ids := map[string]bool{}
+	for _, pod := range pods {
+		for _, container := range pod.Status.ContainerStatuses {
+			ids[container.ContainerID] = true
+		}
+	}
+	return ids
+}
+
+func disjoint(one, other map[string]bool) bool {
+	for key := range one {
+		if other[key] {
 			return false
 		}
 	}
-	return len(pod.Status.ContainerStatuses) > 0 && podReady(pod)
+	return true
 }
 
 // waiting keeps the node in `waiting`: a person has cordoned the other machine, so that machine counts as unavailable.
