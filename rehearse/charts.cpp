@@ -178,7 +178,7 @@ std::string leaving(const SvgChart& chart, const Timeline::Row& row, std::size_t
     return chart.bar("leaves", index, *row.leaving, row.vanished.value_or(end),
                      row.vanished ? fmt::format("{} terminated for {}", row.pod, how_long)
                                   : fmt::format("{} has been terminating for {}, and still exists{}", row.pod, how_long,
-                                                row.left ? ": it is not waited for" : ""));
+                                                row.left ? "; the drain does not wait for it" : ""));
   }
   if (!row.vanished) return {};
   return chart.bar("leaves", index, row.sent.value_or(*row.vanished), *row.vanished,

@@ -98,7 +98,7 @@ std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgott
     assumed.push_back("hooks do not run, and take no time");
     if (!forgotten.hooks.empty()) assumed.back() += " (nodes have annotation hooks: " + some_of(forgotten.hooks) + ")";
   }
-  if (!forgotten.pauses.empty()) assumed.push_back("all pauses are ended: " + some_of(forgotten.pauses));
+  if (!forgotten.pauses.empty()) assumed.push_back("pauses are not simulated: " + some_of(forgotten.pauses));
   if (!forgotten.half_done.empty())
     assumed.push_back("updates in progress start again, with the node uncordoned: " + some_of(forgotten.half_done));
   return assumed;

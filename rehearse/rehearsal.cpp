@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "drain/drain.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
@@ -77,15 +78,17 @@ class Drains {
     names.reserve(nodes.items.size());
     if (!input_.selector.empty()) {
       for (const k8s::Node& node : nodes.items) names.push_back(node.name);
-      if (names.empty()) co_return Error(Errc::invalid, "no node of the snapshot matches " + input_.selector);
+      if (names.empty())
+        co_return Error(Errc::invalid,
+                        fmt::format("no node of the snapshot matches the selector \"{}\"", input_.selector));
       co_return names;
     }
     for (const std::string& name : input_.nodes) {
       const bool known =
           std::any_of(nodes.items.begin(), nodes.items.end(), [&](const k8s::Node& node) { return node.name == name; });
       if (!known)
-        co_return Error(Errc::invalid,
-                        fmt::format("the snapshot has no node \"{}\"; it has {} nodes", name, nodes.items.size()));
+        co_return Error(Errc::invalid, fmt::format("the snapshot has no node \"{}\"; it has {}", name,
+                                                   count_of(nodes.items.size(), "node")));
     }
     co_return input_.nodes;
   }

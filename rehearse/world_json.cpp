@@ -250,7 +250,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
       ailing.push_back(key_of(*pod));
   }
   std::vector<std::string> assumed{
-      fmt::format("a new pod is Ready {} after it was scheduled", format_whole_seconds(assumptions.ready_after)),
+      fmt::format("a new pod is Ready {} after it was scheduled and its volumes were attached",
+                  format_whole_seconds(assumptions.ready_after)),
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + format_whole_seconds(*assumptions.terminate_within)
                                  : "after its whole grace period, the longest that it may take")};
@@ -272,12 +273,12 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
         some_of(of_daemon_sets));
   if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
     assumed.push_back(
-        "quotas do not block new pods, although real ones may until old pods are deleted: ResourceQuota " +
+        "quotas do not block new pods, although real quotas may block them until old pods are deleted: ResourceQuota " +
         some_of(quotas));
   if (const std::vector<std::string> webhooks = webhooks_on_evictions(cluster); !webhooks.empty())
     assumed.push_back(
-        "webhooks are assumed to allow every eviction, although some, such as KubeVirt's, instead migrate a pod whose "
-        "budget never allows an eviction: " +
+        "webhooks are assumed to allow every eviction, although a real one, such as KubeVirt's, may migrate the pod "
+        "instead: " +
         some_of(webhooks));
   if (!not_replaced.empty())
     assumed.push_back("pods are not replaced if their controllers are not simulated or not in the snapshot: " +

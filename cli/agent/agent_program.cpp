@@ -63,7 +63,7 @@ class Program {
                                               agent::kubelet_kubeconfigs(config_.host_root));
     // Report this before the connection is checked: the configuration is valid even if no connection to the cluster is
     // found.
-    if (config_.check) process_.out.write(fmt::format("{:<7} {:<12} it is valid\n", "ok", "config"));
+    if (config_.check) process_.out.write(fmt::format("{:<7} {:<12} the configuration is valid\n", "ok", "config"));
     if (!connection) co_return failed(connection.error());
     auto authenticated = k8s::AuthTransport::create(process_.executor, process_.clock, *std::move(connection),
                                                     agent::user_agent("agent"));

@@ -42,8 +42,8 @@ std::string update_in_progress(const k8s::Node& node) {
   const auto state = name ? agent::state_of(*name) : std::nullopt;
   if (!state || agent::duties_of(*state).turn != agent::Duty::yes) return {};
   return fmt::format(
-      "its agent is updating it (state {}); wait until that is over. Before the reboot, `haulout pause {}` ends it. If "
-      "the machine does not come back: kubectl delete node {}",
+      "its agent is updating it (state {}); wait until the update has ended. `haulout pause {}` cancels the update "
+      "only before an installation or the reboot begins. If the machine does not come back: kubectl delete node {}",
       *name, node.name, node.name);
 }
 
@@ -72,8 +72,8 @@ boost::asio::awaitable<void> CordonJob::run() {
       continue;
     }
     if (const auto state = agent_state(result->before); !on && state)
-      tools_.console.warn(fmt::format("Warning: the agent of node/{} is updating it (state {}) and may cordon it again",
-                                      node.name, *state));
+      tools_.console.warn(
+          fmt::format("Warning: node/{} is in state {}, so its agent may cordon it again", node.name, *state));
     // If the response to a first request was lost, the retry finds nothing to change. But the Node that was read at the
     // start shows that this command has changed the cordon.
     const bool changed = result->changed || node.unschedulable != on;
@@ -86,13 +86,15 @@ int CordonJob::finish(std::optional<int> signal) {
   // The signal may have arrived after the server applied the request and before its response. So it is unknown whether
   // the node was changed.
   if (changing_) {
-    tools_.console.warn(fmt::format("interrupted; it is unknown whether node/{} is cordoned now", left_.front().name));
+    tools_.console.warn(
+        fmt::format("interrupted; it is unknown whether node/{0} is cordoned now ('kubectl get node {0}' shows it)",
+                    left_.front().name));
     left_.erase(left_.begin());
   }
   std::vector<std::string> names;
   names.reserve(left_.size());
   for (const k8s::Node& node : left_) names.push_back(node.name);
-  if (!names.empty()) tools_.console.warn("interrupted; not done: " + joined(names, ", "));
+  if (!names.empty()) tools_.console.warn("interrupted; these nodes were not changed: " + joined(names, ", "));
   return agent::exit_code_of_signal(*signal);
 }
 
@@ -159,7 +161,7 @@ boost::asio::awaitable<void> DrainJob::run() {
     if (*self) go_last(**self, options, *names);
     if (settings_.command == Command::retire && *self &&
         std::find(names->begin(), names->end(), (*self)->node_name) != names->end()) {
-      refuse((*self)->node_name, "this program runs in a pod of it; run it on another machine");
+      refuse((*self)->node_name, "this program runs in a pod of the node; run it on another machine");
       co_return;
     }
   }
@@ -210,7 +212,8 @@ boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
   const std::string name = node.drain->report().node;
   options.deleted = [this, name] {
     tools_.console.say(deletion_line(name, drain::DryRunMode::none));
-    tools_.console.warn(fmt::format("node/{}: waiting until its pods, volumes and Lease are deleted, too", name));
+    tools_.console.warn(
+        fmt::format("node/{}: waiting until its pods, VolumeAttachments and Lease are deleted, too", name));
   };
   options.failed = [waiting = std::make_shared<Waiting>(tools_)](const Error& error) { waiting->tell(error); };
   node.retirement =
@@ -228,7 +231,7 @@ Task<std::optional<k8s::Self>> DrainJob::own_identity() {
   if (self) co_return *std::move(self);
   if (self.error().code() != Errc::status) co_return std::move(self).error();
   tools_.console.warn(
-      "Warning: it is unknown in which pod this program runs, so it may evict its own pod before others: " +
+      "Warning: it is unknown in which pod this program runs, so the drain may evict that pod before others: " +
       printable(self.error().message()));
   co_return std::nullopt;
 }

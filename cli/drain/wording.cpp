@@ -67,8 +67,8 @@ constexpr Kind kinds[] = {
     {reason::unmanaged, "Pods that declare no controller",
      "Pods that declare no controller (use --force to override; they are not created again)"},
     {reason::single_replica, "Pods that are the single replica of their controller",
-     "Pods that are the single replica of their controller (scale it up during the drain, annotate it "
-     "haulout.dev/single-replica=allow, or, if it has no such annotation, use --single-replica=warn)"},
+     "Pods that are the single replica of their controller (scale the controller up during the drain, or annotate the "
+     "pod with haulout.dev/single-replica=allow; --single-replica=warn works, too, unless an annotation says block)"},
     {reason::not_selected, "Pods that --pod-selector does not match", ""},
     {reason::pod_pinned, "Pods that their controller creates on this node again after each eviction", ""},
     {reason::finished, "finished Pods", ""},
@@ -156,10 +156,10 @@ std::string tally(const Report& report) {
 void add_cordon_state(std::vector<std::string>& lines, const Report& report, const Wording& wording) {
   if (wording.dry_run != DryRunMode::none) return;
   if (!report.cordon.known)
-    lines.push_back(
-        fmt::format("it is unknown whether node/{0} is cordoned now, because the server had not answered yet; '{1} "
-                    "uncordon {0}' uncordons it",
-                    report.node, wording.program));
+    lines.push_back(fmt::format(
+        "it is unknown whether node/{0} is cordoned now; 'kubectl get node {0}' shows it, and '{1} uncordon {0}' "
+        "uncordons it",
+        report.node, wording.program));
   else if (report.cordon.after)
     lines.push_back(fmt::format("node/{0} is cordoned; '{1} uncordon {0}' uncordons it", report.node, wording.program));
 }
@@ -213,7 +213,7 @@ Summary refused(const Report& report) {
     return result;
   }
   result.errors.push_back(
-      fmt::format("error: node/{} was not drained, and nothing was changed: the flags do not allow the eviction of {}",
+      fmt::format("error: node/{} was not drained, and nothing was changed: policy forbids the eviction of {}",
                   report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
     const std::string known = refusal_of(reason);
@@ -280,15 +280,15 @@ Summary retirement_summary(const std::string& node, const drain::RetirementRepor
     if (dry)
       result.out.push_back(deletion_line(node, dry_run));
     else
-      result.errors.push_back(fmt::format(
-          "node/{} retired{}: no pod, volume or Lease of it is left", node,
-          retirement.deletion == NodeDeletion::by_another ? ", although another program has deleted its Node" : ""));
+      result.errors.push_back(
+          fmt::format("node/{} retired: no pod, VolumeAttachment or Lease of it is left{}", node,
+                      retirement.deletion == NodeDeletion::by_another ? "; another program has deleted its Node" : ""));
     return result;
   }
   std::string what = dry ? "would be drained, but not retired" : "was drained, but not retired";
   if (retirement.deletion == NodeDeletion::unknown) what = "was drained; it is unknown whether its Node is deleted";
   if (retirement.deletion == NodeDeletion::done || retirement.deletion == NodeDeletion::by_another)
-    what = "was deleted, but it is not clean";
+    what = "was deleted, but its retirement is not complete";
   const std::string why = retirement.outcome == Outcome::kept ? "" : printable(retirement.message);
   result.errors.push_back(fmt::format("error: node/{} {}{}{}", node, what, why.empty() ? "" : ": ", why));
   for (const drain::Leftover& left : retirement.leftovers)

@@ -119,10 +119,10 @@ std::string need_nodes_or_all(const Settings& settings) {
            "drains";
   if (!rehearse.drain_flags.empty())
     return fmt::format(
-        "--{} applies to a single drain: with --all the agents drain according to their configuration{}; set it there "
-        "and name the file with --config",
+        "--{0} applies to a single drain; with --all the agents drain as their configuration says. Remove --{0}{1}; if "
+        "the agents have a configuration file, name the file with --config",
         rehearse.drain_flags.front(),
-        rehearse.drain_flags.front() == "timeout" ? ", where the option is drain-deadline" : "");
+        rehearse.drain_flags.front() == "timeout" ? " (the agents' option is drain-deadline)" : "");
   return {};
 }
 
@@ -140,7 +140,7 @@ std::string shell_problem(const std::vector<std::string>& words) {
   if (words.size() != 1) return "completion takes one shell: " + shells;
   const auto known = completion_shells();
   if (std::find(known.begin(), known.end(), words.front()) != known.end()) return {};
-  return fmt::format("no completion for shell \"{}\": there is {}", printable(words.front()), shells);
+  return fmt::format("there is no completion for the shell \"{}\", only for {}", printable(words.front()), shells);
 }
 
 // Stores `words`, the arguments of `settings.command` that are not flags, in the settings. The flags must have been

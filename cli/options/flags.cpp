@@ -51,10 +51,12 @@ Row selector_row() {
     settings.selects = true;
     return {};
   };
-  return {"selector",
-          {ValueType::text, "label selector", "", {}, set, [](const S& s) { return s.selector; }},
-          "Nodes with these labels, instead of names: key=value, key!=value, key in (a,b), key, !key; commas mean and.",
-          'l'};
+  return {
+      "selector",
+      {ValueType::text, "label selector", "", {}, set, [](const S& s) { return s.selector; }},
+      "Select nodes by labels instead of names: key=value, key!=value, key in (a,b), key, !key. Conditions that are "
+      "separated by commas must all hold.",
+      'l'};
 }
 
 Row output_row(std::string meaning, Words<OutputFormat> formats) {
@@ -81,7 +83,8 @@ Rows drain_rows() {
       output_row("Output format. json: only the report on stdout. jsonl: one event per line on stdout.",
                  {{"text", OutputFormat::text}, {"json", OutputFormat::json}, {"jsonl", OutputFormat::jsonl}}));
   rows.push_back(selector_row());
-  rows.push_back({"timeline", text<S>(&S::timeline, "file"), "Draw a timeline of each pod into this SVG file."});
+  rows.push_back({"timeline", text<S>(&S::timeline, "file"),
+                  "Draw a timeline of each pod into this SVG file; with rehearse --all, of each node."});
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.name < b.name; });
   return rows;
 }
@@ -130,7 +133,7 @@ std::string check_config_file(const std::string& file) {
 }
 
 std::string check_snapshot(const std::string& file) {
-  return file.empty() ? "it must name a file, or be - for stdin" : "";
+  return file.empty() ? "it must be the name of a file, or - for stdin" : "";
 }
 
 Rows fleet_rows() {
@@ -140,7 +143,7 @@ Rows fleet_rows() {
   return {
       {"all", boolean<S>({&S::rehearse, &Rehearse::all}),
        "Simulate the update of the whole fleet by its agents, instead of drains of some nodes. Every node that is "
-       "Ready is rebooted once."},
+       "Ready is assumed to need one reboot."},
       {"config", text<S>({&S::rehearse, &Rehearse::config_file}, "file", check_config_file),
        "With --all: the configuration file of the agents. Without it the agents use their defaults. The configuration "
        "file and the HAULOUT_ variables of this machine are not read."},
@@ -177,8 +180,8 @@ Rows assumption_rows() {
   using A = rehearse::Assumptions;
   return {
       {"attach-within", duration<S>(assumed(&A::attach_within), Zero::allowed),
-       "Assume that attaching a volume takes this long, from the time when a pod that uses it is bound to the node, or "
-       "when another node that had it exclusively has detached it. Then the pod starts."},
+       "Assume that attaching a volume takes this long. The time begins when a pod that uses the volume is bound to a "
+       "node. If another node still has the volume exclusively, it begins when that node has detached the volume."},
       {"detach-within", duration<S>(assumed(&A::detach_within), Zero::allowed),
        "Assume that a volume is unmounted and detached this long after its last pod on the node was deleted."},
       output_row("Output format.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}}),
@@ -215,7 +218,7 @@ Values<S> until() {
     }
     const auto duration = parse_duration(text);
     if (!duration) return "write a time like 2026-12-24T18:00:00Z, or for how long: 90m, 12h";
-    if (*duration <= Duration::zero()) return "it must be longer than 0";
+    if (*duration <= Duration::zero()) return "write a duration that is longer than 0";
     settings.people.until = *duration;
     return {};
   };
@@ -231,8 +234,8 @@ std::string check_pool(const std::string& value) {
   const auto allowed = [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
   if (value.empty() || value.size() > 63 || !std::all_of(value.begin(), value.end(), allowed) ||
       !alphanumeric(value.front()) || !alphanumeric(value.back()))
-    return "it must be the name of a pool, as in the agents' --pool or in the label that their --pool-label names: "
-           "letters, digits, \"-\", \"_\" and \".\", the first and the last a letter or a digit";
+    return "write the name of a pool: at most 63 letters, digits, \"-\", \"_\" and \".\"; the first and the last must "
+           "be a letter or a digit";
   return {};
 }
 
@@ -243,7 +246,7 @@ Rows target_rows(std::string_view what) {
 }
 
 Rows pause_rows() {
-  Rows rows = target_rows("Pause");
+  Rows rows = target_rows("Pause the updates of");
   rows.push_back(reason_row("The reason for the pause. explain and the messages of waiting agents show it."));
   rows.push_back({"until", until(),
                   "When the pause ends by itself: a time (2026-12-24T18:00:00Z) or a duration (90m, 12h). Without it "
@@ -254,18 +257,20 @@ Rows pause_rows() {
 Rows people_rows(Command command) {
   switch (command) {
     case Command::status:
-      return {output_row("Output format. wide adds pool, slot, versions, operating system and last update.",
-                         {{"text", OutputFormat::text}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json}}),
-              selector_row(),
-              {"watch", boolean<S>({&S::people, &People::watch}),
-               "Watch for changes and show each one, until interrupted. With -o json: one object per line.", 'w'}};
+      return {
+          output_row("Output format. wide adds pool, slot, versions, operating system, last update and last attempt.",
+                     {{"text", OutputFormat::text}, {"wide", OutputFormat::wide}, {"json", OutputFormat::json}}),
+          selector_row(),
+          {"watch", boolean<S>({&S::people, &People::watch}),
+           "Watch for changes and show each one, until interrupted. With -o json: one object per line.", 'w'}};
     case Command::explain:
-      return {{"fit", boolean<S>({&S::people, &People::check_fit}),
-               "Also report for each pod that must leave whether it fits on another node, as the scheduler would "
-               "decide. Lists the nodes and pods of the whole cluster."},
-              output_row("Output format.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
+      return {
+          {"fit", boolean<S>({&S::people, &People::check_fit}),
+           "Also report for each pod that a drain would evict whether its replacement would fit on another node, as "
+           "the scheduler would decide. For this, explain lists the nodes and pods of the whole cluster."},
+          output_row("Output format.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
     case Command::pause: return pause_rows();
-    case Command::resume: return target_rows("Resume");
+    case Command::resume: return target_rows("End the pause of");
     case Command::request_reboot: return {reason_row("The reason for the reboot."), selector_row()};
     default: return {};
   }

@@ -83,7 +83,7 @@ std::string retire_text(std::string_view program) {
       "The drain takes the flags of `{0} drain`. DaemonSet-managed pods end with their node. By default the drain "
       "also\n"
       "waits until volumes are detached, evicts at most 25% of the pods of a controller at a time, and warns of pods\n"
-      "that fit on no other node and of services that lose their only pod. It needs the rights for these checks.\n\n"
+      "that fit on no other node or are the only one of their controller. It needs the rights for these checks.\n\n"
       "The Node is not deleted if its drain fails, if a pod is left that would end without an eviction, if a volume "
       "is\n"
       "still attached, or while the agent of the node updates it.\n\n"
@@ -91,7 +91,7 @@ std::string retire_text(std::string_view program) {
       "Examples:\n"
       "  # Show what would happen\n"
       "  {0} retire foo --dry-run=client\n\n"
-      "  # Only if all its pods fit elsewhere and no service loses its only pod\n"
+      "  # Not if a pod fits on no other node or is the only one of its controller\n"
       "  {0} retire foo --delete-emptydir-data --check-fit=block --single-replica=block\n\n"
       "Exit codes:\n"
       "  0 retired   1 not retired, or something is left   2 wrong usage   3 kubeconfig, connection or permission\n"
@@ -105,7 +105,7 @@ std::string rehearse_text(std::string_view program) {
       "with the same flags. It reports how long the drain would take, which pods would block it and why, and which\n"
       "pods would find no capacity on other nodes. It changes nothing: it only lists the objects of the cluster, and\n"
       "with --snapshot it does not connect to a cluster at all.\n\n"
-      "With --all it simulates the update of the whole fleet: each node that is Ready is rebooted once, and agents\n"
+      "With --all it simulates the update of the whole fleet: each node that is Ready needs one reboot, and agents\n"
       "use slots, windows and drains as the configuration of --config says.\n\n"
       "The simulation assumes what a snapshot does not contain: how soon new pods are Ready (--ready-after), how long\n"
       "volumes take to detach and attach (--detach-within, --attach-within), and that each pod takes its whole grace\n"
@@ -189,8 +189,8 @@ std::string explain_text(std::string_view program) {
   return fmt::format(
       "Explains one node: what its agent reports, every pause and slot that concerns the node, what a drain would do\n"
       "to each pod, the budgets that block pods, and why the node is not updated now. It changes nothing.\n\n"
-      "Only the agent can evaluate maintenance windows, blocking pods and hooks, so this shows what the agent reports\n"
-      "about them. The agent's options are not known here, so the pods are judged by its default options.\n\n"
+      "Only the agent can evaluate maintenance windows, blocking pods and hooks: the command shows what the agent\n"
+      "reports about them. The agent's options are not known here, so the pods are judged by its default options.\n\n"
       "Usage:\n  {0} explain NODE [flags]\n\n"
       "Examples:\n  {0} explain worker-3\n",
       program);
@@ -199,7 +199,7 @@ std::string explain_text(std::string_view program) {
 std::string pause_text(std::string_view program) {
   return fmt::format(
       "Pauses updates: until the pause ends, the agents begin no update. They cancel a running drain and uncordon its\n"
-      "node. A node whose agent has already requested the reboot is not affected.\n\n"
+      "node. An update goes on if its installation has begun or its reboot is already requested.\n\n"
       "The command writes what kubectl could write, too: the annotation haulout.dev/pause of a Node, or the key pause\n"
       "or pause.POOL of the ConfigMap haulout, which it creates if it does not exist.\n\n"
       "Usage:\n  {0} pause NODE... [flags]\n  {0} pause -l SELECTOR [flags]\n  {0} pause --pool POOL [flags]\n"
@@ -212,7 +212,7 @@ std::string pause_text(std::string_view program) {
 
 std::string resume_text(std::string_view program) {
   return fmt::format(
-      "Ends a pause of nodes, of a pool or of the cluster. Each must be ended at the level at which it was set:\n"
+      "Ends a pause of nodes, of a pool or of the cluster. A pause must be ended at the level at which it was set:\n"
       "resuming the cluster does not end pauses of pools and nodes, nor the other way round. Prints which pauses of\n"
       "the cluster and of pools still affect what was resumed. `{0} explain NODE` shows every pause that concerns a\n"
       "node, and `{0} status -o json` has the pauses of all nodes (field pause).\n\n"

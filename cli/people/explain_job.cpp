@@ -38,7 +38,7 @@ asio::awaitable<void> Questions::ask_for_namespaces() {
   for (const std::string& name : names) {
     auto ns = co_await client_.get<k8s::Namespace>(name, deadline_());
     if (!ns && !k8s::is_gone(ns.error())) {
-      not_known("whether the namespaces of its pods are being deleted", ns.error());
+      not_known("whether the namespaces of the node's pods are being deleted", ns.error());
       co_return;
     }
     if (ns && ns->deletion_timestamp) asked_.dying.emplace(name, *std::move(ns));
@@ -59,7 +59,7 @@ Task<std::string> Questions::claim_of(std::string name) {
 }
 
 asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAttachment>> attachments) {
-  constexpr const char* what = "how its volumes are attached";
+  constexpr const char* what = "how the node's volumes are attached";
   // The list of pods failed, so the users of the volumes are unknown.
   if (facts_.pods_problem) co_return;
   if (!attachments) co_return not_known(what, attachments.error());
@@ -74,7 +74,7 @@ asio::awaitable<void> Questions::ask_for_volumes(Result<k8s::List<k8s::VolumeAtt
         asked_.held.contains(attachment.name) && !attachment.deleting() && attachment.detach_error.empty();
     if (well) continue;
     auto claim = co_await claim_of(attachment.persistent_volume);
-    if (!claim) co_return not_known("which pods use the volumes that are attached to it", claim.error());
+    if (!claim) co_return not_known("which pods use the volumes that are attached to the node", claim.error());
     asked_.volumes.push_back({std::move(attachment), *std::move(claim)});
   }
 }
@@ -117,7 +117,9 @@ asio::awaitable<void> Questions::ask_for_controllers() {
     if (*controller) asked_.controllers.emplace(pod.controller->uid, **std::move(controller));
   }
   if (owners.size() > most_controllers)
-    asked_.problems.push_back(fmt::format("{}: read for {} of {}", what, most_controllers, owners.size()));
+    asked_.problems.push_back(fmt::format(
+        "whether pods of {} of the {} controllers are single replicas, because explain asks for at most {} controllers",
+        owners.size() - most_controllers, owners.size(), most_controllers));
 }
 
 Task<> ExplainJob::act(std::string node) {

@@ -156,9 +156,10 @@ std::string cordon_text(const k8s::Node& node) {
     }
     case drain::CordonOwner::other: break;
   }
-  return node.unschedulable_manager.empty() ? "by another client; Haulout does not uncordon it"
-                                            : fmt::format("by another client ({}); Haulout does not uncordon it",
-                                                          printable(node.unschedulable_manager));
+  return node.unschedulable_manager.empty()
+             ? "by another client; the agent does not uncordon the node"
+             : fmt::format("by another client ({}); the agent does not uncordon the node",
+                           printable(node.unschedulable_manager));
 }
 
 GateView pause_gate(std::string name, const std::string& whom, const std::optional<agent::Pause>& pause, WallTime now) {
@@ -189,7 +190,7 @@ GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) 
 
 GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) {
   if (!record || !record->not_before || *record->not_before <= now)
-    return {"backoff", GateState::open, "the agent does not wait because of a failed or cancelled attempt"};
+    return {"backoff", GateState::open, "no failed or cancelled attempt delays the next one"};
   return {"backoff", GateState::closed,
           fmt::format("{} did not succeed, the last one: {}; the next attempt begins at {} at the earliest",
                       count_of(record->failures, "attempt"), printable(record->cause_message),
@@ -198,7 +199,7 @@ GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) 
 
 GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   if (fleet.turns_problem) return {"slot", GateState::unknown, "slots cannot be read: " + *fleet.turns_problem};
-  if (!node.turn.empty()) return {"slot", GateState::open, "this node holds " + node.turn};
+  if (!node.turn.empty()) return {"slot", GateState::open, "this node holds slot " + node.turn};
   std::vector<std::string> held;
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
@@ -206,11 +207,11 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   const std::string message = held.empty() ? "no Lease is held as a slot" : "held: " + joined(held, ", ");
   if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
   // Whether a slot is free is not known here, because only the agent knows max-unavailable.
-  return {"slot", GateState::unknown,
-          message +
-              "; the agent requests a slot when the node needs one. With slots lease, nodes that are not Ready or that "
-              "a person has cordoned count against max-unavailable, too; the slots of a FleetLock server are not shown "
-              "here"};
+  return {
+      "slot", GateState::unknown,
+      message +
+          "; the agent requests a slot when the node needs one. Not shown here: unavailable nodes without a slot, and "
+          "the slots of a FleetLock server"};
 }
 
 // Returns one gate for all conditions that only the agent can evaluate, because they are in its configuration:
@@ -242,7 +243,7 @@ std::vector<GateView> gates_of(const Explanation& about, const FleetFacts& fleet
 }
 
 std::string said(const NodeView& node) {
-  std::string text = "it is " + node.state;
+  std::string text = "the node's state is " + node.state;
   if (!node.reason.empty()) text += " (" + node.reason + ")";
   if (!node.message.empty()) text += ": " + node.message;
   return text;
@@ -474,7 +475,7 @@ void add_fits(Lines& lines, const Explanation& about) {
   if (!about.fit_asked || about.pods_problem) return;
   lines.emplace_back();
   if (about.fits_problem) {
-    lines.push_back("Fit elsewhere: unknown for all of its pods: " + *about.fits_problem);
+    lines.push_back("Fit elsewhere: unknown for all pods of the node: " + *about.fits_problem);
     return;
   }
   std::vector<Cells> rows{{"POD", "FITS", "NODE", "PLUGINS", "MESSAGE"}};

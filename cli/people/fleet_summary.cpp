@@ -66,8 +66,11 @@ std::vector<std::string> waiting_lines(const std::vector<NodeView>& nodes, bool 
   std::vector<std::string> lines;
   for (const auto& [reason, held] : by_reason) {
     const NodeView& first = *held.front();
-    const std::string who = held.size() == 1 ? first.name + " waits" : fmt::format("{} nodes wait", held.size());
-    lines.push_back(with_message(who + in_brackets(reason), first, now));
+    // The message is that of one node, and may be about this node only.
+    const std::string who =
+        held.size() == 1 ? first.name + " waits" + in_brackets(reason)
+                         : fmt::format("{} nodes wait{}, for example {}", held.size(), in_brackets(reason), first.name);
+    lines.push_back(with_message(who, first, now));
   }
   return lines;
 }
@@ -79,9 +82,11 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
     const bool known = std::any_of(fleet.nodes.begin(), fleet.nodes.end(),
                                    [&](const NodeView& node) { return agent::held_by(turn, {node.name, node.uid}); });
     if (!known && turn.holder.empty())
-      lines.push_back(fmt::format("slot {} has no holder, but counts as taken: delete the Lease", turn.name));
+      lines.push_back(fmt::format("slot {0} has no holder, but counts as taken: delete Lease {0}", turn.name));
     else if (!known)
-      lines.push_back(fmt::format("slot {} is held by {}, but no such node exists", turn.name, printable(turn.holder)));
+      lines.push_back(fmt::format(
+          "slot {0} is held by {1}, but no such node exists; if Lease {0} still exists after a minute, delete it",
+          turn.name, printable(turn.holder)));
   }
   return lines;
 }

@@ -47,7 +47,7 @@ asio::awaitable<void> NodeByNodeJob::run() {
 
 int NodeByNodeJob::finish(std::optional<int> signal) {
   if (!signal) return exit_code_;
-  if (!left_.empty()) tools_.console.warn("interrupted; not done: " + joined(left_, ", "));
+  if (!left_.empty()) tools_.console.warn("interrupted before the command was done with: " + joined(left_, ", "));
   return agent::exit_code_of_signal(*signal);
 }
 

@@ -235,8 +235,7 @@ asio::awaitable<void> StatusJob::once() {
   if (settings_.output == OutputFormat::json) {
     tools_.out.write(node_status_list_json(fleet, now));
   } else if (fleet.nodes.empty()) {
-    tools_.console.warn(whole() ? "this cluster has no nodes"
-                                : fmt::format("no node matches the selector \"{}\"", settings_.selector));
+    tools_.console.warn(whole() ? "this cluster has no nodes" : no_match(settings_.selector));
   } else {
     for (const std::string& line : status_text(fleet, style(), now)) tools_.console.say(line);
   }
@@ -353,7 +352,8 @@ std::string StatusJob::trouble() const {
 void StatusJob::show_trouble() {
   std::string now = trouble();
   if (now == trouble_told_) return;
-  if (!measure_ || !begun_) tools_.console.warn(now.empty() ? "connected again" : "not connected: " + now);
+  if (!measure_ || !begun_)
+    tools_.console.warn(now.empty() ? "the Nodes are watched again" : "the Nodes cannot be watched now: " + now);
   trouble_told_ = std::move(now);
 }
 

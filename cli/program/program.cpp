@@ -29,19 +29,24 @@ bool is_about(const Error& error, const agent::RequestInfo& denied) {
 
 std::string way_out(const Error& error) {
   switch (error.code()) {
-    case Errc::dns: return "check the server's name in the kubeconfig ('kubectl config view --minify') and your DNS";
+    case Errc::dns: return "check the server's name (--server, or 'kubectl config view --minify') and your DNS";
     case Errc::unreachable:
-      return "check that the API server runs, and check its address ('kubectl config view --minify')";
-    case Errc::timeout: return "the API server is slow or unreachable; a firewall may be in between";
+      return "check that the API server runs, and check its address (--server, or 'kubectl config view --minify')";
+    case Errc::timeout:
+      return "the API server did not answer in time: check the server and the firewalls on the way; if "
+             "--request-timeout is given, raise it";
     case Errc::tls:
-      return "the certificate must be signed by the kubeconfig's certificate-authority and bear the server's name "
-             "(--certificate-authority, --tls-server-name); an expired client certificate must be renewed";
-    case Errc::reset: return "try again; if it persists, look for a proxy or load balancer in between";
+      return "the server's certificate must be signed by the certificate-authority of the kubeconfig and have the "
+             "server's name (see --certificate-authority, --tls-server-name); an expired client certificate must be "
+             "renewed";
+    case Errc::reset:
+      return "try again; if the error persists, look for a proxy or load balancer in front of the API server";
     case Errc::protocol:
     case Errc::decode:
       return "check that the address is a Kubernetes API server's; a proxy or a login page may have answered instead";
     case Errc::status:
-      if (error.is_status(401)) return "the credentials were not accepted; they may have expired: log in again";
+      if (error.is_status(401))
+        return "the API server did not accept the credentials; they may have expired: renew them, or log in again";
       if (error.is_status(403))
         return k8s::is_denied_by_rbac(error) ? "let an administrator add the right:"
                                              : "if a right is missing (and no admission rule has refused the request), "

@@ -85,7 +85,7 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
   std::sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) {
     return std::tuple(waited(*b, end), a) < std::tuple(waited(*a, end), b);
   });
-  lines.emplace_back("blocked, the longest first:");
+  lines.emplace_back("pods that were blocked, the longest first:");
   for (std::size_t i = 0; i < std::min(rows.size(), most_waits); ++i)
     lines.push_back(fmt::format("  pod {} for {}: {}", rows[i]->pod, format_whole_seconds(waited(*rows[i], end)),
                                 printable(rows[i]->waits.back().message)));
@@ -170,7 +170,7 @@ std::string end_of(const rehearse::FleetRehearsal& rehearsal) {
   switch (rehearsal.end) {
     case rehearse::FleetEnd::over: return {};
     case rehearse::FleetEnd::stuck:
-      return fmt::format("the rehearsal stopped: no node has made progress for {}, and no further event is expected",
+      return fmt::format("the rehearsal stopped: no node has made progress for {}",
                          format_whole_seconds(rehearsal.given_up_after));
     case rehearse::FleetEnd::horizon: return "the rehearsal stopped: it simulates at most thirty days";
   }

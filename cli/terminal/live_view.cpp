@@ -99,7 +99,7 @@ std::vector<std::string> volume_lines(const LiveState& state, std::size_t room, 
   for (const auto& [attachment, volume] : state.attached) {
     if (lines.size() == room) break;
     if (lines.size() + 1 == room && left > 1) {
-      lines.push_back(fmt::format("  and {} volumes more", left));
+      lines.push_back(fmt::format("  and {} more volumes", left));
       break;
     }
     lines.push_back(fmt::format("  {} {} {:>6}  {}", padded(volume.elsewhere ? "reattaching" : "detaching", 11),

@@ -108,7 +108,7 @@ if in_root haulout --help | grep -qE '^ +agent\b'; then
   in_root haulout agent --check --host-root /host --slots none >"$directory/check" 2>&1 || status=$?
   # There is no API server, and --check must report that. But everything else that the agent needs must be there.
   ((status == 1 || status == 3)) || fail "--check ends with $status without an API server: $(cat "$directory/check")"
-  grep -q '^ok  *config  *it is valid$' "$directory/check" || fail "--check does not say that the configuration is valid"
+  grep -q '^ok  *config  *the configuration is valid$' "$directory/check" || fail "--check does not say that the configuration is valid"
 fi
 
 step "upgrade: the administrator's configuration stays, the agent is restarted"

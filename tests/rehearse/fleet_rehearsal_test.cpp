@@ -217,7 +217,7 @@ TEST_F(FleetRehearsalTest, WhatAgentsWroteBeforeDoesNotMatter) {
   const FleetRehearsal rehearsal = play();
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(rehearsal.assumed,
-              Contains(AllOf(HasSubstr("pauses are ended"), HasSubstr("node/n2"), HasSubstr("ConfigMap"))));
+              Contains(AllOf(HasSubstr("pauses are not simulated"), HasSubstr("node/n2"), HasSubstr("ConfigMap"))));
   EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("hooks do not run"), HasSubstr("node/n3"))));
 }
 

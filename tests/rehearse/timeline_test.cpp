@@ -117,7 +117,7 @@ TEST_F(TimelineTest, APodThatIsLeftHasNotTerminated) {
   tell(EventType::left, 20s, "TerminatingTooLong", "for longer than --skip-wait-for-delete-timeout");
   tell(EventType::finished, 45s, "", "drained");
   EXPECT_THAT(timeline_svg(timeline, "Drain of n1"),
-              HasSubstr("shop/web-0 has been terminating for 40s, and still exists: it is not waited for<"));
+              HasSubstr("shop/web-0 has been terminating for 40s, and still exists; the drain does not wait for it<"));
 }
 
 TEST_F(TimelineTest, AnEmptyOneIsAPicture) {

@@ -120,7 +120,7 @@ TEST_F(JobsTest, UncordonWarnsWhenAnAgentHoldsTheNode) {
     errors.text.clear();
     EXPECT_EQ(cordon({"uncordon", "n1"}), 0);
     EXPECT_FALSE(cordoned("n1"));
-    EXPECT_EQ(errors.text.find("the agent of node/n1 is updating it (state draining)") != std::string::npos,
+    EXPECT_EQ(errors.text.find("node/n1 is in state draining, so its agent may cordon it again") != std::string::npos,
               state == std::string("draining"))
         << errors.text;
   }

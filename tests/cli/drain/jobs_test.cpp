@@ -141,7 +141,7 @@ TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
   CordonJob uncordon_job(mine, settings_of({"uncordon", "n1", "n2"}));
   EXPECT_EQ(run_job(uncordon_job, 2s), 143);
   EXPECT_THAT(errors.text, AllOf(HasSubstr("it is unknown whether node/n1 is cordoned now"),
-                                 HasSubstr("interrupted; not done: n2\n")));
+                                 HasSubstr("interrupted; these nodes were not changed: n2\n")));
 }
 
 TEST_F(JobsTest, DryRunChangesNothing) {

@@ -110,7 +110,7 @@ TEST_F(RetireTest, DrainsDeletesTheNodeAndWaitsForItsObjects) {
   EXPECT_EQ(text.text,
             "node/n1 cordoned\nevicting pod shop/web-0\npod/web-0 evicted\nnode/n1 drained\nnode \"n1\" deleted\n")
       << "stdout has kubectl's lines and no other";
-  EXPECT_THAT(errors.text, HasSubstr("node/n1 retired: no pod, volume or Lease of it is left"));
+  EXPECT_THAT(errors.text, HasSubstr("node/n1 retired: no pod, VolumeAttachment or Lease of it is left"));
   EXPECT_THAT(deletions(), ElementsAre("nodes n1 " + uid_ + " 200")) << "it deletes one Node and nothing else";
   EXPECT_FALSE(exists("nodes", "", "n1"));
   EXPECT_FALSE(exists("pods", "shop", "log-n1"));
@@ -293,8 +293,8 @@ TEST_F(RetireTest, AnInterruptionSaysWhetherTheNodeIsDeleted) {
   add_lease_and_csinode();
   EXPECT_EQ(drain({"retire", "n1", "--settle=0"}, 10s), 143);
   EXPECT_THAT(text.text, HasSubstr("node \"n1\" deleted\n"));
-  EXPECT_THAT(errors.text,
-              AllOf(HasSubstr("error: node/n1 was deleted, but it is not clean"), HasSubstr("CSINode n1")));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("error: node/n1 was deleted, but its retirement is not complete"),
+                                 HasSubstr("CSINode n1")));
 
   errors.text.clear();
   sim::FaultTransport silent(cluster.api(), clock, world_rng);
@@ -383,7 +383,7 @@ TEST_F(RetireTest, ItDoesNotRetireTheNodeOnWhichItRuns) {
   LineView view(console, {});
   DrainJob drain_job(tools(as_job), settings, view, nullptr);
   EXPECT_EQ(run_job(drain_job), 1);
-  EXPECT_THAT(errors.text, HasSubstr("this program runs in a pod of it"));
+  EXPECT_THAT(errors.text, HasSubstr("this program runs in a pod of the node"));
   EXPECT_FALSE(cordoned("n1"));
 }
 

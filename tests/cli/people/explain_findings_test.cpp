@@ -145,8 +145,8 @@ TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
   EXPECT_THAT(codes(), IsEmpty());
   EXPECT_EQ(Json::parse(out.text)["notKnown"].size(), 4u) << out.text;
   EXPECT_EQ(command({"explain", "n1"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("\nUnknown:\n"), HasSubstr("  - how its volumes are attached: "),
-                               HasSubstr("whether the namespaces of its pods are being deleted: "),
+  EXPECT_THAT(text.text, AllOf(HasSubstr("\nUnknown:\n"), HasSubstr("  - how the node's volumes are attached: "),
+                               HasSubstr("whether the namespaces of the node's pods are being deleted: "),
                                HasSubstr("whether volumes exist only on this node: "),
                                HasSubstr("whether pods are single replicas of their controllers: ")));
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, AnyOf("get", "list"));

@@ -267,7 +267,7 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
   const Explanation about =
       explain({.node = node_in("n1", agent::State::pending, "OutsideWindow", "opens on Sunday")}, now);
   EXPECT_EQ(gate(about, "agent"), "closed: OutsideWindow: opens on Sunday");
-  EXPECT_EQ(about.why.front(), "it is pending (OutsideWindow): opens on Sunday");
+  EXPECT_EQ(about.why.front(), "the node's state is pending (OutsideWindow): opens on Sunday");
 }
 
 // The limit of unavailable nodes is configured at the agents, and cordons by others count, too. So `explain` cannot
@@ -350,7 +350,7 @@ TEST_F(ExplainTest, SaysAllAndChangesNothing) {
       text.text,
       AllOf(
           HasSubstr("State:       pending (OutsideWindow)"),
-          HasSubstr("Why not now:\n  - it is pending (OutsideWindow): opens on Sunday\n"),
+          HasSubstr("Why not now:\n  - the node's state is pending (OutsideWindow): opens on Sunday\n"),
           HasSubstr("  agent           closed    OutsideWindow: opens on Sunday"),
           HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
                     "PodDisruptionBudget shop/db: "),
@@ -411,7 +411,7 @@ TEST_F(ExplainTest, WhetherThePodsFitElsewhere) {
 
   cluster.forbid("list", "nodes");
   EXPECT_EQ(command({"explain", "n1", "--fit"}), 0);
-  EXPECT_THAT(text.text, HasSubstr("Fit elsewhere: unknown for all of its pods: "));
+  EXPECT_THAT(text.text, HasSubstr("Fit elsewhere: unknown for all pods of the node: "));
 }
 
 TEST_F(ExplainTest, AnUnknownNode) {

@@ -227,8 +227,8 @@ TEST(FleetSummaryTest, WaitersAreGroupedByReason) {
                                        node_in("n2", agent::State::pending, "OutsideWindow", "opens on Sunday"),
                                        node_in("n3", agent::State::waiting, "WaitingForSlot", "n9 is NotReady")}),
                                 now);
-  EXPECT_THAT(
-      lines, ElementsAre("2 nodes wait (OutsideWindow): opens on Sunday", "n3 waits (WaitingForSlot): n9 is NotReady"));
+  EXPECT_THAT(lines, ElementsAre("2 nodes wait (OutsideWindow), for example n1: opens on Sunday",
+                                 "n3 waits (WaitingForSlot): n9 is NotReady"));
 }
 
 TEST(FleetSummaryTest, PausesInForceAndWhatCannotBeSeen) {

@@ -192,7 +192,8 @@ TEST_F(StatusTest, AWatchSurvivesTheServerAndSaysSo) {
   cluster.after(10s, [&] { cluster.restart(20s); });
   cluster.after(60s, [&] { set_state("n1", "pending"); });
   EXPECT_EQ(command({"status", "-w"}, 3min), 143);
-  EXPECT_THAT(errors.text, AllOf(HasSubstr("not connected: "), HasSubstr("connected again")));
+  EXPECT_THAT(errors.text,
+              AllOf(HasSubstr("the Nodes cannot be watched now: "), HasSubstr("the Nodes are watched again")));
   EXPECT_THAT(text.text, HasSubstr("n1     pending"));
 }
 

@@ -163,7 +163,7 @@ TEST(LiveViewTest, ManyVolumesLeaveRoom) {
   }
   const auto lines = render(state, {80, 4, true, false}, samples::at(1));
   EXPECT_EQ(lines.size(), 3u);
-  EXPECT_EQ(lines.back(), "  and 3 volumes more");
+  EXPECT_EQ(lines.back(), "  and 3 more volumes");
 }
 
 TEST(LiveViewTest, AWaitLastsThroughRetriesAndEndsWithThePod) {
