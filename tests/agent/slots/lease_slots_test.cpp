@@ -74,7 +74,7 @@ TEST_F(LeaseSlotsTest, NothingIsWrittenWithoutRoomInBoth) {
     const std::size_t before = writes().size();
     const auto turn = co_await node("b1").slots.take(soon());
     EXPECT_TRUE(turn && !turn->ours);
-    EXPECT_THAT(turn->why, HasSubstr("at most 1 of pool default"));
+    EXPECT_THAT(turn->why, HasSubstr("of pool default, at most 1 node"));
     EXPECT_EQ(writes().size(), before);
   });
 }

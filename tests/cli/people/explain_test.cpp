@@ -274,7 +274,7 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
 // know whether a node without a slot would get one. It shows the gate as open only if the node has a slot.
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
   EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "slot"),
-              AllOf(StartsWith("unknown: no Lease is held as a slot"), HasSubstr("max-unavailable")));
+              AllOf(StartsWith("unknown: no Lease is held as a slot"), HasSubstr("unavailable nodes without a slot")));
   k8s::Node holder = node_in("n1", agent::State::draining);
   EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "slot"), StartsWith("open"));
 }

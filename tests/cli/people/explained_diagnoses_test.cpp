@@ -138,7 +138,7 @@ std::map<std::string, Row> rows() {
           attachment.detach_error = "busy";
           attachment.deletion_timestamp = now;
         }),
-        "see the log of its controller"}},
+        "see the log of the driver's controller"}},
       {"VolumeStuck",
        {of_volume([](auto& attachment) { attachment.deletion_timestamp = now - 3min; }),
         "kubectl describe volumeattachment csi-1"}},
