@@ -169,26 +169,16 @@ func (c *Commits) MakeSysroot(ctx context.Context, m *Machine) error {
 		}
 	}
 	for path, content := range map[string]string{
-		raucProgram + "firmware": fmt.Sprintf(ostreeFirmware, slotAttempts), "/usr/bin/ostree": ostreeInDeployment,
+		machinePrograms + "firmware": fmt.Sprintf(ostreeFirmware, bootAttempts), "/usr/bin/ostree": ostreeInDeployment,
 	} {
 		if err := m.writeAs(path, []byte(content), 0o755); err != nil {
 			return err
 		}
 	}
-	return errors.Join(m.enable("firmware", "sysinit"), m.AddUnit("mark-good", fmt.Sprintf(ostreeMarkGood, slotAttempts)))
+	return errors.Join(m.enable("firmware", "sysinit"), m.AddUnit("mark-good", fmt.Sprintf(ostreeMarkGood, bootAttempts)))
 }
 
 // Deployments returns what ostree knows about the deployments of this machine.
 func (m *Machine) Deployments(ctx context.Context) (string, error) {
 	return m.Run(ctx, "ostree", "admin", "status")
-}
-
-// LookAnew starts the agent of each machine again, because it looks for a commit only about once an hour.
-func (f *Fleet) LookAnew(ctx context.Context, machines ...*Machine) error {
-	for _, machine := range machines {
-		if _, err := machine.Run(ctx, "systemctl", "restart", "haulout"); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -5,16 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A machine with two slots, A and B, that RAUC updates. Debian's RAUC with its D-Bus service is real, and so are the
@@ -24,14 +17,10 @@ import (
 // chooses a slot, and runs the program `init` of the slot's image. An image has only that and an os-release; the rest of
 // the system is the same in all boots. If `init` fails, the machine resets, as a kernel that panics does.
 const (
-	firmwareDir       = "/var/lib/firmware" // the variables of the boot loader, in one file each
 	slotsDir          = "/var/lib/slots"
 	raucBundle        = "/var/lib/updates/stable.raucb" // --update-bundle of the agents
 	raucLog           = "/var/log/rauc-handlers.log"    // the lines of raucHandler
 	raucHold          = "/run/rauc-hold"                // while this file exists, no installation goes on to write
-	slotAttempts      = 2                               // how often a slot is tried before the other one is used
-	systemName        = "Machine OS"
-	raucProgram       = "/usr/lib/machine/"
 	raucCompatible    = "machine"
 	bundleDescription = "a story of the tests"
 )
@@ -56,18 +45,6 @@ for slot in $(cat order); do
 	if mount -t squashfs -o loop,ro ` + slotsDir + `/$slot.img /run/slot && /run/slot/init; then exit; fi
 	exec systemctl reboot --force --force
 done
-`
-
-const playedFirmwareUnit = `[Unit]
-Description=Boot loader and kernel of this machine (played)
-DefaultDependencies=no
-After=systemd-tmpfiles-setup.service systemd-tmpfiles-setup-dev.service
-Before=sysinit.target
-RequiresMountsFor=/run
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=` + raucProgram + `firmware
 `
 
 // raucBootloader gives RAUC access to the variables of playedFirmware (bootloader=custom).
@@ -108,9 +85,9 @@ compatible=` + raucCompatible + `
 bootloader=custom
 data-directory=/var/lib/rauc
 [handlers]
-bootloader-custom-backend=` + raucProgram + `bootloader
-pre-install=` + raucProgram + `pre-install
-post-install=` + raucProgram + `post-install
+bootloader-custom-backend=` + machinePrograms + `bootloader
+pre-install=` + machinePrograms + `pre-install
+post-install=` + machinePrograms + `post-install
 [keyring]
 path=keyring.pem
 [slot.rootfs.0]
@@ -132,11 +109,8 @@ Type=oneshot
 ExecStart=rauc status mark-good
 `
 
-// Builder makes images and bundles in a file system of its own, as a build server does. It has the key with which
-// bundles are signed; the machines have only the certificate.
-type Builder struct{ root string }
-
-// NewBuilder returns a builder that ends with the test.
+// NewBuilder returns a builder with RAUC and the key with which bundles are signed; the machines have only the certificate.
+// It ends with the test.
 func NewBuilder(t *testing.T, needs *Needs) (*Builder, error) {
 	b, err := newBuildTree(t, needs)
 	if err != nil {
@@ -145,40 +119,6 @@ func NewBuilder(t *testing.T, needs *Needs) (*Builder, error) {
 	_, err = inTree(t.Context(), b.root, `apt-get install -q -y --no-install-recommends rauc squashfs-tools
 		openssl req -x509 -newkey rsa:2048 -nodes -keyout /root/key.pem -out /root/cert.pem -subj /CN=builder -days 7`)
 	return b, err
-}
-
-// newBuildTree returns a builder without programs of its own.
-func newBuildTree(t *testing.T, needs *Needs) (*Builder, error) {
-	place := filepath.Join(roomDir, "builder")
-	b := &Builder{root: filepath.Join(place, "disk")}
-	upper, work := filepath.Join(place, "upper"), filepath.Join(place, "work")
-	for _, directory := range []string{b.root, upper, work} {
-		if err := os.MkdirAll(directory, 0o755); err != nil {
-			return nil, err
-		}
-	}
-	layers := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", filepath.Join(needs.Build, "base"), upper, work)
-	if err := unix.Mount("overlay", b.root, "overlay", 0, layers); err != nil {
-		return nil, fmt.Errorf("the disk of the builder: %w", err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(unix.Unmount(b.root, unix.MNT_DETACH), os.RemoveAll(place)); err != nil {
-			t.Errorf("the builder: %v", err)
-		}
-	})
-	return b, nil
-}
-
-// inTree runs a shell script in the file system of a machine that is off, or of a builder.
-func inTree(ctx context.Context, root, script string, args ...string) (string, error) {
-	enter := []string{"--mount", "sh", "-e", "-c", `mount -t proc proc "$1/proc"; exec chroot "$@"`, "sh", root}
-	command := exec.CommandContext(ctx, "unshare", slices.Concat(enter, []string{"sh", "-e", "-c", script, "sh"}, args)...)
-	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive"}
-	output, err := command.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%s: %w\n%s", script, err, output)
-	}
-	return string(output), err
 }
 
 // Certificate returns the certificate against which the machines check bundles.
@@ -235,7 +175,7 @@ func (b *Builder) MakeSlots(ctx context.Context, m *Machine, version string) err
 	}
 	for path, content := range map[string]string{
 		"/etc/rauc/system.conf": raucConfig, "/etc/rauc/keyring.pem": string(certificate), raucLog: "",
-		firmwareDir + "/order": "A B\n", firmwareDir + "/left.A": fmt.Sprintln(slotAttempts), firmwareDir + "/left.B": "0\n",
+		firmwareDir + "/order": "A B\n", firmwareDir + "/left.A": fmt.Sprintln(bootAttempts), firmwareDir + "/left.B": "0\n",
 		slotsDir + "/A.img": string(image), slotsDir + "/B.img": "",
 		"/etc/systemd/system/firmware.service": playedFirmwareUnit,
 	} {
@@ -244,68 +184,23 @@ func (b *Builder) MakeSlots(ctx context.Context, m *Machine, version string) err
 		}
 	}
 	for name, content := range map[string]string{
-		"firmware": playedFirmware, "bootloader": fmt.Sprintf(raucBootloader, slotAttempts), "pre-install": raucHandler,
+		"firmware": playedFirmware, "bootloader": fmt.Sprintf(raucBootloader, bootAttempts), "pre-install": raucHandler,
 		"post-install": raucHandler,
 	} {
-		if err := m.writeAs(raucProgram+name, []byte(content), 0o755); err != nil {
+		if err := m.writeAs(machinePrograms+name, []byte(content), 0o755); err != nil {
 			return err
 		}
 	}
 	return errors.Join(m.enable("firmware", "sysinit"), m.AddUnit("rauc-mark-good", markGoodUnit))
 }
 
-// Publish makes a bundle the one that the machine's agent is to install, and starts the agent again, because it looks for
-// a bundle only about once an hour.
+// Publish makes a bundle the one that the machine's agent is to install, and lets the agent look for it.
 func (f *Fleet) Publish(ctx context.Context, m *Machine, bundle []byte, version string) error {
 	if err := m.writeAs(raucBundle, bundle, 0o644); err != nil {
 		return err
 	}
 	f.Line.Note(m.Name, "bundle %s is published", version)
-	_, err := m.Run(ctx, "systemctl", "restart", "haulout")
-	return err
-}
-
-// WatchWrites writes each line that a machine appends to this log to the time line: the begin and the end of an
-// installation by a tool that writes images. It is a violation if the node is then cordoned or in another state than
-// `pending`.
-func (f *Fleet) WatchWrites(tool, path string) error {
-	judge := func(name, line string) { f.judgeWrite(tool, name, line) }
-	for _, machine := range f.Machines {
-		log, err := os.Open(filepath.Join(machine.Disk, path))
-		if err != nil {
-			return err
-		}
-		if _, err := log.Seek(0, io.SeekEnd); err != nil {
-			return err
-		}
-		go f.follow(f.watching, machine.Name, log, judge)
-	}
-	return nil
-}
-
-func (f *Fleet) judgeWrite(tool, name, line string) {
-	node, err := f.Client.CoreV1().Nodes().Get(f.watching, name, metav1.GetOptions{})
-	if err != nil {
-		f.Witness.Violate("%s on %s: %s, and the Node is not known: %v", tool, name, line, err)
-		return
-	}
-	f.Line.Note(name, "%s %s (%d pods)", tool, line, len(f.Witness.PodsOn(name)))
-	if node.Labels[stateLabel] != "pending" || node.Spec.Unschedulable {
-		f.Witness.Violate("%s on %s: %s, in state %s, unschedulable %v", tool, name, line, node.Labels[stateLabel],
-			node.Spec.Unschedulable)
-	}
-}
-
-// Written returns the versions that were written on this machine according to this log, in their order.
-func (m *Machine) Written(ctx context.Context, log string) ([]string, error) {
-	text, err := m.Run(ctx, "sed", "-n", "s/^has installed //p", log)
-	return strings.Fields(text), err
-}
-
-// TriedBoots returns what the played boot loader of this machine has booted, in its order, failed boots included.
-func (m *Machine) TriedBoots(ctx context.Context) (string, error) {
-	text, err := m.Run(ctx, "cat", firmwareDir+"/boots")
-	return strings.Join(strings.Fields(text), " "), err
+	return f.LookAnew(ctx, m)
 }
 
 // raucStatus is the part of the answer of `rauc status` that the tests read.
