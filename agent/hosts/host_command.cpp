@@ -168,8 +168,8 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
   if (outcome->timed_out)
     co_return Error(
         Errc::timeout,
-        command.program +
-            ": exceeded its time limit and was stopped; run it on the machine yourself to see why it takes so long");
+        fmt::format("{}: exceeded its time limit and was stopped{}", command.program,
+                    command.repeatable ? "; run it on the machine yourself to see why it takes so long" : ""));
   co_return std::move(*outcome);
 }
 

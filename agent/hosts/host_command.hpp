@@ -27,6 +27,7 @@ struct HostCommand {
   std::vector<std::string> args{};
   std::vector<std::pair<std::string, std::string>> env{};  // variables in addition to this process's own
   Duration grace{};                                        // time between SIGTERM and SIGKILL; 0 kills at once
+  bool repeatable = true;                                  // a person may run it by hand, to see why it takes so long
   bool operator==(const HostCommand&) const = default;
 };
 

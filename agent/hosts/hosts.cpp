@@ -53,10 +53,8 @@ Task<> CommandHost::reboot(std::size_t method, TimePoint deadline) {
   const std::string who = "reboot command " + command_.program;
   HostCommand command = command_;
   command.grace = grace;
+  command.repeatable = false;  // it would reboot the machine
   auto outcome = co_await run_host_command(clock_, std::move(command), deadline);
-  // The error of run_host_command() recommends running the program by hand, which would reboot the machine.
-  if (!outcome && outcome.error().code() == Errc::timeout)
-    co_return Error(Errc::timeout, who + ": exceeded its time limit and was stopped");
   if (!outcome) co_return Error(outcome.error().code(), "reboot command " + outcome.error().message());
   if (outcome->too_much_output || outcome->exit_code != 0)
     co_return Error(Errc::unavailable, fmt::format("{}: {}", who, describe_end(*outcome)));

@@ -43,6 +43,7 @@ TEST_F(ChildHooksTest, IsEndedAtItsDeadline) {
   const auto late = run_script("exec sleep 600", clock.now() + std::chrono::milliseconds(100));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), Errc::timeout);
+  EXPECT_THAT(late.error().message(), ::testing::HasSubstr("run it on the machine yourself"));
 }
 
 TEST_F(ChildHooksTest, WhatCannotBeStartedIsAFailure) {
