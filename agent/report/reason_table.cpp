@@ -42,8 +42,8 @@ constexpr std::array table{
            "Run `kubectl uncordon NODE` after the work on it. `--cordoned-nodes update` updates such nodes, too."},
     Reason{reason::pause_unknown, gates, trouble,
            "The agent cannot read whether updates are paused, so it begins no update, no installation and no reboot; a "
-           "running drain continues. An agent that has had no right to read the ConfigMap since it was started is "
-           "different: it ignores pauses of pools and of the cluster, and says so in its log.",
+           "running drain continues. If the agent has had no right to read the ConfigMap since its start, it ignores "
+           "pauses of pools and of the cluster instead, and its log has a warning.",
            "See the error in the message: the agent must be able to read the ConfigMap `haulout` in its namespace."},
     Reason{reason::blocked_by_pod, gates, waiting, "A pod on this node matches `--blocking-pod-selector`.",
            "Wait until the pod has ended; the message names it."},

@@ -69,8 +69,8 @@ std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>&
   for (const OutNode& node : out) nodes.push_back(node.why.empty() ? node.name : node.name + " (" + node.why + ")");
   const std::string are =
       view.as_of.empty() ? nodes.size() == 1 ? "is" : "are" : (nodes.size() == 1 ? "was at " : "were at ") + view.as_of;
-  return fmt::format("of {}, at most {} {} may be unavailable at a time, and {} {}: {}", view.group.words(), view.limit,
-                     view.limit == 1 ? "node" : "nodes", nodes.size(), are, listed(nodes));
+  return fmt::format("of {}, at most {} may be unavailable at a time, and {} {}: {}", view.group.words(),
+                     count_of(view.limit, "node"), nodes.size(), are, listed(nodes));
 }
 
 constexpr std::string_view lease_prefix = "haulout-";
