@@ -4,7 +4,7 @@
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap)
+packaging_packages=("${image_packages[@]}" curl skopeo umoci systemd dpkg-dev lintian debootstrap)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
 
@@ -112,6 +112,18 @@ check_unit() {
     return
   fi
   tests/packaging/unit_test.sh
+}
+
+# Tests the hook that the package ships.
+check_notify() {
+  say "packaging: the hook notify"
+  local missing
+  missing=$(missing_commands curl openssl)
+  if [[ -n $missing ]]; then
+    did_not_run "the hook notify needs $missing"
+    return
+  fi
+  python3 -B tests/packaging/notify_test.py >&2
 }
 
 check_deb() {
