@@ -4,7 +4,7 @@
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" curl skopeo umoci systemd dpkg-dev lintian debootstrap)
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
 
