@@ -288,7 +288,7 @@ class NotifyTest(unittest.TestCase):
         self.assertIn("\nlimit=1\n", text)
         copy.write_text(text)
         copy.chmod(0o755)
-        self.program("curl", "trap '' TERM\nexec sleep 600")
+        self.program("curl", "trap '' TERM\nexec sleep 100")
         self.target(f"kind=slack\nurl=https://example.invalid/{SECRET}\n")
         self.failed("no answer within 1 s", program=copy)
 
@@ -345,6 +345,13 @@ class NotifyTest(unittest.TestCase):
         self.target(f"kind=slack\nurl=http://chat.invalid/{SECRET}\nproxy={chat.url.split('/services')[0]}\n")
         self.told()
         self.assertEqual(chat.requests[0][0], f"http://chat.invalid/{SECRET}")
+
+    def test_braces_in_a_url_are_not_a_list(self):
+        chat = self.chat()
+        self.target(f"kind=slack\nurl={chat.url}{{a,b}}[1-3]\n")
+        self.told()
+        (path, _, _), = chat.requests
+        self.assertTrue(path.endswith("{a,b}[1-3]"), path)
 
     def test_without_curl(self):
         chat = self.chat()
