@@ -74,8 +74,8 @@ void diagnose_unknown(const Controller& controller, const Guards& guards, Pods p
       "the number of its replicas could not be read, so the drain assumes more than one: {}", controller.unknown);
   if (controller.cannot_scale && guards.max_unavailable)
     message += fmt::format(
-        "; --max-unavailable-per-controller counts only those of its pods that have the annotation {}, because it is "
-        "unknown whether the others are replaced",
+        "; --max-unavailable-per-controller limits only the eviction of its pods with the annotation {}, because "
+        "perhaps nothing replaces the others",
         max_unavailable_annotation);
   facts.push_back({reason::replicas_unknown, controller.text(), std::move(message), {}, advice(pods)});
 }

@@ -104,6 +104,13 @@ asio::awaitable<void> CordonKeeper::restore() {
       co_await change("the cordon of node " + session_.node_name() + " could not be removed", [this](TimePoint limit) {
         return take_back(session_.client(), session_.rng(), session_.node_name(), session_.options().run_id, limit);
       });
+  if (!restored && k8s::is_gone(restored.error())) {
+    change_ = Change::known;
+    report_.after = false;
+    report_.owner.clear();
+    session_.ending().add("; the Node was deleted");
+    co_return;
+  }
   if (!restored) {
     session_.ending().add(fmt::format("; {}, because uncordoning it failed: {}",
                                       change_ == Change::requested ? "it is unknown whether the node is still cordoned"

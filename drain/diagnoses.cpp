@@ -406,7 +406,7 @@ DiagnosisFact needs_all(const BudgetCase& about) {
             controller_hold};
   return {reason::budget_needs_all_pods,
           {},
-          (number ? fmt::format("it needs {} healthy pods ({}), and only {} exist, so it allows no disruption; ",
+          (number ? fmt::format("it needs {} healthy pods ({}), and {} exist, so it allows no disruption; ",
                                 budget.desired_healthy, field_of(budget), budget.expected_pods)
                   : fmt::format("it needs all {} healthy ({}), so it allows no disruption while there are no more; ",
                                 pods(budget.expected_pods), field_of(budget))) +
@@ -414,12 +414,17 @@ DiagnosisFact needs_all(const BudgetCase& about) {
           controller_hold};
 }
 
-DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
+DiagnosisFact counts_nothing(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const std::string way_out =
+      about.held.empty() || has_no_controller(about)
+          ? ". It counts pods without a controller only if minAvailable is an integer: set that, or give the pods a "
+            "controller"
+          : fmt::format("; check that the controllers of its pods have replicas (kubectl describe pdb {} -n {})",
+                        budget.name, budget.ns);
   return {reason::budget_misconfigured,
           {},
-          fmt::format("it counts no pod ({}, expectedPods 0), so it never allows a disruption: pods without a "
-                      "controller count only for an integer minAvailable; use that, or give the pods a controller",
-                      field_of(budget)),
+          fmt::format("it counts no pod ({}, expectedPods 0), so it allows no disruption{}", field_of(budget), way_out),
           controller_hold};
 }
 
@@ -434,16 +439,20 @@ DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
 
 DiagnosisFact waiting(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
-  const std::string count = fmt::format("it needs {} healthy and has {} of {}", budget.desired_healthy,
-                                        budget.current_healthy, pods(budget.expected_pods));
+  const std::string count = fmt::format("it needs {} healthy to allow an eviction, and has {} of {}",
+                                        budget.desired_healthy + 1, budget.current_healthy, pods(budget.expected_pods));
   const auto states = unhealthy(about);
   std::string what;
   if (!states.empty())
     what = fmt::format("{}; the budget allows an eviction when enough of its pods are Ready", listed(states));
   else if (about.members)
-    what = "the other pods do not exist yet; use kubectl describe on their controller to see why it creates none";
+    what =
+        "the other pods are terminating or do not exist yet; if none is terminating, kubectl describe on their "
+        "controller shows why it creates none";
   else
-    what = fmt::format("the other pods are not Ready or do not exist yet (kubectl get pods -n {} -o wide)", budget.ns);
+    what = fmt::format(
+        "the other pods are not Ready, are terminating or do not exist yet (kubectl get pods -n {} -o wide)",
+        budget.ns);
   return {reason::budget_awaits_replacement, {}, count + ": " + what, passing_hold};
 }
 
@@ -479,7 +488,7 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
                                  (budget.current_healthy < budget.desired_healthy || budget.desired_healthy == 0);
   const bool stuck = unhealthy_may_not && sick > 0;
   if (stuck && static_cast<std::size_t>(sick) == about.held.size()) return deadlock(about);
-  if (budget.expected_pods <= 0) return counts_nothing(budget);
+  if (budget.expected_pods <= 0) return counts_nothing(about);
   if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
   if (stuck) return deadlock(about);
   if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);

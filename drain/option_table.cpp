@@ -66,8 +66,7 @@ Values<O> timeout() {
   const auto set = [](O& o, const std::string& text) -> std::string {
     const auto parsed = parse_duration(text);
     if (!parsed) return parsed.error().message();
-    // A negative timeout becomes the shortest one, which has passed when the drain begins.
-    const Duration limit = *parsed < Duration::zero() ? Duration(1) : *parsed;
+    const Duration limit = *parsed < Duration::zero() ? shortest_timeout : *parsed;
     o.timeout = limit == Duration::zero() ? std::nullopt : std::optional<Duration>(limit);
     return {};
   };

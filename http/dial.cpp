@@ -339,7 +339,7 @@ std::string in_words(const Progress& progress) {
                          in_words(progress.trials, progress.host));
     case Phase::tunnel: return "the proxy had not yet connected to it";
     case Phase::handshake: return "it was connected, but the TLS handshake was not complete";
-    case Phase::send: return "the request was not yet sent";
+    case Phase::send: return "the request was not yet sent completely";
     case Phase::answer: return "the request was sent, but no complete answer came";
   }
   return "";

@@ -38,7 +38,7 @@ constexpr std::size_t longest_of_socks = 255;
 
 Error no_proxy_url(std::string_view why) {
   return Error(Errc::invalid,
-               fmt::format("it is not the address of a proxy: {}; expected http://HOST:PORT or "
+               fmt::format("it cannot be used as a proxy: {}; expected http://HOST:PORT or "
                            "socks5://HOST:PORT, with USER:PASSWORD@ before the host if the proxy needs them",
                            why));
 }
@@ -98,7 +98,7 @@ Result<Proxy> parse_proxy(std::string_view url) {
     proxy.kind = Proxy::Kind::socks5;
     proxy.port = 1080;
   } else {
-    return no_proxy_url(fmt::format("a proxy of the kind {}:// is not supported", scheme));
+    return no_proxy_url(fmt::format("{}:// proxies are not supported", scheme));
   }
   if (parsed->host().empty()) return no_proxy_url("it names no host");
   proxy.host = host_of(*parsed);

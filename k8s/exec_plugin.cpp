@@ -139,7 +139,8 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
     return bad_answer("has neither a token nor a certificate with its key");
   if (credential.client_cert_pem.empty() != credential.client_key_pem.empty())
     return bad_answer("has a certificate or a key, but not both");
-  if (!is_token(credential.token)) return bad_answer("has a token with blanks or control characters");
+  if (!is_token(credential.token))
+    return bad_answer("has a token with blanks, control characters or characters outside ASCII");
   if (!expiration.empty()) {
     auto time = parse_time(expiration);
     if (!time) return bad_answer("has an expirationTimestamp that is not an RFC 3339 time");

@@ -308,8 +308,8 @@ std::optional<std::string> Search::missing_for(AuthorityKind kind) const {
     case AuthorityKind::policies:
       if (service_account_namespace(self_.username).empty()) return who + " is not a ServiceAccount";
       if (self_.node_name.empty() || self_.node_uid.empty() || self_.pod_name.empty())
-        return "the token is not bound to a pod on a Node: use the token that the kubelet projects into the agent's "
-               "pod, or one from TokenRequest with that pod as boundObjectRef";
+        return "the token names no pod and Node: use the token that the kubelet projects into the agent's pod "
+               "(Kubernetes 1.30 or newer), or one from TokenRequest with that pod as boundObjectRef";
       return std::nullopt;
     case AuthorityKind::kubelet:
       if (node_of_user(self_.username).empty()) return who + " is not the identity of a kubelet (system:node:…)";
@@ -334,10 +334,11 @@ Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::v
     CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
     const auto& refusal = answer.refusal;
     if (refusal && k8s::is_forbidden(*refusal)) continue;
-    const std::string instead =
-        refusal ? fmt::format("; a trial request was answered with \"{}\" instead of 403 Forbidden", refusal->message())
-                : std::string();
-    co_return std::optional(fmt::format("no rule restricts {}{}", attempt.what, instead));
+    if (!refusal) co_return std::optional(fmt::format("no rule restricts {}", attempt.what));
+    co_return std::optional(fmt::format(
+        "it is not proved that a rule restricts {}; a trial request was answered with \"{}\" instead of 403 "
+        "Forbidden",
+        attempt.what, refusal->message()));
   }
   co_return std::optional<std::string>();
 }
@@ -375,7 +376,10 @@ Error Search::nothing_holds() const {
     return Error(Errc::unavailable,
                  fmt::format("the credential ({}) has too few rights: {}", printable(self_.username), why));
   if (options_.wanted != AuthorityChoice::automatic)
-    return Error(Errc::unavailable, fmt::format("the configured authority does not work: {}", why));
+    return Error(Errc::unavailable,
+                 fmt::format("the configured authority does not work: {}. Correct that (in a pod: packaging/kustomize "
+                             "has the roles and policies), or set authority to auto",
+                             why));
   return Error(Errc::unavailable,
                fmt::format("the agent needs a credential that can change only Node {1}, and the credential {0} is none "
                            "({2}). In a pod, apply packaging/kustomize (before Kubernetes 1.36 with its component "

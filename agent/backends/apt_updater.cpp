@@ -238,9 +238,7 @@ Task<bool> AptUpdater::need_reboot_for(std::vector<std::string> services, TimePo
 Task<> AptUpdater::change(HostProgram program, TimePoint deadline) {
   while (changing_) {
     if (clock_.now() >= deadline)
-      co_return Error(
-          Errc::timeout,
-          program.program + " was not started within its time limit, because another program of the agent still ran");
+      co_return Error(Errc::timeout, program.program + " did not run: an earlier program of the agent took too long");
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
   }
   changing_ = true;

@@ -142,7 +142,9 @@ struct RaucSlot {
 // Reads an element of "slots": an object whose only key is the name of the slot.
 Result<RaucSlot> slot_of(const Json& element) {
   if (!element.is_object() || element.size() != 1 || !element.front().is_object())
-    return unreadable(rauc_status, "an entry of \"slots\" is not an object with the name of the slot as its only key");
+    return unreadable(rauc_status,
+                      "\"slots\" has a form that Haulout does not know; report that to Haulout, with the output of "
+                      "rauc status --detailed --output-format=json");
   const Json& slot = element.front();
   RaucSlot out{.name = one_line(element.begin().key())};
   out.version = text_at(find(find(&slot, "slot_status"), "bundle"), "version");

@@ -81,8 +81,8 @@ OptionGroup slots() {
                "time. 0 allows none, so no node is updated. Nodes that are degraded, not Ready, or cordoned by others "
                "than their agent count, too."},
               {"zone-label", text<C>(&C::zone_label, "label key", check_label_key),
-               "With slots lease: also apply max-unavailable to the nodes of the pool in each zone, which is the value "
-               "of this label, for example topology.kubernetes.io/zone. Use it with a percentage. A node without the "
+               "With slots lease: the label with the zone of a node, for example topology.kubernetes.io/zone. "
+               "max-unavailable, best as a percentage, then also applies to each zone of the pool. A node without the "
                "label, or with an empty one, gets no slot."},
               {"soak", duration<C>(&C::soak, Zero::allowed),
                "How long an updated node must stay Ready before it releases its slot."},
@@ -221,10 +221,11 @@ OptionGroup gates() {
           {"prometheus-key-file", text<C>(&C::prometheus_key_file, "file", check_absolute_path),
            "A file with the key of that certificate."},
           {"prometheus-fail-mode", choice<C, F>(&C::prometheus_fail_mode, {{"closed", F::closed}, {"open", F::open}}),
-           "What to do while Prometheus gives no usable answer. closed: nodes wait. open: updates may begin."},
+           "What to do while Prometheus gives no usable answer. closed: nodes wait. open: updates may begin. If it "
+           "refuses the query, nodes wait in both cases."},
           {"prometheus-max-age", duration<C>(&C::prometheus_max_age, Zero::allowed),
-           "An alert that has fired for longer than this blocks no node any more. 0: it blocks for as long as it "
-           "fires."},
+           "An alert that has been active (pending or firing) for longer than this blocks no node any more. 0: it "
+           "blocks for as long as the query returns it."},
       }};
 }
 
@@ -245,7 +246,8 @@ OptionGroup hooks() {
               {"hooks-dir", text<C>(&C::hooks_dir, "directory", check_absolute_path),
                "The directory of executables to run before and after the drain, after the boot and before the slot is "
                "released. It need not exist."},
-              {"hook-limit", duration<C>(&C::hook_limit, Zero::refused), "How long one hook may take."},
+              {"hook-limit", duration<C>(&C::hook_limit, Zero::refused),
+               "How long one hook may take, unless its annotation sets another limit."},
               {"hook-failure", choice<C, F>(&C::hook_failure, {{"stop", F::stop}, {"continue", F::go_on}}),
                "Whether the update stops or continues after a hook that failed or took too long."},
           }};

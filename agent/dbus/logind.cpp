@@ -185,7 +185,9 @@ Task<> LogindHost::systemd_permits(TimePoint deadline) {
   if (uid == 0) co_return Result<>();
   co_return Error(
       Errc::unavailable,
-      fmt::format("systemd allows reboots only to root, and sees this process as uid {}; {}", uid, container_traps()));
+      fmt::format("systemd allows reboots only to root, and sees this process as uid {}: run it as uid 0 of the host "
+                  "(in a pod: not with hostUsers: false)",
+                  uid));
 }
 
 Task<> LogindHost::reboot(std::size_t method, TimePoint deadline) {

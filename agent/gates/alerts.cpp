@@ -59,7 +59,9 @@ Gate unanswered(const Error& error, const AlertOptions& options) {
         error.message() + "; correct prometheus-query, or prometheus-url if the error is not about the query";
   } else if (options.fail_open) {
     gate.verdict = Verdict::open;
-    gate.message = "it is unknown whether an alert fires, but prometheus-fail-mode is open: " + error.message();
+    gate.message =
+        "prometheus-fail-mode is open, so updates may begin although it is unknown whether an alert fires: " +
+        error.message();
   } else {
     gate.reason = reason::prometheus_unavailable;
     gate.message = "it is unknown whether an alert fires: " + error.message();

@@ -196,9 +196,7 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
 
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day) {
-  Gate gate{.name = "reboot-brake",
-            .message = "a reboot would neither repeat one that changed nothing nor exceed max-reboots-per-day",
-            .effect = Gate::Effect::degrades};
+  Gate gate{.name = "reboot-brake", .message = "the reboot limit blocks nothing now", .effect = Gate::Effect::degrades};
   auto brake = reboot_brake(past, wanted, now, per_day);
   if (!brake) return gate;
   if (requested) {

@@ -294,7 +294,8 @@ constexpr minutes shortest_length(1);
 constexpr days longest_length(31);
 constexpr UntilClock to_midnight{days(1)};
 
-constexpr std::string_view write_days = "days are Mon, Tue, Wed, Thu, Fri, Sat, Sun, as Mon-Fri, Sat,Sun or 2nd Tue";
+constexpr std::string_view write_days =
+    "write days like Mon or Mon-Fri or \"Sat,Sun\" or \"2nd Tue\", or only a time for every day";
 constexpr std::string_view write_start =
     "write it like 22:00+4h, Sat,Sun 01:00+6h Europe/Berlin or cron(0 2 * * 1-5)+3h";
 constexpr std::string_view write_dates = "write it like 2026-12-20..2027-01-03 Europe/Berlin";

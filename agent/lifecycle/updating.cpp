@@ -67,8 +67,9 @@ struct Updating::Services {
 
 Decision failed_update(const Record& record, unsigned limit, std::string reason, const std::string& why) {
   const unsigned failures = record.failed_updates + 1;
-  Decision decision{Event::update_failed, std::move(reason),
-                    fmt::format("the updates were not installed (attempt {} of {}): {}", failures, limit, why)};
+  Decision decision{
+      Event::update_failed, std::move(reason),
+      fmt::format("the installation of the updates did not succeed (attempt {} of {}): {}", failures, limit, why)};
   if (failures < limit) return decision;
   decision.event = Event::update_given_up;
   decision.message += fmt::format(

@@ -179,13 +179,13 @@ constexpr std::array table{
         reason::update_blocked, drain, waiting,
         "The node is drained, but its updates cannot be installed now: another program installs packages, or the "
         "agent cannot find out whether one does. The message says which.",
-        "Wait until the program in the message has ended. If the agent cannot find out which one runs, resolve the "
-        "error in the message. With `--update after-drain`, switch unattended-upgrades off. If the node is degraded, "
-        "install the updates, or run `haulout request-reboot NODE`."},
+        "Wait until the program in the message has ended, or resolve the error in the message. With `--update "
+        "after-drain`, switch unattended-upgrades off. If the node is degraded, install the updates and reboot it if "
+        "they need that, or run `haulout request-reboot NODE`."},
     Reason{
         reason::update_failed, drain, trouble,
-        "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
-        "later; after `--update-attempts` failures in a row the node is degraded.",
+        "The installation of the updates did not succeed. The agent removes its cordon, if it has cordoned the node, "
+        "and tries again later; after `--update-attempts` failures in a row the node is degraded.",
         "The message has the error of the package manager or of the update tool; `journalctl -u haulout-update` on "
         "the node has its output (apt: also /var/log/apt/term.log). If the node is degraded, install the updates and "
         "reboot it if they need that, or run `haulout request-reboot NODE`."},
@@ -198,8 +198,9 @@ constexpr std::array table{
            "run. With `--update-services reboot` the agent reboots for both."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
-           "Resolve the cause that the message names, for example a budget or a volume. The agent removes its cordon, "
-           "and makes another attempt later."},
+           "Resolve what the message names: the first pod that is left with its reason, a volume, or a request that "
+           "failed. `haulout explain NODE` shows what blocks the other pods. The agent removes its cordon, and makes "
+           "another attempt later."},
     Reason{reason::drain_failed, drain, trouble,
            "The last drain failed, or was refused because of a pod that may not be evicted, or for which no capacity "
            "on other nodes is known.",
@@ -340,14 +341,16 @@ constexpr std::array table{
     Reason{reason::budget_of_single_pod, finds, trouble,
            "A PodDisruptionBudget protects a single pod, which therefore can never be evicted.",
            "Scale its controller up for as long as the drain takes, or delete the pod yourself if its owner agrees. "
-           "Nothing creates a pod without a controller again: change its budget instead. If a controller such as a "
-           "VirtualMachineInstance moves the pod by itself, only wait."},
+           "If the pod has no controller, nothing creates it again: change its budget instead. If a controller such as "
+           "a VirtualMachineInstance moves the pod by itself, only wait."},
     Reason{reason::budget_needs_all_pods, finds, trouble, "A PodDisruptionBudget needs as many healthy pods as exist.",
-           "Add a replica, or lower the number that the budget needs; the Event has the numbers."},
+           "Add replicas, or lower the number that the budget needs; the Event has the numbers. If a controller such "
+           "as a VirtualMachineInstance moves the pods by itself, only wait."},
     Reason{reason::budget_misconfigured, finds, trouble,
            "A PodDisruptionBudget counts no pods, or allows no disruption although all its pods are healthy.",
-           "See in the Event which of the two it is. If it counts no pods, give the pods a controller or use an "
-           "integer `minAvailable`; otherwise check that kube-controller-manager runs."},
+           "See in the Event which of the two it is. If it counts no pods, and they have no controller, use an integer "
+           "`minAvailable` or give them one; if they have a controller, check that it has replicas. If it counts pods, "
+           "check that kube-controller-manager runs."},
     Reason{reason::budget_sync_failed, finds, trouble,
            "The disruption controller cannot compute a PodDisruptionBudget.",
            "See the controller's error in the Event. Often the controller of the pods has no scale subresource; an "
@@ -360,8 +363,8 @@ constexpr std::array table{
            "Unhealthy pods cannot be evicted, because their PodDisruptionBudget has too few healthy pods.",
            "Set the budget's `unhealthyPodEvictionPolicy` to `AlwaysAllow`, or repair the pods; the Event names them."},
     Reason{reason::budget_awaits_replacement, finds, waiting,
-           "A PodDisruptionBudget waits for pods that are not Ready or do not exist yet, usually replacements on other "
-           "nodes.",
+           "A PodDisruptionBudget waits for pods that are not Ready, are terminating or do not exist yet, usually "
+           "replacements on other nodes.",
            "Wait until they are Ready. The Event names them and says what they wait for, if the drain may list them."},
     Reason{
         reason::budget_disruption_pending, finds, waiting,
@@ -397,7 +400,8 @@ constexpr std::array table{
     Reason{reason::clock_skew, finds, trouble,
            "The clock of the machine on which the agent or the command runs differs from the API server's by more than "
            "30 s: times in messages are wrong, and tokens and certificates may be rejected. The drain goes on.",
-           "Set the clock: `timedatectl`, `chronyc tracking`."},
+           "Correct the clock that is wrong: that machine's or the API server's. On each of the two, `timedatectl` or "
+           "`chronyc tracking` shows whether the clock is synchronized."},
     Reason{reason::pod_finalizer, finds, trouble,
            "The containers of a pod have ended, but its finalizers keep it from being deleted.",
            "Have the controllers that set the finalizers remove them; the Event names the finalizers."},
@@ -497,9 +501,9 @@ constexpr std::array table{
            "If the reason stays, see the kubelet's log on the node."},
     Reason{
         reason::version_unexpected, boot, trouble,
-        "After the reboot another version runs than expected. Besides, a reboot is still needed, the update tool "
-        "offers the expected version again, or one of these is unknown. After `--verify-limit` the node is degraded "
-        "and keeps its slot.",
+        "After the reboot another version runs than expected, and a reboot is still needed, the update tool offers the "
+        "expected version again, or the agent cannot find out whether one of these holds. After `--verify-limit` the "
+        "node is degraded and keeps its slot.",
         "Check the update tool on the node; the message has both versions. The node goes on when the expected version "
         "runs, or when no reboot is needed and the update tool does not offer that version again. If it is degraded "
         "and needs another reboot, run "

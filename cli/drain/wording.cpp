@@ -281,7 +281,7 @@ Summary retirement_summary(const std::string& node, const drain::RetirementRepor
       result.out.push_back(deletion_line(node, dry_run));
     else
       result.errors.push_back(
-          fmt::format("node/{} retired: no pod, VolumeAttachment or Lease of it is left{}", node,
+          fmt::format("node/{} retired: no pod, VolumeAttachment, CSINode or Lease of it is left{}", node,
                       retirement.deletion == NodeDeletion::by_another ? "; another program has deleted its Node" : ""));
     return result;
   }

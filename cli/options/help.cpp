@@ -256,9 +256,11 @@ std::string completion_text(std::string_view program) {
       "Examples:\n"
       "  # bash: now, and from the next login on (needs the package bash-completion)\n"
       "  source <({0} completion bash)\n"
+      "  mkdir -p ~/.local/share/bash-completion/completions\n"
       "  {0} completion bash > ~/.local/share/bash-completion/completions/haulout\n\n"
       "  # zsh\n  {0} completion zsh > \"${{fpath[1]}}/_haulout\"\n\n"
-      "  # fish\n  {0} completion fish > ~/.config/fish/completions/haulout.fish\n",
+      "  # fish\n  mkdir -p ~/.config/fish/completions\n"
+      "  {0} completion fish > ~/.config/fish/completions/haulout.fish\n",
       program);
 }
 

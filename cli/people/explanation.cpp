@@ -204,7 +204,9 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
-  const std::string message = held.empty() ? "no Lease is held as a slot" : "held: " + joined(held, ", ");
+  const std::string of_whom = node.pool.empty() ? "" : " of pool " + printable(node.pool);
+  const std::string message =
+      held.empty() ? fmt::format("no Lease{} is held as a slot", of_whom) : "held: " + joined(held, ", ");
   if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
   // Whether a slot is free is not known here, because only the agent knows max-unavailable.
   return {
@@ -217,11 +219,16 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
 // Returns one gate for all conditions that only the agent can evaluate, because they are in its configuration:
 // maintenance windows, blocking pods, alerts, the reboot limit, hooks.
 GateView agent_gate(const NodeView& node) {
-  constexpr std::string_view scope = "the agent evaluates windows, blocking pods, alerts and the reboot limit";
+  constexpr std::string_view scope =
+      "the agent evaluates windows, blocking pods, alerts, the reboot limit and other nodes";
   if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, but no agent has reported", scope)};
   const bool elsewhere = node.reason == reason::paused || node.reason == reason::backing_off;
   if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
     return {"agent", GateState::closed, fmt::format("{}: {}", node.reason, node.message)};
+  // While such a gate is closed, the agent does not evaluate all others.
+  if (in_state(node, agent::State::pending) && elsewhere)
+    return {"agent", GateState::unknown,
+            fmt::format("{} when the gate that it reports ({}) is open", scope, node.reason)};
   if (in_state(node, agent::State::idle) || in_state(node, agent::State::unknown))
     return {"agent", GateState::unknown, fmt::format("{} when the node needs an update", scope)};
   return {"agent", GateState::open, fmt::format("{}, and reports no closed gate", scope)};

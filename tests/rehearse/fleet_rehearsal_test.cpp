@@ -85,7 +85,7 @@ TEST_F(FleetRehearsalTest, OneNodeAfterTheOther) {
   EXPECT_LE(rehearsal.ended - rehearsal.began, 3 * (90s + input.reboot_time));
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("node/n1 updated: "), HasSubstr("3 of 3 nodes updated in "),
-                                         HasSubstr("at most 1 node unavailable for an update at a time")));
+                                         HasSubstr("at most 1 node unavailable at a time because of updates")));
 }
 
 TEST_F(FleetRehearsalTest, AsManyAtATimeAsMayBe) {

@@ -162,6 +162,23 @@ TEST_F(Cordon, P4_AnUncordonWithoutAnAnswerIsReportedAsUnknown) {
   EXPECT_THAT(report.message, ::testing::HasSubstr("it is unknown whether the node is still cordoned"));
 }
 
+// The Node is deleted before the drain removes its cordon. The report does not say that a Node is cordoned which does
+// not exist any more.
+TEST_F(Cordon, ANodeThatWasDeletedMeanwhileIsNotReportedAsCordoned) {
+  never_drained();
+  after(115s, [this] {
+    faults.add({.verb = "get", .resource = "nodes", .fault = {.kind = sim::FaultKind::server_error, .code = 404}});
+    faults.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::server_error, .code = 404}});
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_FALSE(report.cordon.after);
+  EXPECT_TRUE(report.cordon.known);
+  EXPECT_THAT(report.message,
+              AllOf(::testing::HasSubstr("with 1 pod left: "), ::testing::HasSubstr("; the Node was deleted"),
+                    ::testing::Not(::testing::HasSubstr("still cordoned"))));
+}
+
 TEST_F(Cordon, P8_OneThatTheServerFailsToWriteIsSaid) {
   add_pods(1);
   options.timeout = 2min;

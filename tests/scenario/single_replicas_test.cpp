@@ -236,7 +236,7 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
   EXPECT_THAT(
       raised->message,
       AllOf(HasSubstr("v1 Service cannot be scaled"),
-            HasSubstr("--max-unavailable-per-controller counts only those of its pods that have the annotation"),
+            HasSubstr("--max-unavailable-per-controller limits only the eviction of its pods with the annotation"),
             HasSubstr("haulout.dev/max-unavailable")));
 }
 
@@ -251,7 +251,7 @@ TEST_F(Guards, PodsOfAnApiThatIsNotServedAreNotCounted) {
   EXPECT_THAT(
       told.message_of("ReplicasUnknown"),
       AllOf(HasSubstr("the API server does not serve core.strimzi.io/v1beta2"),
-            HasSubstr("--max-unavailable-per-controller counts only those of its pods that have the annotation")));
+            HasSubstr("--max-unavailable-per-controller limits only the eviction of its pods with the annotation")));
 }
 
 TEST_F(Guards, ALateSingleReplicaIsParkedUntilThereAreTwo) {

@@ -23,6 +23,7 @@ const char* reason_of(int code) {
     case 400: return "BadRequest";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";
+    case 404: return "NotFound";
     case 405: return "MethodNotAllowed";
     case 406: return "NotAcceptable";
     case 409: return "Conflict";

@@ -267,7 +267,7 @@ TEST_F(FindAuthorityTest, AnUnboundTokenNeedsANameAndHoldsNothing) {
   guards.denied.clear();
   use(sim::service_account("haulout", "agent"));
   EXPECT_THAT(problem(), HasSubstr("HAULOUT_NODE_NAME"));
-  EXPECT_THAT(problem({.node_name = "n1"}), HasSubstr("not bound to a pod"));
+  EXPECT_THAT(problem({.node_name = "n1"}), HasSubstr("the token names no pod and Node"));
   guards.policies.clear();
   const auto found = find({.wanted = AuthorityChoice::service_account, .node_name = "n1"});
   ASSERT_TRUE(found) << found.error().message();

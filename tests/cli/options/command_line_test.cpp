@@ -283,6 +283,7 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"rehearse", "n1", "--reboot-time=2m"}, "--reboot-time applies only to the update of a whole fleet: add --all"},
       {{"drain", "n1", "--timeout=5s", "--settle=5s"}, "raise --timeout above --settle"},
       {{"drain", "n1", "--settle=1m", "--timeout=30s"}, "use --settle=0"},
+      {{"drain", "n1", "--settle=5s", "--timeout=-1s"}, "with this --timeout each drain ends at once"},
       {{"drain", "n1", "--timeout=5x"}, "unknown unit \"x\""},
       {{"drain", "n1", "--timeout=5"}, "the unit is missing"},
       {{"drain", "n1", "--timeout=9999999999h"}, "longer than the clock can hold"},
@@ -360,6 +361,7 @@ TEST(CommandLineTest, APluginShowsItselfAsOne) {
   EXPECT_THAT(refused({"drain", "--help"}, "/opt/bin/kubectl-haulout").out, HasSubstr("kubectl haulout drain NODE"));
   EXPECT_THAT(refused({"drain"}, "/opt/bin/kubectl-haulout").err, HasSubstr("'kubectl haulout drain --help'"));
   EXPECT_THAT(refused({"drain"}, "/opt/bin/haulout").err, HasSubstr("'haulout drain --help'"));
+  EXPECT_THAT(refused({"explain", "n1", "n2"}, "/opt/bin/kubectl-haulout").err, HasSubstr("`kubectl haulout status`"));
 }
 
 struct Row {
