@@ -20,7 +20,9 @@ constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 drain::Verdict Invariants::verdict(const Instance& pod) const {
   if (left_pinned_.contains(pod.pod.uid)) return drain::Verdict::skip;
   if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
-  const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
+  // The limits of rules count from the start of the drain. The drain learns of it a moment later than this check.
+  const auto decided =
+      drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), clock_.now() - began_).verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
 }
 
