@@ -98,6 +98,12 @@ bool PodRule::matches(const k8s::Pod& pod) const {
          (!controller || is_owned_by(pod, *controller)) && selector.matches(pod.labels);
 }
 
+Duration longest_limit(const std::vector<PodRule>& rules) {
+  Duration longest{};
+  for (const PodRule& rule : rules) longest = std::max(longest, rule.limit.value_or(Duration::zero()));
+  return longest;
+}
+
 Result<PodRule> parse_pod_rule(std::string_view text) {
   PodRule rule;
   rule.text = text;

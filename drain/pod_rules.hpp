@@ -43,6 +43,9 @@ struct PodRule {
   bool matches(const k8s::Pod& pod) const;
 };
 
+// Returns the longest limit of the rules that wait; zero if there is none.
+Duration longest_limit(const std::vector<PodRule>& rules);
+
 // Parses WHO=ACTION. WHO is "namespace:NAME", "kind:KIND", "controller:KIND/NAMESPACE/NAME" or a label selector, or
 // several of these, separated by commas, with the label selector at the end. ACTION is "evict", "skip", "last",
 // "wait-completed" or "wait-completed=DURATION". Fails with Errc::invalid for any other text.

@@ -85,9 +85,10 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     unsigned life = 0;  // number of times that a restored backup brought back an older state of it
     bool ready_at_first = false;
     std::optional<TimePoint> ready_since;
-    bool taken_ready = false;   // it was Ready when its first eviction was sent
-    k8s::Pod pod;               // as the drain decodes it; only for pods of the drained node
-    bool had_finished = false;  // it had finished before it was terminating; only for pods of the drained node
+    bool taken_ready = false;           // it was Ready when its first eviction was sent
+    k8s::Pod pod;                       // as the drain decodes it; only for pods of the drained node
+    bool had_finished = false;          // it had finished before it was terminating; only for pods of the drained node
+    std::optional<TimePoint> finished;  // when `had_finished` became true
   };
 
   // invariants.cpp: checks at every step
@@ -132,6 +133,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     std::optional<Duration> limit;
   };
   std::optional<Handling> handling(const k8s::Pod& pod) const;
+  // How long the drain has run at most, by its own count: it reads the start from the mark of the cordon, in whole seconds.
+  Duration draining_for() const { return clock_.now() - began_ + std::chrono::seconds(1); }
   bool goes_last(const k8s::Pod& pod) const;
   void check_rule(const Instance& pod);
   // A pod with a smaller tier is evicted earlier. Compared in this order: whether it is the drain's own pod, which is

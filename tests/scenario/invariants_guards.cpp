@@ -79,7 +79,7 @@ void Invariants::check_rule(const Instance& pod) {
   const auto found = handling(pod.pod);
   if (!found) return;
   if (found->action == drain::PodAction::skip) violated("rule: evicted although it stays: " + pod.key);
-  const bool too_early = !found->limit || clock_.now() - began_ < *found->limit;
+  const bool too_early = !found->limit || draining_for() < *found->limit;
   if (found->action == drain::PodAction::wait_completed && !pod.had_finished && too_early)
     violated("rule: evicted although it still works: " + pod.key);
 }
