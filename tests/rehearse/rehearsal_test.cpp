@@ -58,7 +58,7 @@ TEST_F(RehearsalTest, AWaitWithoutALimitIsSaidToBlockTheDrain) {
   input.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed").value()};
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
-  EXPECT_THAT(lines_of(rehearsal), HasSubstr("WaitingForCompletion"));
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("pod shop/web-a: waits until the pod has finished without a time limit"));
   EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
