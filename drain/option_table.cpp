@@ -208,6 +208,18 @@ std::vector<Row> rows_of_pods() {
         "Pods that match stay on the node and go down with the machine. The agent neither evicts them nor waits for "
         "them. Several may be given."}},
       {Users::both,
+       {"pod-rule", list<O, PodRule>([](O& o) -> auto& { return o.policy.rules; }, "WHO=ACTION", parse_pod_rule),
+        "What to do with some pods, as WHO=ACTION. WHO: `namespace:NAME`, `kind:KIND` of the owner, "
+        "`controller:KIND/NAMESPACE/NAME`, a label selector, or several of them separated by commas, the label "
+        "selector at the end. ACTION: `evict`, also if the pod has an emptyDir volume or no controller; `skip`: it "
+        "stays on the node; `wait-completed` or `wait-completed=DURATION`: the drain waits until the pod has finished, "
+        "at most for this time from its start, and then evicts the pod; `last`: evict it when all others are deleted. "
+        "Several may be given, and the first that matches a pod applies."}},
+      {Users::both,
+       {"cluster-api-labels", boolean<O>({&O::policy, &Policy::cluster_api_labels}),
+        "Follow the label `cluster.x-k8s.io/drain` of a pod, before any `--pod-rule`: with `skip` the pod stays on the "
+        "node, with `wait-completed` the drain waits until the pod has finished."}},
+      {Users::both,
        {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
         "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "
         "pods with the label app=db. A higher number does not wait until the lower ones are deleted, nor for a pod "

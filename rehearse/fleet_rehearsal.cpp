@@ -143,6 +143,7 @@ class Fleet {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
     const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
     result_.assumed = stage_.assumed();
+    assume_no_work_ends(result_.assumed, input_.config.drain.policy, stage_.cluster);
     for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
     result_.given_up_after = patience();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
@@ -158,8 +159,8 @@ class Fleet {
     const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
     const Assumptions& assumed = input_.assumptions;
     return input_.give_up + leaves + assumed.detach_within + assumed.attach_within + assumed.ready_after +
-           input_.reboot_time + config.drain.timeout.value_or(Duration::zero()) + config.lb_drain_wait +
-           config.drain.guards.canary;
+           input_.reboot_time + drain::longest_limit(config.drain.policy.rules) +
+           config.drain.timeout.value_or(Duration::zero()) + config.lb_drain_wait + config.drain.guards.canary;
   }
 
   asio::awaitable<void> act() {

@@ -14,7 +14,7 @@ namespace {
 
 drain::Options options_of(const RehearsalInput& input) {
   drain::Options options = input.drain;
-  if (!options.timeout) options.timeout = input.assumptions.give_up;
+  if (!options.timeout) options.timeout = input.assumptions.give_up + drain::longest_limit(input.drain.policy.rules);
   options.dry_run = drain::DryRunMode::none;
   options.fail_fast = false;
   options.review_access = false;
@@ -31,6 +31,7 @@ class Drains {
   Result<Rehearsal> play() {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
     result_.assumed = stage_.assumed();
+    assume_no_work_ends(result_.assumed, options_.policy, stage_.cluster);
     result_.timeout_given = input_.drain.timeout.has_value();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);

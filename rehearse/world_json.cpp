@@ -10,6 +10,7 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "drain/cordon.hpp"
+#include "drain/pod_rules.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/objects.hpp"
 #include "placement/room.hpp"
@@ -229,6 +230,19 @@ sim::Timing timing_of(const Assumptions& assumptions) {
   timing.attach = assumptions.attach_within;
   timing.attach_retry = attach_retry;
   return timing;
+}
+
+void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster) {
+  std::vector<std::string> waited_for;
+  for (const sim::Object& object : cluster.store().list("pods")) {
+    const auto pod = k8s::decode<k8s::Pod>(object->dump());
+    if (!pod || pod->finished() || pod->terminating()) continue;
+    const auto handling = drain::handling_of(*pod, policy.rules, policy.cluster_api_labels);
+    if (handling && handling->action == drain::PodAction::wait_completed) waited_for.push_back(pod->key());
+  }
+  if (!waited_for.empty())
+    assumed.push_back("pods for whose work a drain waits do not finish before the time limit of their rule: " +
+                      some_of(waited_for));
 }
 
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {

@@ -308,6 +308,11 @@ constexpr std::array table{
            "protects it from eviction.",
            "Wait until the pod or its protection has ended, or remove the annotation. To ignore all such annotations, "
            "set `--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
+    Reason{reason::waiting_for_completion, pods, waiting,
+           "A `--pod-rule` with `wait-completed`, or the label `cluster.x-k8s.io/drain: wait-completed`, makes the "
+           "drain wait until the pod has finished.",
+           "Wait until the pod's work ends, or until the time in the message. To evict the pod now, evict it yourself, "
+           "or change the rule or the label."},
     Reason{reason::empty_dir, pods, trouble,
            "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
            "without `--delete-emptydir-data`.",
@@ -330,6 +335,9 @@ constexpr std::array table{
     Reason{reason::not_selected, left, progress, "The pod does not match `--pod-selector`.", "Nothing."},
     Reason{reason::left_by_labels, left, progress,
            "The pod matches `--leave-pods`, so it stays and goes down with the machine.", "Nothing."},
+    Reason{reason::left_by_rule, left, progress,
+           "A `--pod-rule` with `skip`, or the label `cluster.x-k8s.io/drain: skip`, keeps the pod on the node.",
+           "Nothing. To have the pod evicted, change the rule or the label."},
     Reason{reason::terminating_too_long, left, progress,
            "The pod has been terminating for longer than `--skip-wait-for-delete-timeout`, so the drain does not wait "
            "for it.",

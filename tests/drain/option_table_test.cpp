@@ -23,9 +23,9 @@ using Row = OptionOf<Options>;
 // row.
 auto fields_of(const Policy& policy) {
   const auto& [daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
-               skip_terminating_after, pod_selector, leave] = policy;
+               skip_terminating_after, pod_selector, leave, rules, cluster_api_labels] = policy;
   return std::tie(daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
-                  skip_terminating_after, pod_selector, leave);
+                  skip_terminating_after, pod_selector, leave, rules, cluster_api_labels);
 }
 
 auto fields_of(const Guards& guards) {
@@ -72,7 +72,9 @@ std::vector<std::string> some_values(const Row& row) {
     case ValueType::duration: return {"77s"};
     case ValueType::text:
     case ValueType::list:
-      return row.name == "drain-order" ? std::vector<std::string>{"app=db=10"} : std::vector<std::string>{"app=db"};
+      if (row.name == "drain-order") return {"app=db=10"};
+      if (row.name == "pod-rule") return {"app=db=last"};
+      return {"app=db"};
     case ValueType::command: return {"/bin/x"};
   }
   return {};
@@ -139,9 +141,9 @@ TEST(DrainOptionTable, TheCommandAndTheAgentShareTheseRows) {
     EXPECT_EQ(found->second, row.values.form) << row.name;
     shared.push_back(row.name);
   }
-  EXPECT_THAT(shared, ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "drain-order", "wait-volumes",
-                                  "volume-limit", "stuck-volume", "serialize-volumes", "reattach-limit",
-                                  "max-unavailable-per-controller", "single-replica", "canary"));
+  EXPECT_THAT(shared, ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "pod-rule", "cluster-api-labels",
+                                  "drain-order", "wait-volumes", "volume-limit", "stuck-volume", "serialize-volumes",
+                                  "reattach-limit", "max-unavailable-per-controller", "single-replica", "canary"));
 }
 
 TEST(DrainOptionTable, AnAgentWorksWithoutThePermissionThatACommandInsistsOn) {

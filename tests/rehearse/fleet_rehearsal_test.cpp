@@ -140,6 +140,14 @@ TEST_F(FleetRehearsalTest, ABudgetThatNeverOpensHoldsTheTurnAndIsNamed) {
                     HasSubstr("would still wait: "), HasSubstr("0 of 3 nodes updated"), HasSubstr("stopped: ")));
 }
 
+TEST_F(FleetRehearsalTest, ARuleThatWaitsIsNoStandstill) {
+  input.config.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed=7h").value()};
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::over) << lines_of(rehearsal);
+  EXPECT_GE(rehearsal.ended - rehearsal.began, 7h);
+  EXPECT_THAT(rehearsal.assumed, Contains(HasSubstr("do not finish before the time limit of their rule")));
+}
+
 TEST_F(FleetRehearsalTest, ADrainThatMayNotTakeForEverLetsTheOthersGo) {
   item("web-a")["metadata"]["labels"]["app"] = "lone";
   item("web-a")["metadata"].erase("ownerReferences");

@@ -43,6 +43,25 @@ TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
                                              EndsWith(": evictions.kubevirt.io"))));
 }
 
+TEST_F(RehearsalTest, ARuleThatWaitsTakesItsWholeTime) {
+  input.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed=30h").value()};
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << "also if it exceeds the limit of the rehearsal";
+  EXPECT_GE(rehearsal.took, 30h);
+  EXPECT_LE(rehearsal.took, 30h + 1min);
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(AllOf(HasSubstr("pods for whose work a drain waits do not finish before the time limit"),
+                             HasSubstr("shop/web-a"))));
+}
+
+TEST_F(RehearsalTest, AWaitWithoutALimitIsSaidToBlockTheDrain) {
+  input.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed").value()};
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
+  EXPECT_THAT(lines_of(rehearsal), HasSubstr("pod shop/web-a: waits until the pod has finished without a time limit"));
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
+}
+
 TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
   add_budget(2);
   const Rehearsal rehearsal = play();

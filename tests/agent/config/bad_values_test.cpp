@@ -60,6 +60,9 @@ const std::vector<Row>& rows() {
       {"soak", "-5s", "it must not be negative"},
       {"backoff", "0s", "it must be longer than 0"},
       {"reboot-limit", "0s", "it must be longer than 0"},
+      {"pod-rule", "app=db",
+       "it does not end with an action: =evict, =skip, =last, =wait-completed or =wait-completed=DURATION; write "
+       "WHO=ACTION, like kind:Job=wait-completed=2h or namespace:batch,app=db=last"},
       {"drain-order", "app=db", "it does not end with = and a whole number; write SELECTOR=NUMBER, like app=db=10"},
       {"blocking-pod-selector", "a in (b", "label selector \"a in (b\": expected ')' at the end"},
       {"window", "22:00+4d", "character 7: \"4d\": unknown unit \"d\"; write a duration like +90m or +4h"},

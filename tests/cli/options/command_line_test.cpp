@@ -49,6 +49,7 @@ TEST(CommandLineTest, DefaultsAreThoseOfKubectl) {
   EXPECT_EQ(options.policy.empty_dir, Treatment::refuse);
   EXPECT_EQ(options.policy.finished, Treatment::evict);
   EXPECT_EQ(options.policy.do_not_disrupt, Treatment::evict);
+  EXPECT_FALSE(options.policy.cluster_api_labels) << "kubectl evicts these pods";
   EXPECT_FALSE(options.policy.skip_terminating_after);
   EXPECT_TRUE(options.policy.pod_selector.empty());
   EXPECT_EQ(options.dry_run, DryRunMode::none);
@@ -123,6 +124,12 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--timeout=0"}, [](const Settings& s) { return !s.drain.timeout; }},
       {{"--drain-order", "app=db=10", "--drain-order=tier=-1"},
        [](const Settings& s) { return s.drain.order.size() == 2 && s.drain.order[1].order == -1; }},
+      {{"--pod-rule", "kind:Job=wait-completed=2h", "--pod-rule=namespace:batch,app in (a,b)=skip"},
+       [](const Settings& s) {
+         return s.drain.policy.rules.size() == 2 && s.drain.policy.rules[0].limit == Duration(2h) &&
+                s.drain.policy.rules[1].ns == "batch" && s.drain.policy.rules[1].action == drain::PodAction::skip;
+       }},
+      {{"--cluster-api-labels"}, [](const Settings& s) { return s.drain.policy.cluster_api_labels; }},
       {{"--max-concurrent=7"}, [](const Settings& s) { return s.drain.max_concurrent == 7; }},
       {{"--max-concurrent=unlimited"}, [](const Settings& s) { return s.drain.max_concurrent == 0; }},
       {{"-o", "json"}, [](const Settings& s) { return s.output == OutputFormat::json; }},

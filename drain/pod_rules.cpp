@@ -1,0 +1,147 @@
+#include "drain/pod_rules.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/duration.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+constexpr std::string_view template_hash_label = "pod-template-hash";
+constexpr std::string_view wait_action = "wait-completed";
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+// Returns the name of the Deployment of a ReplicaSet's pod, or an empty string. A Deployment names its ReplicaSets
+// NAME-HASH and labels their pods with the hash.
+std::string deployment_of(const k8s::Pod& pod) {
+  if (!pod.controller || pod.controller->kind != "ReplicaSet") return {};
+  const auto hash = k8s::value_at(pod.labels, template_hash_label);
+  if (!hash || hash->empty()) return {};
+  const std::string& name = pod.controller->name;
+  const std::string tail = fmt::format("-{}", *hash);
+  return name.size() > tail.size() && name.ends_with(tail) ? name.substr(0, name.size() - tail.size()) : std::string();
+}
+
+bool has_kind(const k8s::Pod& pod, std::string_view kind) {
+  if (!pod.controller) return false;
+  return same_word(pod.controller->kind, kind) || (same_word(kind, "Deployment") && !deployment_of(pod).empty());
+}
+
+bool is_owned_by(const k8s::Pod& pod, const PodRule::Owner& owner) {
+  if (!pod.controller || pod.ns != owner.ns) return false;
+  if (same_word(pod.controller->kind, owner.kind)) return pod.controller->name == owner.name;
+  return same_word(owner.kind, "Deployment") && deployment_of(pod) == owner.name;
+}
+
+Error wrong(std::string_view why) {
+  return Error(
+      Errc::invalid,
+      fmt::format("{}; write WHO=ACTION, like kind:Job=wait-completed=2h or namespace:batch,app=db=last", why));
+}
+
+// Cuts ACTION off the end of `text` and writes it to the rule. Returns false if `text` ends with no action.
+Result<bool> take_action(std::string_view& text, PodRule& rule) {
+  constexpr std::array<std::pair<std::string_view, PodAction>, 4> words{{{"evict", PodAction::evict},
+                                                                         {"skip", PodAction::skip},
+                                                                         {"last", PodAction::last},
+                                                                         {wait_action, PodAction::wait_completed}}};
+  for (const auto& [word, action] : words) {
+    if (!text.ends_with(fmt::format("={}", word))) continue;
+    rule.action = action;
+    text.remove_suffix(word.size() + 1);
+    return true;
+  }
+  const std::string with_limit = fmt::format("={}=", wait_action);
+  const std::size_t found = text.rfind(with_limit);
+  if (found == std::string_view::npos) return false;
+  const std::string_view written = text.substr(found + with_limit.size());
+  const auto limit = parse_duration(written);
+  if (!limit) return limit.error();
+  if (*limit <= Duration::zero())
+    return Error(Errc::invalid, fmt::format("'{}' is no limit for {}: it must be positive", written, wait_action));
+  rule.action = PodAction::wait_completed;
+  rule.limit = *limit;
+  text = text.substr(0, found);
+  return true;
+}
+
+Result<> take_part(std::string_view part, std::string_view value, PodRule& rule) {
+  if (value.empty()) return Error(Errc::invalid, fmt::format("nothing is written after {}:", part));
+  std::string* field = part == "namespace" ? &rule.ns : part == "kind" ? &rule.kind : nullptr;
+  if (field ? !field->empty() : rule.controller.has_value())
+    return Error(Errc::invalid, fmt::format("{}: is written twice", part));
+  if (field) {
+    *field = value;
+    return {};
+  }
+  const std::size_t first = value.find('/');
+  const std::size_t second = first == std::string_view::npos ? first : value.find('/', first + 1);
+  const auto name = second == std::string_view::npos ? std::string_view() : value.substr(second + 1);
+  if (first == 0 || second == first + 1 || name.empty() || name.find('/') != std::string_view::npos)
+    return Error(Errc::invalid, fmt::format("'{}' is no controller: write KIND/NAMESPACE/NAME", value));
+  rule.controller = PodRule::Owner{std::string(value.substr(0, first)),
+                                   std::string(value.substr(first + 1, second - first - 1)), std::string(name)};
+  return {};
+}
+
+}  // namespace
+
+bool PodRule::matches(const k8s::Pod& pod) const {
+  return (ns.empty() || pod.ns == ns) && (kind.empty() || has_kind(pod, kind)) &&
+         (!controller || is_owned_by(pod, *controller)) && selector.matches(pod.labels);
+}
+
+Duration longest_limit(const std::vector<PodRule>& rules) {
+  Duration longest{};
+  for (const PodRule& rule : rules) longest = std::max(longest, rule.limit.value_or(Duration::zero()));
+  return longest;
+}
+
+Result<PodRule> parse_pod_rule(std::string_view text) {
+  PodRule rule;
+  rule.text = text;
+  auto has_action = take_action(text, rule);
+  if (!has_action) return wrong(has_action.error().message());
+  if (!*has_action)
+    return wrong("it does not end with an action: =evict, =skip, =last, =wait-completed or =wait-completed=DURATION");
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view part : {"namespace", "kind", "controller"}) {
+      if (!text.starts_with(fmt::format("{}:", part))) continue;
+      const std::string_view value = text.substr(part.size() + 1, text.find(',') - part.size() - 1);
+      if (auto taken = take_part(part, value, rule); !taken) return wrong(taken.error().message());
+      text.remove_prefix(std::min(text.size(), part.size() + 1 + value.size() + 1));
+      again = true;
+      break;
+    }
+  }
+  auto selector = k8s::parse_label_selector(text);
+  if (!selector) return wrong(selector.error().message());
+  rule.selector = *std::move(selector);
+  if (rule.ns.empty() && rule.kind.empty() && !rule.controller && rule.selector.empty())
+    return wrong("it names no pods, so it would match every pod");
+  return rule;
+}
+
+std::optional<PodHandling> handling_of(const k8s::Pod& pod, const std::vector<PodRule>& rules,
+                                       bool cluster_api_labels) {
+  if (cluster_api_labels) {
+    const auto value = k8s::value_at(pod.labels, cluster_api_label).value_or("");
+    const std::string source = fmt::format("label {}={}", cluster_api_label, value);
+    if (same_word(value, "skip")) return PodHandling{PodAction::skip, {}, source};
+    if (same_word(value, wait_action) || same_word(value, "waitcompleted"))
+      return PodHandling{PodAction::wait_completed, {}, source};
+  }
+  for (const PodRule& rule : rules)
+    if (rule.matches(pod)) return PodHandling{rule.action, rule.limit, fmt::format("rule {}", rule.text)};
+  return std::nullopt;
+}
+
+}  // namespace haulout::drain
