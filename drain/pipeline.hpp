@@ -277,8 +277,8 @@ class Pipeline {
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
-  // Returns true for the pod that Haulout runs in, while other pods must leave: if it were evicted now, no process would
-  // wait for those pods. Returns true also for a pod with Decision::last while pods without it must leave.
+  // Returns true for the pod that Haulout runs in, while other pods must leave: if it were evicted now, no process
+  // would wait for those pods. Returns true also for a pod with Decision::last while pods without it must leave.
   bool waits_for_all_others(const TrackedPod& tracked) const;
   // Calls pod_missing() for each known pod that a most-recent list does not contain.
   void all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall);

@@ -2,10 +2,10 @@
 // first of them, in the order below, whose action is not "evict" decides.
 //
 // Order: mirror, pod selector, leave, rule that skips, long terminating, finished, DaemonSet, rule that waits without
-// limit, emptyDir, unmanaged, rule that waits for a limited time, do-not-disrupt. If no filter before `finished` decides
-// about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A terminating pod
-// is not skipped merely because it has finished by now, and no rule waits for its work. A rule with a limit comes after
-// emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin.
+// limit, emptyDir, unmanaged, rule that waits for a limited time, do-not-disrupt. If no filter before `finished`
+// decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A
+// terminating pod is not skipped merely because it has finished by now, and no rule waits for its work. A rule with a
+// limit comes after emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin.
 #pragma once
 
 #include <map>

@@ -126,14 +126,15 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   sim::Json workload_of(const Instance& pod) const;
   bool is_only_replica(const Instance& pod) const;
   bool waits_for_others(const Instance& pod) const;
-  // The action that a rule or the label of Cluster API gives the pod; nullopt if none does. Implemented independently of
-  // the drain's code, for the rules of seeded_options.cpp.
+  // The action that a rule or the label of Cluster API gives the pod; nullopt if none does. Implemented independently
+  // of the drain's code, for the rules of seeded_options.cpp.
   struct Handling {
     drain::PodAction action = drain::PodAction::evict;
     std::optional<Duration> limit;
   };
   std::optional<Handling> handling(const k8s::Pod& pod) const;
-  // How long the drain has run at most, by its own count: it reads the start from the mark of the cordon, in whole seconds.
+  // How long the drain has run at most, by its own count. It reads the start from the mark of the cordon, which has
+  // whole seconds.
   Duration draining_for() const { return clock_.now() - began_ + std::chrono::seconds(1); }
   bool goes_last(const k8s::Pod& pod) const;
   void check_rule(const Instance& pod);
