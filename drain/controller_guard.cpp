@@ -84,7 +84,7 @@ void diagnose_single(const TrackedPod& tracked, const Controller& controller, st
   facts.push_back({reason::only_replica_evicted,
                    controller.text(),
                    fmt::format("it has a single replica, pod {}, so it is unavailable from the eviction until the "
-                               "replacement is Ready; scale it up to two replicas during the drain",
+                               "replacement is Ready; to avoid that, scale it to two replicas before a drain",
                                tracked.pod.key()),
                    {},
                    advice(Pods(std::array{&tracked}))});

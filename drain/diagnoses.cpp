@@ -411,7 +411,7 @@ DiagnosisFact needs_all(const BudgetCase& about) {
           {},
           (number ? fmt::format("it needs {} healthy pods ({}), and {} exist, so it allows no disruption; ",
                                 budget.desired_healthy, field_of(budget), budget.expected_pods)
-                  : fmt::format("it needs all {} healthy ({}), so it allows no disruption while there are no more; ",
+                  : fmt::format("it needs all {} healthy ({}), so it allows no disruption until more pods exist; ",
                                 pods(budget.expected_pods), field_of(budget))) +
               ways_out(about),
           controller_hold};

@@ -134,7 +134,9 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
       !read_string(*status, "clientCertificateData", credential.client_cert_pem) ||
       !read_string(*status, "clientKeyData", credential.client_key_pem) ||
       !read_string(*status, "expirationTimestamp", expiration))
-    return bad_answer("has a status field that is not a string");
+    return bad_answer(
+        "has a wrong type in its status: token, clientCertificateData, clientKeyData and expirationTimestamp must be "
+        "strings");
   if (credential.token.empty() && credential.client_cert_pem.empty() && credential.client_key_pem.empty())
     return bad_answer("has neither a token nor a certificate with its key");
   if (credential.client_cert_pem.empty() != credential.client_key_pem.empty())

@@ -295,8 +295,9 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
         "instead: " +
         some_of(webhooks));
   if (!not_replaced.empty())
-    assumed.push_back("pods are not replaced if their controllers are not simulated or not in the snapshot: " +
-                      some_of(not_replaced));
+    assumed.push_back(
+        "these pods are not replaced, because their controllers are not simulated or not in the snapshot: " +
+        some_of(not_replaced));
   return assumed;
 }
 

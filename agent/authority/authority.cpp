@@ -63,11 +63,11 @@ Result<OwnNode> resolve_node(const std::string& node_name, const k8s::Self& self
                                             node_name, printable(self.username), printable(bound)));
   }
   if (!node_name.empty()) return OwnNode{node_name, {}};
-  return Error(
-      Errc::invalid,
-      fmt::format("the agent does not know its Node: the credential ({}) is bound to none. Set node-name "
-                  "(HAULOUT_NODE_NAME), or use a token that is bound to the agent's pod, or the kubelet's credentials",
-                  printable(self.username)));
+  return Error(Errc::invalid,
+               fmt::format("the agent does not know its Node: the credential ({}) names none. Set node-name "
+                           "(HAULOUT_NODE_NAME), or use the kubelet's credentials, or a token bound to the agent's pod "
+                           "(Kubernetes 1.30 or newer)",
+                           printable(self.username)));
 }
 
 std::vector<AuthorityKind> candidates(AuthorityChoice wanted, const k8s::Self& self) {

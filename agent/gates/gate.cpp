@@ -120,7 +120,7 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
   Gate gate{.name = "cordon", .message = "no person has cordoned this node", .effect = Gate::Effect::gives_up};
   if (policy == CordonedNodes::update) {
     gate.verdict = Gate::Verdict::off;
-    gate.message = "cordoned-nodes is update: a person's cordon does not block updates";
+    gate.message = "a person's cordon does not block updates, because --cordoned-nodes is update";
     return gate;
   }
   const auto cordon = persons_cordon(node);

@@ -584,7 +584,7 @@ Result<Window> parse_window(std::string_view text) {
 }
 
 Result<Blackout> parse_blackout(std::string_view text) {
-  Parser parser("black-out", text);
+  Parser parser("blackout", text);
   if (auto readable = parser.readable(); !readable) return std::move(readable).error();
   if (parser.has_dates()) return parser.dates();
   auto recurrence = parser.recurrence();

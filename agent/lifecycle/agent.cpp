@@ -122,8 +122,9 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       loading_(context_),
       shutdowns_(executor, context_, loading_, [this] {
         if (record_.state == State::updating)
-          return std::string(record_.installing ? "updates are being installed"
-                                                : "the installation of updates has not begun");
+          return std::string(record_.installing
+                                 ? "updates are being installed"
+                                 : "the node is drained, but the installation of its updates has not begun");
         return drain_status_.message(draining_ ? draining_->findings() : Findings());
       }) {}
 

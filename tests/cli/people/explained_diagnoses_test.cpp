@@ -144,7 +144,7 @@ std::map<std::string, Row> rows() {
         "kubectl describe volumeattachment csi-1"}},
       {"VolumeAttachmentLeaked", {of_volume([](auto&) {}), "delete the VolumeAttachment"}},
       {"OnlyReplicaEvicted",
-       {of_controller([](auto& controller) { controller.replicas = 1; }), "scale it up to two replicas"}},
+       {of_controller([](auto& controller) { controller.replicas = 1; }), "scale it to two replicas"}},
       {"LastReadyPods",
        {of_controller([](auto& controller) {
           controller.replicas = 2;
