@@ -119,16 +119,18 @@ void Eviction::hurry_views() {
 
 namespace {
 
-// Returns the end of a message, which names the first pod that the drain has not seen deleted, and why.
+// Returns the end of a message, which names a pod that the drain has not seen deleted, and why.
 std::string first_left(const std::vector<PodReport>& reports) {
-  const auto is_left = [](const PodReport& pod) {
-    return pod.outcome == PodOutcome::planned || pod.outcome == PodOutcome::waiting ||
-           pod.outcome == PodOutcome::terminating;
-  };
-  const auto first = std::find_if(reports.begin(), reports.end(), is_left);
-  if (first == reports.end()) return {};
-  return fmt::format(": {} ({})", first->key(),
-                     first->reason.empty() ? to_string(first->outcome) : std::string_view(first->reason));
+  // A pod that waits for something comes first, then one that does not end. A pod whose eviction was not sent yet waits
+  // only for others.
+  for (const PodOutcome outcome : {PodOutcome::waiting, PodOutcome::terminating, PodOutcome::planned})
+    for (const PodReport& pod : reports)
+      if (pod.outcome == outcome)
+        return fmt::format(": {} ({})", pod.key(),
+                           outcome == PodOutcome::planned ? std::string_view("not evicted yet")
+                           : pod.reason.empty()           ? to_string(outcome)
+                                                          : std::string_view(pod.reason));
+  return {};
 }
 
 }  // namespace

@@ -213,12 +213,17 @@ std::vector<Row> rows_of_pods() {
         "`controller:KIND/NAMESPACE/NAME`, a label selector, or several of them separated by commas, the label "
         "selector at the end. ACTION: `evict`, also if the pod has an emptyDir volume or no controller; `skip`: it "
         "stays on the node; `wait-completed` or `wait-completed=DURATION`: the drain waits until the pod has finished, "
-        "at most for this time from its start, and then evicts the pod; `last`: evict it when all others are deleted. "
+        "or "
+        "until this time has passed since the cordon, and then evicts it; `last`: evict it when all others are "
+        "deleted. "
         "Several may be given, and the first that matches a pod applies."}},
       {Users::both,
-       {"cluster-api-labels", boolean<O>({&O::policy, &Policy::cluster_api_labels}),
-        "Follow the label `cluster.x-k8s.io/drain` of a pod, before any `--pod-rule`: with `skip` the pod stays on the "
-        "node, with `wait-completed` the drain waits until the pod has finished."}},
+       {"cluster-api-labels",
+        choice<O, ClusterApiLabels>(
+            {&O::policy, &Policy::cluster_api_labels},
+            {{"off", ClusterApiLabels::off}, {"wait", ClusterApiLabels::wait}, {"all", ClusterApiLabels::all}}),
+        "Follow the label `cluster.x-k8s.io/drain` of a pod, before any `--pod-rule`. wait: with `wait-completed` the "
+        "drain waits until the pod has finished. all: in addition, a pod with `skip` stays on the node."}},
       {Users::both,
        {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
         "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "

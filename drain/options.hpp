@@ -33,7 +33,8 @@ struct Policy {
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
   std::vector<k8s::LabelSelector> leave;             // pods that match any of them are skipped
   std::vector<PodRule> rules;                        // the first one that matches a pod applies (pod_rules.hpp)
-  bool cluster_api_labels = true;                    // the label of Cluster API applies, before the rules
+  ClusterApiLabels cluster_api_labels = ClusterApiLabels::wait;  // the label of Cluster API applies before the rules
+  bool waits_for_work = true;  // false: neither rules nor labels make the drain wait, because the machine goes down
   bool operator==(const Policy&) const = default;
 };
 
@@ -113,7 +114,7 @@ inline Options kubectl_defaults() {
   options.policy.empty_dir = Treatment::refuse;
   options.policy.unmanaged = Treatment::refuse;
   options.policy.do_not_disrupt = Treatment::evict;
-  options.policy.cluster_api_labels = false;
+  options.policy.cluster_api_labels = ClusterApiLabels::off;
   options.max_concurrent = 0;
   options.restore_cordon_on_failure = false;
   options.fail_fast = true;

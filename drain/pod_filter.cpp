@@ -66,10 +66,10 @@ std::optional<Finding> waiting_finding(const k8s::Pod& pod, const PodHandling& h
   if (handling.action != PodAction::wait_completed || pod.finished() || pod.terminating()) return std::nullopt;
   if (handling.limit && draining_for.value_or(Duration::zero()) >= *handling.limit) return std::nullopt;
   const std::string limit = handling.limit
-                                ? fmt::format("or the drain has run for {}", format_duration(*handling.limit))
-                                : std::string("without a time limit");
-  return Finding{Verdict::park, reason::waiting_for_completion,
-                 fmt::format("waits until the pod has finished {} ({})", limit, handling.source)};
+                                ? fmt::format("until the pod has finished, at most until {} after the cordon",
+                                              format_duration(*handling.limit))
+                                : std::string("without a time limit until the pod has finished");
+  return Finding{Verdict::park, reason::waiting_for_completion, fmt::format("waiting {} ({})", limit, handling.source)};
 }
 
 // Returns true if the pod counts as finished. Since Kubernetes 1.27, the kubelet also sets a terminal phase on each pod
@@ -120,9 +120,12 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   auto& found = decision.findings;
   const auto handling = handling_of(pod, policy.rules, policy.cluster_api_labels).value_or(PodHandling{});
   const bool has_handling = !handling.source.empty();
-  // A rule with the action `evict` answers the filters that refuse pods which cannot be replaced or lose data.
+  // A rule with the action `evict` answers the filters that refuse pods which cannot be replaced or lose data. Any rule
+  // answers the filters that would leave the pod: it says what becomes of the pod instead.
   const bool evict_anyway = has_handling && handling.action == PodAction::evict;
-  const auto answered = [&](Treatment treatment) { return evict_anyway ? Treatment::evict : treatment; };
+  const auto answered = [&](Treatment treatment) {
+    return evict_anyway || (has_handling && treatment == Treatment::skip) ? Treatment::evict : treatment;
+  };
   decision.last = has_handling && handling.action == PodAction::last;
   const bool mirror = is_mirror(pod);
   if (mirror)
@@ -148,7 +151,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     if (is_daemon_pod(pod))
       found.push_back(daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets));
   }
-  const auto waiting = has_handling ? waiting_finding(pod, handling, draining_for) : std::nullopt;
+  const auto waiting =
+      has_handling && policy.waits_for_work ? waiting_finding(pod, handling, draining_for) : std::nullopt;
   if (waiting && !handling.limit) found.push_back(*waiting);
   // The following filters protect running containers and their data, so they do not apply to a pod in a terminal phase.
   if (!pod.finished()) {
@@ -170,6 +174,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     decision.verdict = finding.verdict;
     decision.reason = finding.reason;
     decision.message = finding.message;
+    decision.is_awaited = finding.reason == reason::waiting_for_completion && !handling.limit;
     break;
   }
   return decision;

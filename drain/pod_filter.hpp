@@ -5,7 +5,8 @@
 // limit, emptyDir, unmanaged, rule that waits for a limited time, do-not-disrupt. If no filter before `finished`
 // decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A
 // terminating pod is not skipped merely because it has finished by now, and no rule waits for its work. A rule with a
-// limit comes after emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin.
+// limit comes after emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin. Any
+// rule takes precedence over filters that would leave the pod on the node because it has no controller.
 #pragma once
 
 #include <map>
@@ -48,9 +49,10 @@ struct Decision {
   std::string message;
   std::vector<Finding> findings;  // the result of every filter that applies to the pod
   bool last = false;              // a rule has the pod evicted after all others
+  bool is_awaited = false;        // the drain waits until the pod has finished, without a limit, so it never evicts it
 };
 
-// `draining_for`: how long the drain has run, for rules that wait for a limited time; nullopt: it has not begun.
+// `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
                 std::optional<Duration> draining_for = {});
 

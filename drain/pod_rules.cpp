@@ -72,8 +72,27 @@ Result<bool> take_action(std::string_view& text, PodRule& rule) {
   return true;
 }
 
+bool is_kind(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+// Returns true for a text that may be the name of an object: a DNS subdomain.
+bool is_name(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && is_letter(text.front()) && is_letter(text.back()) &&
+         std::ranges::all_of(text, [&](char c) { return is_letter(c) || c == '-' || c == '.'; });
+}
+
 Result<> take_part(std::string_view part, std::string_view value, PodRule& rule) {
   if (value.empty()) return Error(Errc::invalid, fmt::format("nothing is written after {}:", part));
+  if (part == "namespace" && !is_name(value))
+    return Error(Errc::invalid, fmt::format("'{}' is not the name of a namespace", value));
+  if (part == "kind" && !is_kind(value)) return Error(Errc::invalid, fmt::format("'{}' is not a kind", value));
+  // A CronJob owns Jobs, and the Jobs own the pods. A rule that matches nothing would leave the pods unprotected.
+  if (part == "kind" && same_word(value, "CronJob"))
+    return Error(Errc::invalid, "no pod has a CronJob as its controller: write kind:Job");
   std::string* field = part == "namespace" ? &rule.ns : part == "kind" ? &rule.kind : nullptr;
   if (field ? !field->empty() : rule.controller.has_value())
     return Error(Errc::invalid, fmt::format("{}: is written twice", part));
@@ -84,10 +103,11 @@ Result<> take_part(std::string_view part, std::string_view value, PodRule& rule)
   const std::size_t first = value.find('/');
   const std::size_t second = first == std::string_view::npos ? first : value.find('/', first + 1);
   const auto name = second == std::string_view::npos ? std::string_view() : value.substr(second + 1);
-  if (first == 0 || second == first + 1 || name.empty() || name.find('/') != std::string_view::npos)
+  const auto kind = value.substr(0, first);
+  const auto ns = second == std::string_view::npos ? std::string_view() : value.substr(first + 1, second - first - 1);
+  if (!is_kind(kind) || !is_name(ns) || !is_name(name))
     return Error(Errc::invalid, fmt::format("'{}' is no controller: write KIND/NAMESPACE/NAME", value));
-  rule.controller = PodRule::Owner{std::string(value.substr(0, first)),
-                                   std::string(value.substr(first + 1, second - first - 1)), std::string(name)};
+  rule.controller = PodRule::Owner{std::string(kind), std::string(ns), std::string(name)};
   return {};
 }
 
@@ -125,19 +145,23 @@ Result<PodRule> parse_pod_rule(std::string_view text) {
   auto selector = k8s::parse_label_selector(text);
   if (!selector) return wrong(selector.error().message());
   rule.selector = *std::move(selector);
+  for (const auto& requirement : rule.selector.requirements())
+    if (requirement.key == "namespace" || requirement.key == "kind" || requirement.key == "controller")
+      return wrong(fmt::format("{0} is read as a label here: write {0}: with a colon", requirement.key));
   if (rule.ns.empty() && rule.kind.empty() && !rule.controller && rule.selector.empty())
     return wrong("it names no pods, so it would match every pod");
   return rule;
 }
 
 std::optional<PodHandling> handling_of(const k8s::Pod& pod, const std::vector<PodRule>& rules,
-                                       bool cluster_api_labels) {
-  if (cluster_api_labels) {
+                                       ClusterApiLabels labels) {
+  if (labels != ClusterApiLabels::off) {
     const auto value = k8s::value_at(pod.labels, cluster_api_label).value_or("");
-    const std::string source = fmt::format("label {}={}", cluster_api_label, value);
-    if (same_word(value, "skip")) return PodHandling{PodAction::skip, {}, source};
-    if (same_word(value, wait_action) || same_word(value, "waitcompleted"))
-      return PodHandling{PodAction::wait_completed, {}, source};
+    const auto asked = [&](PodAction action) {
+      return PodHandling{action, {}, fmt::format("label {}={}", cluster_api_label, value)};
+    };
+    if (labels == ClusterApiLabels::all && same_word(value, "skip")) return asked(PodAction::skip);
+    if (same_word(value, wait_action) || same_word(value, "waitcompleted")) return asked(PodAction::wait_completed);
   }
   for (const PodRule& rule : rules)
     if (rule.matches(pod)) return PodHandling{rule.action, rule.limit, fmt::format("rule {}", rule.text)};

@@ -19,6 +19,9 @@ namespace haulout::drain {
 // `last`: evict the pod when all other pods that must leave are deleted.
 enum class PodAction { evict, skip, wait_completed, last };
 
+// Which values of the label of Cluster API a drain follows: none, only "wait-completed", or "skip", too.
+enum class ClusterApiLabels { off, wait, all };
+
 // The label of a pod with which Cluster API leaves the pod out of a drain ("skip") or waits for it ("wait-completed").
 // Cluster API ignores letter case in the value.
 inline constexpr std::string_view cluster_api_label = "cluster.x-k8s.io/drain";
@@ -26,7 +29,7 @@ inline constexpr std::string_view cluster_api_label = "cluster.x-k8s.io/drain";
 // A pod matches if every part that is set matches.
 struct PodRule {
   std::string ns;    // namespace of the pod
-  std::string kind;  // kind of an owner of the pod, such as Job, in any letter case
+  std::string kind;  // kind of the pod's controller, such as Job, in any letter case
   struct Owner {
     std::string kind;  // in any letter case
     std::string ns;
@@ -48,7 +51,8 @@ Duration longest_limit(const std::vector<PodRule>& rules);
 
 // Parses WHO=ACTION. WHO is "namespace:NAME", "kind:KIND", "controller:KIND/NAMESPACE/NAME" or a label selector, or
 // several of these, separated by commas, with the label selector at the end. ACTION is "evict", "skip", "last",
-// "wait-completed" or "wait-completed=DURATION". Fails with Errc::invalid for any other text.
+// "wait-completed" or "wait-completed=DURATION". Fails with Errc::invalid for any other text, also for a name or kind
+// that no object can have, and for labels with the keys namespace, kind and controller, which are meant otherwise.
 Result<PodRule> parse_pod_rule(std::string_view text);
 
 // What a rule or the label of Cluster API says about a pod.
@@ -58,8 +62,8 @@ struct PodHandling {
   std::string source;  // "rule kind:Job=wait-completed", "label cluster.x-k8s.io/drain=skip"
 };
 
-// Returns what applies to the pod: its label if `cluster_api_labels` is set, otherwise the first rule that matches;
-// nullopt if neither does. A label with an unknown value does not count.
-std::optional<PodHandling> handling_of(const k8s::Pod& pod, const std::vector<PodRule>& rules, bool cluster_api_labels);
+// Returns what applies to the pod: its label if `labels` has the drain follow it, otherwise the first rule that
+// matches; nullopt if neither does. A label with an unknown value does not count.
+std::optional<PodHandling> handling_of(const k8s::Pod& pod, const std::vector<PodRule>& rules, ClusterApiLabels labels);
 
 }  // namespace haulout::drain

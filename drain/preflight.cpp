@@ -16,7 +16,8 @@ constexpr Duration plan_keeps = std::chrono::seconds(5);
 std::set<std::string> leaving_pods(const Pipeline& pipeline) {
   std::set<std::string> leaving;
   for (const auto& [uid, tracked] : pipeline.pods())
-    if (tracked.state != PodState::left && !tracked.pod.terminating()) leaving.insert(uid);
+    if (tracked.state != PodState::left && !tracked.pod.terminating() && !tracked.decision.is_awaited)
+      leaving.insert(uid);
   return leaving;
 }
 

@@ -143,7 +143,6 @@ class Fleet {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
     const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
     result_.assumed = stage_.assumed();
-    assume_no_work_ends(result_.assumed, input_.config.drain.policy, stage_.cluster);
     for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
     result_.given_up_after = patience();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
@@ -172,6 +171,7 @@ class Fleet {
     }
     for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, with_agents()))
       result_.assumed.push_back(std::move(phrase));
+    assume_no_work_ends(result_.assumed, input_.config.drain.policy, stage_.cluster, with_agents());
     homeless_before_ = homeless(stage_.cluster);
     result_.began = stage_.clock.wall_now();
     moved();

@@ -31,7 +31,6 @@ class Drains {
   Result<Rehearsal> play() {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
     result_.assumed = stage_.assumed();
-    assume_no_work_ends(result_.assumed, options_.policy, stage_.cluster);
     result_.timeout_given = input_.drain.timeout.has_value();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
@@ -48,6 +47,7 @@ class Drains {
     }
     for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, *names))
       result_.assumed.push_back(std::move(phrase));
+    assume_no_work_ends(result_.assumed, options_.policy, stage_.cluster, *names);
     const std::set<std::string> before = homeless(stage_.cluster);
     for (const std::string& name : *names)
       for (std::string& pod : not_weighed(stage_.cluster, name)) result_.not_weighed.push_back(std::move(pod));

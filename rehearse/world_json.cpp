@@ -1,6 +1,7 @@
 #include "rehearse/world_json.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <set>
 
 #include "agent/gates/pause.hpp"
@@ -10,7 +11,8 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "drain/cordon.hpp"
-#include "drain/pod_rules.hpp"
+#include "drain/pod_filter.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/objects.hpp"
 #include "placement/room.hpp"
@@ -232,17 +234,21 @@ sim::Timing timing_of(const Assumptions& assumptions) {
   return timing;
 }
 
-void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster) {
-  std::vector<std::string> waited_for;
+void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster,
+                         const std::vector<std::string>& nodes) {
+  std::vector<std::string> with_limit, without_limit;
   for (const sim::Object& object : cluster.store().list("pods")) {
     const auto pod = k8s::decode<k8s::Pod>(object->dump());
-    if (!pod || pod->finished() || pod->terminating()) continue;
-    const auto handling = drain::handling_of(*pod, policy.rules, policy.cluster_api_labels);
-    if (handling && handling->action == drain::PodAction::wait_completed) waited_for.push_back(pod->key());
+    if (!pod || std::ranges::find(nodes, pod->node_name) == nodes.end()) continue;
+    const drain::Decision decision = drain::decide(*pod, policy, {}, {});
+    if (decision.reason == reason::waiting_for_completion)
+      (decision.is_awaited ? without_limit : with_limit).push_back(pod->key());
   }
-  if (!waited_for.empty())
-    assumed.push_back("pods for whose work a drain waits do not finish before the time limit of their rule: " +
-                      some_of(waited_for));
+  if (!with_limit.empty())
+    assumed.push_back("these pods do not finish before the time limit of their rule: " + some_of(with_limit));
+  if (!without_limit.empty())
+    assumed.push_back("these pods do not finish, so the drain that waits for them does not end: " +
+                      some_of(without_limit));
 }
 
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {

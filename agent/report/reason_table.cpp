@@ -335,9 +335,11 @@ constexpr std::array table{
     Reason{reason::not_selected, left, progress, "The pod does not match `--pod-selector`.", "Nothing."},
     Reason{reason::left_by_labels, left, progress,
            "The pod matches `--leave-pods`, so it stays and goes down with the machine.", "Nothing."},
-    Reason{reason::left_by_rule, left, progress,
-           "A `--pod-rule` with `skip`, or the label `cluster.x-k8s.io/drain: skip`, keeps the pod on the node.",
-           "Nothing. To have the pod evicted, change the rule or the label."},
+    Reason{
+        reason::left_by_rule, left, progress,
+        "A `--pod-rule` with `skip`, or the label `cluster.x-k8s.io/drain: skip` (`--cluster-api-labels all`), keeps "
+        "the pod on the node.",
+        "Nothing. To have the pod evicted, change the rule or the label."},
     Reason{reason::terminating_too_long, left, progress,
            "The pod has been terminating for longer than `--skip-wait-for-delete-timeout`, so the drain does not wait "
            "for it.",

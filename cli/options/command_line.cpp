@@ -294,6 +294,11 @@ std::string contradiction(const Settings& settings) {
         "above --settle, or use --settle=0",
         format_duration(*timeout), format_duration(settings.drain.settle));
   }
+  if (timeout && *timeout > drain::shortest_timeout && *timeout <= drain::longest_limit(settings.drain.policy.rules))
+    return fmt::format(
+        "--timeout={} is not longer than the wait of a --pod-rule, so it would end the drain before that pod is "
+        "evicted; raise --timeout, or shorten the wait",
+        format_duration(*timeout));
   const bool looks_at_volumes =
       settings.drain.volumes != VolumeWait::off || settings.drain.volume_turns != VolumeWait::off;
   if (settings.drain.reattach_limit == Duration::zero() || looks_at_volumes) return {};

@@ -23,7 +23,7 @@ using Row = OptionOf<Options>;
 // row.
 auto fields_of(const Policy& policy) {
   const auto& [daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
-               skip_terminating_after, pod_selector, leave, rules, cluster_api_labels] = policy;
+               skip_terminating_after, pod_selector, leave, rules, cluster_api_labels, waits_for_work] = policy;
   return std::tie(daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
                   skip_terminating_after, pod_selector, leave, rules, cluster_api_labels);
 }
@@ -43,11 +43,11 @@ auto fields_of(const Options& options) {
                                  delete_instead_of_evict, restore_cordon_on_failure, volumes, volume_turns,
                                  volume_limit, end_at_volume_limit, reattach_limit, fit, page_size),
                         // Facts about one run, and times that no user needs to change. They have no row.
-                        std::tie(pinned_controllers, fail_fast, unreachable_limit, drained_together, review_access,
-                                 cordoned_by, run_id, own_pod_uid));
+                        std::tie(policy.waits_for_work, pinned_controllers, fail_fast, unreachable_limit,
+                                 drained_together, review_access, cordoned_by, run_id, own_pod_uid));
 }
 
-constexpr std::size_t fields_without_a_row = 8;
+constexpr std::size_t fields_without_a_row = 9;
 
 template <std::size_t... I>
 std::vector<bool> changed(const Options& from, const Options& to, std::index_sequence<I...>) {

@@ -100,6 +100,15 @@ TEST(PodRules, WrongRulesAreNamed) {
       {"controller:Job//train=skip", "is no controller"},
       {"controller:Job/shop/train/x=skip", "is no controller"},
       {"app in (web=skip", "write WHO=ACTION"},
+      {"namespace: batch=skip", "' batch' is not the name of a namespace"},
+      {"namespace:batch app=x=last", "'batch app=x' is not the name of a namespace"},
+      {"namespace:Batch=skip", "'Batch' is not the name of a namespace"},
+      {"kind:Job=wait-completed=2h=last", "'Job=wait-completed=2h' is not a kind"},
+      {"kind:Job;app=x=skip", "is not a kind"},
+      {"kind:CronJob=wait-completed", "write kind:Job"},
+      {"namespace=batch=skip", "namespace is read as a label here: write namespace:"},
+      {"kind=Job=wait-completed=2h", "kind is read as a label here"},
+      {"app=x,controller=y=skip", "controller is read as a label here"},
       {"app=a=wait-completed=soon", "write WHO=ACTION"},
       {"app=a=wait-completed=0s", "must be positive"},
       {"app=a=wait-completed=-1m", "must be positive"},
@@ -116,10 +125,10 @@ TEST(PodRules, WrongRulesAreNamed) {
 
 TEST(PodRules, TheFirstRuleThatMatchesApplies) {
   const std::vector<PodRule> rules = {rule("app=web=last"), rule("namespace:shop=skip")};
-  EXPECT_EQ(handling_of(web_pod(), rules, true)->action, PodAction::last);
-  EXPECT_EQ(handling_of(web_pod(), rules, true)->source, "rule app=web=last");
-  EXPECT_EQ(handling_of(job_pod(), rules, true)->action, PodAction::skip);
-  EXPECT_FALSE(handling_of(a_pod("x"), {}, true));
+  EXPECT_EQ(handling_of(web_pod(), rules, ClusterApiLabels::all)->action, PodAction::last);
+  EXPECT_EQ(handling_of(web_pod(), rules, ClusterApiLabels::all)->source, "rule app=web=last");
+  EXPECT_EQ(handling_of(job_pod(), rules, ClusterApiLabels::all)->action, PodAction::skip);
+  EXPECT_FALSE(handling_of(a_pod("x"), {}, ClusterApiLabels::all));
 }
 
 TEST(PodRules, TheLabelOfClusterApiComesFirst) {
@@ -135,8 +144,13 @@ TEST(PodRules, TheLabelOfClusterApiComesFirst) {
               {"", std::nullopt}};
   for (const auto& row : rows) {
     const k8s::Pod pod = labelled(a_pod("x"), {{"cluster.x-k8s.io/drain", row.value}});
-    EXPECT_EQ(handling_of(pod, rules, true)->action, row.action.value_or(PodAction::last)) << row.value;
-    EXPECT_EQ(handling_of(pod, rules, false)->action, PodAction::last) << row.value;
+    EXPECT_EQ(handling_of(pod, rules, ClusterApiLabels::all)->action, row.action.value_or(PodAction::last))
+        << row.value;
+    EXPECT_EQ(handling_of(pod, rules, ClusterApiLabels::off)->action, PodAction::last) << row.value;
+    const bool waits = row.action == PodAction::wait_completed;
+    EXPECT_EQ(handling_of(pod, rules, ClusterApiLabels::wait)->action,
+              waits ? PodAction::wait_completed : PodAction::last)
+        << row.value;
   }
 }
 
@@ -161,15 +175,21 @@ TEST(PodRules, AWaitEndsWithTheWorkOrWithTheLimit) {
   const Decision before = decide(job_pod(), policy, {}, noon);
   EXPECT_EQ(before.verdict, Verdict::park);
   EXPECT_EQ(before.reason, "WaitingForCompletion");
-  EXPECT_EQ(before.message,
-            "waits until the pod has finished or the drain has run for 1h00m (rule kind:Job=wait-completed=1h)");
+  EXPECT_EQ(
+      before.message,
+      "waiting until the pod has finished, at most until 1h00m after the cordon (rule kind:Job=wait-completed=1h)");
+  EXPECT_FALSE(before.is_awaited);
   EXPECT_EQ(decide(job_pod(), policy, {}, noon, 59min).verdict, Verdict::park);
   EXPECT_EQ(decide(job_pod(), policy, {}, noon, 1h).verdict, Verdict::evict);
   EXPECT_EQ(decide(terminating(job_pod()), policy, {}, noon, 0s).verdict, Verdict::evict) << "it leaves already";
   k8s::Pod done = job_pod();
   done.phase = k8s::PodPhase::succeeded;
   EXPECT_EQ(decide(done, policy, {}, noon, 0s).reason, "Finished");
-  EXPECT_EQ(decide(job_pod(), with_rule("kind:Job=wait-completed"), {}, noon, 1000h).verdict, Verdict::park);
+  const Decision unlimited = decide(job_pod(), with_rule("kind:Job=wait-completed"), {}, noon, 1000h);
+  EXPECT_EQ(unlimited.verdict, Verdict::park);
+  EXPECT_TRUE(unlimited.is_awaited);
+  EXPECT_EQ(unlimited.message,
+            "waiting without a time limit until the pod has finished (rule kind:Job=wait-completed)");
 }
 
 // A drain that must not evict the pod when the limit has passed does not begin. A drain that waits without a limit
@@ -182,6 +202,27 @@ TEST(PodRules, AWaitWithALimitDoesNotHideWhatRefusesThePod) {
   EXPECT_EQ(decide(scratch, policy, {}, noon).reason, "EmptyDir");
   policy.rules = {rule("kind:Job=wait-completed")};
   EXPECT_EQ(decide(scratch, policy, {}, noon).reason, "WaitingForCompletion");
+}
+
+TEST(PodRules, ARuleTakesPrecedenceOverWhatWouldLeaveThePod) {
+  k8s::Pod bare = a_pod("bare");
+  bare.controller.reset();
+  Policy policy = with_rule("namespace:shop=wait-completed=1h");
+  policy.unmanaged = Treatment::skip;
+  EXPECT_EQ(decide(bare, policy, {}, noon).reason, "WaitingForCompletion");
+  EXPECT_EQ(decide(bare, policy, {}, noon, 1h).verdict, Verdict::evict);
+  policy.rules = {rule("namespace:shop=last")};
+  const Decision last = decide(bare, policy, {}, noon);
+  EXPECT_EQ(last.verdict, Verdict::evict);
+  EXPECT_TRUE(last.last);
+  policy.rules = {rule("namespace:bank=last")};
+  EXPECT_EQ(decide(bare, policy, {}, noon).verdict, Verdict::skip);
+}
+
+TEST(PodRules, AShutdownWaitsForNoWork) {
+  Policy policy = with_rule("kind:Job=wait-completed");
+  policy.waits_for_work = false;
+  EXPECT_EQ(decide(job_pod(), policy, {}, noon).verdict, Verdict::evict);
 }
 
 TEST(PodRules, EvictIsAnExceptionFromTheFiltersThatRefuse) {
@@ -205,14 +246,20 @@ TEST(PodRules, EvictIsAnExceptionFromTheFiltersThatRefuse) {
   EXPECT_EQ(decide(guarded, policy, states, noon).verdict, Verdict::park) << "its owner has protected it";
 }
 
-TEST(PodRules, NoRuleMovesAMirrorPodOrADaemonSetPod) {
+TEST(PodRules, NoRuleEvictsAMirrorPodOrADaemonSetPod) {
   k8s::Pod mirror = a_pod("m");
   mirror.annotations["kubernetes.io/config.mirror"] = "x";
   const k8s::Pod daemon = owned_by(a_pod("d"), "apps/v1", "DaemonSet", "log", "ds-uid");
   for (const char* text : {"namespace:shop=evict", "namespace:shop=last", "namespace:shop=wait-completed"}) {
-    EXPECT_EQ(decide(mirror, with_rule(text), {}, noon).verdict, Verdict::skip) << text;
-    EXPECT_EQ(decide(daemon, with_rule(text), {}, noon).verdict, Verdict::skip) << text;
+    Policy policy = with_rule(text);
+    EXPECT_EQ(decide(mirror, policy, {}, noon).verdict, Verdict::skip) << text;
+    policy.daemon_set = Treatment::refuse;
+    EXPECT_EQ(decide(daemon, policy, {}, noon).reason, "DaemonSetManaged") << text;
+    EXPECT_EQ(decide(daemon, policy, {}, noon).verdict, Verdict::refuse) << text;
   }
+  Policy policy = with_rule("namespace:shop=skip");
+  policy.daemon_set = Treatment::refuse;
+  EXPECT_EQ(decide(daemon, policy, {}, noon).reason, "LeftByRule") << "as with --ignore-daemonsets";
 }
 
 }  // namespace

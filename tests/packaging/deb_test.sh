@@ -160,8 +160,12 @@ left=$(cd "$root/etc/haulout" && find . -type f -o -type l)
 [[ $left == ./hooks.d/after-boot/50-mine ]] || fail "after a purge this is in /etc/haulout: $left"
 rm -r "$root/etc/haulout"
 apt install /opt/haulout.deb
-mkdir -p "$hooks/before-drain" "$root/etc/haulout/notify.d"
+mkdir -p "$hooks/before-drain" "$root/opt/haulout-targets"
+ln -s /opt/haulout-targets "$root/etc/haulout/notify.d"
 ln -s /usr/share/haulout/hooks/notify "$hooks/before-drain/10-notify"
 apt purge haulout
+[[ -L $root/etc/haulout/notify.d ]] || fail "a link of the administrator has gone"
+rm "$root/etc/haulout/notify.d"
+rmdir "$root/etc/haulout"
 left=$(cd "$root" && find . -xdev -iname '*haulout*' ! -path './opt/*' ! -path './var/log/*')
 [[ -z $left ]] || fail "this is left: $left"

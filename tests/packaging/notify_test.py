@@ -408,6 +408,7 @@ class NotifyTest(unittest.TestCase):
                 (f"kind=slack\nurl={good}\ntimeout=0\n", "timeout"),
                 (f"kind=slack\nurl={good}\ntimeout=21\n", "timeout"),
                 (f"kind=slack\nurl={good}\ntimeout=1s\n", "timeout"),
+                (f"kind=slack\nurl={good}\ntimeout=08\n", "timeout"),
                 (f"kind=slack\nurl={good}\nretries=6\n", "retries"),
                 (f"kind=slack\nurl={good}\nretries=-1\n", "retries"),
                 (f"kind=slack\nurl={good}\npoints=after-reboot\n", "points"),

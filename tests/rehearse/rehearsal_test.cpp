@@ -50,7 +50,7 @@ TEST_F(RehearsalTest, ARuleThatWaitsTakesItsWholeTime) {
   EXPECT_GE(rehearsal.took, 30h);
   EXPECT_LE(rehearsal.took, 30h + 1min);
   EXPECT_THAT(rehearsal.assumed,
-              Contains(AllOf(HasSubstr("pods for whose work a drain waits do not finish before the time limit"),
+              Contains(AllOf(HasSubstr("these pods do not finish before the time limit of their rule"),
                              HasSubstr("shop/web-a"))));
 }
 
@@ -58,7 +58,9 @@ TEST_F(RehearsalTest, AWaitWithoutALimitIsSaidToBlockTheDrain) {
   input.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed").value()};
   const Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
-  EXPECT_THAT(lines_of(rehearsal), HasSubstr("pod shop/web-a: waits until the pod has finished without a time limit"));
+  EXPECT_THAT(lines_of(rehearsal),
+              HasSubstr("pod shop/web-a: waiting without a time limit until the pod has finished"));
+  EXPECT_THAT(rehearsal.assumed, Contains(StartsWith("these pods do not finish, so the drain that waits for them")));
   EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 

@@ -58,8 +58,10 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
 
 std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) const {
   const auto label = k8s::value_at(pod.labels, "cluster.x-k8s.io/drain").value_or("");
-  if (given_.options.policy.cluster_api_labels && label == "skip") return Handling{drain::PodAction::skip, {}};
-  if (given_.options.policy.cluster_api_labels && label == "wait-completed")
+  using drain::ClusterApiLabels;
+  const ClusterApiLabels labels = given_.options.policy.cluster_api_labels;
+  if (labels == ClusterApiLabels::all && label == "skip") return Handling{drain::PodAction::skip, {}};
+  if (labels != ClusterApiLabels::off && label == "wait-completed")
     return Handling{drain::PodAction::wait_completed, {}};
   const bool of_job = pod.controller && pod.controller->kind == "Job";
   const std::string app = "app=" + k8s::value_at(pod.labels, "app").value_or("") + "=";

@@ -73,6 +73,7 @@ TEST_F(PodRules, ARunThatGoesOnWaitsForTheRestOfTheLimit) {
   EXPECT_THAT(took(), AllOf(Ge(2min), Lt(4min)));
 }
 
+// The cordon of another run is still there, and does not count.
 TEST_F(PodRules, ANewRunWaitsForTheWholeLimit) {
   follow("kind:Job=wait-completed=10m");
   add_job("train");
@@ -89,7 +90,7 @@ TEST_F(PodRules, TheLabelOfClusterApiIsFollowedIfTheOptionSaysSo) {
   add(a_pod("stays", {.labels = {{"cluster.x-k8s.io/drain", "skip"}}}));
   add(a_pod("works", {.labels = {{"cluster.x-k8s.io/drain", "wait-completed"}}}));
   after(5min, [this] { finish("works"); });
-  options.policy.cluster_api_labels = true;
+  options.policy.cluster_api_labels = drain::ClusterApiLabels::all;
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::drained));
   EXPECT_THAT(evicted(), IsEmpty());
@@ -99,7 +100,7 @@ TEST_F(PodRules, TheLabelOfClusterApiIsFollowedIfTheOptionSaysSo) {
 
 TEST_F(PodRules, WithoutTheOptionTheLabelOfClusterApiHasNoEffect) {
   add(a_pod("stays", {.labels = {{"cluster.x-k8s.io/drain", "skip"}}}));
-  options.policy.cluster_api_labels = false;
+  options.policy.cluster_api_labels = drain::ClusterApiLabels::off;
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(evicted(), ElementsAre("stays"));
 }
@@ -114,16 +115,50 @@ TEST_F(PodRules, APodThatComesLastWaitsUntilTheOthersAreDeleted) {
   EXPECT_GE(evictions().back().time - evictions().front().time, 60s);
 }
 
-// A pod that arrives late must not be treated by the rule as it was an hour ago.
 TEST_F(PodRules, ALabelThatIsTakenAwayEndsTheWait) {
   add(a_pod("works", {.labels = {{"cluster.x-k8s.io/drain", "wait-completed"}}}));
-  options.policy.cluster_api_labels = true;
+  options.policy.cluster_api_labels = drain::ClusterApiLabels::all;
   after(5min, [this] {
     cluster.patch("pods", "shop", "works", {{"metadata", {{"labels", {{"cluster.x-k8s.io/drain", nullptr}}}}}});
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(evicted(), ElementsAre("works"));
   EXPECT_THAT(took(), AllOf(Ge(5min), Lt(6min)));
+}
+
+// A pod that the drain only waits for needs no room on another node. A pod that is evicted in the end does.
+TEST_F(PodRules, AWaitWithoutALimitNeedsNoRoomElsewhere) {
+  add(a_node("n2"));
+  add_job("train", {.spec = {{"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", "1000"}}}}}}}}}});
+  options.fit = drain::FitPolicy::block;
+  follow("kind:Job=wait-completed=10m");
+  EXPECT_THAT(drain(), Ended(Outcome::refused));
+  options.policy.rules.clear();
+  follow("kind:Job=wait-completed");
+  after(5min, [this] { finish("train"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+}
+
+// A drain that may not evict the pod in the end must say so before it begins.
+TEST_F(PodRules, AWaitWithALimitDoesNotHideASingleReplica) {
+  add(a_workload("StatefulSet", "db", 1, {{"nodeName", "n1"}}));
+  options.guards.single_replica = drain::SingleReplica::block;
+  follow("kind:StatefulSet=wait-completed=10m");
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_THAT(requests("patch", "nodes"), IsEmpty());
+}
+
+// The pod that comes last is not what an administrator has to look at.
+TEST_F(PodRules, TheDeadlineNamesThePodThatHoldsTheOthersUp) {
+  follow("app=log=last");
+  add(a_pod("a-log", {.labels = {{"app", "log"}}}));
+  add(a_pod("web", {.labels = {{"app", "web"}}}));
+  add(a_budget("web", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  options.timeout = 1min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("2 pods left: shop/web (BlockedByBudget)"));
 }
 
 TEST_F(PodRules, ADryRunSaysForWhichPodsTheDrainWouldWait) {

@@ -99,7 +99,10 @@ void leave_some(drain::Options& options, std::uint64_t seed) {
 // The rules use the labels and kinds of generated worlds. Their forms are those that Invariants::handling() reads.
 void follow_some_rules(drain::Options& options, std::uint64_t seed) {
   SeededRng rng(seed * 0x9e3779b97f4a7c15u + 20);
-  options.policy.cluster_api_labels = rng.chance(70);
+  using drain::ClusterApiLabels;
+  options.policy.cluster_api_labels = rng.chance(30)   ? ClusterApiLabels::off
+                                      : rng.chance(50) ? ClusterApiLabels::wait
+                                                       : ClusterApiLabels::all;
   const auto add = [&options](const std::string& rule) {
     options.policy.rules.push_back(drain::parse_pod_rule(rule).value());
   };

@@ -49,7 +49,7 @@ TEST(CommandLineTest, DefaultsAreThoseOfKubectl) {
   EXPECT_EQ(options.policy.empty_dir, Treatment::refuse);
   EXPECT_EQ(options.policy.finished, Treatment::evict);
   EXPECT_EQ(options.policy.do_not_disrupt, Treatment::evict);
-  EXPECT_FALSE(options.policy.cluster_api_labels) << "kubectl evicts these pods";
+  EXPECT_EQ(options.policy.cluster_api_labels, drain::ClusterApiLabels::off) << "kubectl evicts these pods";
   EXPECT_FALSE(options.policy.skip_terminating_after);
   EXPECT_TRUE(options.policy.pod_selector.empty());
   EXPECT_EQ(options.dry_run, DryRunMode::none);
@@ -129,7 +129,8 @@ TEST(CommandLineTest, EveryFlag) {
          return s.drain.policy.rules.size() == 2 && s.drain.policy.rules[0].limit == Duration(2h) &&
                 s.drain.policy.rules[1].ns == "batch" && s.drain.policy.rules[1].action == drain::PodAction::skip;
        }},
-      {{"--cluster-api-labels"}, [](const Settings& s) { return s.drain.policy.cluster_api_labels; }},
+      {{"--cluster-api-labels=wait"},
+       [](const Settings& s) { return s.drain.policy.cluster_api_labels == drain::ClusterApiLabels::wait; }},
       {{"--max-concurrent=7"}, [](const Settings& s) { return s.drain.max_concurrent == 7; }},
       {{"--max-concurrent=unlimited"}, [](const Settings& s) { return s.drain.max_concurrent == 0; }},
       {{"-o", "json"}, [](const Settings& s) { return s.output == OutputFormat::json; }},
