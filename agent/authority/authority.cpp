@@ -336,8 +336,7 @@ Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::v
     if (refusal && k8s::is_forbidden(*refusal)) continue;
     if (!refusal) co_return std::optional(fmt::format("no rule restricts {}", attempt.what));
     co_return std::optional(fmt::format(
-        "it is not proved that a rule restricts {}; a trial request was answered with \"{}\" instead of 403 "
-        "Forbidden",
+        "it is not proved that a rule restricts {}: the server answered a trial request with \"{}\", not with 403",
         attempt.what, refusal->message()));
   }
   co_return std::optional<std::string>();

@@ -465,13 +465,11 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
       {!c.pin.empty() && (c.backend == B::debian || c.backend == B::transactional_update),
        "pin is set, but updates of backends debian and transactional-update have no version: remove pin"},
       {!updates && c.update_packages != fresh.update_packages,
-       "update-packages has no effect, because update is off: remove update-packages, or set update to after-drain "
-       "(only with "
-       "backend debian)"},
+       "update-packages has no effect, because update is off: remove update-packages, or set update to "
+       "after-drain (only with backend debian)"},
       {!updates && c.update_services != fresh.update_services,
-       "update-services has no effect, because update is off: remove update-services, or set update to after-drain "
-       "(only with "
-       "backend debian)"},
+       "update-services has no effect, because update is off: remove update-services, or set update to "
+       "after-drain (only with backend debian)"},
       {!updates && c.update_limit != fresh.update_limit,
        "update-limit has no effect, because update is off: remove update-limit, or set update (only with a backend "
        "that installs updates)"},
