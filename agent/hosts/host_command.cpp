@@ -176,7 +176,7 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
 std::string describe_end(const k8s::ChildOutcome& outcome) {
   std::string end = fmt::format("exit status {}", outcome.exit_code);
   if (outcome.signal != 0) end = fmt::format("ended by signal {} ({})", outcome.signal, ::strsignal(outcome.signal));
-  if (outcome.too_much_output) end = "printed more than 1 MiB";
+  if (outcome.too_much_output) end = "printed more than 1 MiB, which is the limit";
   const std::string tail = tail_of(outcome.error_tail);
   return tail.empty() ? end : fmt::format("{}: {}", end, tail);
 }
