@@ -146,7 +146,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
     if (more) search.remove_prefix(end + 1);
   }
   if (best_cause == EACCES) return not_executable(best_cause);
-  return Error(Errc::unavailable, "the program is not in PATH");
+  return Error(Errc::unavailable, "the program is not in PATH; install it, or write its absolute path");
 }
 
 std::string program_search_path() {
