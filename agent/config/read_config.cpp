@@ -458,7 +458,8 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
       {updates && c.backend == B::rauc && c.update_bundle.empty(),
        "backend is rauc and update is set, but no bundle is named: set update-bundle"},
       {!c.update_bundle.empty() && (!updates || (c.backend != B::rauc && c.backend != B::automatic)),
-       "update-bundle is set, but only backend rauc with update uses it: set both, or remove update-bundle"},
+       "update-bundle is set, but only backend rauc with update uses it: set backend to rauc and update to after-drain "
+       "or before-drain, or remove update-bundle"},
       {!updates && !c.pin.empty(),
        "pin has no effect, because update is off: remove pin, or set update (only with a backend that installs "
        "images)"},
