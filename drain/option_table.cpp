@@ -225,9 +225,9 @@ std::vector<Row> rows_of_pods() {
       {Users::both,
        {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
         "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "
-        "pods with the label app=db. A higher number does not wait until the lower ones are deleted, nor for a pod "
-        "whose eviction must wait. All other pods have 0. Several may be given, and the first that selects a pod "
-        "counts. A pod's own annotation haulout.dev/drain-order takes precedence."}},
+        "pods with the label app=db. Pods with a higher number do not wait until those with a lower one are "
+        "deleted, nor for a pod whose eviction must wait. All other pods have 0. Several may be given, and the first "
+        "that selects a pod counts. A pod's own annotation haulout.dev/drain-order takes precedence."}},
   };
 }
 
