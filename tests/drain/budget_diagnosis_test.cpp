@@ -73,7 +73,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
       {"maxUnavailable 0", zero("0", ""), "BudgetNeverAllows", "maxUnavailable: 0", 0s},
       {"maxUnavailable 0, of somebody",
        with(zero("0", ""), [](auto& budget) { budget.managed_by = "Helm, release web"; }), "BudgetNeverAllows",
-       "allow at least one disruption there (managed by Helm, release web), or", 0s},
+       "change it to allow at least one disruption (managed by Helm, release web), or", 0s},
       {"maxUnavailable 0%", zero("0%", ""), "BudgetNeverAllows", "maxUnavailable: 0%", 0s},
       {"minAvailable 100%", zero("", "100%"), "BudgetNeverAllows", "minAvailable: 100%", 0s},
       {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale the controller to 2 replicas"},

@@ -235,7 +235,7 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
   ASSERT_NE(raised, told.entries.end());
   EXPECT_THAT(
       raised->message,
-      AllOf(HasSubstr("v1 Service cannot be scaled"),
+      AllOf(HasSubstr("v1 Service has no scale subresource"),
             HasSubstr("--max-unavailable-per-controller limits only the eviction of its pods with the annotation"),
             HasSubstr("haulout.dev/max-unavailable")));
 }

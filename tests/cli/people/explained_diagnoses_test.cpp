@@ -81,7 +81,7 @@ struct Row {
 std::map<std::string, Row> rows() {
   return {
       {"BudgetNeverAllows",
-       {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "allow at least one disruption there"}},
+       {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "change it to allow at least one disruption"}},
       {"BudgetOfSinglePod",
        {of_budget([](auto& budget) { budget.expected_pods = budget.desired_healthy = budget.current_healthy = 1; }),
         "delete the pod with kubectl"}},
@@ -153,7 +153,7 @@ std::map<std::string, Row> rows() {
         "--max-unavailable-per-controller"}},
       {"ReplicasUnknown",
        {of_controller([](auto& controller) { controller = drain::gone_controller(*a_pod().controller, "shop"); }),
-        "the controller does not exist any more"}},
+        "perhaps nothing replaces its pods"}},
       {"OverrideInvalid",
        {of_controller([](auto& controller) { controller.annotations = {{"haulout.dev/single-replica", "no"}}; }),
         "it must be allow, warn or block"}},
