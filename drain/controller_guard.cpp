@@ -215,11 +215,13 @@ SingleReplica ControllerGuard::single_replica(const k8s::Pod& pod, const Control
   return single_replica_override(pod, controller).value_or(guards_.single_replica);
 }
 
+bool ControllerGuard::judges(const Decision& decision) {
+  return decision.verdict == Verdict::evict ||
+         (decision.reason == reason::waiting_for_completion && !decision.is_awaited);
+}
+
 Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
-  // A pod that a rule waits for until a limit is evicted in the end, so a drain that may not evict it must not begin.
-  const bool evicted_later = decision.reason == reason::waiting_for_completion && !decision.is_awaited;
-  if (guards_.single_replica == SingleReplica::allow || (decision.verdict != Verdict::evict && !evicted_later))
-    return decision;
+  if (guards_.single_replica == SingleReplica::allow || !judges(decision)) return decision;
   if (!ControllerBook::guarded(pod) || pod.terminating()) return decision;
   Finding finding;
   const auto own_word = parse_single_replica(k8s::value_at(pod.annotations, single_replica_annotation).value_or(""));

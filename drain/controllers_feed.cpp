@@ -100,7 +100,7 @@ asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool 
     if (!ControllerBook::guarded(pod)) continue;
     const bool known = book_.of(pod) != nullptr;
     if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
-    if (by_policy_(pod).verdict != Verdict::evict) continue;
+    if (!ControllerGuard::judges(by_policy_(pod))) continue;
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
     auto controller = co_await find({owner, pod.ns}, known ? limit : TimePoint::max(), known ? session_.now() : limit);

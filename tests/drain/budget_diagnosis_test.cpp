@@ -226,7 +226,8 @@ TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
     ASSERT_TRUE(fact);
     EXPECT_THAT(fact->message, AllOf(HasSubstr(see), Not(HasSubstr("never"))));
   }
-  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message, HasSubstr("only 3 exist"));
+  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message,
+              HasSubstr("(minAvailable: 3), and 3 exist"));
   // A percentage refers to the number of replicas that the controller should have.
   EXPECT_THAT(
       diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}, early})

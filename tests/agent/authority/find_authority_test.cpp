@@ -177,7 +177,10 @@ TEST_F(FindAuthorityTest, PoliciesThatAreNotAllInForceHoldNobody) {
   for (const auto& [name, what] : held) {
     guards.policies = all;
     guards.policies.erase(name);
-    EXPECT_THAT(problem(), AllOf(HasSubstr("no rule restricts " + what), HasSubstr("authority to serviceaccount")))
+    // A trial request that gets another answer than 403 proves nothing.
+    EXPECT_THAT(problem(), AllOf(HasSubstr("rule restricts " + what),
+                                 ::testing::AnyOf(HasSubstr("no rule"), HasSubstr("it is not proved that a rule")),
+                                 HasSubstr("authority to serviceaccount")))
         << name;
     EXPECT_THAT(problem({.wanted = AuthorityChoice::policies}), HasSubstr(what)) << name;
   }
