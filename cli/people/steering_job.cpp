@@ -227,8 +227,7 @@ Task<> RequestJob::act(std::string node) {
   if (state == to_string(agent::State::degraded))
     tools_.console.warn(
         fmt::format("Warning: node/{0} is degraded, and its agent may reboot it soon; `{1} explain {0}` shows why it "
-                    "is degraded. To "
-                    "cancel: kubectl annotate node {0} {2}-",
+                    "is degraded. To cancel: kubectl annotate node {0} {2}-",
                     node, tools_.program, agent::request_annotation));
   co_return Result<>();
 }
