@@ -135,8 +135,8 @@ bool Drain::Impl::tell_unless(bool goes_on) {
 // From here on they count by the monotonic clock, because the time of day may jump.
 void Drain::Impl::begin_waits() {
   draining_since = session.now();
-  const auto mark = mark_of(node.node());
-  if (!mark || session.options().run_id.empty() || mark->run != session.options().run_id) return;
+  const auto mark = preflight.mark_of_this_run(node.node());
+  if (!mark) return;
   const Duration before = session.client().server_now() - mark->at;
   *draining_since -= std::clamp(before, Duration::zero(), longest_wait);
 }

@@ -118,15 +118,14 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
                 std::optional<Duration> draining_for) {
   Decision decision;
   auto& found = decision.findings;
-  const auto handling = handling_of(pod, policy.rules, policy.cluster_api_labels).value_or(PodHandling{});
-  const bool has_handling = !handling.source.empty();
+  const auto handling = handling_of(pod, policy.rules, policy.cluster_api_labels);
+  const auto is_to = [&](PodAction action) { return handling && handling->action == action; };
   // A rule with the action `evict` answers the filters that refuse pods which cannot be replaced or lose data. Any rule
   // answers the filters that would leave the pod: it says what becomes of the pod instead.
-  const bool evict_anyway = has_handling && handling.action == PodAction::evict;
   const auto answered = [&](Treatment treatment) {
-    return evict_anyway || (has_handling && treatment == Treatment::skip) ? Treatment::evict : treatment;
+    return is_to(PodAction::evict) || (handling && treatment == Treatment::skip) ? Treatment::evict : treatment;
   };
-  decision.last = has_handling && handling.action == PodAction::last;
+  decision.last = is_to(PodAction::last);
   const bool mirror = is_mirror(pod);
   if (mirror)
     found.push_back({Verdict::skip, reason::mirror_pod,
@@ -137,8 +136,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     if (!selector.empty() && selector.matches(pod.labels))
       found.push_back({Verdict::skip, std::string(left_by_labels),
                        fmt::format("matches --leave-pods {}: it stays", to_string(selector))});
-  if (has_handling && handling.action == PodAction::skip)
-    found.push_back({Verdict::skip, reason::left_by_rule, fmt::format("stays because of its {}", handling.source)});
+  if (is_to(PodAction::skip))
+    found.push_back({Verdict::skip, reason::left_by_rule, fmt::format("stays because of its {}", handling->source)});
   if (terminating_for_too_long(pod, policy, wall))
     found.push_back({Verdict::skip, std::string(terminating_too_long),
                      "has been terminating for longer than --skip-wait-for-delete-timeout"});
@@ -151,9 +150,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     if (is_daemon_pod(pod))
       found.push_back(daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets));
   }
-  const auto waiting =
-      has_handling && policy.waits_for_work ? waiting_finding(pod, handling, draining_for) : std::nullopt;
-  if (waiting && !handling.limit) found.push_back(*waiting);
+  const auto waiting = handling && policy.waits_for_work ? waiting_finding(pod, *handling, draining_for) : std::nullopt;
+  if (waiting && !handling->limit) found.push_back(*waiting);
   // The following filters protect running containers and their data, so they do not apply to a pod in a terminal phase.
   if (!pod.finished()) {
     if (pod.has_empty_dir)
@@ -162,7 +160,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     if (!pod.controller)
       found.push_back({verdict_of(answered(policy.unmanaged)), reason::unmanaged,
                        "has no controller, so it is not created again elsewhere"});
-    if (waiting && handling.limit) found.push_back(*waiting);
+    if (waiting && handling->limit) found.push_back(*waiting);
     if (const std::string protection = do_not_disrupt(pod, wall); !protection.empty() && !pod.terminating())
       found.push_back(
           {verdict_of(policy.do_not_disrupt), reason::do_not_disrupt, "protected by its annotation " + protection});
@@ -174,7 +172,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     decision.verdict = finding.verdict;
     decision.reason = finding.reason;
     decision.message = finding.message;
-    decision.is_awaited = finding.reason == reason::waiting_for_completion && !handling.limit;
+    decision.is_awaited = finding.reason == reason::waiting_for_completion && !handling->limit;
     break;
   }
   return decision;

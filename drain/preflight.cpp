@@ -114,9 +114,10 @@ asio::awaitable<bool> Preflight::review_permissions() {
 
 // Returns true if this drain continues a run that another process has begun: the Node has the mark of the same run.
 // Then the drain does not know which pods that process has evicted.
-bool Preflight::continues_run(const k8s::Node& node) const {
-  const auto mark = mark_of(node);
-  return mark && !session_.options().run_id.empty() && mark->run == session_.options().run_id;
+std::optional<CordonMark> Preflight::mark_of_this_run(const k8s::Node& node) const {
+  auto mark = mark_of(node);
+  const std::string& run = session_.options().run_id;
+  return mark && !run.empty() && mark->run == run ? std::move(mark) : std::nullopt;
 }
 
 bool Preflight::refuse_by_policy() {
@@ -141,7 +142,7 @@ bool Preflight::refuse_by_policy() {
 asio::awaitable<bool> Preflight::check_fit() {
   // If the drain continues an earlier run, the fit is not checked: some pods of the node were evicted already, so the
   // drain must not be refused for lack of capacity.
-  const bool begun = continues_run(feeds_.node.node());
+  const bool begun = mark_of_this_run(feeds_.node.node()).has_value();
   if (session_.options().fit == FitPolicy::off || begun) co_return true;
   std::set<std::string> closed = session_.options().drained_together;
   closed.insert(session_.node_name());
@@ -204,7 +205,7 @@ asio::awaitable<bool> Preflight::run() {
   if (!co_await review_permissions()) co_return false;
   if (!co_await feeds_.controllers.list_pods()) co_return false;
   if (!co_await check_fit()) co_return false;
-  if (continues_run(feeds_.node.node())) volumes_.expect_all();
+  if (mark_of_this_run(feeds_.node.node())) volumes_.expect_all();
   if (!co_await feeds_.volumes.list()) co_return false;
   planned_at_ = session_.now();
   session_.emit(EventType::planned);

@@ -3,10 +3,12 @@
 // again before the first eviction if it is old by then. Borrows session, pipeline, feeds, volumes and daemon_sets.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "drain/cordon.hpp"
 #include "drain/feeds.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/pod_filter.hpp"
@@ -29,6 +31,8 @@ class Preflight {
   // deleted, recreated under the same names, or protected by an annotation. Does not check rights and fit again. A pod
   // that policy refuses only now is parked. Returns false if the drain has ended. Cancellable.
   boost::asio::awaitable<bool> run_again();
+  // Returns the mark of the Node's cordon if this run has set it before, as an agent has that was restarted.
+  std::optional<CordonMark> mark_of_this_run(const k8s::Node& node) const;
   // The results of the fit check. Empty if Options::fit is `off`.
   const std::vector<placement::PodFit>& fits() const { return fits_; }
 
@@ -39,7 +43,6 @@ class Preflight {
   boost::asio::awaitable<bool> review_permissions();
   bool refuse_by_policy();
   boost::asio::awaitable<bool> check_fit();
-  bool continues_run(const k8s::Node& node) const;
 
   Session& session_;
   Pipeline& pipeline_;

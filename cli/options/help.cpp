@@ -201,9 +201,8 @@ std::string pause_text(std::string_view program) {
   return fmt::format(
       "Pauses updates: until the pause ends, the agents begin no update. They cancel a running drain and uncordon its\n"
       "node. An update goes on only if its installation after the drain has begun, or its reboot is requested.\n\n"
-      "You can also do this with kubectl: the command sets the annotation haulout.dev/pause of a Node, or the key "
-      "pause\n"
-      "or pause.POOL of the ConfigMap haulout, which it creates if it does not exist.\n\n"
+      "You can also do this with kubectl: the command sets the annotation haulout.dev/pause of a Node, or the key\n"
+      "pause or pause.POOL of the ConfigMap haulout, which it creates if it does not exist.\n\n"
       "Usage:\n  {0} pause NODE... [flags]\n  {0} pause -l SELECTOR [flags]\n  {0} pause --pool POOL [flags]\n"
       "  {0} pause --all [flags]\n\n"
       "Examples:\n"

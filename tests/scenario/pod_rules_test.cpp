@@ -26,6 +26,16 @@ class PodRules : public Scenario {
     cluster.patch("pods", "shop", name,
                   {{"status", {{"phase", "Succeeded"}, {"conditions", {{{"type", "Ready"}, {"status", "False"}}}}}}});
   }
+  // A drain that would wait ten minutes for a pod of a Job ends after seven. The node stays cordoned.
+  void give_up_in_the_wait() {
+    follow("kind:Job=wait-completed=10m");
+    add_job("train");
+    options.timeout = 7min;
+    options.restore_cordon_on_failure = false;
+    EXPECT_THAT(drain(), Ended(Outcome::blocked));
+    EXPECT_THAT(evicted(), IsEmpty());
+    options.timeout.reset();
+  }
   std::vector<std::string> evicted() const {
     std::vector<std::string> names;
     for (const auto& entry : evictions()) names.push_back(entry.name);
@@ -61,13 +71,7 @@ TEST_F(PodRules, WhenTheLimitHasPassedThePodIsEvicted) {
 
 // The second drain has the same run, as an agent that was restarted.
 TEST_F(PodRules, ARunThatGoesOnWaitsForTheRestOfTheLimit) {
-  follow("kind:Job=wait-completed=10m");
-  add_job("train");
-  options.timeout = 7min;
-  options.restore_cordon_on_failure = false;
-  EXPECT_THAT(drain(), Ended(Outcome::blocked));
-  EXPECT_THAT(evicted(), IsEmpty());
-  options.timeout.reset();
+  give_up_in_the_wait();
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(evicted(), ElementsAre("train"));
   EXPECT_THAT(took(), AllOf(Ge(2min), Lt(4min)));
@@ -75,12 +79,7 @@ TEST_F(PodRules, ARunThatGoesOnWaitsForTheRestOfTheLimit) {
 
 // The cordon of another run is still there, and does not count.
 TEST_F(PodRules, ANewRunWaitsForTheWholeLimit) {
-  follow("kind:Job=wait-completed=10m");
-  add_job("train");
-  options.timeout = 7min;
-  options.restore_cordon_on_failure = false;
-  EXPECT_THAT(drain(), Ended(Outcome::blocked));
-  options.timeout.reset();
+  give_up_in_the_wait();
   options.run_id = "tomorrow";
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(took(), AllOf(Ge(10min), Lt(11min)));
