@@ -72,7 +72,8 @@ void diagnose_unknown(const Controller& controller, const Guards& guards, Pods p
                       std::vector<DiagnosisFact>& facts) {
   std::string message =
       controller.gone
-          ? "it does not exist any more, so perhaps nothing replaces its pods"
+          ? "it does not exist any more, so perhaps nothing replaces its pods; if they are needed, create the "
+            "controller again before the drain"
           : fmt::format("the number of its replicas could not be read, so the drain assumes more than one: {}",
                         controller.unknown);
   if (controller.cannot_scale && guards.max_unavailable)

@@ -128,7 +128,7 @@ std::vector<DiagnosisFact> EndProof::facts() const {
            fmt::format(
                "the watch shows no pod that must leave any more, but the API server has not confirmed that: {}; the "
                "drain asks again",
-               pending_->why.empty() ? "the server has not answered yet" : pending_->why),
+               pending_->why.empty() ? "no answer has come yet" : pending_->why),
            {}}};
 }
 

@@ -176,7 +176,9 @@ Result<Document> parse(std::string_view text, std::span<const std::string_view> 
   if (!failure && read < text.size()) failure = boost::json::error::extra_data;
   if (!failure) return Document(std::make_unique<Document::Tree>(std::move(memory), parser.handler().release()));
   if (parser.handler().is_too_large())
-    return Error(Errc::protocol, fmt::format("the answer has more than {} JSON values", most_values));
+    return Error(
+        Errc::protocol,
+        fmt::format("the answer has more than {} JSON values, which is the most that Haulout reads", most_values));
   if (failure == boost::json::error::incomplete)
     return decode_error("the answer is incomplete: it ends in the middle of JSON");
   if (failure == boost::json::error::too_deep)

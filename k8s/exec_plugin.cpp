@@ -123,7 +123,9 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
     return bad_answer("is not an ExecCredential: `kind` is missing or different");
   if (!read_string(json, "apiVersion", version) || version != api_version)
     return bad_answer(
-        fmt::format("has an apiVersion other than {} of the kubeconfig; set both to the same", api_version));
+        fmt::format("is not an ExecCredential of {}, the apiVersion in the kubeconfig; set that to the apiVersion that "
+                    "the plugin prints",
+                    api_version));
   const auto status = json.find("status");
   if (status == json.end() || !status->is_object())
     return bad_answer(

@@ -87,8 +87,8 @@ Result<std::string> path_of(std::initializer_list<Segment> segments) {
 Result<std::string> group_path(std::string_view api_version) {
   const auto slash = api_version.find('/');
   if (slash == std::string_view::npos) return path_of({{"/api/", api_version, "API version"}});
-  return path_of({{"/apis/", api_version.substr(0, slash), "API group"},
-                  {"/", api_version.substr(slash + 1), "version of an API group"}});
+  return path_of(
+      {{"/apis/", api_version.substr(0, slash), "API group"}, {"/", api_version.substr(slash + 1), "API version"}});
 }
 
 http::Request request(std::string method, std::string target) {

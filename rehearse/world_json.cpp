@@ -418,8 +418,8 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster) {
     cluster.create("csidrivers", {{"metadata", {{"name", driver}}}, {"spec", {{"attachRequired", false}}}});
   if (!drivers.empty())
     assumed.push_back(
-        "volumes of these drivers need no attachment, because the snapshot has running pods with such volumes and "
-        "without VolumeAttachment: " +
+        "volumes of these CSI drivers need no attachment, because running pods use them and the snapshot has no "
+        "VolumeAttachment of these drivers: " +
         some_of(drivers));
   if (const auto moving = forget_attaching(cluster); !moving.empty())
     assumed.push_back(

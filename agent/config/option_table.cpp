@@ -148,10 +148,9 @@ OptionGroup operating_system() {
           {"update-services",
            choice<C, UpdateServices>(&C::update_services,
                                      {{"report", UpdateServices::report}, {"reboot", UpdateServices::reboot}}),
-           "For backend debian with update: what follows if services still use replaced files after an installation, "
-           "although needrestart has restarted those that it may restart. report: an Event and the log name them. "
-           "reboot: the drained node is rebooted. Without needrestart on the node it is unknown which services still "
-           "use such files."},
+           "For backend debian with update: what to do if services still use replaced files, or do not run, after an "
+           "installation and the restarts by needrestart. report: an Event and the log name them. reboot: reboot the "
+           "drained node. The agent finds them only if needrestart is installed on the node."},
           {"update-limit", duration<C>(&C::update_limit, Zero::refused),
            "How long the installation of updates may take, with backend debian including the time in which another "
            "program holds the lock of dpkg. Then the attempt has failed."},
@@ -217,7 +216,8 @@ OptionGroup gates() {
           {"prometheus-password-file", text<C>(&C::prometheus_password_file, "file", check_absolute_path),
            "A file with the password of prometheus-username."},
           {"prometheus-ca-file", text<C>(&C::prometheus_ca_file, "file", check_absolute_path),
-           "A file with the CA certificates for Prometheus. Without this option: those of the system."},
+           "A file with the CA certificates for Prometheus. Without this option: those of the system, in a container "
+           "those of its image."},
           {"prometheus-cert-file", text<C>(&C::prometheus_cert_file, "file", check_absolute_path),
            "A file with the client certificate for Prometheus."},
           {"prometheus-key-file", text<C>(&C::prometheus_key_file, "file", check_absolute_path),

@@ -522,7 +522,7 @@ std::vector<Rule> about_the_rest(const AgentConfig& c) {
        "drain-deadline is not longer than settle, so no drain could succeed: make drain-deadline longer, or settle "
        "shorter"},
       {c.drain.timeout && *c.drain.timeout <= drain::longest_limit(c.drain.policy.rules),
-       "drain-deadline is not longer than the wait of a pod-rule, so the deadline would end each drain before that pod "
+       "drain-deadline is not longer than the wait of a pod-rule, so the deadline would end each drain before the pod "
        "is evicted: set a longer drain-deadline, or a shorter wait"},
       {c.drain.timeout && *c.drain.timeout <= c.lb_drain_wait,
        "drain-deadline includes lb-drain-wait and is not longer, so no drain could succeed: make drain-deadline "

@@ -57,8 +57,8 @@ std::string check_node_name(const std::string& text) {
     rest.remove_prefix(dot + 1);
   }
   return valid ? ""
-               : "a Node's name consists of lower-case letters, digits, '-' and '.'; run kubectl get nodes to list the "
-                 "names";
+               : "this cannot be a Node's name: its parts between dots are lower-case letters, digits and '-', with no "
+                 "'-' at an end; run kubectl get nodes to list the names";
 }
 
 std::string check_absolute_path(const std::string& text) {

@@ -39,7 +39,9 @@ Result<> outcome(const Ec& failure, std::string_view step) {
 // Runs the "Authentication protocol" of the D-Bus specification. The server takes the user's uid from the socket.
 Task<> authenticate(std::string path) {
   if (path.size() >= sizeof(sockaddr_un::sun_path))
-    co_return Error(Errc::unreachable, "the path is too long for a unix socket");
+    co_return Error(Errc::unreachable,
+                    "the path is too long for a unix socket (at most 107 bytes); use a shorter --host-root or "
+                    "DBUS_SYSTEM_BUS_ADDRESS");
   Local::socket socket(co_await asio::this_coro::executor);
   auto [refused] = co_await socket.async_connect(Local::endpoint(path), asio::as_tuple(asio::use_awaitable));
   CO_CHECK(outcome(refused, "connect"));

@@ -214,6 +214,8 @@ std::string describe_end(const UnitEnd& end) {
   std::string how = fmt::format("systemd reports {}", one_line(end.result));
   if (end.result == "timeout")
     how = "exceeded its time limit and was stopped";
+  else if (end.result == "oom-kill")
+    how = "killed because it, or the machine, had used up its memory";
   else if (end.code == CLD_EXITED)
     how = fmt::format("exit status {}", end.status);
   else if (end.code == CLD_KILLED || end.code == CLD_DUMPED)
@@ -247,8 +249,9 @@ Task<> UnitHooks::run(HookPoint point, std::string name, HookEnvironment environ
   if (!end && end.error().code() == Errc::reset) end = co_await run_unit(bus_, command, deadline);
   if (!end) co_return std::move(end).error().with_context("hook " + path);
   if (end->success()) co_return Result<>();
-  co_return Error(end->result == "timeout" ? Errc::timeout : Errc::unavailable,
-                  fmt::format("hook {}: {} (journalctl -u {})", path, describe_end(*end), command.unit));
+  co_return Error(
+      end->result == "timeout" ? Errc::timeout : Errc::unavailable,
+      fmt::format("hook {}: {} (its stdout: journalctl -u {} on the node)", path, describe_end(*end), command.unit));
 }
 
 }  // namespace haulout::agent

@@ -131,9 +131,10 @@ asio::awaitable<void> Shutdowns::drain_node() {
   drain_ = Drain::under_way;
   co_await with_task_group([this, limit](TaskGroup& group) { return drain_until(group, limit); });
   if (drain_ == Drain::under_way)
-    context_.writer.warn(reason::shutdown_undrained,
-                         "the machine goes down before its drain has ended, because logind's delay "
-                         "(InhibitDelayMaxSec=) is over; a cordon of the agent stays until the next boot");
+    context_.writer.warn(
+        reason::shutdown_undrained,
+        "the machine goes down although its drain has not ended: logind delays it no longer (InhibitDelayMaxSec=). If "
+        "the agent has cordoned the node, the cordon stays until the next boot");
   port.let_shutdown_proceed();
   // If the shutdown is cancelled, the agent reads the Node again and continues from its record, because the work of the
   // current state was cancelled.

@@ -98,7 +98,7 @@ constexpr std::array table{
     MetricRow{"haulout_reboot_required", gauge, "",
               "1 if the operating system needs a reboot, 0 if not. Absent while that is unknown."},
     MetricRow{"haulout_backend_up", gauge, "",
-              "1 if the back end knew at its last query whether a reboot is needed, 0 if not."},
+              "1 if the last query of the back end has shown whether a reboot is needed, 0 if that is unknown."},
     MetricRow{"haulout_api_up", gauge, "",
               "1 if the API server answers, 0 if requests to it have been unanswered for 30 seconds."},
     MetricRow{"haulout_slot_held", gauge, "", "1 if the node holds a slot, 0 if not. Absent until that is known."},

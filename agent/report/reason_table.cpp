@@ -129,8 +129,8 @@ constexpr std::array table{
         "The API server refuses what the agent writes to its Node, or the agent cannot send it for lack of a "
         "credential. So the node stays in its state.",
         "See the error in the message. Usually a right is missing, an admission webhook denies the write, the "
-        "annotations are too large, the Node is newer than the agent's pod, or others change the Node without pause. "
-        "If the credential is the cause, renew it. `haulout agent --check` tests it."},
+        "annotations are too large, or others change the Node without pause. If the Node was deleted and created "
+        "again, delete the agent's pod. If the credential is the cause, renew it. `haulout agent --check` tests it."},
     Reason{reason::second_agent, system, trouble,
            "Another agent also writes the record of this Node, for example a systemd unit beside a DaemonSet.",
            "Stop one of the two agents. Until then each waits for the other, and updates take longer."},
@@ -376,7 +376,8 @@ constexpr std::array table{
     Reason{reason::budget_awaits_replacement, finds, waiting,
            "A PodDisruptionBudget waits for pods that are not Ready, are terminating or do not exist yet, usually "
            "replacements on other nodes.",
-           "Wait until they are Ready. The Event names them and says what they wait for, if the drain may list them."},
+           "Wait until enough of its pods are Ready; the Event has the numbers, and names the pods if the drain may "
+           "list them. Repair pods that do not become Ready."},
     Reason{
         reason::budget_disruption_pending, finds, waiting,
         "A PodDisruptionBudget still counts a pod as disrupted: its eviction was accepted, but it is not terminating, "
@@ -452,7 +453,8 @@ constexpr std::array table{
            "Grant the right that the Event, or the output of the command, names. The shipped RBAC has it; for guards, "
            "the component `guards` has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
-           "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
+           "Nothing, if the Node was deleted on purpose. If it was replaced, drain the new Node. Otherwise restart the "
+           "kubelet, which registers it again."},
     Reason{reason::unmanaged_pod_evicted, finds, trouble,
            "The drain evicted a pod without a controller. Nothing creates it again.",
            "Create it again if it is needed. With `--unmanaged refuse` such a pod blocks the next drain instead."},
@@ -463,7 +465,8 @@ constexpr std::array table{
     Reason{reason::shutting_down, boot, progress,
            "A person or program reboots or powers off the machine. The agent uses logind's delay to drain the node, or "
            "keeps the node cordoned until the machine has booted again.",
-           "Nothing. To give the pods more time, raise `InhibitDelayMaxSec=` in logind.conf(5)."},
+           "Nothing. To give the pods more time, raise `InhibitDelayMaxSec=` in logind.conf(5), or drain the node "
+           "before the shutdown. If the kubelet has a `shutdownGracePeriod`, only the drain helps."},
     Reason{
         reason::shutdown_drained, boot, progress,
         "A person or program reboots or powers off the machine. While logind delayed that, the agent drained the node: "
@@ -482,7 +485,8 @@ constexpr std::array table{
            "The machine went down, or was rebooted by others, before the agent requested its reboot: while the node "
            "was being drained, was ready, or while its updates were being installed. The agent verifies the node and "
            "uncordons it, or finishes the installation first. If an update is still needed, another attempt begins.",
-           "Nothing if a person rebooted it. If it crashed, see its log (`journalctl -b -1`)."},
+           "Nothing if a person rebooted it. If another program did, switch off its reboots. If it crashed, see the "
+           "log of that boot (`journalctl -b -1`)."},
     Reason{reason::soaking, boot, progress,
            "The node is well after its update. The agent watches it for a while before it releases the slot.",
            "Nothing; `--soak` sets how long."},
@@ -518,9 +522,9 @@ constexpr std::array table{
            "version runs, or when no reboot is needed and the update tool does not offer that version again. If it is "
            "degraded and needs another reboot, run `haulout request-reboot NODE`."},
     Reason{reason::rolled_back, boot, trouble,
-           "The old version runs again: the new one did not boot, or was rolled back. The agent does not try the new "
-           "one again on this node. While the node is degraded it keeps its slot, which blocks other nodes that may "
-           "need the same version.",
+           "The old version runs again: the new one did not boot, or was rolled back. The agent tries that version on "
+           "this node again only on request. While the node is degraded it keeps its slot, and nodes of its pool that "
+           "need that version wait.",
            "Find out why the new version did not boot. Then run `haulout request-reboot NODE`: the agent tries the "
            "version that waits then. A degraded node needs this request; an idle node also tries a newer version "
            "without it."},

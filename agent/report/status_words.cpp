@@ -68,7 +68,7 @@ std::string wait_of(const drain::VolumeReport& volume) {
       return "is used again by a pod that must leave; the drain waits for that pod first";
     case drain::VolumeOutcome::kept:
       return "is used by a pod that stays on the node, so the drain does not wait for it";
-    default: return "is not waited for any more";
+    default: return "is not waited for any more, because no pod of the node is known to have used it";
   }
 }
 

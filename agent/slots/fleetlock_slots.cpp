@@ -36,7 +36,8 @@ std::string bytes_of(std::string_view hexadecimal) {
 Result<std::string> fleetlock_id(std::string_view machine_id) {
   const std::string machine = bytes_of(machine_id);
   if (machine.empty())
-    return Error(Errc::invalid, fmt::format("\"{}\" is not a machine id, which has 32 hexadecimal digits, not all zero",
+    return Error(Errc::invalid, fmt::format("\"{}\" is not a machine id (32 hexadecimal digits, not all zero); run "
+                                            "systemd-machine-id-setup on the machine to create one",
                                             one_line(machine_id, 40)));
   auto digest = http::hmac_sha256(machine, bytes_of(application));
   // Sets version and variant bits of a random UUID (RFC 4122 4.4), as systemd does.
@@ -53,9 +54,7 @@ Result<std::string> fleetlock_id(const HostRoot& root, const OwnNode& node) {
   const std::string machine_id = *text ? first_line(**text) : std::string();
   if (machine_id.empty()) return node.uid;
   auto id = fleetlock_id(machine_id);
-  if (!id)
-    return std::move(id).error().with_context(
-        root.display(file) + " (systemd-machine-id-setup creates one; systemd does so at the first boot)");
+  if (!id) return std::move(id).error().with_context(root.display(file));
   return id;
 }
 

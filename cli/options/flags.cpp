@@ -360,7 +360,8 @@ Rows connection_rows() {
        "The format of the log on stderr."},
       {"namespace", connection(&F::ns, "name"),
        fmt::format("For status, explain, pause and resume: the namespace of Haulout's ConfigMap and Leases, default "
-                   "{}. The other commands accept it without effect, because nodes have no namespace.",
+                   "{}. The agent has an option of its own; the other commands accept this one without effect, because "
+                   "nodes have no namespace.",
                    S().haulout_namespace()),
        'n'},
       {"password", connection(&F::password, "text"), "Password for basic authentication to the API server."},

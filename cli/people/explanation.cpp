@@ -158,9 +158,13 @@ std::string cordon_text(const k8s::Node& node) {
     case drain::CordonOwner::other: break;
   }
   return node.unschedulable_manager.empty()
-             ? "by another client; the agent does not uncordon the node"
-             : fmt::format("by another client ({}); the agent does not uncordon the node",
-                           printable(node.unschedulable_manager));
+             ? fmt::format(
+                   "by another client; the agent does not uncordon the node, so run kubectl uncordon {} after the work",
+                   node.name)
+             : fmt::format(
+                   "by another client ({}); the agent does not uncordon the node, so run kubectl uncordon {} after the "
+                   "work",
+                   printable(node.unschedulable_manager), node.name);
 }
 
 GateView pause_gate(std::string name, const std::string& whom, const std::optional<agent::Pause>& pause, WallTime now) {

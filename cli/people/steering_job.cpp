@@ -200,7 +200,11 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
         key == agent::pause_key() || settings_.people.all || (!pool.empty() && key == agent::pause_key(pool));
     if (key == but || !subject || !concerns) continue;
     const agent::Pause pause = agent::parse_pause_json(key, value);
-    if (in_force(pause, now)) tools_.console.warn(fmt::format("Warning: {} is still {}", *subject, describe(pause)));
+    if (!in_force(pause, now)) continue;
+    const bool cluster = key == agent::pause_key();
+    tools_.console.warn(fmt::format("Warning: {} is still {}; to end that pause, run {} resume {}", *subject,
+                                    describe(pause), tools_.program,
+                                    cluster ? "--all" : "--pool " + subject->substr(std::string("pool/").size())));
   }
 }
 

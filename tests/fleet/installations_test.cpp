@@ -429,8 +429,8 @@ TEST_F(Installations, AShutdownBeforeTheInstallationDoesNotSayThatItRuns) {
   expect_at_rest(n1);
   EXPECT_THAT(
       story(),
-      HasSubstr("requested by the agent: the node is drained, but the installation of its updates has not begun"));
-  EXPECT_THAT(story(), Not(HasSubstr("requested by the agent: updates are being installed")));
+      HasSubstr("shutting the machine down: the node is drained, but the installation of its updates has not begun"));
+  EXPECT_THAT(story(), Not(HasSubstr("shutting the machine down: updates are being installed")));
 }
 
 TEST_F(Installations, AShutdownDuringTheInstallationSaysThatItRuns) {
@@ -443,7 +443,7 @@ TEST_F(Installations, AShutdownDuringTheInstallationSaysThatItRuns) {
   });
   run_fleet();
   expect_at_rest(n1);
-  EXPECT_THAT(story(), HasSubstr("requested by the agent: updates are being installed"));
+  EXPECT_THAT(story(), HasSubstr("shutting the machine down: updates are being installed"));
 }
 
 TEST_F(Installations, ALockThatIsHeldTooLongIsAFailure) {

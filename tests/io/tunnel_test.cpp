@@ -126,7 +126,7 @@ TEST_F(TunnelTest, WhatAnHttpProxySaysAgainstIt) {
   for (const Row& row :
        {Row{"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno", Errc::unavailable,
             "requires a user and a password"},
-        Row{"HTTP/1.1 403 Forbidden\r\n\r\n", Errc::unavailable, "answered 403"},
+        Row{"HTTP/1.1 403 Forbidden\r\n\r\n", Errc::unavailable, "answered with HTTP status 403"},
         Row{"HTTP/1.1 502 Bad Gateway\r\n\r\n", Errc::unreachable, "answered with HTTP status 502"},
         Row{"HTTP/1.1 503 Service Unavailable\r\n\r\n<html>", Errc::unreachable, "answered with HTTP status 503"},
         Row{"HTTP/1.1 504 Gateway Timeout\r\n\r\n", Errc::unreachable, "answered with HTTP status 504"},

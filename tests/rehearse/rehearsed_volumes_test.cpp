@@ -121,7 +121,8 @@ TEST_F(RehearsedVolumes, ADriverThatAttachesNothingIsKnownByItsPods) {
   add_narrow_budget("db");
   const Rehearsal rehearsal = play();
   EXPECT_LE(rehearsal.took, 20s + 30s + 20s + 5s + 2s);
-  EXPECT_THAT(rehearsal.assumed, AllOf(SizeIs(3), Contains(EndsWith("without VolumeAttachment: disks.example.com"))));
+  EXPECT_THAT(rehearsal.assumed,
+              AllOf(SizeIs(3), Contains(EndsWith("has no VolumeAttachment of these drivers: disks.example.com"))));
   items = before;
   leave_out([](const Json& item) { return item["metadata"]["name"] == "csi-pv-db-0"; });
   EXPECT_THAT(play().drains[0].volumes, SizeIs(2)) << "one is attached, so the other will be";

@@ -15,7 +15,8 @@ struct Row {
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
       {"node-name", "Node_1",
-       "a Node's name consists of lower-case letters, digits, '-' and '.'; run kubectl get nodes to list the names"},
+       "this cannot be a Node's name: its parts between dots are lower-case letters, digits and '-', with no '-' at an "
+       "end; run kubectl get nodes to list the names"},
       {"namespace", "kube.system",
        "it must consist of lower-case letters, digits and '-', begin and end with a letter or digit, and have at most "
        "63 characters"},

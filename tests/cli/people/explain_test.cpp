@@ -292,10 +292,11 @@ TEST(ExplanationTest, WhoseCordonItIs) {
     return explain({.node = node}, now).cordon;
   };
   EXPECT_THAT(by("agent"), StartsWith("by the agent, "));
-  EXPECT_THAT(by("jane@desk"),
-              AllOf(StartsWith("by jane@desk with a haulout command, "), HasSubstr("does not uncordon it")));
+  EXPECT_THAT(by("jane@desk"), AllOf(StartsWith("by jane@desk with a haulout command, "),
+                                     HasSubstr("so run haulout uncordon n1 after")));
   node.annotations.clear();
-  EXPECT_THAT(explain({.node = node}, now).cordon, StartsWith("by another client"));
+  EXPECT_THAT(explain({.node = node}, now).cordon,
+              AllOf(StartsWith("by another client"), HasSubstr("so run kubectl uncordon n1 after")));
 }
 
 TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
