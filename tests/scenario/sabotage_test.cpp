@@ -2,6 +2,8 @@
 // `./dev mutants` does the same with patches of the program. These cases run with every test run.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "sim/objects.hpp"
 #include "tests/scenario/seeded_run.hpp"
 #include "tests/support/broken_wire.hpp"

@@ -318,7 +318,7 @@ class SurgesThatDie : public SurgeScenario, public ::testing::WithParamInterface
   }
 };
 
-// Plays one more crash, at the k-th request. Returns false if the drain ended before that request.
+// Plays one crash at each request, up to the first drain that ends before it would die.
 TEST_P(SurgesThatDie, LeaveNothingToTheirSuccessors) {
   const Successor& row = GetParam();
   bool died = true;
@@ -327,6 +327,7 @@ TEST_P(SurgesThatDie, LeaveNothingToTheirSuccessors) {
     SCOPED_TRACE(fmt::format("dies at request {}", at));
     const std::string name = fmt::format("web{}", at);
     options.guards.surge = Surge::all;
+    options.timeout = 30min;
     std::optional<drain::Report> first, second;
     run(with_task_group([&](TaskGroup& world) -> boost::asio::awaitable<void> {
       world.spawn(cluster.run());
