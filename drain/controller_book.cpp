@@ -63,6 +63,7 @@ Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns
   controller.replicas = workload.replicas;
   controller.ready_replicas = workload.ready_replicas;
   controller.annotations = std::move(workload.annotations);
+  controller.rollout = std::move(workload.rollout);
   return controller;
 }
 
@@ -287,6 +288,7 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
   member.ready = pod->ready;
   member.terminating = pod->terminating();
   member.bound = !pod->node_name.empty();
+  member.surged_elsewhere = pod->surged() && pod->node_name != node_;
   member.broken = !pod->ready && pod->created && wall > *pod->created + starting;
   member.unschedulable = member.bound ? std::nullopt : pod->unschedulable;
   if (member.unschedulable && !was_homeless) member.unschedulable_since = now;
@@ -404,6 +406,7 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
     if (!member.seen) return;
+    tally.ready += member.ready && !member.terminating && !member.leaving && !member.surged_elsewhere ? 1 : 0;
     tally.found_home |= member.bound && !member.here_at_first;
     if (!member.unschedulable || member.terminating) return;
     const auto consider = [&](const ControlledPod*& longest) {

@@ -18,7 +18,7 @@ namespace {
 // about four events. The delay does not matter, because replacements take seconds to become Ready.
 constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
 
-constexpr std::string_view what_for = "read what --max-unavailable-per-controller and --canary need";
+constexpr std::string_view what_for = "read what --max-unavailable-per-controller, --canary and --surge need";
 
 // Returns the API group of an API version: "apps" for "apps/v1", empty for the core group.
 std::string group_of(const std::string& api_version) {

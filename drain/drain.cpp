@@ -58,6 +58,7 @@ struct Drain::Impl {
   std::optional<TimePoint> draining_since;
   ControllerBook controller_book;
   ControllerGuard controller_guard;
+  SurgeBook surge_book;
   VolumeBook volume_book;
   VolumeTurns volume_turns;
   Pipeline pipeline;
@@ -68,7 +69,8 @@ struct Drain::Impl {
   BudgetsFeed budgets;
   ControllersFeed controllers;
   VolumesFeed volumes;
-  Feeds feeds{node, pods, budgets, controllers, volumes};
+  SurgeFeed surge;
+  Feeds feeds{node, pods, budgets, controllers, volumes, surge};
 
   Preflight preflight;
   Findings findings;
@@ -76,7 +78,10 @@ struct Drain::Impl {
 
 Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node_name)
     : session(client, rng, observer, std::move(options), std::move(node_name)),
+      controller_book(session.node_name()),
       controller_guard(session.options().guards, controller_book),
+      surge_book(session.options().guards, controller_book, session.rng(),
+                 [this](const k8s::Pod& pod) { return pipeline.waits_for_healthy_budget(pod.uid); }),
       volume_book(
           session.node_name(), session.options().volume_limit,
           [this](EventType type, const VolumeReport& volume) { session.emit(type, volume); },
@@ -90,6 +95,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       controllers(session, pipeline, controller_book, controller_guard,
                   [this](const k8s::Pod& pod) { return by_policy(pod); }),
       volumes(session, pipeline, pods, volume_book, volume_turns),
+      surge(session, pipeline, controller_book, surge_book),
       preflight(session, pipeline, feeds, volume_book, daemon_sets),
       findings(session, pipeline, feeds) {
   session.set_progress([this] { return progress(); });
@@ -98,6 +104,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
 Pipeline Drain::Impl::make_pipeline() {
   PipelineOptions options = pipeline_options(session.options());
   if (session.options().guards.any()) options.guards.push_back(&controller_guard);
+  if (surge_book.is_on()) options.guards.push_back(&surge_book);
   if (session.options().volume_turns != VolumeWait::off) options.guards.push_back(&volume_turns);
   return Pipeline(
       std::move(options), session.rng(),
@@ -162,6 +169,8 @@ asio::awaitable<bool> Drain::Impl::run_eviction() {
   if (session.options().dry_run != DryRunMode::none) co_return co_await dry_run(session, pipeline);
   session.open(co_await asio::this_coro::executor);
   begin_waits();
+  // What an earlier drain has surged. While the machine goes down there is no time for that.
+  if (!surge_book.is_on() && session.options().policy.waits_for_work) co_await surge.give_back();
   pipeline.start(session.now());
   if (preflight.holds() || co_await preflight.run_again()) {
     Eviction eviction(session, pipeline, cordon, feeds, findings);
@@ -172,6 +181,7 @@ asio::awaitable<bool> Drain::Impl::run_eviction() {
   node.close();
   volumes.close();
   controllers.close();
+  if (surge_book.is_on() && !session.ending().is(Outcome::node_gone)) co_await surge.give_back();
   co_await cordon.restore();
   session.emit(EventType::finished, session.ending().message());
   co_return session.ending().is(Outcome::drained);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "k8s/kind.hpp"
+#include "k8s/surge_mark.hpp"
 
 namespace haulout::k8s {
 
@@ -16,7 +17,11 @@ struct Pod {
   std::map<std::string, std::string> labels;
   // Only the annotations that Haulout reads (see kept_annotation).
   std::map<std::string, std::string> annotations;
-  std::optional<OwnerReference> controller;  // the ownerReference with controller: true
+  // The ownerReference with controller: true. A surged pod that has none keeps the ReplicaSet of its mark, because the
+  // pod is still one of its replicas for everything that a drain decides.
+  std::optional<OwnerReference> controller;
+  // The mark of a drain that has surged the pod, or had when another client gave the label back.
+  std::optional<SurgeMark> surge_mark;
   std::vector<std::string> finalizers;
   std::optional<WallTime> deletion_timestamp;  // end of the grace period, by the server's clock
   std::optional<std::int64_t> deletion_grace_seconds;
@@ -34,6 +39,7 @@ struct Pod {
   bool storage_controller = false;
   // True if one of its containers has a port with "webhook" in its name: the pod serves admission webhooks.
   bool webhook_server = false;
+  bool host_ports = false;               // one of its containers uses a port of the node
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
   // Why the pod does not run, according to its status: the scheduler's message, or the reason for which a container
@@ -49,6 +55,8 @@ struct Pod {
   std::string key() const { return ns + "/" + name; }
   bool finished() const { return phase == PodPhase::succeeded || phase == PodPhase::failed; }
   bool terminating() const { return deletion_timestamp.has_value(); }
+  // Returns true if a drain has taken the label pod-template-hash off the pod.
+  bool surged() const { return surge_mark && !labels.contains(std::string(template_hash_label)); }
   bool operator==(const Pod&) const = default;
 };
 
@@ -88,6 +96,10 @@ inline void read_metadata(const Object& metadata, Pod& pod) {
     if (text && kept_annotation(key)) pod.annotations.emplace(key, *text);
   });
   pod.controller = read_controller(metadata);
+  if (const auto mark = pod.annotations.find(std::string(surge_mark_annotation)); mark != pod.annotations.end())
+    pod.surge_mark = parse_surge_mark(mark->second);
+  if (!pod.controller && pod.surged())
+    pod.controller = OwnerReference{"apps/v1", "ReplicaSet", pod.surge_mark->owner, pod.surge_mark->owner_uid, true};
   pod.finalizers = metadata.string_list("finalizers");
   pod.deletion_timestamp = metadata.time("deletionTimestamp");
   pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
@@ -110,6 +122,7 @@ inline void read_spec(const Object& spec, Pod& pod) {
   spec.each("containers", [&](const Object& container) {
     container.each("ports", [&](const Object& port) {
       pod.webhook_server |= port.string("name").find("webhook") != std::string::npos;
+      pod.host_ports |= port.integer("hostPort").value_or(0) != 0;
     });
   });
   spec.each("tolerations",

@@ -9,6 +9,7 @@
 #include "base/scope_exit.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
+#include "drain/surge_feed.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -43,6 +44,26 @@ asio::awaitable<void> undo_cordon(const Context& context) {
   }
 }
 
+// Gives back the pods that the drain of this run has surged, if the drain has not done that because it was cancelled or
+// the agent was killed.
+asio::awaitable<void> give_back_pods(const Context& context) {
+  Backoff backoff(patience);
+  while (!context.activity.must_reload()) {
+    auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node,
+                                                  context.within(request_timeout));
+    if (given && !given->error) {
+      context.record.surges = false;
+      co_return;
+    }
+    const Error& error = given ? *given->error : given.error();
+    co_await context.writer.show(
+        reason::surge_failed,
+        fmt::format("pods whose replacements were requested cannot be given back to their ReplicaSets yet: {}",
+                    error.message()));
+    co_await context.pause(backoff.next(context.rng, error.retry_after));
+  }
+}
+
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file.
 // A cordon that is in force stays until the boot was verified, and while the machine shuts down. Retries each step
 // until it succeeds or until the Node has to be read again.
@@ -59,6 +80,9 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   const bool ours = uncordon && !record.run.empty();
   if (ours) co_await shutdowns.until_called_off();
   if (ours && context.rebooted()) co_await kubelet_is_back(context);
+  // The options of an earlier process may have been others.
+  const bool surges = record.surges || context.options.drain.guards.surge != drain::Surge::off;
+  if (ours && surges && !activity.must_reload()) co_await give_back_pods(context);
   if (ours && !activity.must_reload()) co_await undo_cordon(context);
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
@@ -223,6 +247,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.booted = need_.version();
   moment.slot = slot_.taken();
   moment.run = context_.new_run();
+  moment.surges = options_.drain.guards.surge != drain::Surge::off;
   moment.installs = parts_.updater && parts_.updater->versions_are_shared();
   moment.others_reboot = parts_.host.reboot_methods().empty();
   moment.cause = std::move(decision.cause);

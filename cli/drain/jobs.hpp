@@ -84,6 +84,8 @@ class DrainJob final : public Job {
   DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live);
   ~DrainJob() override;
   boost::asio::awaitable<void> run() override;
+  // Gives back the pods that the drains have surged.
+  boost::asio::awaitable<void> clean_up() override;
   int finish(std::optional<int> signal) override;
 
  private:

@@ -8,6 +8,7 @@
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "cli/people/views.hpp"
+#include "drain/surge_feed.hpp"
 #include "k8s/objects.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
@@ -206,6 +207,17 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
                                     describe(pause), tools_.program,
                                     cluster ? "--all" : "--pool " + subject->substr(std::string("pool/").size())));
   }
+}
+
+Task<> ReleaseJob::act(std::string node) {
+  // Read the Node first, because a list of the pods of a node that does not exist is empty.
+  CO_CHECK(co_await tools_.client.get_node(node, deadline()));
+  CO_TRY(const drain::GivenBack given, co_await drain::give_back_surged(tools_.client, tools_.rng, node, deadline()));
+  for (const std::string& pod : given.pods) tools_.console.say(fmt::format("pod/{} given back to its ReplicaSet", pod));
+  if (given.error)
+    co_return Error(*given.error).with_context("these pods could not be given back: " + joined(given.left, ", "));
+  if (given.pods.empty()) tools_.console.say(fmt::format("node/{} has no pod to give back", node));
+  co_return Result<>();
 }
 
 Task<> RequestJob::act(std::string node) {

@@ -35,7 +35,9 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
     EXPECT_GE(nodes, 2u) << "seed " << seed;
     EXPECT_LE(nodes, 6u) << "seed " << seed;
     EXPECT_GE(pods, 1u) << "seed " << seed;
-    EXPECT_LE(pods, 61u + 3 * 4) << "seed " << seed << ", with three groups of four pods that migrate";
+    EXPECT_LE(pods, 61u + 3 * 4 + 4 + 3 * 5)
+        << "seed " << seed
+        << ", with three groups of four pods that migrate, four of Jobs, and three Deployments of five";
     EXPECT_LE(world.healed_after, 5min) << "seed " << seed;
     with_budget += text.find("PodDisruptionBudget") != std::string::npos;
     with_finalizer += text.find("finalizer removed") != std::string::npos;

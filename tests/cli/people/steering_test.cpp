@@ -1,7 +1,9 @@
-// Tests pause, resume and request-reboot. They write what kubectl could write, and report what they did.
+// Tests pause, resume, request-reboot and release. They write what kubectl could write, and report what they did.
 #include "agent/gates/pause.hpp"
 #include "agent/node/node_status.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/surge_mark.hpp"
+#include "sim/status_bodies.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
 namespace haulout::cli {
@@ -226,6 +228,49 @@ TEST_F(SteeringTest, NamesOfNodesForAShell) {
   cluster.forbid("list", "nodes");
   EXPECT_EQ(command({"__complete"}), 0);
   EXPECT_THAT(out.text + text.text + errors.text, IsEmpty());
+}
+
+TEST_F(SteeringTest, ReleaseGivesBackThePodsThatADrainHasSurged) {
+  const k8s::SurgeMark mark{"run", "me", {}, "n1", "6d4b9", "web-6d4b9", "rs-uid", 1};
+  const auto pod = [&](const char* name, const char* node, bool surged) {
+    nlohmann::json made = {{"metadata", {{"name", name}, {"namespace", "shop"}, {"labels", {{"app", "web"}}}}},
+                           {"spec", {{"nodeName", node}}},
+                           {"status", {{"phase", "Running"}}}};
+    if (surged) made["metadata"]["annotations"]["haulout.dev/surged"] = k8s::encode_surge_mark(mark);
+    cluster.create("pods", made);
+  };
+  const auto metadata = [&](const char* name) {
+    return nlohmann::json(cluster.get("pods", "shop", name)).at("metadata");
+  };
+  pod("web-1", "n1", true);
+  pod("other", "n1", false);
+  pod("elsewhere", "n2", true);
+  EXPECT_EQ(command({"release", "n1"}), 0);
+  EXPECT_EQ(text.text, "pod/shop/web-1 given back to its ReplicaSet\n");
+  EXPECT_EQ(metadata("web-1").at("labels").at("pod-template-hash"), "6d4b9");
+  EXPECT_FALSE(metadata("web-1").value("annotations", nlohmann::json::object()).contains("haulout.dev/surged"));
+  EXPECT_FALSE(metadata("other").at("labels").contains("pod-template-hash"));
+  EXPECT_FALSE(metadata("elsewhere").at("labels").contains("pod-template-hash"));
+
+  EXPECT_EQ(command({"release", "n1"}), 0);
+  EXPECT_EQ(text.text, "node/n1 has no pod to give back\n");
+  EXPECT_EQ(command({"release", "nosuch"}), 1);
+}
+
+TEST_F(SteeringTest, ReleaseNamesWhatItCouldNotGiveBack) {
+  const k8s::SurgeMark mark{"run", "me", {}, "n1", "6d4b9", "web-6d4b9", "rs-uid", 1};
+  cluster.create("pods", {{"metadata",
+                           {{"name", "web-1"},
+                            {"namespace", "shop"},
+                            {"annotations", {{"haulout.dev/surged", k8s::encode_surge_mark(mark)}}}}},
+                          {"spec", {{"nodeName", "n1"}}},
+                          {"status", {{"phase", "Running"}}}});
+  cluster.server().intercept([](const sim::Call&, const sim::AuditEntry& entry) -> std::optional<http::Response> {
+    if (entry.verb != "patch" || entry.resource != "pods") return std::nullopt;
+    return sim::forbidden_by_rbac("jane", "patch", *sim::find_resource("pods"), "", "shop", "web-1").response();
+  });
+  EXPECT_EQ(command({"release", "n1"}), 3);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("shop/web-1"), HasSubstr("could not be given back")));
 }
 
 }  // namespace

@@ -1,0 +1,68 @@
+#include "k8s/surge_mark.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "k8s/codec.hpp"
+#include "k8s/pod.hpp"
+
+namespace haulout::k8s {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The label and the annotation are null to remove them.
+std::string patch_of(const Pod& pod, const Json& label, const Json& annotation) {
+  return text_of({{"metadata",
+                   {{"uid", pod.uid},
+                    {"resourceVersion", pod.resource_version},
+                    {"labels", {{std::string(template_hash_label), label}}},
+                    {"annotations", {{std::string(surge_mark_annotation), annotation}}}}}});
+}
+
+}  // namespace
+
+std::string encode_surge_mark(const SurgeMark& mark) {
+  return text_of({{"run", mark.run},
+                  {"by", mark.by},
+                  {"at", format_time(mark.at)},
+                  {"node", mark.node},
+                  {"hash", mark.hash},
+                  {"owner", mark.owner},
+                  {"ownerUid", mark.owner_uid},
+                  {"ready", mark.ready}});
+}
+
+std::optional<SurgeMark> parse_surge_mark(std::string_view text) {
+  const auto json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto member = [&](const char* key) {
+    const auto found = json.find(key);
+    return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  SurgeMark mark;
+  mark.run = member("run");
+  mark.by = member("by");
+  if (const auto at = parse_time(member("at"))) mark.at = *at;
+  mark.node = member("node");
+  mark.hash = member("hash");
+  mark.owner = member("owner");
+  mark.owner_uid = member("ownerUid");
+  if (const auto ready = json.find("ready"); ready != json.end() && ready->is_number_integer())
+    mark.ready = ready->get<std::int64_t>();
+  if (mark.hash.empty() || mark.owner.empty() || mark.owner_uid.empty()) return std::nullopt;
+  return mark;
+}
+
+std::string surge_patch(const Pod& pod, const SurgeMark& mark) {
+  return patch_of(pod, nullptr, encode_surge_mark(mark));
+}
+
+std::string give_back_patch(const Pod& pod) {
+  return patch_of(pod, pod.surge_mark->hash, nullptr);
+}
+
+}  // namespace haulout::k8s
