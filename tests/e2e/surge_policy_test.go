@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -332,7 +333,17 @@ func expectSurgeHeld(t *testing.T, in *Installed) {
 		now, err := in.Client.CoreV1().Pods("work").Get(t.Context(), own.Name, getOptions)
 		return err == nil && now.ResourceVersion == released.ResourceVersion, err
 	}))
-	in.tryAll(t, []attempt{allowed("give back", in.Own, patch(podPath(own), giveBack(own).String()), 200)})
+	// A person gives the label back, but leaves the mark.
+	labelled := in.hashed(t, ownNode)
+	labelled, err := in.Client.CoreV1().Pods("work").Patch(t.Context(), labelled.Name, types.MergePatchType,
+		[]byte(tree{}.annotation(surgeMark, markOf(labelled)).String()), metav1.PatchOptions{})
+	must(t, err)
+	in.tryAll(t, []attempt{
+		denied("the mark of another hash", in.Own, surgePatch(labelled, giveBack(labelled).label(hashLabel, "other"))),
+		denied("label and mark", in.Own, surgePatch(labelled, giveBack(labelled).label(hashLabel, nil))),
+		allowed("the mark goes", in.Own, surgePatch(labelled, giveBack(labelled)), 200),
+		allowed("give back", in.Own, patch(podPath(own), giveBack(own).String()), 200),
+	})
 	must(t, Until(t.Context(), "the ReplicaSet has the pod back", func() (bool, error) {
 		list, err := in.Client.CoreV1().Pods("work").List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + own.Labels["app"]})
 		return err == nil && len(list.Items) == 1 && metav1.GetControllerOf(&list.Items[0]) != nil, err
