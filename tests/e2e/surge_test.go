@@ -629,3 +629,46 @@ func TestSurgeBesideKubectl(t *testing.T) {
 		})
 	}
 }
+
+// While a pod is released, kubectl drain takes it for a pod without a controller. A person can give it back by hand, as
+// docs/guards.md says.
+func TestSurgedPodBesideKubectl(t *testing.T) {
+	t.Parallel()
+	s := newSurge(t, 1, nil, AtLeast("web", "1"))
+	kubectl := func(args ...string) Result {
+		t.Helper()
+		result, err := s.Run(t.Context(), cluster.Kubectl(), append(args, "--namespace="+s.Name)...)
+		must(t, err)
+		return result
+	}
+	before := s.podsOn("old")
+	pod, err := s.Client.CoreV1().Pods(s.Name).Get(t.Context(), before[0], getOptions)
+	must(t, err)
+	must(t, s.cordonOld())
+	_, err = s.Client.CoreV1().Pods(s.Name).Patch(t.Context(), pod.Name, types.MergePatchType, []byte(release(pod).String()),
+		metav1.PatchOptions{})
+	must(t, err)
+	s.until("there is a replacement", s.replaced())
+	refused := kubectl("drain", s.Node("old"), "--ignore-daemonsets", "--timeout=5s")
+	if refused.Exit == 0 || !strings.Contains(refused.Stderr, "cannot delete Pods that declare no controller") {
+		t.Errorf("kubectl drain: exit %d\n%s", refused.Exit, refused.Stderr)
+	}
+	for _, result := range []Result{
+		kubectl("label", "pod", pod.Name, hashLabel+"="+pod.Labels[hashLabel]),
+		kubectl("annotate", "pod", pod.Name, surgeMark+"-"),
+	} {
+		if result.Exit != 0 {
+			t.Errorf("exit %d\n%s", result.Exit, result.Stderr)
+		}
+	}
+	s.expectKept()
+	if after := s.podsOn("old"); !slices.Equal(before, after) {
+		t.Errorf("on the node were %v, and are %v", before, after)
+	}
+}
+
+func (s *surgeSetup) cordonOld() error {
+	_, err := s.Client.CoreV1().Nodes().Patch(s.t.Context(), s.Node("old"), types.MergePatchType,
+		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+	return err
+}
