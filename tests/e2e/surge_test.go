@@ -672,3 +672,84 @@ func (s *surgeSetup) cordonOld() error {
 		[]byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
 	return err
 }
+
+// The Deployment changes while one of its pods is released. The drain ends all the same.
+func TestSurgeWhileTheDeploymentChanges(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T, replicas int32) (*surgeSetup, *Run) {
+		t.Helper()
+		s := newSurge(t, replicas, []PodOption{slowly(2 * time.Second)}, AtLeast("web", "1"))
+		run := s.start("--surge=all", "--timeout=60s")
+		s.until("a pod is released", released)
+		return s, run
+	}
+	change := func(s *surgeSetup, patch string) {
+		s.t.Helper()
+		_, err := s.Client.AppsV1().Deployments(s.Name).Patch(s.t.Context(), "web", types.StrategicMergePatchType, []byte(patch),
+			metav1.PatchOptions{})
+		must(s.t, err)
+	}
+	end := func(s *surgeSetup, run *Run) {
+		s.t.Helper()
+		result, err := run.Wait()
+		must(s.t, err)
+		if result.Exit != 0 {
+			s.t.Errorf("exit %d\n%s%s", result.Exit, result.Stdout, result.Stderr)
+		}
+		s.expectMoved()
+	}
+	t.Run("fewer replicas", func(t *testing.T) {
+		t.Parallel()
+		s, run := begin(t, 3)
+		change(s, `{"spec":{"replicas":1}}`)
+		end(s, run)
+		s.replicas = 1
+		s.settled()
+		if lowest, _, err := s.Extremes(t.Context()); err != nil || lowest < 1 {
+			t.Errorf("%d pods were Ready, %v", lowest, err)
+		}
+	})
+	t.Run("more replicas", func(t *testing.T) {
+		t.Parallel()
+		s, run := begin(t, 1)
+		change(s, `{"spec":{"replicas":2}}`)
+		end(s, run)
+		s.replicas = 2
+		s.settled()
+		if lowest, _, err := s.Extremes(t.Context()); err != nil || lowest < 1 {
+			t.Errorf("%d pods were Ready, %v", lowest, err)
+		}
+	})
+	t.Run("a rollout", func(t *testing.T) {
+		t.Parallel()
+		s, run := begin(t, 1)
+		change(s, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"e2e.invalid/next"}]}}}}`)
+		end(s, run)
+		s.expectKept()
+	})
+	t.Run("a deletion", func(t *testing.T) {
+		t.Parallel()
+		s, run := begin(t, 1)
+		must(t, s.Client.AppsV1().Deployments(s.Name).Delete(t.Context(), "web", metav1.DeleteOptions{}))
+		end(s, run)
+		s.until("no pod is left", func(now SurgeState) bool { return now.Pods == 0 })
+	})
+}
+
+// A dry run releases nothing.
+func TestSurgeDryRun(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"client", "server"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := newSurge(t, 1, nil)
+			before := s.podsOn("old")
+			s.drain(0, "--surge=all", "--dry-run="+kind)
+			s.expectPatched()
+			if after := s.podsOn("old"); !slices.Equal(before, after) {
+				t.Errorf("on the node were %v, and are %v", before, after)
+			}
+			s.expectKept()
+		})
+	}
+}
