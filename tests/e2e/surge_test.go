@@ -456,13 +456,13 @@ func TestSurgeImpossible(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSurgeOf(t, web, 0)
-			s.expectImpossible(s.drain(0, "--surge=all", "--timeout=60s", "-o", "json"))
+			s.expectImpossible(s.drain(0, "--surge=all", "--timeout=60s", "-o", "jsonl"))
 		})
 	}
 	t.Run("StatefulSet", func(t *testing.T) {
 		t.Parallel()
 		s := newSurgeOf(t, Deployment("web", 1), 1, StatefulSet("db", 1))
-		result := s.drain(0, "--surge=all", "--timeout=60s", "-o", "json")
+		result := s.drain(0, "--surge=all", "--timeout=60s", "-o", "jsonl")
 		s.expectPatched("web")
 		s.expectDiagnosis(result)
 	})
@@ -477,7 +477,7 @@ func TestSurgeImpossible(t *testing.T) {
 		must(t, disks.AddNode(t.Context(), "old"))
 		must(t, s.Apply(t.Context(), Deployment("web", 1, Claim("data"))))
 		must(t, s.Settle(t.Context(), 1))
-		s.expectImpossible(s.drain(0, "--surge=all", "--timeout=60s", "-o", "json"))
+		s.expectImpossible(s.drain(0, "--surge=all", "--timeout=60s", "-o", "jsonl"))
 	})
 	t.Run("a volume of many nodes", func(t *testing.T) {
 		t.Parallel()
@@ -508,10 +508,10 @@ func (s *surgeSetup) expectImpossible(result Result) {
 
 func (s *surgeSetup) expectDiagnosis(result Result) {
 	s.t.Helper()
-	report, err := result.Report()
+	events, err := result.Events()
 	must(s.t, err)
-	if !slices.ContainsFunc(report.Diagnoses, func(d Diagnosis) bool { return d.Code == "SurgeImpossible" }) {
-		s.t.Errorf("the report does not say SurgeImpossible, but %+v", report.Diagnoses)
+	if !slices.ContainsFunc(events, func(e DrainEvent) bool { return e.Diagnosis != nil && e.Diagnosis.Code == "SurgeImpossible" }) {
+		s.t.Errorf("no event says SurgeImpossible\n%s", result.Stdout)
 	}
 }
 
@@ -730,6 +730,7 @@ func TestSurgeWhileTheDeploymentChanges(t *testing.T) {
 	t.Run("a deletion", func(t *testing.T) {
 		t.Parallel()
 		s, run := begin(t, 1)
+		must(t, s.Client.PolicyV1().PodDisruptionBudgets(s.Name).Delete(t.Context(), "web", metav1.DeleteOptions{}))
 		must(t, s.Client.AppsV1().Deployments(s.Name).Delete(t.Context(), "web", metav1.DeleteOptions{}))
 		end(s, run)
 		s.until("no pod is left", func(now SurgeState) bool { return now.Pods == 0 })

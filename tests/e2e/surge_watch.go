@@ -16,7 +16,7 @@ import (
 )
 
 // SurgeWatch watches the pods of one app from its creation on, and records how few of them were Ready at a time, and how
-// many were surged. A pod that terminates does not count as Ready, because Services leave it out.
+// many were surged. A pod that terminates counts as neither, because Services leave it out, and it is on its way.
 type SurgeWatch struct {
 	world *World
 	app   string
@@ -80,9 +80,9 @@ func (s *SurgeWatch) see(event watch.Event) {
 	if controller := metav1.GetControllerOf(pod); controller != nil {
 		owner = controller.Name
 	}
-	s.story = append(s.story, fmt.Sprintf("%-8s %s on %s: Ready %v, terminating %v, owner %s, hash %q, mark %q; %d Ready",
+	s.story = append(s.story, fmt.Sprintf("%-8s %s on %s: Ready %v, terminating %v, owner %s, hash %q, mark %v; %d Ready",
 		event.Type, pod.Name, pod.Spec.NodeName, podReady(pod), pod.DeletionTimestamp != nil, owner, pod.Labels[hashLabel],
-		pod.Annotations[surgeMark], now.Ready))
+		pod.Annotations[surgeMark] != "", now.Ready))
 }
 
 // state counts the pods. The caller holds the mutex.
@@ -91,10 +91,12 @@ func (s *SurgeWatch) state() (now SurgeState) {
 	for _, pod := range s.pods {
 		if pod.DeletionTimestamp != nil {
 			now.Terminating++
-		} else if podReady(pod) {
+			continue
+		}
+		if podReady(pod) {
 			now.Ready++
 		}
-		if _, marked := pod.Annotations[surgeMark]; marked {
+		if pod.Annotations[surgeMark] != "" {
 			now.Surged++
 		}
 	}
