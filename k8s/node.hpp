@@ -18,13 +18,15 @@ struct Taint {
 struct NodeCondition {
   std::string type;
   std::string status;  // "True", "False" or "Unknown"
-  std::string reason;
+  // The next two fields are only those of Haulout's own conditions. The kubelet renews the heartbeats of the others all
+  // the time, and nothing uses them.
+  std::string reason{};
   std::optional<WallTime> last_heartbeat{};
   bool operator==(const NodeCondition&) const = default;
 };
 
-// Returns true for the conditions of a Node that the decoder keeps: those that Haulout sets.
-inline bool kept_condition(std::string_view type) {
+// Returns true for the conditions of a Node that Haulout sets.
+inline bool own_condition(std::string_view type) {
   return type.starts_with("Haulout");
 }
 
@@ -37,7 +39,7 @@ struct Node {
   bool unschedulable = false;
   std::vector<Taint> taints;
   bool ready = false;
-  std::vector<NodeCondition> conditions;  // only those that Haulout sets (see kept_condition)
+  std::vector<NodeCondition> conditions;  // of all programs, up to the limit in codec::node
   // The next three fields are from status.nodeInfo.
   std::string boot_id;
   std::string os_image;
@@ -68,6 +70,10 @@ inline constexpr std::string_view ours = "haulout.dev/";
 inline constexpr Room labels{most_labels, longest_labels, ours};
 // Limits for the annotations that are kept. The API accepts at most 256 KiB of annotations.
 inline constexpr Room annotations{1000, 256 * 1024, ours};
+// Limit for the conditions of other programs that are kept. The kubelet sets four, node-problem-detector some ten. A
+// condition with a longer type than the API's documentation allows (316) is not kept.
+inline constexpr std::size_t most_conditions = 100;
+inline constexpr std::size_t longest_condition = 316;
 
 // Returns whether the name stands for no manager: the server uses it for fields whose manager it does not know, or does
 // not know any more (apimachinery, util/managedfields/internal: capmanagers.go, skipnonapplied.go).
@@ -116,18 +122,28 @@ struct Kind<Node> {
     });
     const auto status = json.object("status");
     node.ready = codec::condition_true(status, "Ready");
+    std::size_t others = 0;
     status.each("conditions", [&](const codec::Object& condition) {
       auto type = condition.string("type");
-      if (!kept_condition(type)) return;
-      node.conditions.push_back({std::move(type), condition.string("status"), condition.string("reason"),
-                                 condition.time("lastHeartbeatTime")});
+      if (own_condition(type)) {
+        node.conditions.push_back({std::move(type), condition.string("status"), condition.string("reason"),
+                                   condition.time("lastHeartbeatTime")});
+      } else if (others < codec::node::most_conditions && type.size() <= codec::node::longest_condition) {
+        ++others;
+        node.conditions.push_back({std::move(type), condition.string("status")});
+      }
     });
     const auto info = status.object("nodeInfo");
     node.boot_id = info.string("bootID");
     node.os_image = info.string("osImage");
     node.kernel_version = info.string("kernelVersion");
   }
-  static std::size_t text_in(const Node& node) { return text_of(node.labels) + text_of(node.annotations); }
+  static std::size_t text_in(const Node& node) {
+    std::size_t bytes = text_of(node.labels) + text_of(node.annotations);
+    for (const NodeCondition& condition : node.conditions)
+      bytes += sizeof(condition) + condition.type.size() + condition.status.size() + condition.reason.size();
+    return bytes;
+  }
 };
 
 // The volumes in the status of a Node that are in use or attached there: the kubelet uses them (volumesInUse), or the

@@ -176,6 +176,11 @@ OptionGroup operating_system() {
           {"verify-limit", duration<C>(&C::verify_limit, Zero::refused),
            "How long a booted or updated node may take to become Ready with the expected version. Then it is "
            "degraded."},
+          {"verify-condition", texts<C>(&C::verify_conditions, "type[=status]", check_condition),
+           "A condition that the Node must have after the boot or the installation, before the agent uncordons it and "
+           "releases its slot, like NetworkReady or KernelDeadlock=False. Without a status: True. Several may be "
+           "given. "
+           "The agent waits for the end of taints readiness.k8s.io/* in any case."},
       }};
 }
 
@@ -235,6 +240,10 @@ OptionGroup the_drain() {
   group.options.emplace_back("lb-drain-wait", duration<C>(&C::lb_drain_wait, Zero::allowed),
                              "Exclude the node from external load balancers, and wait this long before the first "
                              "eviction. 0: do not exclude it.");
+  group.options.emplace_back(
+      "hold-autoscalers", boolean<C>(&C::hold_autoscalers),
+      "Annotate the Node while it has a slot, so that the cluster autoscaler and Karpenter do not "
+      "remove it during its update.");
   return group;
 }
 

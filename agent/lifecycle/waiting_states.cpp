@@ -226,8 +226,9 @@ struct Condition {
   std::string reason{}, message{};
 };
 
+asio::awaitable<Condition> look_at_version(const Context& context, RebootNeed& need);
+
 asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need) {
-  const Record& record = context.record;
   auto complete = co_await context.parts.host.boot_complete(context.within(request_timeout));
   if (!complete) co_return Condition{.reason = reason::boot_not_complete, .message = complete.error().message()};
   if (!*complete) co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
@@ -237,6 +238,16 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
   if (!context.view.kubelet_reports_this_boot())
     co_return Condition{.reason = reason::node_not_ready,
                         .message = "the kubelet has not reported the node Ready since this boot"};
+  Condition version = co_await look_at_version(context, need);
+  if (!version.well) co_return version;
+  // Last, because waiting for conditions must not hide a version that was rolled back.
+  if (std::string lacks = not_shown_yet(context.node(), context.options.conditions); !lacks.empty())
+    co_return Condition{.reason = reason::condition_not_met, .message = std::move(lacks)};
+  co_return Condition{.well = true};
+}
+
+asio::awaitable<Condition> look_at_version(const Context& context, RebootNeed& need) {
+  const Record& record = context.record;
   if (record.to.empty()) co_return Condition{.well = true};
   const Result<> known = co_await need.learn_version(context.within(request_timeout));
   if (!known) co_return Condition{.reason = reason::backend_unknown, .message = known.error().message()};
@@ -296,15 +307,21 @@ asio::awaitable<Decision> soak(const Context& context, Hooks& hooks) {
   const Record& record = context.record;
   const TimePoint end = context.at(record.deadline.value_or(context.wall()), context.options.times.soak);
   const std::string done = record.began ? "updated" : "booted";
-  while (!context.activity.must_reload() && (context.now() < end || !context.node().ready)) {
-    if (context.node().ready)
+  while (!context.activity.must_reload()) {
+    const std::string lacks = not_shown_yet(context.node(), context.options.conditions);
+    const bool well = context.node().ready && lacks.empty();
+    if (well && context.now() >= end) break;
+    if (well)
       co_await context.writer.show(
           reason::soaking,
           fmt::format("{}; the slot is released after the soak time, at {:%FT%TZ}", done,
                       std::chrono::floor<std::chrono::seconds>(record.deadline.value_or(context.wall()))));
-    else
+    else if (!context.node().ready)
       co_await context.writer.show(reason::node_not_ready, done + ", but the node is not Ready, so it keeps its slot");
-    co_await context.activity.wait(context.node().ready ? end : TimePoint::max());
+    else
+      co_await context.writer.show(reason::condition_not_met,
+                                   fmt::format("{}, but {}, so the node keeps its slot", done, lacks));
+    co_await context.activity.wait(well ? end : TimePoint::max());
   }
   const HookResult result = co_await hooks.pass(HookPoint::before_release, when_ended(context));
   co_return result.failed() ? result.decision(Event::hook_failed) : Decision{Event::soaked};

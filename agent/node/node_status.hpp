@@ -46,12 +46,23 @@ Status shown_status(const k8s::Node& node, const Record& record);
 // Returns true if a person has requested a reboot of this node.
 bool reboot_requested(const k8s::Node& node);
 
+// The annotations that keep autoscalers from removing a node: that of the cluster autoscaler (FAQ, "How can I prevent
+// Cluster Autoscaler from scaling down a particular node?") and that of Karpenter ("Node-Level Controls"). A drained
+// node is empty, and would otherwise be the first that they remove, in the middle of its update. The agent sets them
+// while the node has its slot.
+inline constexpr std::array<std::string_view, 2> autoscaler_annotations{
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"};
+// Names those of these annotations that the agent has set, separated by commas. Written and removed in the same patch
+// as they are. The agent removes no others.
+inline constexpr std::string_view autoscaler_mark = "haulout.dev/held-autoscalers";
+
 // Returns the patch that makes the Node show these values, or nothing if it shows them already. The patch is guarded by
 // the Node's resourceVersion. It keeps a record that this version cannot read, because a newer version may read it. It
 // also keeps a pool label that differs from the pool in the Node's record: another client has set it. With
-// `request_served` the patch removes the reboot request, too.
+// `request_served` the patch removes the reboot request, too. With `hold_autoscalers` it sets `autoscaler_annotations`
+// in the states that have a slot; in states without a slot it always removes those that the agent has set.
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        bool request_served);
+                                        bool request_served, bool hold_autoscalers = true);
 
 // `exclude_patch` returns the patch that excludes the node from external load balancers, or that removes the exclusion.
 // It returns nothing if no change is necessary, or if another author has set the label. The patch is guarded by the
@@ -73,9 +84,9 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
 
 // Returns the patch for nodes/status that removes the condition, or nothing if there is none.
 std::optional<std::string> no_condition_patch(const k8s::Node& node);
-// Returns the patch that removes labels, message, record and hook ticket, or nothing if there are none. It removes the
-// pool label only if the record names the same pool. It does not remove what people write. Guarded by the Node's
-// resourceVersion.
+// Returns the patch that removes labels, message, record, hook ticket and the annotations for autoscalers, or nothing
+// if there are none. It removes the pool label only if the record names the same pool. It does not remove what people
+// write. Guarded by the Node's resourceVersion.
 std::optional<std::string> no_status_patch(const k8s::Node& node);
 
 }  // namespace haulout::agent

@@ -30,6 +30,29 @@ void put(Json& changes, const Entries& present, std::string_view key, const std:
   }
 }
 
+// Adds the changes to the annotations for autoscalers: sets those that are missing if `duty` is `yes`, and removes
+// those that the agent has set if it is `no`. An annotation that the agent has set and another client has removed stays
+// away.
+void put_autoscaler_annotations(Json& changes, const Entries& present, Duty duty) {
+  const std::string mark = k8s::value_at(present, autoscaler_mark).value_or("");
+  const auto marked = [&mark](std::string_view key) {
+    return ("," + mark + ",").find(fmt::format(",{},", key)) != mark.npos;
+  };
+  if (duty == Duty::keep) return;
+  std::string ours;
+  for (const std::string_view key : autoscaler_annotations) {
+    const auto value = k8s::value_at(present, key);
+    if (duty == Duty::no) {
+      if (marked(key) && value == "true") put(changes, present, key, {});
+      continue;
+    }
+    if (!marked(key) && value) continue;
+    if (!marked(key)) put(changes, present, key, "true");
+    ours += (ours.empty() ? "" : ",") + std::string(key);
+  }
+  put(changes, present, autoscaler_mark, ours);
+}
+
 std::string_view required(Need need) {
   switch (need) {
     case Need::yes: return "true";
@@ -81,7 +104,7 @@ bool reboot_requested(const k8s::Node& node) {
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        bool request_served) {
+                                        bool request_served, bool hold_autoscalers) {
   Json labels = Json::object();
   put(labels, node.labels, state_label, std::string(to_string(record.state)));
   put(labels, node.labels, reason_label, status.reason);
@@ -95,6 +118,8 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
+  const Duty turn = duties_of(record.state).turn;
+  put_autoscaler_annotations(annotations, node.annotations, hold_autoscalers || turn == Duty::keep ? turn : Duty::no);
   if (labels.empty() && annotations.empty()) return std::nullopt;
   Json metadata{{"resourceVersion", node.resource_version}};
   if (!labels.empty()) metadata["labels"] = std::move(labels);
@@ -157,6 +182,7 @@ std::optional<std::string> no_status_patch(const k8s::Node& node) {
   Json annotations = Json::object();
   for (const std::string_view key : {record_annotation, message_annotation, hook_annotation})
     put(annotations, node.annotations, key, {});
+  put_autoscaler_annotations(annotations, node.annotations, Duty::no);
   if (labels.empty() && annotations.empty()) return std::nullopt;
   Json metadata{{"resourceVersion", node.resource_version}};
   if (!labels.empty()) metadata["labels"] = std::move(labels);

@@ -496,6 +496,12 @@ constexpr std::array table{
     Reason{reason::node_not_ready, boot, progress, "The kubelet does not report the node Ready for this boot.",
            "If the reason stays, see the kubelet's log on the node."},
     Reason{
+        reason::condition_not_met, boot, progress,
+        "The node is Ready, but it still has a taint `readiness.k8s.io/*`, or a condition of `--verify-condition` does "
+        "not have its status. The node keeps its slot. After `--verify-limit` it is degraded.",
+        "The message names the taint or the condition. See the log of the program that sets it: "
+        "`kubectl describe node NAME`."},
+    Reason{
         reason::version_unexpected, boot, trouble,
         "After the reboot another version runs than expected. Besides, a reboot is still needed, the update tool "
         "offers the expected version again, or one of these is unknown. After `--verify-limit` the node is degraded "

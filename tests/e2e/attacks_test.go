@@ -44,6 +44,7 @@ func nodeChanges() []change {
 		spec("many labels", `{"metadata":{"labels":{`+strings.Join(many, ",")+`}}}`),
 		spec("annotation", `{"metadata":{"annotations":{"x/y":"z"}}}`),
 		spec("network", `{"metadata":{"annotations":{"flannel.alpha.coreos.com/public-ip":"10.0.0.9"}}}`),
+		spec("autoscaler invited", `{"metadata":{"annotations":{"cluster-autoscaler.kubernetes.io/scale-down-disabled":"false"}}}`),
 		spec("annotation of another", `{"metadata":{"annotations":{"e2e.haulout.dev/keep":"no"}}}`),
 		spec("finalizer", `{"metadata":{"finalizers":["x/y"]}}`),
 		spec("owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"x"}]}}`),
@@ -70,6 +71,10 @@ func nodeChanges() []change {
 		{"cordon", "", `{"spec":{"unschedulable":true},"metadata":{"annotations":{"haulout.dev/cordon":"{}"}}}`, patchTypes, true},
 		{"our label", "", `{"metadata":{"labels":{"haulout.dev/state":"degraded"}}}`, patchTypes, true},
 		{"balancers", "", excluded, patchTypes, true},
+		{"autoscalers held", "", `{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":"true",` +
+			`"cluster-autoscaler.kubernetes.io/scale-down-disabled":"true"}}}`, patchTypes, true},
+		{"autoscalers no longer held", "", `{"metadata":{"annotations":{"karpenter.sh/do-not-disrupt":null,` +
+			`"cluster-autoscaler.kubernetes.io/scale-down-disabled":null}}}`, patchTypes[:2], true},
 	}
 	for _, kind := range []string{
 		"HauloutMaintenance", "MaintenancePlanned", "DrainInProgress", "Drained", "MaintenanceInProgress",

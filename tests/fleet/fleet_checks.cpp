@@ -146,9 +146,28 @@ void FleetChecks::see_node(const sim::Change& change) {
   const bool out = unschedulable || (!ready.is_null() && sim::text(ready, "/status") != "True");
   if (out != node.out_since.has_value()) node.out_since = out ? std::optional(clock_.now()) : std::nullopt;
   look_whose_turn_may_be();
+  node.readiness_taint = false;
+  for (const Json& taint : sim::at(object, "/spec/taints"))
+    if (taint.at("key") == readiness_taint) node.readiness_taint = true;
+  see_autoscalers(change.key.name, node, object);
   const Json& labels = sim::at(object, "/metadata/labels");
   const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
   if (state != node.state) see_state(change.key.name, node, state);
+}
+
+// P5: the agent removes only annotations for autoscalers that it has set, and leaves none of them behind.
+void FleetChecks::see_autoscalers(const std::string& name, NodeTruth& node, const Json& object) {
+  const std::string mark = sim::annotation(object, "haulout.dev/held-autoscalers");
+  for (const std::string_view key : agent::autoscaler_annotations) {
+    const bool there = !sim::annotation(object, std::string(key).c_str()).empty();
+    const bool ours = mark.find(key) != mark.npos;
+    if (there && !ours) node.held_by_others.emplace(key);
+    if (node.held_by_others.contains(std::string(key)) && (!there || ours))
+      violated(fmt::format("P5: an agent took over the annotation {} of {}, which it had not set", key, name));
+  }
+  const Json& labels = sim::at(object, "/metadata/labels");
+  if (!mark.empty() && labels.is_object() && labels.value("haulout.dev/state", "") == "idle")
+    violated("P5: the annotations for autoscalers are left on " + name);
 }
 
 void FleetChecks::see_versions(const std::string& name, const std::string& record) {
@@ -166,6 +185,9 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
   if (!state.empty() && state != "ready" && node.machine && node.machine->shows_ready())
     violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
   check_installation(name, node, before, state);
+  if (node.readiness_taint &&
+      ((before == "verifying" && state == "uncordoning") || (before == "soaking" && state == "idle")))
+    violated(fmt::format("P4: {} left {} although it still has the taint {}", name, before, readiness_taint));
   // With --update=after-drain a node may drain during an installation. Its record may be lost, because its Node was
   // registered again or because the machine was replaced (which keeps its installation in these worlds). The agent then
   // drains the node, and waits for the end of the installation.

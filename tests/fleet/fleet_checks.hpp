@@ -51,6 +51,8 @@ class FleetChecks final : public MachineObserver {
     std::string state;
     bool recorded = false;
     bool unschedulable = false;
+    std::set<std::string> held_by_others;             // annotations for autoscalers that no agent has set
+    bool readiness_taint = false;                     // true if it has the taint readiness_taint
     bool by_a_person = false;                         // true if a person has cordoned the node
     bool workplace = false;                           // cordoned by a person before this drain began, and ever since
     std::optional<TimePoint> out_since;               // since when the node has been not Ready or unschedulable
@@ -77,6 +79,7 @@ class FleetChecks final : public MachineObserver {
 
   void see(const sim::Change& change);
   void see_node(const sim::Change& change);
+  void see_autoscalers(const std::string& name, NodeTruth& node, const sim::Json& object);
   void see_versions(const std::string& name, const std::string& record);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);
   void check_version(const Machine& machine, const std::string& version, const std::string& what);

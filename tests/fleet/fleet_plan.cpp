@@ -292,6 +292,16 @@ void add_images(FleetPlan& plan) {
   }
 }
 
+// Generation 7: nodes that have a taint of node-readiness-controller for a while after each boot, but not longer than
+// agents wait for it; and nodes that a person has annotated for an autoscaler.
+void add_readiness(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 31);
+  for (PlannedMachine& machine : plan.machines) {
+    if (rng.chance(40)) machine.plan.readiness_takes = rng.between(1s, 9min);
+    machine.held_by_a_person = rng.chance(20);
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -374,6 +384,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 4) plan = Planner::with_pinned_pods(std::move(plan));
   if (generation >= 5) add_package_updates(plan);
   if (generation >= 6) add_images(plan);
+  if (generation >= 7) add_readiness(plan);
   return plan;
 }
 

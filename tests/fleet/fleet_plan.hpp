@@ -60,6 +60,8 @@ struct PlannedMachine {
   std::string pool = "default";
   MachinePlan plan;
   std::vector<CrashPoint> crashes;
+  // Since generation 7: a person keeps Karpenter from removing the node.
+  bool held_by_a_person = false;
   // If another tool has to reboot the machine: the interval at which that tool checks the ready file.
   Duration somebody_looks = std::chrono::seconds(20);
   // Returns true if the plan lets the machine end without the target version or without being idle, until it is
@@ -74,7 +76,9 @@ struct PlannedMachine {
 //   4  pods that come back to their node after every eviction, and either stay or are waited for
 //   5  machines whose agents install package updates after the drain
 //   6  machines whose agents write an image for the next boot, before or after the drain
-inline constexpr unsigned newest_fleet_generation = 6;
+//   7  nodes that have a taint of node-readiness-controller for a while after each boot, and people's annotations for
+//      autoscalers
+inline constexpr unsigned newest_fleet_generation = 7;
 
 struct FleetPlan {
   std::uint64_t seed = 0;

@@ -336,8 +336,17 @@ void Machine::boot() {
     world_.cluster.after(plan_.kubelet_late, [this, boots = boots_] {
       if (powered_ && boots_ == boots) tell_kubelet();
     });
+  if (plan_.readiness_takes > Duration::zero()) wait_for_readiness();
   powered_ = true;
   power_.notify();
+}
+
+void Machine::wait_for_readiness() {
+  world_.cluster.untaint(node_, readiness_taint);
+  world_.cluster.taint(node_, readiness_taint);
+  world_.cluster.after(plan_.readiness_takes, [this, boots = boots_] {
+    if (boots_ == boots) world_.cluster.untaint(node_, readiness_taint);
+  });
 }
 
 void Machine::tell_kubelet() {

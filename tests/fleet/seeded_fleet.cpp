@@ -102,6 +102,9 @@ void SeededFleet::stage() {
     if (plan_.pools == Pools::by_role && planned.pool == agent::control_plane_pool)
       labels[std::string(agent::control_plane_label)] = "";
     cluster.patch("nodes", "", planned.name, {{"metadata", {{"labels", labels}}}});
+    if (planned.held_by_a_person)
+      cluster.patch("nodes", "", planned.name,
+                    {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", "true"}}}}}});
     checks.pools[planned.name] = planned.pool;
   }
   if (plan_.pools == Pools::by_role) checks.limits[std::string(agent::control_plane_pool)] = 1;

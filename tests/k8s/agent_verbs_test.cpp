@@ -100,7 +100,7 @@ TEST(NodeStatusRequests, IsAStrategicPatchOfTheSubresource) {
   EXPECT_FALSE(request.repeatable);
 }
 
-TEST(NodeCodec, BootAndOwnConditions) {
+TEST(NodeCodec, BootAndConditions) {
   const auto node = decode<Node>(
       R"({"kind":"Node","metadata":{"name":"n1","uid":"nu","resourceVersion":"9"},"status":{"conditions":[)"
       R"({"type":"HauloutMaintenance","status":"True","reason":"Draining","message":"x"},)"
@@ -111,7 +111,23 @@ TEST(NodeCodec, BootAndOwnConditions) {
   EXPECT_EQ(node->os_image, "Debian GNU/Linux 12");
   EXPECT_EQ(node->kernel_version, "6.1.0-42");
   EXPECT_TRUE(node->ready);
-  EXPECT_THAT(node->conditions, ElementsAre(NodeCondition{"HauloutMaintenance", "True", "Draining"}));
+  // The reasons and heartbeats of other programs are not kept.
+  EXPECT_THAT(node->conditions, ElementsAre(NodeCondition{"HauloutMaintenance", "True", "Draining"},
+                                            NodeCondition{"MemoryPressure", "False"}, NodeCondition{"Ready", "True"}));
+}
+
+// A program that writes conditions without end must not displace those of Haulout, nor fill the memory.
+TEST(NodeCodec, OnlySoManyConditionsOfOthersAreKept) {
+  nlohmann::json json = {{"kind", "Node"}, {"metadata", {{"name", "n1"}, {"uid", "u"}, {"resourceVersion", "9"}}}};
+  json["status"]["conditions"].push_back({{"type", std::string(317, 'x')}, {"status", "True"}});
+  for (int i = 0; i < 1000; ++i)
+    json["status"]["conditions"].push_back({{"type", "Other" + std::to_string(i)}, {"status", "True"}});
+  json["status"]["conditions"].push_back({{"type", "HauloutMaintenance"}, {"status", "True"}});
+  const auto node = decode<Node>(json.dump());
+  ASSERT_TRUE(node) << node.error().message();
+  ASSERT_EQ(node->conditions.size(), 101u);
+  EXPECT_EQ(node->conditions.front().type, "Other0");
+  EXPECT_EQ(node->conditions.back().type, "HauloutMaintenance");
 }
 
 constexpr const char* bound_to_a_pod =

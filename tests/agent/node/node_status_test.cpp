@@ -198,6 +198,64 @@ TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
   EXPECT_EQ(json["metadata"]["annotations"], (Json{{"haulout.dev/record", nullptr}, {"haulout.dev/hook", nullptr}}));
 }
 
+constexpr const char* scale_down = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+constexpr const char* karpenter = "karpenter.sh/do-not-disrupt";
+constexpr const char* held = "haulout.dev/held-autoscalers";
+
+// Returns the changes to the annotations, without those of record and message.
+Json autoscaler_changes(const k8s::Node& node, State state, bool hold = true) {
+  Record record;
+  record.state = state;
+  const auto patch = status_patch(node, record, {.state = state}, Need::no, false, hold);
+  Json changes = patch ? Json::parse(*patch)["metadata"].value("annotations", Json::object()) : Json::object();
+  changes.erase("haulout.dev/record");
+  return changes;
+}
+
+TEST(NodeStatus, AutoscalersAreHeldWhileTheNodeHasItsSlot) {
+  const std::string both = std::string(scale_down) + "," + karpenter;
+  k8s::Node node = a_node();
+  for (const State state : {State::unknown, State::idle, State::pending, State::waiting, State::degraded})
+    EXPECT_EQ(autoscaler_changes(node, state), Json::object()) << to_string(state);
+  EXPECT_EQ(autoscaler_changes(node, State::draining, false), Json::object());
+  EXPECT_EQ(autoscaler_changes(node, State::draining), (Json{{scale_down, "true"}, {karpenter, "true"}, {held, both}}));
+  node.annotations = {{scale_down, "true"}, {karpenter, "true"}, {held, both}};
+  for (const State state : {State::ready, State::rebooting, State::verifying, State::soaking, State::degraded})
+    EXPECT_EQ(autoscaler_changes(node, state), Json::object()) << to_string(state);
+  const Json removal{{scale_down, nullptr}, {karpenter, nullptr}, {held, nullptr}};
+  EXPECT_EQ(autoscaler_changes(node, State::idle), removal);
+  EXPECT_EQ(autoscaler_changes(node, State::draining, false), removal) << "the option was switched off";
+  EXPECT_EQ(Json::parse(no_status_patch(node).value())["metadata"]["annotations"], removal);
+}
+
+// P5: what a person has set or removed stays as the person left it.
+TEST(NodeStatus, P5_AnnotationsForAutoscalersOfOthersStay) {
+  struct Row {
+    const char* name;
+    std::map<std::string, std::string> before;
+    Json in_draining, in_idle;
+  };
+  const Row table[] = {
+      {"one is there", {{karpenter, "true"}}, {{scale_down, "true"}, {held, scale_down}}, Json::object()},
+      {"one with another value", {{karpenter, "false"}}, {{scale_down, "true"}, {held, scale_down}}, Json::object()},
+      {"both are there", {{karpenter, "true"}, {scale_down, "true"}}, Json::object(), Json::object()},
+      {"one of ours was removed",
+       {{scale_down, "true"}, {held, std::string(scale_down) + "," + karpenter}},
+       Json::object(),
+       {{scale_down, nullptr}, {held, nullptr}}},
+      {"one of ours was changed",
+       {{scale_down, "yes"}, {held, scale_down}},
+       {{karpenter, "true"}, {held, std::string(scale_down) + "," + karpenter}},
+       {{held, nullptr}}},
+  };
+  for (const Row& row : table) {
+    k8s::Node node = a_node();
+    node.annotations = row.before;
+    EXPECT_EQ(autoscaler_changes(node, State::draining), row.in_draining) << row.name;
+    EXPECT_EQ(autoscaler_changes(node, State::idle), row.in_idle) << row.name;
+  }
+}
+
 // The agent does not overwrite a record that it cannot read: a newer version of the agent may be able to read it.
 TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
   k8s::Node node;
