@@ -38,7 +38,7 @@ struct AgentOptions {
   // The updater writes an image that only the next boot runs, and does so before the drain (--update=before-drain).
   bool stages_first = false;
   HookRules hooks;
-  bool hold_autoscalers = true;             // see autoscaler_annotations
+  bool hold_autoscalers = true;             // see hold_duty()
   std::vector<WantedCondition> conditions;  // what the Node must show after a boot or an installation
   // Time between the cordon and the first eviction in which load balancers can stop sending traffic. With 0 the agent
   // does not change the node's membership in load balancers.

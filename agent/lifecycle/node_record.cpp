@@ -120,8 +120,7 @@ asio::awaitable<bool> NodeWriter::write(bool request_served) {
       activity_.reload();
       break;
     }
-    const auto patch =
-        status_patch(view_.node(), record_, status_, need_.pending().need, request_served, options_.hold_autoscalers);
+    const auto patch = status_patch(view_.node(), record_, status_, need_.pending().need, request_served);
     if (!patch) {
       written_ = encoded();
       tell_written();
@@ -221,7 +220,7 @@ std::optional<std::string> NodeWriter::what_was_taken() const {
   if (activity_.must_reload() || !need_.answered() || written_.empty() || written_ != encoded() ||
       shown_record(view_.node()) != written_)
     return std::nullopt;
-  return status_patch(view_.node(), record_, status_, need_.pending().need, false, options_.hold_autoscalers);
+  return status_patch(view_.node(), record_, status_, need_.pending().need, false);
 }
 
 asio::awaitable<void> NodeWriter::keep_shown() {

@@ -7,6 +7,7 @@
 #include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -226,26 +227,6 @@ struct Condition {
   std::string reason{}, message{};
 };
 
-asio::awaitable<Condition> look_at_version(const Context& context, RebootNeed& need);
-
-asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need) {
-  auto complete = co_await context.parts.host.boot_complete(context.within(request_timeout));
-  if (!complete) co_return Condition{.reason = reason::boot_not_complete, .message = complete.error().message()};
-  if (!*complete) co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
-  TimePoint later = TimePoint::max();
-  if (const auto foreign = context.view.foreign_boot(later))
-    co_return Condition{.reason = foreign->reason, .message = foreign->message};
-  if (!context.view.kubelet_reports_this_boot())
-    co_return Condition{.reason = reason::node_not_ready,
-                        .message = "the kubelet has not reported the node Ready since this boot"};
-  Condition version = co_await look_at_version(context, need);
-  if (!version.well) co_return version;
-  // Last, because waiting for conditions must not hide a version that was rolled back.
-  if (std::string lacks = not_shown_yet(context.node(), context.options.conditions); !lacks.empty())
-    co_return Condition{.reason = reason::condition_not_met, .message = std::move(lacks)};
-  co_return Condition{.well = true};
-}
-
 asio::awaitable<Condition> look_at_version(const Context& context, RebootNeed& need) {
   const Record& record = context.record;
   if (record.to.empty()) co_return Condition{.well = true};
@@ -272,6 +253,44 @@ asio::awaitable<Condition> look_at_version(const Context& context, RebootNeed& n
                                              offered_again ? ", which the update tool offers again" : "")};
 }
 
+asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need) {
+  auto complete = co_await context.parts.host.boot_complete(context.within(request_timeout));
+  if (!complete) co_return Condition{.reason = reason::boot_not_complete, .message = complete.error().message()};
+  if (!*complete) co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
+  TimePoint later = TimePoint::max();
+  if (const auto foreign = context.view.foreign_boot(later))
+    co_return Condition{.reason = foreign->reason, .message = foreign->message};
+  if (!context.view.kubelet_reports_this_boot())
+    co_return Condition{.reason = reason::node_not_ready,
+                        .message = "the kubelet has not reported the node Ready since this boot"};
+  co_return co_await look_at_version(context, need);
+}
+
+// Looked at last, and after the hooks: waiting for it must not hide a version that was rolled back, and a hook may be
+// what makes the node ready.
+Condition look_at_readiness(const Context& context) {
+  std::string lacks = not_shown_yet(context.node(), context.record.old_taints, context.options.conditions);
+  if (lacks.empty()) return {.well = true};
+  return {.reason = reason::condition_not_met, .message = std::move(lacks)};
+}
+
+// Reads the Node once more, because the watch may be silent, and a readiness taint may come late. Returns false if it
+// was not read, after a pause.
+asio::awaitable<bool> read_again(const Context& context, Backoff& backoff) {
+  const std::uint64_t news = context.view.news();
+  auto node = co_await context.client.get_node(context.options.node, context.within(request_timeout));
+  if (node && node->uid == context.node().uid) {
+    context.view.learn(*std::move(node), news);
+    backoff.reset();
+    co_return true;
+  }
+  if (node || k8s::is_gone(node.error()))
+    context.activity.reload();
+  else
+    co_await context.pause(backoff.next(context.rng, node.error().retry_after));
+  co_return false;
+}
+
 // Returns true if a node that is degraded for this reason begins another attempt only when a person requests it.
 bool needs_person(std::string_view cause) {
   return cause == reason::reboot_failed || cause == reason::update_failed || cause == reason::update_blocked;
@@ -284,15 +303,27 @@ std::function<bool()> when_ended(const Context& context) {
 }  // namespace
 
 asio::awaitable<Decision> verify(const Context& context, RebootNeed& need, Hooks& hooks) {
-  const TimePoint deadline =
-      context.at(context.record.deadline.value_or(context.wall()), context.options.times.verify_limit);
+  Record& record = context.record;
+  const Duration limit = context.options.times.verify_limit;
+  TimePoint deadline = context.at(record.deadline.value_or(context.wall()), limit);
+  Backoff backoff(patience);
   while (!context.activity.must_reload()) {
-    const Condition node = co_await look_at_node(context, need);
-    if (node.well) {
-      if (has_passed(context.record, HookPoint::after_boot)) co_return Decision{Event::verified};
+    Condition node = co_await look_at_node(context, need);
+    if (node.well && !has_passed(record, HookPoint::after_boot)) {
+      const TimePoint began = context.now();
       const HookResult result = co_await hooks.pass(HookPoint::after_boot, when_ended(context));
       if (result.failed()) co_return result.decision(Event::not_verified);
-      // The hooks may have run for long, so check the node again.
+      // The time of the hooks does not count, because what follows may depend on them. They may have run for long, so
+      // check the node again.
+      if (record.deadline) *record.deadline += std::chrono::duration_cast<WallTime::duration>(context.now() - began);
+      deadline = context.at(record.deadline.value_or(context.wall()), limit);
+      continue;
+    }
+    if (node.well) node = look_at_readiness(context);
+    if (node.well) {
+      if (!co_await read_again(context, backoff)) continue;
+      if (context.view.kubelet_reports_this_boot() && look_at_readiness(context).well)
+        co_return Decision{Event::verified};
       continue;
     }
     if (node.hopeless || context.now() >= deadline) co_return Decision{Event::not_verified, node.reason, node.message};
@@ -307,10 +338,18 @@ asio::awaitable<Decision> soak(const Context& context, Hooks& hooks) {
   const Record& record = context.record;
   const TimePoint end = context.at(record.deadline.value_or(context.wall()), context.options.times.soak);
   const std::string done = record.began ? "updated" : "booted";
+  Backoff backoff(patience);
+  const auto is_well = [&context] { return context.node().ready && look_at_readiness(context).well; };
   while (!context.activity.must_reload()) {
-    const std::string lacks = not_shown_yet(context.node(), context.options.conditions);
-    const bool well = context.node().ready && lacks.empty();
-    if (well && context.now() >= end) break;
+    const bool well = is_well();
+    if (well && context.now() >= end) {
+      if (!co_await read_again(context, backoff) || !is_well()) continue;
+      if (has_passed(record, HookPoint::before_release)) break;
+      const HookResult result = co_await hooks.pass(HookPoint::before_release, when_ended(context));
+      if (result.failed()) co_return result.decision(Event::hook_failed);
+      // The hooks may have run for long, so look at the node again.
+      continue;
+    }
     if (well)
       co_await context.writer.show(
           reason::soaking,
@@ -319,12 +358,11 @@ asio::awaitable<Decision> soak(const Context& context, Hooks& hooks) {
     else if (!context.node().ready)
       co_await context.writer.show(reason::node_not_ready, done + ", but the node is not Ready, so it keeps its slot");
     else
-      co_await context.writer.show(reason::condition_not_met,
-                                   fmt::format("{}, but {}, so the node keeps its slot", done, lacks));
+      co_await context.writer.show(reason::condition_not_met, fmt::format("{}, so the node keeps its slot: {}", done,
+                                                                          look_at_readiness(context).message));
     co_await context.activity.wait(well ? end : TimePoint::max());
   }
-  const HookResult result = co_await hooks.pass(HookPoint::before_release, when_ended(context));
-  co_return result.failed() ? result.decision(Event::hook_failed) : Decision{Event::soaked};
+  co_return Decision{Event::soaked};
 }
 
 asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need, GateWatch& gates, Hooks& hooks) {
@@ -350,7 +388,9 @@ asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need
     if (unverified && need.requested()) co_return Decision{Event::needed};
     if (unverified) {
       const Condition node = co_await look_at_node(context, need);
-      if (node.well) co_return Decision{Event::healed};
+      // What the node still lacks may depend on the hooks, so they come first.
+      const bool hooks_passed = has_passed(record, HookPoint::after_boot);
+      if (node.well && (!hooks_passed || look_at_readiness(context).well)) co_return Decision{Event::healed};
       until = context.within(std::chrono::minutes(1));
     } else if (record.cause != reason::record_unreadable) {
       if (need.requested()) co_return Decision{Event::needed};

@@ -46,23 +46,12 @@ Status shown_status(const k8s::Node& node, const Record& record);
 // Returns true if a person has requested a reboot of this node.
 bool reboot_requested(const k8s::Node& node);
 
-// The annotations that keep autoscalers from removing a node: that of the cluster autoscaler (FAQ, "How can I prevent
-// Cluster Autoscaler from scaling down a particular node?") and that of Karpenter ("Node-Level Controls"). A drained
-// node is empty, and would otherwise be the first that they remove, in the middle of its update. The agent sets them
-// while the node has its slot.
-inline constexpr std::array<std::string_view, 2> autoscaler_annotations{
-    "cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"};
-// Names those of these annotations that the agent has set, separated by commas. Written and removed in the same patch
-// as they are. The agent removes no others.
-inline constexpr std::string_view autoscaler_mark = "haulout.dev/held-autoscalers";
-
 // Returns the patch that makes the Node show these values, or nothing if it shows them already. The patch is guarded by
 // the Node's resourceVersion. It keeps a record that this version cannot read, because a newer version may read it. It
 // also keeps a pool label that differs from the pool in the Node's record: another client has set it. With
-// `request_served` the patch removes the reboot request, too. With `hold_autoscalers` it sets `autoscaler_annotations`
-// in the states that have a slot; in states without a slot it always removes those that the agent has set.
+// `request_served` the patch removes the reboot request, too.
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        bool request_served, bool hold_autoscalers = true);
+                                        bool request_served);
 
 // `exclude_patch` returns the patch that excludes the node from external load balancers, or that removes the exclusion.
 // It returns nothing if no change is necessary, or if another author has set the label. The patch is guarded by the
@@ -70,6 +59,27 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
 inline constexpr std::string_view exclude_label = "node.kubernetes.io/exclude-from-external-load-balancers";
 inline constexpr std::string_view exclude_value = "haulout";
 std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude);
+
+// The annotations by which the agent asks autoscalers to leave a node alone during its update, and the value that they
+// get. With the first one the cluster autoscaler does not scale the node down (its FAQ, "How can I prevent Cluster
+// Autoscaler from scaling down a particular node?"). With the second one Karpenter does not disrupt the node
+// voluntarily ("Node-Level Controls"). A drained node is empty, so it would be the first one that they choose.
+inline constexpr std::array<std::string_view, 2> autoscaler_annotations{
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"};
+inline constexpr std::string_view autoscaler_value = "true";
+// The mark is on the Node from the first write of these annotations until they are taken back, the time of the hold. It
+// names those that the agent has set, separated by commas, or is "none". An annotation that has vanished or has another
+// value leaves the mark, and is not set again in this hold. What the mark does not name is never removed.
+inline constexpr std::string_view autoscaler_mark = "haulout.dev/held-autoscalers";
+// Returns what must be in force on the Node of this record. `yes`: the hold. `no`: no hold. `keep`: unknown, because
+// the record cannot be read. With `wanted` the hold lasts while the node has its slot; for a degraded node, while its
+// cordon is not taken back.
+Duty hold_duty(const Record& record, bool wanted);
+// Returns the patch that begins the hold, brings its mark up to date, or ends it. Returns nothing if no change is
+// necessary. It sets only annotations that the Node does not have. Guarded by the Node's resourceVersion, and not a
+// part of status_patch(): an admission policy may refuse these annotations, and must not keep the record from being
+// written.
+std::optional<std::string> hold_patch(const k8s::Node& node, Duty duty);
 
 inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
 // Returns true from the time at which the agent is about to cordon the node until it has uncordoned it, and for a
@@ -84,9 +94,9 @@ std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenan
 
 // Returns the patch for nodes/status that removes the condition, or nothing if there is none.
 std::optional<std::string> no_condition_patch(const k8s::Node& node);
-// Returns the patch that removes labels, message, record, hook ticket and the annotations for autoscalers, or nothing
-// if there are none. It removes the pool label only if the record names the same pool. It does not remove what people
-// write. Guarded by the Node's resourceVersion.
+// Returns the patch that removes labels, message, record and hook ticket, or nothing if there are none. It removes the
+// pool label only if the record names the same pool. It does not remove what people write. Guarded by the Node's
+// resourceVersion.
 std::optional<std::string> no_status_patch(const k8s::Node& node);
 
 }  // namespace haulout::agent

@@ -30,27 +30,9 @@ void put(Json& changes, const Entries& present, std::string_view key, const std:
   }
 }
 
-// Adds the changes to the annotations for autoscalers: sets those that are missing if `duty` is `yes`, and removes
-// those that the agent has set if it is `no`. An annotation that the agent has set and another client has removed stays
-// away.
-void put_autoscaler_annotations(Json& changes, const Entries& present, Duty duty) {
-  const std::string mark = k8s::value_at(present, autoscaler_mark).value_or("");
-  const auto marked = [&mark](std::string_view key) {
-    return ("," + mark + ",").find(fmt::format(",{},", key)) != mark.npos;
-  };
-  if (duty == Duty::keep) return;
-  std::string ours;
-  for (const std::string_view key : autoscaler_annotations) {
-    const auto value = k8s::value_at(present, key);
-    if (duty == Duty::no) {
-      if (marked(key) && value == "true") put(changes, present, key, {});
-      continue;
-    }
-    if (!marked(key) && value) continue;
-    if (!marked(key)) put(changes, present, key, "true");
-    ours += (ours.empty() ? "" : ",") + std::string(key);
-  }
-  put(changes, present, autoscaler_mark, ours);
+// Returns true if the mark names this annotation.
+bool is_named(std::string_view mark, std::string_view key) {
+  return fmt::format(",{},", mark).find(fmt::format(",{},", key)) != std::string::npos;
 }
 
 std::string_view required(Need need) {
@@ -104,7 +86,7 @@ bool reboot_requested(const k8s::Node& node) {
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        bool request_served, bool hold_autoscalers) {
+                                        bool request_served) {
   Json labels = Json::object();
   put(labels, node.labels, state_label, std::string(to_string(record.state)));
   put(labels, node.labels, reason_label, status.reason);
@@ -118,8 +100,6 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (request_served) put(annotations, node.annotations, request_annotation, {});
-  const Duty turn = duties_of(record.state).turn;
-  put_autoscaler_annotations(annotations, node.annotations, hold_autoscalers || turn == Duty::keep ? turn : Duty::no);
   if (labels.empty() && annotations.empty()) return std::nullopt;
   Json metadata{{"resourceVersion", node.resource_version}};
   if (!labels.empty()) metadata["labels"] = std::move(labels);
@@ -134,6 +114,32 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
   if (exclude ? there : !ours) return std::nullopt;
   const Json value = exclude ? Json(exclude_value) : Json(nullptr);
   return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"labels", {{exclude_label, value}}}}}}.dump();
+}
+
+Duty hold_duty(const Record& record, bool wanted) {
+  if (record.cause == reason::record_unreadable) return Duty::keep;
+  const bool out = record.state == State::degraded ? in_maintenance(record) : duties_of(record.state).turn == Duty::yes;
+  return wanted && out ? Duty::yes : Duty::no;
+}
+
+std::optional<std::string> hold_patch(const k8s::Node& node, Duty duty) {
+  if (duty == Duty::keep) return std::nullopt;
+  const auto mark = k8s::value_at(node.annotations, autoscaler_mark);
+  // If the Node has more annotations than are kept, the agent does not know which it has.
+  const bool begins = duty == Duty::yes && !mark && node.annotations.size() < k8s::most_annotations;
+  if (duty == Duty::yes && !mark && !begins) return std::nullopt;
+  Json changes = Json::object();
+  std::string ours;
+  for (const std::string_view key : autoscaler_annotations) {
+    const auto value = k8s::value_at(node.annotations, key);
+    const bool still_ours = mark && is_named(*mark, key) && value == autoscaler_value;
+    if (begins && !value) changes[std::string(key)] = autoscaler_value;
+    if (duty == Duty::no && still_ours) changes[std::string(key)] = nullptr;
+    if (still_ours || (begins && !value)) ours += (ours.empty() ? "" : ",") + std::string(key);
+  }
+  put(changes, node.annotations, autoscaler_mark, duty == Duty::no ? "" : ours.empty() ? "none" : ours);
+  if (changes.empty()) return std::nullopt;
+  return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"annotations", std::move(changes)}}}}.dump();
 }
 
 bool in_maintenance(const Record& record) {
@@ -182,7 +188,6 @@ std::optional<std::string> no_status_patch(const k8s::Node& node) {
   Json annotations = Json::object();
   for (const std::string_view key : {record_annotation, message_annotation, hook_annotation})
     put(annotations, node.annotations, key, {});
-  put_autoscaler_annotations(annotations, node.annotations, Duty::no);
   if (labels.empty() && annotations.empty()) return std::nullopt;
   Json metadata{{"resourceVersion", node.resource_version}};
   if (!labels.empty()) metadata["labels"] = std::move(labels);

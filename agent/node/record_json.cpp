@@ -146,6 +146,8 @@ Record decoded(const Json& json) {
   read(json, "cordoned", record.cordoned);
   read(json, "requested", record.requested);
   read(json, "reasons", record.reasons);
+  read(json, "oldTaints", record.old_taints);
+  read(json, "unverified", record.unverified);
   read(json, "from", record.from);
   read(json, "to", record.to);
   read(json, "updates", record.updates);
@@ -202,6 +204,8 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "cordoned", record.cordoned);
   put_unless_default(json, "requested", record.requested);
   put_unless_default(json, "reasons", record.reasons);
+  put_unless_default(json, "oldTaints", record.old_taints);
+  put_unless_default(json, "unverified", record.unverified);
   put_unless_default(json, "from", record.from);
   put_unless_default(json, "to", record.to);
   put_unless_default(json, "updates", record.updates);

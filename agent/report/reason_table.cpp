@@ -497,10 +497,18 @@ constexpr std::array table{
            "If the reason stays, see the kubelet's log on the node."},
     Reason{
         reason::condition_not_met, boot, progress,
-        "The node is Ready, but it still has a taint `readiness.k8s.io/*`, or a condition of `--verify-condition` does "
-        "not have its status. The node keeps its slot. After `--verify-limit` it is degraded.",
-        "The message names the taint or the condition. See the log of the program that sets it: "
-        "`kubectl describe node NAME`."},
+        "The node is Ready, but it has a taint `readiness.k8s.io/*` that it did not have before the update, or a "
+        "condition of `--verify-condition` does not have its status. The node keeps its slot. In the state `verifying` "
+        "it is degraded after `--verify-limit`; in `soaking` it waits as long as it takes.",
+        "See the taints and conditions that the message names: `kubectl describe node NAME`, and the log of the "
+        "program that sets them. The node goes on by itself when they are as they must be."},
+    Reason{reason::autoscalers_not_held, boot, trouble,
+           "The annotations that ask autoscalers to leave the node alone during its update cannot be written or "
+           "removed: the API server does not answer, or an admission policy refuses them. The update goes on without "
+           "them. Only an Event and the log show this reason.",
+           "See the error in the message; the agent tries again. If a policy refuses the annotations, permit them, or "
+           "set `--hold-autoscalers=false`. If some are left, remove those that the annotation "
+           "`haulout.dev/held-autoscalers` names, and it."},
     Reason{
         reason::version_unexpected, boot, trouble,
         "After the reboot another version runs than expected. Besides, a reboot is still needed, the update tool "

@@ -312,60 +312,6 @@ TEST_F(Failures, ANodeThatIsNotReadyAfterItsSoakTimeHoldsTheFleet) {
   EXPECT_EQ(slots_held(), 0u);
 }
 
-// node-readiness-controller keeps pods off a booted node by a taint until, for example, its network works.
-TEST_F(Failures, ANodeWithAReadinessTaintKeepsItsCordonAndItsSlot) {
-  machine("n1", {.readiness_takes = 5min});
-  Machine& n2 = machine("n2", {.target = ""});
-  after(1min, [&] { n2.want("1.1"); });
-  after(5min, [&] {
-    EXPECT_EQ(state("n1"), "verifying") << story();
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "ConditionNotMet");
-    EXPECT_THAT(node("n1")["metadata"]["annotations"]["haulout.dev/message"],
-                HasSubstr("readiness.k8s.io/NetworkReady"));
-    EXPECT_TRUE(unschedulable("n1"));
-    EXPECT_EQ(n2.boots(), 0u);
-  });
-  run_fleet();
-  for (const auto& each : machines) expect_updated(*each);
-}
-
-TEST_F(Failures, ANodeThatIsTaintedDuringItsSoakTimeKeepsItsSlot) {
-  options.times.soak = 10min;
-  machine("n1");
-  after(5min, [&] {
-    EXPECT_EQ(state("n1"), "soaking") << story();
-    cluster.taint("n1", readiness_taint);
-  });
-  after(30min, [&] {
-    EXPECT_EQ(state("n1"), "soaking") << story();
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "ConditionNotMet");
-    EXPECT_EQ(slots_held(), 1u);
-    cluster.untaint("n1", readiness_taint);
-  });
-  run_fleet();
-  expect_updated(*machines[0]);
-  EXPECT_EQ(slots_held(), 0u);
-}
-
-TEST_F(Failures, ANodeWithoutItsConditionIsDegradedUntilItHasIt) {
-  options.conditions = {{.type = "NetworkReady"}, {.type = "KernelDeadlock", .status = "False"}};
-  machine("n1");
-  cluster.set_node_condition("n1", "KernelDeadlock", "False");
-  after(5min, [&] {
-    EXPECT_EQ(state("n1"), "verifying") << story();
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "ConditionNotMet");
-    EXPECT_THAT(node("n1")["metadata"]["annotations"]["haulout.dev/message"], HasSubstr("NetworkReady"));
-  });
-  after(30min, [&] {
-    EXPECT_EQ(state("n1"), "degraded") << story();
-    EXPECT_EQ(label("n1", "haulout.dev/reason"), "ConditionNotMet");
-    EXPECT_EQ(slots_held(), 1u);
-    cluster.set_node_condition("n1", "NetworkReady", "True");
-  });
-  run_fleet();
-  expect_updated(*machines[0]);
-}
-
 std::size_t most_within_a_second(const std::vector<TimePoint>& times, TimePoint from) {
   std::size_t most = 0;
   for (const TimePoint begin : times)

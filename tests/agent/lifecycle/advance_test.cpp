@@ -53,6 +53,55 @@ TEST_F(Advance, ATurnBeginsWithoutWhatTheLastAttemptHasFound) {
   EXPECT_FALSE(record.cordoned);
 }
 
+// Readiness taints that the Node had before the update do not count after it. Those that have gone meanwhile do.
+TEST_F(Advance, TaintsFromBeforeTheUpdateAreRemembered) {
+  moment.readiness_taints = {"readiness.k8s.io/a", "readiness.k8s.io/b"};
+  Record record = go(in(State::waiting), Event::turn_taken);
+  EXPECT_THAT(record.old_taints, ElementsAre("readiness.k8s.io/a", "readiness.k8s.io/b"));
+  moment.readiness_taints = {"readiness.k8s.io/b", "readiness.k8s.io/c"};
+  for (const Event event : {Event::drained, Event::reboot_due}) record = go(std::move(record), event);
+  EXPECT_THAT(record.old_taints, ElementsAre("readiness.k8s.io/b"));
+  moment.readiness_taints = {"readiness.k8s.io/c"};  // right after the boot, before the controller has set its taints
+  for (const Event event : {Event::boot_changed, Event::verified, Event::uncordoned}) {
+    record = go(std::move(record), event);
+    EXPECT_THAT(record.old_taints, ElementsAre("readiness.k8s.io/b")) << to_string(event);
+  }
+  record = go(std::move(record), Event::soaked);
+  EXPECT_THAT(record.old_taints, IsEmpty());
+}
+
+// P4: a node that was degraded because of a taint must not become well by another attempt, which finds the taint there.
+TEST_F(Advance, TaintsOfABootThatWasNeverVerifiedAreNotOldOnes) {
+  moment.readiness_taints = {"readiness.k8s.io/old"};
+  Record record = go(in(State::waiting), Event::turn_taken);
+  for (const Event event : {Event::drained, Event::reboot_due, Event::boot_changed})
+    record = go(std::move(record), event);
+  moment.readiness_taints = {"readiness.k8s.io/new", "readiness.k8s.io/old"};
+  for (const Event event : {Event::not_verified, Event::needed, Event::gates_open, Event::gate_closed,
+                            Event::gates_open, Event::turn_taken, Event::drain_ended, Event::gates_open,
+                            Event::turn_taken, Event::drained, Event::reboot_due, Event::boot_changed}) {
+    record = go(std::move(record), event);
+    EXPECT_THAT(record.old_taints, ElementsAre("readiness.k8s.io/old")) << to_string(event);
+    EXPECT_TRUE(record.unverified) << to_string(event);
+  }
+  record = go(std::move(record), Event::verified);
+  EXPECT_FALSE(record.unverified);
+  for (const Event event : {Event::uncordoned, Event::soaked, Event::needed, Event::gates_open, Event::turn_taken})
+    record = go(std::move(record), event);
+  EXPECT_THAT(record.old_taints, ElementsAre("readiness.k8s.io/new", "readiness.k8s.io/old"));
+}
+
+// A person has ended the attempt; the next one has nothing to do with it.
+TEST_F(Advance, AnIdleNodeBeginsAnew) {
+  moment.readiness_taints = {"readiness.k8s.io/a"};
+  Record record = in(State::verifying);
+  record.old_taints = {"readiness.k8s.io/old"};
+  for (const Event event : {Event::not_verified, Event::needed, Event::not_needed})
+    record = go(std::move(record), event);
+  EXPECT_FALSE(record.unverified);
+  EXPECT_THAT(record.old_taints, IsEmpty());
+}
+
 TEST_F(Advance, ARequestWithoutANeedExpectsNoVersion) {
   moment.pending = {Need::no, {}, "1.1"};
   moment.requested = true;

@@ -44,6 +44,8 @@ Record full() {
   record.pinned = {"shop/StatefulSet/db"};
   record.attempts = {{seconds(90), "DrainBlocked", "pod shop/db-0"}, {seconds(95), "Updated", ""}};
   record.cordoned = record.asked_again = true;
+  record.old_taints = {"readiness.k8s.io/GPU"};
+  record.unverified = true;
   record.authority = "impersonation";
   record.pool = "db";
   return record;
