@@ -105,6 +105,7 @@ void SeededFleet::stage() {
     if (planned.held_by_a_person)
       cluster.patch("nodes", "", planned.name,
                     {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", "true"}}}}}});
+    if (planned.never_quite_ready) cluster.taint(planned.name, old_readiness_taint);
     checks.pools[planned.name] = planned.pool;
   }
   if (plan_.pools == Pools::by_role) checks.limits[std::string(agent::control_plane_pool)] = 1;
@@ -239,6 +240,15 @@ void SeededFleet::perform_on_node(const Incident& incident) {
     case Deed::remove_pool_label:
       cluster.patch("nodes", "", name, {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
       break;
+    case Deed::change_autoscalers: {
+      const std::string key(agent::autoscaler_annotations[incident.number % 2]);
+      const Json values[] = {nullptr, "false", "true"};
+      if (!node(name).is_null())
+        checks.by_a_person([&] {
+          cluster.patch("nodes", "", name, {{"metadata", {{"annotations", {{key, values[incident.number / 2]}}}}}});
+        });
+      break;
+    }
     case Deed::back_end_knows:
       machine.plan().unknown = false;
       machine.want(machine.plan().target);
@@ -342,6 +352,8 @@ void SeededFleet::look_at_the_end() {
     if (each->shows_ready()) checks.violated("the end: " + name + " shows ready");
     const auto decoded = k8s::decode<k8s::Node>(node(name).dump());
     if (!decoded || drain::mark_of(*decoded)) checks.violated("the end: " + name + " carries the mark of a cordon");
+    if (!sim::annotation(node(name), "haulout.dev/held-autoscalers").empty())
+      checks.violated("the end: autoscalers are still asked to leave " + name + " alone");
   }
   for (const Json& lease : cluster.all("leases"))
     checks.violated("the end: " + sim::name_of(lease) + " is held by " + sim::text(lease, "/spec/holderIdentity"));
