@@ -105,7 +105,8 @@ void SeededFleet::stage() {
     if (planned.held_by_a_person)
       cluster.patch("nodes", "", planned.name,
                     {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", "true"}}}}}});
-    if (planned.never_quite_ready) cluster.taint(planned.name, old_readiness_taint);
+    // With NoSchedule there might be no room for the pods of other nodes, and their budgets would never allow a drain.
+    if (planned.never_quite_ready) cluster.taint(planned.name, old_readiness_taint, "PreferNoSchedule");
     checks.pools[planned.name] = planned.pool;
   }
   if (plan_.pools == Pools::by_role) checks.limits[std::string(agent::control_plane_pool)] = 1;

@@ -45,10 +45,10 @@ class PeopleAtWork {
       book_unschedulable(next, "kubectl", parts_.world.wall_now());
     });
   }
-  // taint() adds a taint NoSchedule with this key; untaint() removes it.
-  void taint(std::string_view node, std::string_view key) {
+  // taint() adds a taint with this key; untaint() removes it.
+  void taint(std::string_view node, std::string_view key, std::string_view effect = "NoSchedule") {
     parts_.store.modify(key_of("nodes", "", node), [&](Json& next) {
-      next["spec"]["taints"].push_back({{"key", std::string(key)}, {"effect", "NoSchedule"}});
+      next["spec"]["taints"].push_back({{"key", std::string(key)}, {"effect", std::string(effect)}});
     });
   }
   void untaint(std::string_view node, std::string_view key) {
