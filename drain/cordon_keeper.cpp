@@ -81,10 +81,10 @@ Task<CordonChange> CordonKeeper::change(std::string what, std::function<Task<Cor
 asio::awaitable<void> CordonKeeper::undo_unanswered() {
   session_.allow(request_timeout);
   auto node = co_await session_.insist<k8s::Node>(
-      "whether node " + session_.node_name() + " is cordoned could not be read",
+      "node " + session_.node_name() + " could not be read, so it is unknown whether it is cordoned",
       [this](TimePoint limit) { return session_.client().get_node(session_.node_name(), limit); }, request_timeout);
   if (!node) {
-    session_.ending().add("; whether it is cordoned now could not be read: " + node.error().message());
+    session_.ending().add("; it is unknown whether it is cordoned now: " + node.error().message());
     co_return;
   }
   change_ = Change::known;
@@ -104,6 +104,13 @@ asio::awaitable<void> CordonKeeper::restore() {
       co_await change("the cordon of node " + session_.node_name() + " could not be removed", [this](TimePoint limit) {
         return take_back(session_.client(), session_.rng(), session_.node_name(), session_.options().run_id, limit);
       });
+  if (!restored && k8s::is_gone(restored.error())) {
+    change_ = Change::known;
+    report_.after = false;
+    report_.owner.clear();
+    session_.ending().add("; the Node was deleted");
+    co_return;
+  }
   if (!restored) {
     session_.ending().add(fmt::format("; {}, because uncordoning it failed: {}",
                                       change_ == Change::requested ? "it is unknown whether the node is still cordoned"

@@ -42,6 +42,9 @@ void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts)
     facts.push_back({reason::pod_pinned, subject, tracked.report.message, {}, about(tracked.pod)});
   } else if (tracked.decision.reason == reason::do_not_disrupt) {
     facts.push_back(protected_fact(tracked.pod, tracked.report.message));
+  } else if (tracked.decision.reason == reason::waiting_for_completion) {
+    facts.push_back(
+        {reason::waiting_for_completion, subject, tracked.report.message, controller_hold, about(tracked.pod)});
   }
 }
 
@@ -406,20 +409,25 @@ DiagnosisFact needs_all(const BudgetCase& about) {
             controller_hold};
   return {reason::budget_needs_all_pods,
           {},
-          (number ? fmt::format("it needs {} healthy pods ({}), and only {} exist, so it allows no disruption; ",
+          (number ? fmt::format("it needs {} healthy pods ({}), and {} exist, so it allows no disruption; ",
                                 budget.desired_healthy, field_of(budget), budget.expected_pods)
-                  : fmt::format("it needs all {} healthy ({}), so it allows no disruption while there are no more; ",
+                  : fmt::format("it needs all {} healthy ({}), so it allows no disruption until more pods exist; ",
                                 pods(budget.expected_pods), field_of(budget))) +
               ways_out(about),
           controller_hold};
 }
 
-DiagnosisFact counts_nothing(const PodDisruptionBudget& budget) {
+DiagnosisFact counts_nothing(const BudgetCase& about) {
+  const PodDisruptionBudget& budget = about.budget;
+  const std::string way_out =
+      about.held.empty() || has_no_controller(about)
+          ? ". It counts pods without a controller only if minAvailable is an integer: set that, or give the pods a "
+            "controller"
+          : fmt::format("; check that the controllers of its pods have replicas (kubectl describe pdb {} -n {})",
+                        budget.name, budget.ns);
   return {reason::budget_misconfigured,
           {},
-          fmt::format("it counts no pod ({}, expectedPods 0), so it never allows a disruption: pods without a "
-                      "controller count only for an integer minAvailable; use that, or give the pods a controller",
-                      field_of(budget)),
+          fmt::format("it counts no pod ({}, expectedPods 0), so it allows no disruption{}", field_of(budget), way_out),
           controller_hold};
 }
 
@@ -434,16 +442,20 @@ DiagnosisFact closed_though_healthy(const PodDisruptionBudget& budget) {
 
 DiagnosisFact waiting(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
-  const std::string count = fmt::format("it needs {} healthy and has {} of {}", budget.desired_healthy,
-                                        budget.current_healthy, pods(budget.expected_pods));
+  const std::string count = fmt::format("it needs {} healthy to allow an eviction, and has {} of {}",
+                                        budget.desired_healthy + 1, budget.current_healthy, pods(budget.expected_pods));
   const auto states = unhealthy(about);
   std::string what;
   if (!states.empty())
     what = fmt::format("{}; the budget allows an eviction when enough of its pods are Ready", listed(states));
   else if (about.members)
-    what = "the other pods do not exist yet; use kubectl describe on their controller to see why it creates none";
+    what =
+        "the other pods are terminating or do not exist yet; if none is terminating, kubectl describe on their "
+        "controller shows why it creates none";
   else
-    what = fmt::format("the other pods are not Ready or do not exist yet (kubectl get pods -n {} -o wide)", budget.ns);
+    what = fmt::format(
+        "the other pods are not Ready, are terminating or do not exist yet (kubectl get pods -n {} -o wide)",
+        budget.ns);
   return {reason::budget_awaits_replacement, {}, count + ": " + what, passing_hold};
 }
 
@@ -451,9 +463,10 @@ DiagnosisFact never_opens(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   std::string way_out = way_out_of_its_controller(about);
   if (way_out.empty())
-    way_out =
-        fmt::format("allow at least one disruption there{}, or delete the pods with kubectl if their owner agrees",
-                    budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
+    way_out = fmt::format(
+        "change it to allow at least one disruption{}, or delete the pods with kubectl if their owner agrees{}",
+        budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by),
+        has_no_controller(about) ? " (nothing creates a pod without a controller again)" : "");
   return {reason::budget_never_allows,
           {},
           fmt::format("it has {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),
@@ -479,7 +492,7 @@ std::optional<DiagnosisFact> judge(const BudgetCase& about) {
                                  (budget.current_healthy < budget.desired_healthy || budget.desired_healthy == 0);
   const bool stuck = unhealthy_may_not && sick > 0;
   if (stuck && static_cast<std::size_t>(sick) == about.held.size()) return deadlock(about);
-  if (budget.expected_pods <= 0) return counts_nothing(budget);
+  if (budget.expected_pods <= 0) return counts_nothing(about);
   if (budget.desired_healthy >= budget.expected_pods) return needs_all(about);
   if (stuck) return deadlock(about);
   if (budget.current_healthy >= budget.expected_pods) return closed_though_healthy(budget);

@@ -1,5 +1,7 @@
 #include "drain/drain.hpp"
 
+#include <algorithm>
+
 #include "drain/cordon_keeper.hpp"
 #include "drain/eviction.hpp"
 #include "drain/feeds.hpp"
@@ -12,6 +14,9 @@ namespace haulout::drain {
 namespace asio = boost::asio;
 
 namespace {
+
+// An earlier start of the run counts as at most this long ago, so that no clock makes the subtraction overflow.
+constexpr Duration longest_wait = std::chrono::hours(24 * 365);
 
 PipelineOptions pipeline_options(const Options& options) {
   PipelineOptions pipeline;
@@ -40,6 +45,8 @@ struct Drain::Impl {
   // Starts the clocks of the report and of the timeout. Limits the waits for volumes to be attached to other nodes, so
   // that they end `reattach_margin` before the timeout.
   void start_time();
+  void begin_waits();
+  std::optional<Duration> draining_for() const;
   Decision by_policy(const k8s::Pod& pod) const;
   Pipeline make_pipeline();
   Progress progress() const;
@@ -48,6 +55,7 @@ struct Drain::Impl {
 
   Session session;
   DaemonSetStates daemon_sets;
+  std::optional<TimePoint> draining_since;
   ControllerBook controller_book;
   ControllerGuard controller_guard;
   VolumeBook volume_book;
@@ -102,7 +110,7 @@ Pipeline Drain::Impl::make_pipeline() {
 }
 
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
-  return decide(pod, session.options().policy, daemon_sets, session.client().server_now());
+  return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for());
 }
 
 Progress Drain::Impl::progress() const {
@@ -123,6 +131,21 @@ bool Drain::Impl::tell_unless(bool goes_on) {
   return goes_on;
 }
 
+// The limits of rules that wait count from the cordon of this run, so a run that was interrupted does not wait longer.
+// From here on they count by the monotonic clock, because the time of day may jump.
+void Drain::Impl::begin_waits() {
+  draining_since = session.now();
+  const auto mark = mark_of(node.node());
+  if (!mark || session.options().run_id.empty() || mark->run != session.options().run_id) return;
+  const Duration before = session.client().server_now() - mark->at;
+  *draining_since -= std::clamp(before, Duration::zero(), longest_wait);
+}
+
+std::optional<Duration> Drain::Impl::draining_for() const {
+  if (!draining_since) return std::nullopt;
+  return session.now() - *draining_since;
+}
+
 asio::awaitable<bool> Drain::Impl::run_preflight() {
   start_time();
   co_return tell_unless(co_await preflight.run());
@@ -138,6 +161,7 @@ asio::awaitable<bool> Drain::Impl::run_cordon() {
 asio::awaitable<bool> Drain::Impl::run_eviction() {
   if (session.options().dry_run != DryRunMode::none) co_return co_await dry_run(session, pipeline);
   session.open(co_await asio::this_coro::executor);
+  begin_waits();
   pipeline.start(session.now());
   if (preflight.holds() || co_await preflight.run_again()) {
     Eviction eviction(session, pipeline, cordon, feeds, findings);

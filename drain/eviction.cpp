@@ -117,6 +117,24 @@ void Eviction::hurry_views() {
   feeds_.budgets.read_on();
 }
 
+namespace {
+
+// Returns the end of a message, which names a pod that the drain has not seen deleted, and why.
+std::string first_left(const std::vector<PodReport>& reports) {
+  // A pod that waits for something comes first, then one that does not end. A pod whose eviction was not sent yet waits
+  // only for others.
+  for (const PodOutcome outcome : {PodOutcome::waiting, PodOutcome::terminating, PodOutcome::planned})
+    for (const PodReport& pod : reports)
+      if (pod.outcome == outcome)
+        return fmt::format(": {} ({})", pod.key(),
+                           outcome == PodOutcome::planned ? std::string_view("not evicted yet")
+                           : pod.reason.empty()           ? to_string(outcome)
+                                                          : std::string_view(pod.reason));
+  return {};
+}
+
+}  // namespace
+
 void Eviction::conclude() {
   if (feeds_.node.gone()) {
     session_.ending().end(Outcome::node_gone,
@@ -132,13 +150,13 @@ void Eviction::conclude() {
     const std::size_t left = progress.to_evict - progress.vanished;
     std::string why = "the deadline passed ";
     if (left > 0)
-      why += fmt::format("with {} left", pods(left));
+      why += fmt::format("with {} left{}", pods(left), first_left(pipeline_.reports()));
     else if (feeds_.volumes.clear())
       why += "before it was proved that the node is drained" + proof_.why_not_over();
     else if (const std::string volumes = feeds_.volumes.book().waiting_for(); !volumes.empty())
       why += "before all volumes were detached: " + volumes;
     else
-      why += "before it was known whether all volumes are detached";
+      why += "before it was known whether all volumes are detached" + feeds_.volumes.why_unknown();
     session_.ending().end(Outcome::blocked, std::move(why));
   }
 }

@@ -13,6 +13,9 @@ namespace haulout::drain {
 
 enum class OptionUser { command, agent };
 
+// The timeout that a negative `--timeout` sets. It has passed when the drain begins.
+inline constexpr Duration shortest_timeout = Duration(1);
+
 // Returns the options that `user` can set. An option has the same meaning for both users; its text may end with a
 // sentence for one of them only.
 std::vector<OptionOf<Options>> option_table(OptionUser user);

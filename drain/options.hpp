@@ -11,6 +11,7 @@
 
 #include "drain/guards.hpp"
 #include "drain/order.hpp"
+#include "drain/pod_rules.hpp"
 #include "k8s/label_selector.hpp"
 #include "retry/clock.hpp"
 
@@ -31,6 +32,9 @@ struct Policy {
   std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
   std::vector<k8s::LabelSelector> leave;             // pods that match any of them are skipped
+  std::vector<PodRule> rules;                        // the first one that matches a pod applies (pod_rules.hpp)
+  ClusterApiLabels cluster_api_labels = ClusterApiLabels::wait;  // the label of Cluster API applies before the rules
+  bool waits_for_work = true;  // false: neither rules nor labels make the drain wait, because the machine goes down
   bool operator==(const Policy&) const = default;
 };
 
@@ -110,6 +114,7 @@ inline Options kubectl_defaults() {
   options.policy.empty_dir = Treatment::refuse;
   options.policy.unmanaged = Treatment::refuse;
   options.policy.do_not_disrupt = Treatment::evict;
+  options.policy.cluster_api_labels = ClusterApiLabels::off;
   options.max_concurrent = 0;
   options.restore_cordon_on_failure = false;
   options.fail_fast = true;

@@ -34,8 +34,9 @@ Result<OrderRule> parse_order_rule(std::string_view text) {
 }
 
 OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
-                   const std::vector<OrderRule>& rules) {
+                   const std::vector<OrderRule>& rules, bool last) {
   OrderKey key;
+  key.tier.last = last;
   key.tier.explicit_order = explicit_order(pod, rules);
   key.tier.storage = pod.storage_controller;
   key.tier.webhook = pod.webhook_server;

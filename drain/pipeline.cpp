@@ -262,7 +262,7 @@ void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = pods_[pod.uid];
   see(tracked, pod);
-  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order);
+  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order, decide_(pod).last);
   tracked.report.ns = pod.ns;
   tracked.report.name = pod.name;
   tracked.report.uid = pod.uid;
@@ -1002,6 +1002,14 @@ void Pipeline::dry_run_answered(const std::string& uid, const Result<>& answer) 
 
 bool Pipeline::clear() const {
   return order_.empty();
+}
+
+bool Pipeline::waits_for_all_others(const TrackedPod& tracked) const {
+  if (tracked.order.tier.own) return order_.size() > 1;
+  if (!tracked.order.tier.last) return false;
+  // The pods that wait for others are at the end of `order_`.
+  const Tier& first = order_.front()->order.tier;
+  return !first.last && !first.own;
 }
 
 bool Pipeline::hopeless() const {

@@ -37,16 +37,16 @@ std::optional<std::chrono::microseconds> parse_protection(std::string_view text)
   return std::chrono::ceil<std::chrono::microseconds>(*protection);
 }
 
-Finding daemon_set_finding(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& states) {
+Finding daemon_set_finding(const k8s::Pod& pod, Treatment orphaned, Treatment managed, const DaemonSetStates& states) {
   const auto known = states.find(pod.controller->uid);
   const DaemonSetState state = known == states.end() ? DaemonSetState::unknown : known->second;
   const std::string name = pod.controller->name;
   if (state == DaemonSetState::gone) {
-    return {verdict_of(policy.orphaned_daemon_set), reason::orphaned_daemon_set_pod,
+    return {verdict_of(orphaned), reason::orphaned_daemon_set_pod,
             fmt::format("its DaemonSet {} does not exist any more, so it is not created again", name)};
   }
   return {
-      verdict_of(policy.daemon_set), reason::daemon_set_managed,
+      verdict_of(managed), reason::daemon_set_managed,
       state == DaemonSetState::unknown
           ? fmt::format("managed by DaemonSet {}, which could not be read; if it exists, it would create the pod again "
                         "on this node at once",
@@ -58,6 +58,18 @@ bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTim
   if (!policy.skip_terminating_after || !pod.deletion_timestamp) return false;
   const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(*policy.skip_terminating_after);
   return wall - *pod.deletion_timestamp > limit;
+}
+
+// Returns the finding of a rule that waits until the pod has finished, or nullopt if the pod is not waited for.
+std::optional<Finding> waiting_finding(const k8s::Pod& pod, const PodHandling& handling,
+                                       std::optional<Duration> draining_for) {
+  if (handling.action != PodAction::wait_completed || pod.finished() || pod.terminating()) return std::nullopt;
+  if (handling.limit && draining_for.value_or(Duration::zero()) >= *handling.limit) return std::nullopt;
+  const std::string limit = handling.limit
+                                ? fmt::format("until the pod has finished, at most until {} after the cordon",
+                                              format_duration(*handling.limit))
+                                : std::string("without a time limit until the pod has finished");
+  return Finding{Verdict::park, reason::waiting_for_completion, fmt::format("waiting {} ({})", limit, handling.source)};
 }
 
 // Returns true if the pod counts as finished. Since Kubernetes 1.27, the kubelet also sets a terminal phase on each pod
@@ -98,9 +110,23 @@ std::string do_not_disrupt(const k8s::Pod& pod, WallTime wall) {
   return {};
 }
 
-Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall) {
+bool can_be_judged_again(std::string_view reason) {
+  return reason == reason::left_by_labels || reason == reason::left_by_rule;
+}
+
+Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
+                std::optional<Duration> draining_for) {
   Decision decision;
   auto& found = decision.findings;
+  const auto handling = handling_of(pod, policy.rules, policy.cluster_api_labels).value_or(PodHandling{});
+  const bool has_handling = !handling.source.empty();
+  // A rule with the action `evict` answers the filters that refuse pods which cannot be replaced or lose data. Any rule
+  // answers the filters that would leave the pod: it says what becomes of the pod instead.
+  const bool evict_anyway = has_handling && handling.action == PodAction::evict;
+  const auto answered = [&](Treatment treatment) {
+    return evict_anyway || (has_handling && treatment == Treatment::skip) ? Treatment::evict : treatment;
+  };
+  decision.last = has_handling && handling.action == PodAction::last;
   const bool mirror = is_mirror(pod);
   if (mirror)
     found.push_back({Verdict::skip, reason::mirror_pod,
@@ -111,6 +137,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     if (!selector.empty() && selector.matches(pod.labels))
       found.push_back({Verdict::skip, std::string(left_by_labels),
                        fmt::format("matches --leave-pods {}: it stays", to_string(selector))});
+  if (has_handling && handling.action == PodAction::skip)
+    found.push_back({Verdict::skip, reason::left_by_rule, fmt::format("stays because of its {}", handling.source)});
   if (terminating_for_too_long(pod, policy, wall))
     found.push_back({Verdict::skip, std::string(terminating_too_long),
                      "has been terminating for longer than --skip-wait-for-delete-timeout"});
@@ -120,16 +148,21 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
                      pod.phase == k8s::PodPhase::succeeded ? "has succeeded, so it does not run any more"
                                                            : "has failed, so it does not run any more"});
   if (!finished) {
-    if (is_daemon_pod(pod)) found.push_back(daemon_set_finding(pod, policy, daemon_sets));
+    if (is_daemon_pod(pod))
+      found.push_back(daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets));
   }
+  const auto waiting =
+      has_handling && policy.waits_for_work ? waiting_finding(pod, handling, draining_for) : std::nullopt;
+  if (waiting && !handling.limit) found.push_back(*waiting);
   // The following filters protect running containers and their data, so they do not apply to a pod in a terminal phase.
   if (!pod.finished()) {
     if (pod.has_empty_dir)
-      found.push_back(
-          {verdict_of(policy.empty_dir), reason::empty_dir, "has an emptyDir volume, whose data the eviction deletes"});
+      found.push_back({verdict_of(answered(policy.empty_dir)), reason::empty_dir,
+                       "has an emptyDir volume, whose data the eviction deletes"});
     if (!pod.controller)
-      found.push_back(
-          {verdict_of(policy.unmanaged), reason::unmanaged, "has no controller, so it is not created again elsewhere"});
+      found.push_back({verdict_of(answered(policy.unmanaged)), reason::unmanaged,
+                       "has no controller, so it is not created again elsewhere"});
+    if (waiting && handling.limit) found.push_back(*waiting);
     if (const std::string protection = do_not_disrupt(pod, wall); !protection.empty() && !pod.terminating())
       found.push_back(
           {verdict_of(policy.do_not_disrupt), reason::do_not_disrupt, "protected by its annotation " + protection});
@@ -141,6 +174,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     decision.verdict = finding.verdict;
     decision.reason = finding.reason;
     decision.message = finding.message;
+    decision.is_awaited = finding.reason == reason::waiting_for_completion && !handling.limit;
     break;
   }
   return decision;

@@ -1,13 +1,18 @@
 // Decides which pods must leave. Pure. Decision::findings has the result of each filter that applies to the pod. The
 // first of them, in the order below, whose action is not "evict" decides.
 //
-// Order: mirror, pod selector, leave, long terminating, finished, DaemonSet, emptyDir, unmanaged, do-not-disrupt. If no
-// filter before `finished` decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is
-// never evicted. A terminating pod is not skipped merely because it has finished by now.
+// Order: mirror, pod selector, leave, rule that skips, long terminating, finished, DaemonSet, rule that waits without
+// limit, emptyDir, unmanaged, rule that waits for a limited time, do-not-disrupt. If no filter before `finished`
+// decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A
+// terminating pod is not skipped merely because it has finished by now, and no rule waits for its work. A rule with a
+// limit comes after emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin. Any
+// rule takes precedence over filters that would leave the pod on the node because it has no controller.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "drain/options.hpp"
@@ -34,15 +39,22 @@ struct Finding {
 inline constexpr std::string_view terminating_too_long = reason::terminating_too_long;
 // The reason of a pod that is skipped while its labels match --leave-pods.
 inline constexpr std::string_view left_by_labels = reason::left_by_labels;
+// Returns true for the reason of a pod that is skipped because of its labels, its namespace or its owner. These stay
+// readable when the pod is terminating, so the decision about it can be made again.
+bool can_be_judged_again(std::string_view reason);
 
 struct Decision {
   Verdict verdict = Verdict::evict;
   std::string reason;  // empty if no filter decided; the pod is evicted then
   std::string message;
   std::vector<Finding> findings;  // the result of every filter that applies to the pod
+  bool last = false;              // a rule has the pod evicted after all others
+  bool is_awaited = false;        // the drain waits until the pod has finished, without a limit, so it never evicts it
 };
 
-Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall);
+// `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
+Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
+                std::optional<Duration> draining_for = {});
 
 bool is_mirror(const k8s::Pod& pod);
 // Returns true if a DaemonSet of any API group owns the pod.

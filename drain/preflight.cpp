@@ -16,7 +16,8 @@ constexpr Duration plan_keeps = std::chrono::seconds(5);
 std::set<std::string> leaving_pods(const Pipeline& pipeline) {
   std::set<std::string> leaving;
   for (const auto& [uid, tracked] : pipeline.pods())
-    if (tracked.state != PodState::left && !tracked.pod.terminating()) leaving.insert(uid);
+    if (tracked.state != PodState::left && !tracked.pod.terminating() && !tracked.decision.is_awaited)
+      leaving.insert(uid);
   return leaving;
 }
 
@@ -130,7 +131,7 @@ bool Preflight::refuse_by_policy() {
   session_.ending().end(
       Outcome::refused,
       fmt::format(
-          "an option of the drain or an annotation forbids the eviction of {} pod{}, so the drain evicts none: {}",
+          "the options of the drain or an annotation forbid the eviction of {} pod{}, so the drain evicts none: {}",
           count, count == 1 ? "" : "s", refused));
   return true;
 }

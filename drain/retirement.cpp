@@ -168,7 +168,9 @@ asio::awaitable<bool> Retirement::look_for(std::string ns, std::string what) {
   const TimePoint until = client_.clock().now() + request_timeout;
   const auto found = co_await client_.get<T>(std::move(ns), node_, until);
   if (found) {
-    report_.leftovers.push_back({std::move(what), "the garbage collector has not deleted it with its Node"});
+    report_.leftovers.push_back({std::move(what),
+                                 "the garbage collector has not deleted it with its Node: see its finalizers, and "
+                                 "check that kube-controller-manager runs"});
     co_return true;
   }
   co_return !k8s::is_gone(found.error()) && unreadable(std::move(what), found.error());
@@ -189,7 +191,9 @@ asio::awaitable<bool> Retirement::look_after() {
   bool may_end = false;
   if (node) {
     report_.leftovers.push_back(
-        {"node " + node_, "its finalizers (metadata.finalizers) prevent the end of its deletion"});
+        {"node " + node_, fmt::format("its finalizers prevent the end of its deletion; the controllers that set them "
+                                      "must remove them (kubectl get node {} -o jsonpath={{.metadata.finalizers}})",
+                                      node_)});
     may_end = true;
   } else if (!k8s::is_gone(node.error())) {
     may_end |= unreadable("node " + node_, node.error());
@@ -199,7 +203,11 @@ asio::awaitable<bool> Retirement::look_after() {
     may_end |= unreadable("pods of node " + node_, pods.error());
   } else {
     for (const k8s::Pod& pod : pods->items)
-      report_.leftovers.push_back({"pod " + pod.key(), "the pod garbage collector has not deleted it with its Node"});
+      report_.leftovers.push_back(
+          {"pod " + pod.key(),
+           fmt::format("the pod garbage collector has not deleted it with its Node: see its finalizers (kubectl get "
+                       "pod {} -n {} -o yaml), and check that kube-controller-manager runs",
+                       pod.name, pod.ns)});
     may_end |= !pods->items.empty();
   }
   const auto attachments = co_await k8s::list_attachments_to(client_, node_, until);
@@ -207,9 +215,9 @@ asio::awaitable<bool> Retirement::look_after() {
     may_end |= unreadable("VolumeAttachments of node " + node_, attachments.error());
   } else {
     for (const k8s::VolumeAttachment& attachment : attachments->items)
-      report_.leftovers.push_back(
-          {"VolumeAttachment " + attachment.name,
-           "the volume is not detached; kube-controller-manager may wait six minutes for that"});
+      report_.leftovers.push_back({"VolumeAttachment " + attachment.name,
+                                   "the volume is not detached yet: kube-controller-manager may wait six minutes. If "
+                                   "it stays longer, see the log of its CSI driver's controller"});
     may_end |= !attachments->items.empty();
   }
   may_end |= co_await look_for<k8s::CsiNode>({}, "CSINode " + node_);

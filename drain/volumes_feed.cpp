@@ -164,6 +164,13 @@ TimePoint VolumesFeed::next_wake(TimePoint at) const {
   return std::min({book_.next_wake(at), claims_.next_wake(at), doubt > at ? doubt : TimePoint::max()});
 }
 
+std::string VolumesFeed::why_unknown() const {
+  const auto seen = view_ ? view_->health().error : std::nullopt;
+  const Error* error = trouble_ ? &*trouble_ : claims_.trouble();
+  if (seen) error = &*seen;
+  return error != nullptr ? ": " + error->message() : std::string();
+}
+
 void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
   // The diagnosis that volumes may not be read has no hold time: it is certain that the drain does not wait for
   // volumes, and a short drain would end before a hold time has passed.
@@ -193,7 +200,7 @@ void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
   else if (!refused() && trouble)
     facts.push_back({reason::volumes_unreadable,
                      "volumes of node " + session_.node_name(),
-                     "the drain cannot see whether they are detached: " + trouble->message(),
+                     "the drain cannot see whether they are detached, and asks again: " + trouble->message(),
                      {}});
   if (wanted()) book_.diagnose(session_.now(), facts);
 }

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "drain/diagnoses.hpp"
@@ -53,6 +54,9 @@ class VolumesFeed {
   std::optional<std::string> past_limit() const;
   const VolumeBook& book() const { return book_; }
 
+  // Returns the end of a message: the error because of which the drain cannot see whether the volumes are detached. An
+  // empty text if there is no error.
+  std::string why_unknown() const;
   void diagnose(std::vector<DiagnosisFact>& facts) const;
   TimePoint next_wake(TimePoint at) const;
 

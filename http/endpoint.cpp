@@ -30,7 +30,7 @@ std::optional<std::uint16_t> port_of(const boost::urls::url_view& url, std::uint
 }
 
 Error not_an_endpoint(std::string_view url, std::string_view why) {
-  return Error(Errc::invalid, fmt::format("\"{}\" is not the address of a server: {}", url, why));
+  return Error(Errc::invalid, fmt::format("\"{}\" cannot be used as the address of a server: {}", url, why));
 }
 
 // Limit for the user and the password of SOCKS5, in bytes: RFC 1929 stores each length in one octet.
@@ -38,7 +38,7 @@ constexpr std::size_t longest_of_socks = 255;
 
 Error no_proxy_url(std::string_view why) {
   return Error(Errc::invalid,
-               fmt::format("it is not the address of a proxy: {}; expected http://HOST:PORT or "
+               fmt::format("it cannot be used as a proxy: {}; expected http://HOST:PORT or "
                            "socks5://HOST:PORT, with USER:PASSWORD@ before the host if the proxy needs them",
                            why));
 }
@@ -68,7 +68,7 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
   if (parsed->host().empty()) return not_an_endpoint(url, "it names no host");
   if (parsed->has_userinfo()) return not_an_endpoint(url, "it must not contain user and password");
   if (parsed->has_query() || parsed->has_fragment())
-    return not_an_endpoint(url, "it must not have a query or fragment");
+    return not_an_endpoint(url, "it must not have a query (?) or a fragment (#)");
 
   Endpoint endpoint;
   endpoint.kind = https ? Endpoint::Kind::tls : Endpoint::Kind::tcp;
@@ -98,7 +98,7 @@ Result<Proxy> parse_proxy(std::string_view url) {
     proxy.kind = Proxy::Kind::socks5;
     proxy.port = 1080;
   } else {
-    return no_proxy_url(fmt::format("a proxy of the kind {}:// is not supported", scheme));
+    return no_proxy_url(fmt::format("{}:// proxies are not supported", scheme));
   }
   if (parsed->host().empty()) return no_proxy_url("it names no host");
   proxy.host = host_of(*parsed);

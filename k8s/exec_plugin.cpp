@@ -126,7 +126,9 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
         fmt::format("has an apiVersion other than {} of the kubeconfig; set both to the same", api_version));
   const auto status = json.find("status");
   if (status == json.end() || !status->is_object())
-    return bad_answer("has no status, which would hold the credentials");
+    return bad_answer(
+        "is an ExecCredential without a usable `status`, so without credentials; run the plugin in a shell to see what "
+        "it prints");
 
   ExecCredential credential;
   std::string expiration;
@@ -134,12 +136,15 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
       !read_string(*status, "clientCertificateData", credential.client_cert_pem) ||
       !read_string(*status, "clientKeyData", credential.client_key_pem) ||
       !read_string(*status, "expirationTimestamp", expiration))
-    return bad_answer("has a status field that is not a string");
+    return bad_answer(
+        "has a wrong type in its status: token, clientCertificateData, clientKeyData and expirationTimestamp must be "
+        "strings");
   if (credential.token.empty() && credential.client_cert_pem.empty() && credential.client_key_pem.empty())
     return bad_answer("has neither a token nor a certificate with its key");
   if (credential.client_cert_pem.empty() != credential.client_key_pem.empty())
     return bad_answer("has a certificate or a key, but not both");
-  if (!is_token(credential.token)) return bad_answer("has a token with blanks or control characters");
+  if (!is_token(credential.token))
+    return bad_answer("has a token with blanks, control characters or characters outside ASCII");
   if (!expiration.empty()) {
     auto time = parse_time(expiration);
     if (!time) return bad_answer("has an expirationTimestamp that is not an RFC 3339 time");

@@ -158,8 +158,8 @@ class Fleet {
     const Duration leaves = input_.assumptions.terminate_within.value_or(longest_grace(stage_.cluster));
     const Assumptions& assumed = input_.assumptions;
     return input_.give_up + leaves + assumed.detach_within + assumed.attach_within + assumed.ready_after +
-           input_.reboot_time + config.drain.timeout.value_or(Duration::zero()) + config.lb_drain_wait +
-           config.drain.guards.canary;
+           input_.reboot_time + drain::longest_limit(config.drain.policy.rules) +
+           config.drain.timeout.value_or(Duration::zero()) + config.lb_drain_wait + config.drain.guards.canary;
   }
 
   asio::awaitable<void> act() {
@@ -171,6 +171,7 @@ class Fleet {
     }
     for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, with_agents()))
       result_.assumed.push_back(std::move(phrase));
+    assume_no_work_ends(result_.assumed, input_.config.drain.policy, stage_.cluster, with_agents());
     homeless_before_ = homeless(stage_.cluster);
     result_.began = stage_.clock.wall_now();
     moved();
@@ -204,7 +205,8 @@ class Fleet {
       for (std::string& pod : not_weighed(stage_.cluster, node.name)) result_.not_weighed.push_back(std::move(pod));
     }
     if (machines_.empty())
-      co_return Error(Errc::invalid, fmt::format("the snapshot has no node that is Ready; it has {}",
+      co_return Error(Errc::invalid, fmt::format("the {} has no node that is Ready; it has {}",
+                                                 input_.snapshot.stored ? "snapshot" : "cluster",
                                                  count_of(nodes.items.size(), "node")));
     co_return Result<>();
   }

@@ -14,7 +14,7 @@ namespace {
 
 drain::Options options_of(const RehearsalInput& input) {
   drain::Options options = input.drain;
-  if (!options.timeout) options.timeout = input.assumptions.give_up;
+  if (!options.timeout) options.timeout = input.assumptions.give_up + drain::longest_limit(input.drain.policy.rules);
   options.dry_run = drain::DryRunMode::none;
   options.fail_fast = false;
   options.review_access = false;
@@ -47,6 +47,7 @@ class Drains {
     }
     for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, *names))
       result_.assumed.push_back(std::move(phrase));
+    assume_no_work_ends(result_.assumed, options_.policy, stage_.cluster, *names);
     const std::set<std::string> before = homeless(stage_.cluster);
     for (const std::string& name : *names)
       for (std::string& pod : not_weighed(stage_.cluster, name)) result_.not_weighed.push_back(std::move(pod));
@@ -71,6 +72,9 @@ class Drains {
     assume_later_room(result_.assumed, first, result_.no_room);
   }
 
+  // Returns the noun for what was read: files of the user, or the cluster itself.
+  std::string_view source() const { return input_.snapshot.stored ? "snapshot" : "cluster"; }
+
   Task<std::vector<std::string>> names_of_nodes() {
     const TimePoint deadline = stage_.clock.now() + Stage::request_limit;
     CO_TRY(const auto nodes, co_await stage_.client.list_nodes(input_.selector, deadline));
@@ -80,14 +84,14 @@ class Drains {
       for (const k8s::Node& node : nodes.items) names.push_back(node.name);
       if (names.empty())
         co_return Error(Errc::invalid,
-                        fmt::format("no node of the snapshot matches the selector \"{}\"", input_.selector));
+                        fmt::format("no node of the {} matches the selector \"{}\"", source(), input_.selector));
       co_return names;
     }
     for (const std::string& name : input_.nodes) {
       const bool known =
           std::any_of(nodes.items.begin(), nodes.items.end(), [&](const k8s::Node& node) { return node.name == name; });
       if (!known)
-        co_return Error(Errc::invalid, fmt::format("the snapshot has no node \"{}\"; it has {}", name,
+        co_return Error(Errc::invalid, fmt::format("the {} has no node \"{}\"; it has {}", source(), name,
                                                    count_of(nodes.items.size(), "node")));
     }
     co_return input_.nodes;

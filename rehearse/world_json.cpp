@@ -1,6 +1,7 @@
 #include "rehearse/world_json.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <set>
 
 #include "agent/gates/pause.hpp"
@@ -10,6 +11,8 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "drain/cordon.hpp"
+#include "drain/pod_filter.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/objects.hpp"
 #include "placement/room.hpp"
@@ -231,6 +234,23 @@ sim::Timing timing_of(const Assumptions& assumptions) {
   return timing;
 }
 
+void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster,
+                         const std::vector<std::string>& nodes) {
+  std::vector<std::string> with_limit, without_limit;
+  for (const sim::Object& object : cluster.store().list("pods")) {
+    const auto pod = k8s::decode<k8s::Pod>(object->dump());
+    if (!pod || std::ranges::find(nodes, pod->node_name) == nodes.end()) continue;
+    const drain::Decision decision = drain::decide(*pod, policy, {}, {});
+    if (decision.reason == reason::waiting_for_completion)
+      (decision.is_awaited ? without_limit : with_limit).push_back(pod->key());
+  }
+  if (!with_limit.empty())
+    assumed.push_back("these pods do not finish before the time limit of their rule: " + some_of(with_limit));
+  if (!without_limit.empty())
+    assumed.push_back("these pods do not finish, so the drain that waits for them does not end: " +
+                      some_of(without_limit));
+}
+
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {
   std::vector<std::string> waiting, gated, starting, ailing, not_replaced;
   const std::vector<std::string> silent = silent_nodes(cluster);
@@ -254,13 +274,13 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
                   format_whole_seconds(assumptions.ready_after)),
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + format_whole_seconds(*assumptions.terminate_within)
-                                 : "after its whole grace period, the longest that it may take")};
+                                 : "after its whole grace period, although real pods often need less")};
   if (!silent.empty())
     assumed.push_back(
         "a node whose Ready condition is Unknown has no running kubelet, so no pod ends or starts there: node " +
         some_of(silent));
   if (!waiting.empty()) assumed.push_back("pending pods are scheduled where there is capacity: " + some_of(waiting));
-  if (!gated.empty()) assumed.push_back("scheduling gates are not removed from " + some_of(gated));
+  if (!gated.empty()) assumed.push_back("scheduling gates are not removed from these pods: " + some_of(gated));
   if (!starting.empty()) assumed.push_back("starting pods become Ready: " + some_of(starting));
   if (!ailing.empty())
     assumed.push_back("running pods that are not Ready do not become Ready, but their replacements do: " +
@@ -268,8 +288,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
   const std::vector<std::string> of_daemon_sets = pods_of_missing_daemon_sets(cluster);
   if (!of_daemon_sets.empty())
     assumed.push_back(
-        "the snapshot has no DaemonSets (kubectl get ds -A -o json adds them), so the DaemonSets of these pods are "
-        "assumed to exist: " +
+        "no DaemonSets were read (kubectl get ds -A -o json adds them to a snapshot; reading the cluster needs the "
+        "right to list them), so the DaemonSets of these pods are assumed to exist: " +
         some_of(of_daemon_sets));
   if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
     assumed.push_back(
@@ -281,8 +301,9 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
         "instead: " +
         some_of(webhooks));
   if (!not_replaced.empty())
-    assumed.push_back("pods are not replaced if their controllers are not simulated or not in the snapshot: " +
-                      some_of(not_replaced));
+    assumed.push_back(
+        "these pods are not replaced, because their controllers are not simulated or not in the snapshot: " +
+        some_of(not_replaced));
   return assumed;
 }
 
@@ -347,7 +368,7 @@ void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<N
     if (!pod.preempts_on.empty()) pods.push_back(pod.pod);
   if (!pods.empty())
     assumed.push_back(
-        "the rehearsal preempts no pods; a real scheduler may preempt pods of lower priority to make room for these: " +
+        "the rehearsal preempts no pods; a real scheduler may preempt pods of lower priority to place these pods: " +
         some_of(pods));
 }
 

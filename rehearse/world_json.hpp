@@ -54,6 +54,10 @@ std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim
 // Adds to `assumed` a phrase about the pods that have found capacity later: those in `first` that are not in `now`.
 void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRoom>& first,
                        const std::vector<NoRoom>& now);
+// If a rule or the label of Cluster API makes the drains of these nodes wait until pods have finished, adds to
+// `assumed` the phrase that they do not finish during the rehearsal.
+void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster,
+                         const std::vector<std::string>& nodes);
 // If preemption would help a pod of `no_room`, adds to `assumed` the phrase that no pod is preempted.
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
 // Returns the pods of `node` whose placement depends on something that the rehearsal does not simulate, each with what

@@ -114,6 +114,18 @@ check_unit() {
   tests/packaging/unit_test.sh
 }
 
+# Tests the hook that the package ships.
+check_notify() {
+  say "packaging: the hook notify"
+  local missing
+  missing=$(missing_commands curl openssl)
+  if [[ -n $missing ]]; then
+    did_not_run "the hook notify needs $missing"
+    return
+  fi
+  python3 -B tests/packaging/notify_test.py >&2
+}
+
 check_deb() {
   say "packaging: Debian package"
   local missing status=0

@@ -11,7 +11,7 @@ packages=(
   libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
   libhowardhinnant-date-dev tzdata libsdbus-c++-dev libsystemd-dev prometheus-cpp-dev
   # packages that only tests need
-  libgtest-dev libgmock-dev openssl dbus-daemon
+  libgtest-dev libgmock-dev openssl dbus-daemon curl
 )
 
 missing_packages() {

@@ -397,6 +397,7 @@ run_tests() {
     step "container image" check_image
     step "systemd unit" check_unit
     step "alert rules" check_rules
+    step "notifications" check_notify
     step "Debian package" check_deb
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"

@@ -142,7 +142,9 @@ struct RaucSlot {
 // Reads an element of "slots": an object whose only key is the name of the slot.
 Result<RaucSlot> slot_of(const Json& element) {
   if (!element.is_object() || element.size() != 1 || !element.front().is_object())
-    return unreadable(rauc_status, "an entry of \"slots\" is not an object with the name of the slot as its only key");
+    return unreadable(rauc_status,
+                      "\"slots\" has a form that Haulout does not know; report that to Haulout, with the output of "
+                      "rauc status --detailed --output-format=json");
   const Json& slot = element.front();
   RaucSlot out{.name = one_line(element.begin().key())};
   out.version = text_at(find(find(&slot, "slot_status"), "bundle"), "version");
@@ -165,7 +167,10 @@ Result<Images> read_rauc_images(const ToolAnswers& answers, const OsRelease&) {
     if (slot->booted) booted = *slot;
     if (slot->name == primary) next = *std::move(slot);
   }
-  if (!booted) return unreadable(rauc_status, "no RAUC slot is booted");
+  if (!booted)
+    return unreadable(
+        rauc_status,
+        "RAUC reports no slot as booted; check the kernel parameter rauc.slot= and bootname= in system.conf");
   if (!next)
     return unreadable(rauc_status,
                       primary.empty()
@@ -184,7 +189,9 @@ Result<Updates> read_rauc_bundle(const ToolAnswers& answers) {
   if (!json) return std::move(json).error();
   Updates updates{.need = Need::yes, .count = 1, .target = text_at(&*json, "version")};
   if (updates.target.empty())
-    return unreadable("rauc info", "the bundle has no version, so the agent cannot tell whether it is installed");
+    return unreadable(
+        "rauc info",
+        "the bundle has no version, so the agent cannot tell whether it is installed; set version= in its manifest");
   if (std::string what = text_at(&*json, "description"); !what.empty()) updates.first.push_back(std::move(what));
   return updates;
 }

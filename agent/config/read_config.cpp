@@ -180,7 +180,9 @@ std::string misread(const Option& option, const YamlValue& scalar) {
                : fmt::format("YAML reads {} as {}: write {}", scalar.text, scalar.json, scalar.json);
   if (type == ValueType::choice || type == ValueType::choices) return must_be_one_of(option.values.words);
   if (meaning == Meaning::boolean && takes_numbers(type))
-    return type == ValueType::duration ? "it must be a duration, like 90s" : "it must be a number";
+    return type == ValueType::duration               ? "it must be a duration, like 90s"
+           : type == ValueType::number_or_percentage ? "it must be a number or a percentage, like 2 or 10%"
+                                                     : "it must be a number";
   return fmt::format("YAML reads this as the {} {}: put it in quotes",
                      meaning == Meaning::boolean ? "Boolean" : "number", scalar.json);
 }
@@ -452,24 +454,31 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
       {c.update == UpdateChoice::before_drain && c.backend == B::debian,
        "update is before-drain, but backend debian would install packages while pods run: set update to after-drain"},
       {updates && c.update_packages != fresh.update_packages && c.backend != B::debian && c.backend != B::automatic,
-       "update-packages is set, but only backend debian installs packages: remove update-packages"},
+       "update-packages is set, but only backend debian uses it: remove update-packages"},
       {updates && c.update_services != fresh.update_services && c.backend != B::debian && c.backend != B::automatic,
        "update-services is set, but only backend debian restarts services: remove update-services"},
       {updates && c.backend == B::rauc && c.update_bundle.empty(),
        "backend is rauc and update is set, but no bundle is named: set update-bundle"},
       {!c.update_bundle.empty() && (!updates || (c.backend != B::rauc && c.backend != B::automatic)),
-       "update-bundle is set, but only backend rauc with update uses it: set both, or remove update-bundle"},
-      {!updates && !c.pin.empty(), "pin has no effect, because update is off: set update, or remove pin"},
+       "update-bundle is set, but only backend rauc with update uses it: set backend to rauc and update to after-drain "
+       "or before-drain, or remove update-bundle"},
+      {!updates && !c.pin.empty(),
+       "pin has no effect, because update is off: remove pin, or set update (only with a backend that installs "
+       "images)"},
       {!c.pin.empty() && (c.backend == B::debian || c.backend == B::transactional_update),
        "pin is set, but updates of backends debian and transactional-update have no version: remove pin"},
       {!updates && c.update_packages != fresh.update_packages,
-       "update-packages has no effect, because update is off: set update, or remove update-packages"},
+       "update-packages has no effect, because update is off: remove update-packages, or set update to "
+       "after-drain (only with backend debian)"},
       {!updates && c.update_services != fresh.update_services,
-       "update-services has no effect, because update is off: set update, or remove update-services"},
+       "update-services has no effect, because update is off: remove update-services, or set update to "
+       "after-drain (only with backend debian)"},
       {!updates && c.update_limit != fresh.update_limit,
-       "update-limit has no effect, because update is off: set update, or remove update-limit"},
+       "update-limit has no effect, because update is off: remove update-limit, or set update (only with a backend "
+       "that installs updates)"},
       {!updates && c.update_attempts != fresh.update_attempts,
-       "update-attempts has no effect, because update is off: set update, or remove update-attempts"},
+       "update-attempts has no effect, because update is off: remove update-attempts, or set update (only with a "
+       "backend that installs updates)"},
       {by_command && c.reboot_command.empty(),
        "reboot-method contains command, but reboot-command is not set: set reboot-command, or remove command from "
        "reboot-method"},
@@ -527,6 +536,9 @@ std::vector<Rule> about_the_rest(const AgentConfig& c) {
       {c.drain.timeout && *c.drain.timeout <= c.drain.settle,
        "drain-deadline is not longer than settle, so no drain could succeed: make drain-deadline longer, or settle "
        "shorter"},
+      {c.drain.timeout && *c.drain.timeout <= drain::longest_limit(c.drain.policy.rules),
+       "drain-deadline is not longer than the wait of a pod-rule, so the deadline would end each drain before that pod "
+       "is evicted: set a longer drain-deadline, or a shorter wait"},
       {c.drain.timeout && *c.drain.timeout <= c.lb_drain_wait,
        "drain-deadline includes lb-drain-wait and is not longer, so no drain could succeed: make drain-deadline "
        "longer, or lb-drain-wait shorter"},

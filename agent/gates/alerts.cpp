@@ -59,7 +59,9 @@ Gate unanswered(const Error& error, const AlertOptions& options) {
         error.message() + "; correct prometheus-query, or prometheus-url if the error is not about the query";
   } else if (options.fail_open) {
     gate.verdict = Verdict::open;
-    gate.message = "it is unknown whether an alert fires, but prometheus-fail-mode is open: " + error.message();
+    gate.message =
+        "prometheus-fail-mode is open, so updates may begin although it is unknown whether an alert fires: " +
+        error.message();
   } else {
     gate.reason = reason::prometheus_unavailable;
     gate.message = "it is unknown whether an alert fires: " + error.message();
@@ -98,8 +100,9 @@ Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& 
   if (alerts->empty()) return gate;
   gate.verdict = Verdict::closed;
   gate.reason = reason::blocked_by_alert;
-  gate.message = named(alerts->front()) + " blocks the node";
-  if (alerts->size() > 1) gate.message += fmt::format(" (and {} more)", alerts->size() - 1);
+  gate.message = named(alerts->front());
+  gate.message +=
+      alerts->size() == 1 ? " blocks the node" : fmt::format(" and {} more block the node", alerts->size() - 1);
   return gate;
 }
 

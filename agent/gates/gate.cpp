@@ -62,7 +62,7 @@ std::string named(const Pending& wanted) {
 std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& wanted) {
   if (!same_need(last, wanted)) return std::nullopt;
   return Brake{reason::reboot_loop,
-               fmt::format("the node was rebooted {}, but the operating system still requires a reboot, {}: another "
+               fmt::format("the node was rebooted at {}, but the operating system still requires a reboot {}: another "
                            "reboot would change nothing; find out on the node why the update does not take effect",
                            k8s::format_time(last.at), named(wanted))};
 }
@@ -120,7 +120,7 @@ Gate cordon_gate(const k8s::Node& node, const Record& record, CordonedNodes poli
   Gate gate{.name = "cordon", .message = "no person has cordoned this node", .effect = Gate::Effect::gives_up};
   if (policy == CordonedNodes::update) {
     gate.verdict = Gate::Verdict::off;
-    gate.message = "cordoned-nodes is update: a person's cordon does not block updates";
+    gate.message = "a person's cordon does not block updates, because --cordoned-nodes is update";
     return gate;
   }
   const auto cordon = persons_cordon(node);
@@ -196,9 +196,7 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
 
 Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool requested, WallTime now,
                 std::size_t per_day) {
-  Gate gate{.name = "reboot-brake",
-            .message = "a reboot would neither repeat one that changed nothing nor exceed max-reboots-per-day",
-            .effect = Gate::Effect::degrades};
+  Gate gate{.name = "reboot-brake", .message = "the reboot limit blocks nothing now", .effect = Gate::Effect::degrades};
   auto brake = reboot_brake(past, wanted, now, per_day);
   if (!brake) return gate;
   if (requested) {
@@ -215,13 +213,13 @@ Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool
 
 Gate pin_gate(const std::string& pin, const Pending& wanted) {
   Gate gate{.name = "pin",
-            .message = "no version waits that pin forbids; it allows " + printable(pin),
+            .message = fmt::format("pin allows only {}, and no other version waits", printable(pin)),
             .effect = Gate::Effect::gives_up};
   if (wanted.need != Need::yes || wanted.target == pin) return gate;
   gate.verdict = Verdict::closed;
   gate.reason = reason::version_pinned;
   gate.message = fmt::format(
-      "{} waits, but pin allows only {}: the node waits until that one is offered, or pin is changed",
+      "{0} waits, but pin allows only {1}: the node waits until the update tool offers {1}, or pin is changed",
       wanted.target.empty() ? "an update without a version" : "version " + printable(wanted.target), printable(pin));
   return gate;
 }

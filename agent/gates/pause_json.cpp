@@ -10,7 +10,7 @@ namespace haulout::agent {
 namespace {
 
 constexpr std::string_view way_out =
-    R"(write {"reason": "why", "until": "2026-12-24T18:00:00Z"}, "until" only if it ends)";
+    R"(write {"reason": "why", "until": "2026-12-24T18:00:00Z"}; without "until" the pause has no end)";
 
 // Returns the string under `key`; empty if it is missing or null. Sets `problem` if it is anything else.
 std::string text_of(const nlohmann::json& json, const char* key, std::string& problem) {
@@ -33,7 +33,7 @@ std::string unknown_key(const nlohmann::json& json) {
 
 Pause parse_pause_json(std::string_view key, std::string_view value) {
   const auto broken = [&](const std::string& why, const std::string& reason) {
-    const std::string fault = fmt::format("ConfigMap key {}: {}; {}", printable(key), why, way_out);
+    const std::string fault = fmt::format("key {} of ConfigMap haulout: {}; {}", printable(key), why, way_out);
     return Pause{reason.empty() ? fault : fmt::format("{} ({})", reason, fault)};
   };
   const auto json = nlohmann::json::parse(value, nullptr, false);

@@ -294,7 +294,8 @@ constexpr minutes shortest_length(1);
 constexpr days longest_length(31);
 constexpr UntilClock to_midnight{days(1)};
 
-constexpr std::string_view write_days = "days are Mon, Tue, Wed, Thu, Fri, Sat, Sun, as Mon-Fri, Sat,Sun or 2nd Tue";
+constexpr std::string_view write_days =
+    "write days like Mon or Mon-Fri or \"Sat,Sun\" or \"2nd Tue\", or only a time for every day";
 constexpr std::string_view write_start =
     "write it like 22:00+4h, Sat,Sun 01:00+6h Europe/Berlin or cron(0 2 * * 1-5)+3h";
 constexpr std::string_view write_dates = "write it like 2026-12-20..2027-01-03 Europe/Berlin";
@@ -583,7 +584,7 @@ Result<Window> parse_window(std::string_view text) {
 }
 
 Result<Blackout> parse_blackout(std::string_view text) {
-  Parser parser("black-out", text);
+  Parser parser("blackout", text);
   if (auto readable = parser.readable(); !readable) return std::move(readable).error();
   if (parser.has_dates()) return parser.dates();
   auto recurrence = parser.recurrence();
@@ -740,8 +741,8 @@ std::string Schedule::describe(WallTime now) const {
     return state.next_open ? fmt::format("{}: updates may begin again {}", where, shown(*state.next_open))
                            : where + ": no update may begin within two years";
   }
-  return state.next_open ? "outside the window: the next one opens " + shown(*state.next_open)
-                         : "outside the window: no window opens within two years";
+  return state.next_open ? "outside the window: updates may begin again " + shown(*state.next_open)
+                         : "outside the window: no update may begin within two years";
 }
 
 }  // namespace haulout::agent

@@ -20,7 +20,7 @@ namespace {
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
   while (!context.activity.must_reload() && !context.view.kubelet_reports_this_boot()) {
-    co_await context.writer.show(reason::node_not_ready, "the kubelet has not reported the node Ready since this boot");
+    co_await context.writer.show(reason::node_not_ready, "the kubelet does not report the node Ready for this boot");
     co_await context.activity.wait(context.within(look_interval));
   }
 }
@@ -128,8 +128,9 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       loading_(context_),
       shutdowns_(executor, context_, loading_, [this] {
         if (record_.state == State::updating)
-          return std::string(record_.installing ? "updates are being installed"
-                                                : "the installation of updates has not begun");
+          return std::string(record_.installing
+                                 ? "updates are being installed"
+                                 : "the node is drained, but the installation of its updates has not begun");
         return drain_status_.message(draining_ ? draining_->findings() : Findings());
       }) {}
 

@@ -17,7 +17,7 @@ void RemainingPods::node_is_schedulable() {
 
 void RemainingPods::learn(const drain::Report& report) {
   for (const drain::PodReport& pod : report.pods) {
-    if (pod.outcome != drain::PodOutcome::skipped || pod.reason == drain::left_by_labels) continue;
+    if (pod.outcome != drain::PodOutcome::skipped || drain::can_be_judged_again(pod.reason)) continue;
     if (pod.reason == reason::pod_pinned)
       context_.record.pinned.insert(pod.ns + "/" + pod.controller);
     else
@@ -33,9 +33,9 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
   const drain::Decision decision = drain::decide(pod, policy, {}, context_.wall());
   if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_stay;
   // Stores the UID, so that the pod stays skipped after it becomes terminating: then the state from which the filters
-  // decided cannot be read any more. A pod that is skipped because of its labels is not stored, because labels stay
-  // readable.
-  if (!pod.terminating() && decision.reason != drain::left_by_labels) left_alone_.insert(pod.uid);
+  // decided cannot be read any more. A pod that is skipped because of its labels, its namespace or its owner is not
+  // stored, because these stay readable.
+  if (!pod.terminating() && !drain::can_be_judged_again(decision.reason)) left_alone_.insert(pod.uid);
   return false;
 }
 
@@ -54,8 +54,8 @@ bool RemainingPods::comes_back(const k8s::Pod& pod) {
       fmt::format("{} has created pods on this cordoned node {} times; {}", controller, returned.size(),
                   context_.options.drain.policy.pinned == drain::Treatment::skip
                       ? "they stay (--pinned leave)"
-                      : "they are not evicted again, and the drain waits (--pinned wait): scale it down, or remove the "
-                        "toleration or nodeName of its pods"));
+                      : "they are not evicted again, and the drain waits (--pinned wait): scale the controller down, "
+                        "or remove the toleration or nodeName of its pods"));
   return true;
 }
 

@@ -48,7 +48,7 @@ class Releasing {
     if (record && state == State::updating && record->installing)
       out_.done.emplace_back(
           "the agent was installing updates, and the installation may still run: see `systemctl status haulout-update` "
-          "on the machine");
+          "on the machine (Flatcar: `update_engine_client -status`)");
     const bool uncordoned = co_await take_cordon_back();
     co_await change(
         "the node was added to load balancers again", "the node is still excluded from load balancers",
@@ -96,7 +96,7 @@ class Releasing {
     }
     auto freed = co_await insist<void>([this](TimePoint limit) { return parts_.slots.release(limit); });
     if (!freed)
-      failed("the slot is not released", freed.error());
+      failed("the slot could not be released", freed.error());
     else if (had_one)
       out_.done.emplace_back("the slot was released");
   }

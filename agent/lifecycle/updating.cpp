@@ -67,8 +67,9 @@ struct Updating::Services {
 
 Decision failed_update(const Record& record, unsigned limit, std::string reason, const std::string& why) {
   const unsigned failures = record.failed_updates + 1;
-  Decision decision{Event::update_failed, std::move(reason),
-                    fmt::format("the updates were not installed (attempt {} of {}): {}", failures, limit, why)};
+  Decision decision{
+      Event::update_failed, std::move(reason),
+      fmt::format("the installation of the updates did not succeed (attempt {} of {}): {}", failures, limit, why)};
   if (failures < limit) return decision;
   decision.event = Event::update_given_up;
   decision.message += fmt::format(
@@ -94,8 +95,8 @@ asio::awaitable<Decision> Updating::run() {
   }
   if (!context_.parts.updater)
     co_return failed(reason::update_failed,
-                     "the agent was restarted with --update off before the installation had ended; restart it with "
-                     "--update to finish the installation");
+                     "the agent was restarted with --update off before the installation had ended; restart the agent "
+                     "with its earlier --update to finish the installation");
   const Duration limit = context_.options.times.update_limit;
   deadline_ = context_.at(record.deadline.value_or(context_.wall()), limit);
   if (record.installing) deadline_ = std::max(deadline_, context_.within(resume_time));

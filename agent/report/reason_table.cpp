@@ -84,8 +84,8 @@ constexpr std::array table{
     Reason{reason::too_many_reboots, gates, trouble,
            "The node was already rebooted, or requested to reboot, as often within 24 hours as `--max-reboots-per-day` "
            "allows.",
-           "Find out why the node needs so many reboots, or wait until fewer of them are younger than a day. `haulout "
-           "request-reboot NODE` reboots it once more all the same."},
+           "Find out why the node needs so many reboots. Or wait: the agent goes on when enough of these reboots are "
+           "more than 24 hours ago. `haulout request-reboot NODE` reboots it once more all the same."},
     Reason{reason::backing_off, gates, waiting,
            "The last attempt failed or was cancelled. The agent waits (`--backoff`) before the next one.",
            "See the cause of the last attempt in the message, which also says when the next one begins."},
@@ -107,7 +107,7 @@ constexpr std::array table{
            "Resolve the cause in the message. Usually the API server or FleetLock server does not answer, the right to "
            "use Leases is missing, or the Node has no value in the label of `--pool-label` or `--zone-label`."},
     Reason{reason::cannot_release, turns, trouble,
-           "The node needs its slot no longer, but the agent could not release it yet.",
+           "The node no longer needs its slot, but the agent could not release the slot yet.",
            "See the error in the message. The agent tries again until it succeeds. If the message names `--slots`, "
            "restart the agent with the value that it names."},
 
@@ -117,8 +117,8 @@ constexpr std::array table{
            "update and verifies no version. A requested update begins if the version is known.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{reason::api_unavailable, system, trouble,
-           "The agent cannot read or verify what it must know. Usually the API server does not answer, or refuses the "
-           "request; with FleetLock, its server.",
+           "The agent cannot read or verify what it must know. Usually the API server, or the FleetLock server, does "
+           "not answer or refuses the request.",
            "See the error in the message. Check that the server runs, that this node reaches it, and that the "
            "credential has the right. The agent tries again until it succeeds."},
     Reason{reason::node_missing, system, trouble, "The API server answers, but has no Node of this name.",
@@ -152,8 +152,8 @@ constexpr std::array table{
            "Wait; the message says what the volume waits for. If a volume stays attached for longer than "
            "`--volume-limit`, the reason becomes VolumeStuck."},
     Reason{reason::volume_stuck, drain, trouble,
-           "The pods that used a volume are deleted, but it is still attached, for longer than `--volume-limit`. With "
-           "`--wait-volumes` the drain waits for it, or ends with `--stuck-volume=fail`.",
+           "The pods that used a volume are deleted, but the volume has stayed attached for longer than "
+           "`--volume-limit`. A drain with `--wait-volumes` waits for it, or ends if `--stuck-volume fail` is set.",
            "Check that the controller of its CSI driver and the kubelet of the node run; the message names the volume "
            "and its error. A drain that waits continues by itself when the volume is detached."},
     Reason{reason::reattaching_volumes, drain, progress,
@@ -179,34 +179,35 @@ constexpr std::array table{
         reason::update_blocked, drain, waiting,
         "The node is drained, but its updates cannot be installed now: another program installs packages, or the "
         "agent cannot find out whether one does. The message says which.",
-        "Wait until the program in the message has ended. If the agent cannot find out which one runs, resolve the "
-        "error in the message. With `--update after-drain`, switch unattended-upgrades off. If the node is degraded, "
-        "install the updates, or run `haulout request-reboot NODE`."},
+        "Wait until the program in the message has ended, or resolve the error in the message. With `--update "
+        "after-drain`, switch unattended-upgrades off. If the node is degraded, install the updates and reboot it if "
+        "they need that, or run `haulout request-reboot NODE`."},
     Reason{
         reason::update_failed, drain, trouble,
-        "The updates were not installed. The agent removes its cordon, if it has cordoned the node, and tries again "
-        "later; after `--update-attempts` failures in a row the node is degraded.",
+        "The installation of the updates did not succeed. The agent removes its cordon, if it has cordoned the node, "
+        "and tries again later; after `--update-attempts` failures in a row the node is degraded.",
         "The message has the error of the package manager or of the update tool; `journalctl -u haulout-update` on "
         "the node has its output (apt: also /var/log/apt/term.log). If the node is degraded, install the updates and "
         "reboot it if they need that, or run `haulout request-reboot NODE`."},
     Reason{reason::services_not_restarted, drain, trouble,
            "A warning after an installation: services still use files that it has replaced, or do not run after their "
-           "restart. needrestart does not restart all of them, and some keep processes that it cannot restart; or the "
-           "agent could not ask it, or the node was not drained any more.",
-           "Restart the services that the message names, or reboot the node with `haulout request-reboot NODE`. "
-           "`needrestart -b` on the node lists those that use replaced files, `systemctl --failed` those that do not "
-           "run. With `--update-services reboot` the agent reboots for both."},
+           "restart, or the agent could not check them; the message says which. needrestart does not restart every "
+           "service, and the agent restarts none if the node is not drained any more.",
+           "Restart the services that the message names, or resolve its error; or reboot the node with `haulout "
+           "request-reboot NODE`. `needrestart -b` on the node lists those that use replaced files, `systemctl "
+           "--failed` those that do not run. With `--update-services reboot` the agent reboots for both."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
-           "Resolve the cause that the message names, for example a budget or a volume. The agent removes its cordon, "
-           "and makes another attempt later."},
+           "The message names what the drain waited for, for example the first pod and its reason, or a volume. "
+           "Resolve that, or raise `--drain-deadline`. `haulout explain NODE` shows what blocks the other pods. The "
+           "agent removes its cordon, and makes another attempt later."},
     Reason{reason::drain_failed, drain, trouble,
            "The last drain failed, or was refused because of a pod that may not be evicted, or for which no capacity "
            "on other nodes is known.",
            "See the message for the pods or the request that failed. The agent makes another attempt later."},
     Reason{reason::waiting_for_load_balancers, drain, progress,
-           "The node is cordoned and excluded from external load balancers. They have `--lb-drain-wait` to stop "
-           "sending traffic to it; then the evictions begin.",
+           "The node is cordoned and excluded from external load balancers. They have the time of `--lb-drain-wait` to "
+           "stop sending traffic to it; then the evictions begin.",
            "Nothing."},
     Reason{reason::cannot_exclude, drain, trouble,
            "The node could not be excluded from external load balancers yet, so no pod is evicted.",
@@ -276,8 +277,8 @@ constexpr std::array table{
            "Let the pod stay (`--pinned leave`, or `--leave-pods` with its labels), scale its controller down, or "
            "remove the toleration, nodeName or scheduler that places it on this node."},
     Reason{reason::blocked_by_controller_budget, pods, waiting,
-           "As many pods of its controller as `--max-unavailable-per-controller`, or the annotation "
-           "`haulout.dev/max-unavailable`, allows are without a Ready replacement.",
+           "Pods of its controller are without a Ready replacement, as many as `--max-unavailable-per-controller` or "
+           "the annotation `haulout.dev/max-unavailable` allows.",
            "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
            "Ready."},
     Reason{reason::awaiting_replacement, pods, waiting,
@@ -307,6 +308,11 @@ constexpr std::array table{
            "protects it from eviction.",
            "Wait until the pod or its protection has ended, or remove the annotation. To ignore all such annotations, "
            "set `--ignore-do-not-disrupt` for the agent, or run `haulout drain` without `--respect-do-not-disrupt`."},
+    Reason{reason::waiting_for_completion, pods, waiting,
+           "A `--pod-rule` with `wait-completed`, or the label `cluster.x-k8s.io/drain: wait-completed`, makes the "
+           "drain wait until the pod has finished.",
+           "Wait until the pod's work ends, or until the time in the message. To evict the pod now, evict it yourself, "
+           "or change the rule or the label."},
     Reason{reason::empty_dir, pods, trouble,
            "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
            "without `--delete-emptydir-data`.",
@@ -329,25 +335,33 @@ constexpr std::array table{
     Reason{reason::not_selected, left, progress, "The pod does not match `--pod-selector`.", "Nothing."},
     Reason{reason::left_by_labels, left, progress,
            "The pod matches `--leave-pods`, so it stays and goes down with the machine.", "Nothing."},
+    Reason{
+        reason::left_by_rule, left, progress,
+        "A `--pod-rule` with `skip`, or the label `cluster.x-k8s.io/drain: skip` (`--cluster-api-labels all`), keeps "
+        "the pod on the node.",
+        "Nothing. To have the pod evicted, change the rule or the label."},
     Reason{reason::terminating_too_long, left, progress,
            "The pod has been terminating for longer than `--skip-wait-for-delete-timeout`, so the drain does not wait "
            "for it.",
            "Nothing."},
 
     Reason{reason::budget_never_allows, finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
-           "Change the budget; the Event names the field. Or delete its pods yourself if their owner agrees. If a "
-           "controller such as a VirtualMachineInstance moves the pods by itself, only wait."},
+           "Change the budget; the Event names the field. Or delete its pods yourself if their owner agrees; nothing "
+           "creates a pod without a controller again. If a controller such as a VirtualMachineInstance moves the pods "
+           "by itself, only wait."},
     Reason{reason::budget_of_single_pod, finds, trouble,
            "A PodDisruptionBudget protects a single pod, which therefore can never be evicted.",
            "Scale its controller up for as long as the drain takes, or delete the pod yourself if its owner agrees. "
-           "Nothing creates a pod without a controller again: change its budget instead. If a controller such as a "
-           "VirtualMachineInstance moves the pod by itself, only wait."},
+           "If the pod has no controller, nothing creates it again: change its budget instead. If a controller such as "
+           "a VirtualMachineInstance moves the pod by itself, only wait."},
     Reason{reason::budget_needs_all_pods, finds, trouble, "A PodDisruptionBudget needs as many healthy pods as exist.",
-           "Add a replica, or lower the number that the budget needs; the Event has the numbers."},
+           "Add replicas, or lower the number that the budget needs; the Event has the numbers. If a controller such "
+           "as a VirtualMachineInstance moves the pods by itself, only wait."},
     Reason{reason::budget_misconfigured, finds, trouble,
            "A PodDisruptionBudget counts no pods, or allows no disruption although all its pods are healthy.",
-           "See in the Event which of the two it is. If it counts no pods, give the pods a controller or use an "
-           "integer `minAvailable`; otherwise check that kube-controller-manager runs."},
+           "See in the Event which of the two it is. If it counts no pods, and they have no controller, use an integer "
+           "`minAvailable` or give them one; if they have a controller, check that it has replicas. If it counts pods, "
+           "check that kube-controller-manager runs."},
     Reason{reason::budget_sync_failed, finds, trouble,
            "The disruption controller cannot compute a PodDisruptionBudget.",
            "See the controller's error in the Event. Often the controller of the pods has no scale subresource; an "
@@ -360,8 +374,8 @@ constexpr std::array table{
            "Unhealthy pods cannot be evicted, because their PodDisruptionBudget has too few healthy pods.",
            "Set the budget's `unhealthyPodEvictionPolicy` to `AlwaysAllow`, or repair the pods; the Event names them."},
     Reason{reason::budget_awaits_replacement, finds, waiting,
-           "A PodDisruptionBudget waits for pods that are not Ready or do not exist yet, usually replacements on other "
-           "nodes.",
+           "A PodDisruptionBudget waits for pods that are not Ready, are terminating or do not exist yet, usually "
+           "replacements on other nodes.",
            "Wait until they are Ready. The Event names them and says what they wait for, if the drain may list them."},
     Reason{
         reason::budget_disruption_pending, finds, waiting,
@@ -397,7 +411,8 @@ constexpr std::array table{
     Reason{reason::clock_skew, finds, trouble,
            "The clock of the machine on which the agent or the command runs differs from the API server's by more than "
            "30 s: times in messages are wrong, and tokens and certificates may be rejected. The drain goes on.",
-           "Set the clock: `timedatectl`, `chronyc tracking`."},
+           "Correct the clock that is wrong: that machine's or the API server's. On each of the two, `timedatectl` or "
+           "`chronyc tracking` shows whether the clock is synchronized."},
     Reason{reason::pod_finalizer, finds, trouble,
            "The containers of a pod have ended, but its finalizers keep it from being deleted.",
            "Have the controllers that set the finalizers remove them; the Event names the finalizers."},
@@ -418,24 +433,24 @@ constexpr std::array table{
            "it neither in `volumesInUse` nor in `volumesAttached`. The drain does not wait for it.",
            "Find out what the volume is. If nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{reason::only_replica_evicted, finds, waiting, "The drain evicts the only pod of a controller.",
-           "Nothing, if an outage is acceptable. Otherwise add a second replica for the duration of the drain."},
+           "Nothing, if an outage is acceptable. Otherwise scale the controller to two replicas before you drain the "
+           "node."},
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",
            "Create a PodDisruptionBudget for them, spread the pods, or set `--max-unavailable-per-controller`."},
     Reason{reason::replicas_unknown, finds, waiting,
            "The number of replicas of a controller could not be read. The drain assumes more than one.",
-           "See the cause in the Event: often a right is missing. If controllers of this kind have no replica count "
-           "(no scale subresource), `--max-unavailable-per-controller` does not limit the evictions of their pods, "
-           "except of a pod that itself has the annotation `haulout.dev/max-unavailable`."},
+           "See the cause in the Event: often a right is missing. If the controller's kind has no scale subresource, "
+           "`--max-unavailable-per-controller` limits only the evictions of pods that have the annotation "
+           "`haulout.dev/max-unavailable`."},
     Reason{reason::override_invalid, finds, trouble,
            "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
            "drain goes on as if it were not there.",
            "Correct the value of the annotation; the Event names it and says what is wrong."},
     Reason{reason::right_missing, finds, trouble,
            "The credential of the agent or of the command lacks a right that the drain needs or would use.",
-           "Grant the right that the Event, or the output of the command, names; the shipped RBAC has it, for guards "
-           "in the "
-           "component `guards`."},
+           "Grant the right that the Event, or the output of the command, names. The shipped RBAC has it; for guards, "
+           "the component `guards` has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
            "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
     Reason{reason::unmanaged_pod_evicted, finds, trouble,
@@ -456,7 +471,7 @@ constexpr std::array table{
         "Nothing; the agent removes its cordon when the machine is up again."},
     Reason{reason::shutdown_undrained, boot, trouble,
            "A person or program reboots or powers off the machine, and its drain did not end in time, failed, or was "
-           "refused; the message says which.",
+           "refused; or it was drained, but its updates were not installed yet. The message says which.",
            "Next time, reboot with `haulout request-reboot NODE`, or run `haulout drain NODE` before you switch the "
            "machine off. Or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
     Reason{
@@ -509,22 +524,20 @@ constexpr std::array table{
            "See the error in the message; the agent tries again. If a policy refuses the annotations, permit them, or "
            "set `--hold-autoscalers=false`. If some are left, remove those that the annotation "
            "`haulout.dev/held-autoscalers` names, and it."},
-    Reason{
-        reason::version_unexpected, boot, trouble,
-        "After the reboot another version runs than expected. Besides, a reboot is still needed, the update tool "
-        "offers the expected version again, or one of these is unknown. After `--verify-limit` the node is degraded "
-        "and keeps its slot.",
-        "Check the update tool on the node; the message has both versions. The node goes on when the expected version "
-        "runs, or when no reboot is needed and the update tool does not offer that version again. If it is degraded "
-        "and needs another reboot, run "
-        "`haulout request-reboot NODE`."},
+    Reason{reason::version_unexpected, boot, trouble,
+           "After the reboot another version runs than expected, and one of these holds or may hold: a reboot is still "
+           "needed, or the update tool offers the expected version again. After `--verify-limit` the node is degraded "
+           "and keeps its slot.",
+           "Check the update tool on the node; the message has both versions. The node goes on when the expected "
+           "version runs, or when no reboot is needed and the update tool does not offer that version again. If it is "
+           "degraded and needs another reboot, run `haulout request-reboot NODE`."},
     Reason{reason::rolled_back, boot, trouble,
            "The old version runs again: the new one did not boot, or was rolled back. The agent does not try the new "
            "one again on this node. While the node is degraded it keeps its slot, which blocks other nodes that may "
            "need the same version.",
-           "Find out why the new version did not boot. Then run `haulout request-reboot NODE`, which tries the version "
-           "that is current by then. Without that request only an idle node tries a newer version; a degraded node "
-           "does not."},
+           "Find out why the new version did not boot. Then run `haulout request-reboot NODE`: the agent tries the "
+           "version that waits then. A degraded node needs this request; an idle node also tries a newer version "
+           "without it."},
 };
 
 }  // namespace

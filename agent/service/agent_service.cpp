@@ -137,7 +137,7 @@ awaitable<void> AgentService::live(TaskGroup& group) {
   for (const std::string& reason : authority.passed_over) in_.log.write(Severity::info, reason);
   if (const auto weak = weakness(authority.kind)) in_.log.write(Severity::warning, *weak);
   if (!authority.switched_off.empty())
-    in_.log.write(Severity::warning, "some functions are off, because the credential lacks rights: " +
+    in_.log.write(Severity::warning, "some functions are off until the agent is restarted with more rights: " +
                                          joined(authority.switched_off, "; "));
   group.spawn(whole_->reporter().run());
   group.spawn(whole_->memory().run());
@@ -199,7 +199,10 @@ awaitable<void> AgentService::release_all(TaskGroup& group) {
   for (const std::string& failure : released.failures) in_.log.write(Severity::error, failure);
   if (released.done.empty() && released.failures.empty())
     say("nothing to release: the Node has no labels, annotations, cordon or slot of an agent");
-  if (!released.failures.empty()) exit_code_ = exit_not_done;
+  if (released.failures.empty()) co_return;
+  in_.log.write(Severity::error,
+                "the node is not released completely: resolve these errors, and run haulout agent --release again");
+  exit_code_ = exit_not_done;
 }
 
 }  // namespace haulout::agent

@@ -36,8 +36,8 @@ std::string bytes_of(std::string_view hexadecimal) {
 Result<std::string> fleetlock_id(std::string_view machine_id) {
   const std::string machine = bytes_of(machine_id);
   if (machine.empty())
-    return Error(Errc::invalid,
-                 fmt::format("\"{}\" is not a machine id, which has 32 hexadecimal digits", one_line(machine_id, 40)));
+    return Error(Errc::invalid, fmt::format("\"{}\" is not a machine id, which has 32 hexadecimal digits, not all zero",
+                                            one_line(machine_id, 40)));
   auto digest = http::hmac_sha256(machine, bytes_of(application));
   // Sets version and variant bits of a random UUID (RFC 4122 4.4), as systemd does.
   digest[6] = static_cast<std::uint8_t>((digest[6] & 0x0f) | 0x40);

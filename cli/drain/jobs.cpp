@@ -37,14 +37,15 @@ std::optional<std::string> agent_state(const k8s::Node& node) {
 
 // Returns why `retire` must not begin, or not delete this Node now: its agent holds a slot and may reboot the machine
 // at any time. Returns an empty string if that is not so.
-std::string update_in_progress(const k8s::Node& node) {
+std::string update_in_progress(const std::string& program, const k8s::Node& node) {
   const auto name = agent_state(node);
   const auto state = name ? agent::state_of(*name) : std::nullopt;
   if (!state || agent::duties_of(*state).turn != agent::Duty::yes) return {};
   return fmt::format(
-      "its agent is updating it (state {}); wait until the update has ended. `haulout pause {}` cancels the update "
-      "only before an installation or the reboot begins. If the machine does not come back: kubectl delete node {}",
-      *name, node.name, node.name);
+      "its agent is updating it (state {}); wait until the update has ended. `{} pause {}` cancels the update, unless "
+      "its installation after the drain or its reboot has begun. If the machine does not come back: kubectl delete "
+      "node {}",
+      *name, program, node.name, node.name);
 }
 
 }  // namespace
@@ -198,7 +199,7 @@ boost::asio::awaitable<bool> DrainJob::may_retire(std::vector<std::string> names
     co_return false;
   }
   for (const k8s::Node& node : *nodes)
-    if (const std::string why = update_in_progress(node); !why.empty()) refuse(node.name, why);
+    if (const std::string why = update_in_progress(tools_.program, node); !why.empty()) refuse(node.name, why);
   co_return !failure_exit_code_;
 }
 
@@ -208,12 +209,12 @@ boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
   drain::RetirementOptions options;
   options.dry_run = settings_.drain.dry_run;
   options.unreachable_limit = settings_.drain.unreachable_limit;
-  options.objection = update_in_progress;
+  options.objection = [program = tools_.program](const k8s::Node& seen) { return update_in_progress(program, seen); };
   const std::string name = node.drain->report().node;
   options.deleted = [this, name] {
     tools_.console.say(deletion_line(name, drain::DryRunMode::none));
     tools_.console.warn(
-        fmt::format("node/{}: waiting until its pods, VolumeAttachments and Lease are deleted, too", name));
+        fmt::format("node/{}: waiting until its pods, VolumeAttachments, CSINode and Lease are deleted, too", name));
   };
   options.failed = [waiting = std::make_shared<Waiting>(tools_)](const Error& error) { waiting->tell(error); };
   node.retirement =

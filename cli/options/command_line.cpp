@@ -10,6 +10,7 @@
 #include "cli/options/completion.hpp"
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"
+#include "drain/option_table.hpp"
 
 namespace haulout::cli {
 namespace {
@@ -146,12 +147,13 @@ std::string shell_problem(const std::vector<std::string>& words) {
 // Stores `words`, the arguments of `settings.command` that are not flags, in the settings. The flags must have been
 // applied to the settings before. Returns an error message if the words, or the words together with the flags, are
 // invalid. Returns an empty string on success.
-std::string take_words(Settings& settings, const std::vector<std::string>& words) {
+std::string take_words(Settings& settings, const std::vector<std::string>& words, std::string_view program) {
   switch (settings.command) {
     case Command::agent:
-      return words.empty() ? std::string()
-                           : fmt::format("agent takes no arguments, but got \"{}\": set its node with --node-name",
-                                         words.front());
+      return words.empty()
+                 ? std::string()
+                 : fmt::format("agent takes no arguments: remove \"{}\" (--node-name sets the node of the agent)",
+                               words.front());
     case Command::version: return words.empty() ? "" : "version takes no arguments";
     case Command::completion: return shell_problem(words);
     case Command::complete_nodes: return {};
@@ -162,7 +164,8 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
   switch (settings.command) {
     case Command::status: return {};  // without names, `status` shows all nodes
     case Command::explain:
-      return settings.nodes.size() == 1 ? "" : "explain takes one node: `haulout status` shows all nodes";
+      return settings.nodes.size() == 1 ? ""
+                                        : fmt::format("explain takes one node: `{} status` shows all nodes", program);
     case Command::pause:
     case Command::resume: return need_one_target(settings);
     case Command::rehearse: return need_nodes_or_all(settings);
@@ -281,11 +284,22 @@ void fit_settle(Settings& settings) {
 std::string contradiction(const Settings& settings) {
   using drain::VolumeWait;
   const auto timeout = settings.drain.timeout;
-  if (settings.settle_given && timeout && *timeout <= settings.drain.settle)
+  if (settings.settle_given && timeout && *timeout <= settings.drain.settle) {
+    if (*timeout <= drain::shortest_timeout)
+      return fmt::format(
+          "with this --timeout each drain ends at once, so not even an empty node could be drained; raise "
+          "--timeout above --settle={}",
+          format_duration(settings.drain.settle));
     return fmt::format(
         "--timeout={} is not longer than --settle={}, so not even an empty node could be drained; raise --timeout "
         "above --settle, or use --settle=0",
         format_duration(*timeout), format_duration(settings.drain.settle));
+  }
+  if (timeout && *timeout > drain::shortest_timeout && *timeout <= drain::longest_limit(settings.drain.policy.rules))
+    return fmt::format(
+        "--timeout={} is not longer than the wait of a --pod-rule, so the drain would end before it evicts the pods of "
+        "that rule; raise --timeout, or shorten the wait",
+        format_duration(*timeout));
   const bool looks_at_volumes =
       settings.drain.volumes != VolumeWait::off || settings.drain.volume_turns != VolumeWait::off;
   if (settings.drain.reattach_limit == Duration::zero() || looks_at_volumes) return {};
@@ -375,7 +389,7 @@ class Grammar {
   std::variant<Settings, Immediate> run(Command command, Settings settings,
                                         const std::vector<std::string>& words) const {
     fit_settle(settings);
-    std::string problem = take_words(settings, words);
+    std::string problem = take_words(settings, words, called_);
     if (problem.empty()) problem = contradiction(settings);
     if (!problem.empty()) return usage_error(problem, called_, command);
     if (command == Command::version) return Immediate{agent::exit_done, version_text(), ""};

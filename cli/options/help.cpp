@@ -52,15 +52,15 @@ std::string drain_text(std::string_view program) {
       "Accepts the flags of `kubectl drain`, and is faster and safer: it cordons the node, evicts every pod that must\n"
       "leave (by its UID, so never another pod of the same name), and waits until all are deleted. It reports which\n"
       "pods block the drain, and why.\n\n"
-      "Mirror pods stay, and DaemonSet-managed pods with --ignore-daemonsets. If policy protects a pod (DaemonSet, "
-      "local\n"
-      "data, no controller), the drain ends before it changes anything; the flags below say what to do with such\n"
-      "pods. A drain that fails later leaves the node cordoned, unless --uncordon-on-failure is set.\n\n"
+      "Mirror pods stay on the node. With --ignore-daemonsets, the pods of DaemonSets stay, too. If policy protects a\n"
+      "pod (DaemonSet, local data, no controller), the drain ends before it changes anything; the flags below say\n"
+      "what to do with such pods. A drain that fails later leaves the node cordoned, unless --uncordon-on-failure\n"
+      "is set.\n\n"
       "Usage:\n  {0} drain NODE... [flags]\n  {0} drain -l SELECTOR [flags]\n\n"
       "Examples:\n"
       "  # Drain node \"foo\", even if there are pods on it that no controller manages\n"
       "  {0} drain foo --force\n\n"
-      "  # As above, but stop if there are such pods, and give each pod 15 minutes to terminate\n"
+      "  # As above, but change nothing if a pod has no controller; give each pod 15 minutes to terminate\n"
       "  {0} drain foo --grace-period=900\n\n"
       "  # The flags that most nodes need; give up after ten minutes\n"
       "  {0} drain foo --ignore-daemonsets --delete-emptydir-data --timeout=10m\n\n"
@@ -76,14 +76,14 @@ std::string drain_text(std::string_view program) {
 
 std::string retire_text(std::string_view program) {
   return fmt::format(
-      "Takes nodes out of the cluster for good: drains each of them, checks that nothing is left that its end would\n"
-      "harm, deletes its Node (by UID, so never another Node of the same name), and waits until the control plane has\n"
-      "deleted what belonged to it. It does not touch the machine: stop the kubelet there, because a kubelet that is\n"
-      "restarted registers its node again.\n\n"
-      "The drain takes the flags of `{0} drain`. DaemonSet-managed pods end with their node. By default the drain "
-      "also\n"
-      "waits until volumes are detached, evicts at most 25% of the pods of a controller at a time, and warns of pods\n"
-      "that fit on no other node or are the only one of their controller. It needs the rights for these checks.\n\n"
+      "Takes nodes out of the cluster for good: drains each of them, checks that nothing is left that the deletion\n"
+      "would harm, deletes its Node (by UID, so never another Node of the same name), and waits until the control\n"
+      "plane has deleted what belonged to it. The command does not touch the machine: stop the kubelet there, because\n"
+      "a kubelet that is restarted registers its node again.\n\n"
+      "The drain takes the flags of `{0} drain`. The pods of DaemonSets are not evicted: they are deleted\n"
+      "with their Node. By default the drain also waits until volumes are detached, evicts at most 25% of the pods of\n"
+      "a controller at a time, and warns of pods that fit on no other node or are the only one of their controller.\n"
+      "It needs the rights for these checks.\n\n"
       "The Node is not deleted if its drain fails, if a pod is left that would end without an eviction, if a volume "
       "is\n"
       "still attached, or while the agent of the node updates it.\n\n"
@@ -91,7 +91,7 @@ std::string retire_text(std::string_view program) {
       "Examples:\n"
       "  # Show what would happen\n"
       "  {0} retire foo --dry-run=client\n\n"
-      "  # Not if a pod fits on no other node or is the only one of its controller\n"
+      "  # Change nothing if a pod fits on no other node or is the only one of its controller\n"
       "  {0} retire foo --delete-emptydir-data --check-fit=block --single-replica=block\n\n"
       "Exit codes:\n"
       "  0 retired   1 not retired, or something is left   2 wrong usage   3 kubeconfig, connection or permission\n"
@@ -189,8 +189,9 @@ std::string explain_text(std::string_view program) {
   return fmt::format(
       "Explains one node: what its agent reports, every pause and slot that concerns the node, what a drain would do\n"
       "to each pod, the budgets that block pods, and why the node is not updated now. It changes nothing.\n\n"
-      "Only the agent can evaluate maintenance windows, blocking pods and hooks: the command shows what the agent\n"
-      "reports about them. The agent's options are not known here, so the pods are judged by its default options.\n\n"
+      "Only the agent can evaluate some gates, such as maintenance windows and blocking pods: the command shows what\n"
+      "the agent reports about them. The command does not know the options of the agent, so it judges the pods by the\n"
+      "default options.\n\n"
       "Usage:\n  {0} explain NODE [flags]\n\n"
       "Examples:\n  {0} explain worker-3\n",
       program);
@@ -199,8 +200,9 @@ std::string explain_text(std::string_view program) {
 std::string pause_text(std::string_view program) {
   return fmt::format(
       "Pauses updates: until the pause ends, the agents begin no update. They cancel a running drain and uncordon its\n"
-      "node. An update goes on if its installation has begun or its reboot is already requested.\n\n"
-      "The command writes what kubectl could write, too: the annotation haulout.dev/pause of a Node, or the key pause\n"
+      "node. An update goes on only if its installation after the drain has begun, or its reboot is requested.\n\n"
+      "You can also do this with kubectl: the command sets the annotation haulout.dev/pause of a Node, or the key "
+      "pause\n"
       "or pause.POOL of the ConfigMap haulout, which it creates if it does not exist.\n\n"
       "Usage:\n  {0} pause NODE... [flags]\n  {0} pause -l SELECTOR [flags]\n  {0} pause --pool POOL [flags]\n"
       "  {0} pause --all [flags]\n\n"
@@ -213,9 +215,10 @@ std::string pause_text(std::string_view program) {
 std::string resume_text(std::string_view program) {
   return fmt::format(
       "Ends a pause of nodes, of a pool or of the cluster. A pause must be ended at the level at which it was set:\n"
-      "resuming the cluster does not end pauses of pools and nodes, nor the other way round. Prints which pauses of\n"
-      "the cluster and of pools still affect what was resumed. `{0} explain NODE` shows every pause that concerns a\n"
-      "node, and `{0} status -o json` has the pauses of all nodes (field pause).\n\n"
+      "resuming the cluster ends no pause of a pool or node, and resuming a pool or node does not end the pause of\n"
+      "the cluster. Prints which pauses of the cluster and of pools still affect what was resumed.\n"
+      "`{0} explain NODE` shows every pause that concerns a node, and `{0} status -o json` has the pauses of all\n"
+      "nodes (field pause).\n\n"
       "Usage:\n  {0} resume NODE... [flags]\n  {0} resume -l SELECTOR [flags]\n  {0} resume --pool POOL [flags]\n"
       "  {0} resume --all [flags]\n\n"
       "Examples:\n  {0} resume --all\n  {0} resume worker-3\n",
@@ -256,9 +259,11 @@ std::string completion_text(std::string_view program) {
       "Examples:\n"
       "  # bash: now, and from the next login on (needs the package bash-completion)\n"
       "  source <({0} completion bash)\n"
+      "  mkdir -p ~/.local/share/bash-completion/completions\n"
       "  {0} completion bash > ~/.local/share/bash-completion/completions/haulout\n\n"
       "  # zsh\n  {0} completion zsh > \"${{fpath[1]}}/_haulout\"\n\n"
-      "  # fish\n  {0} completion fish > ~/.config/fish/completions/haulout.fish\n",
+      "  # fish\n  mkdir -p ~/.config/fish/completions\n"
+      "  {0} completion fish > ~/.config/fish/completions/haulout.fish\n",
       program);
 }
 

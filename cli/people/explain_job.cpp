@@ -88,10 +88,10 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
     if (*local) asked_.local_volumes.emplace(pod.uid, **std::move(local));
   }
   if (pods > most_pods)
-    asked_.problems.push_back(fmt::format(
-        "whether the volumes of {} of the {} pods with claims exist only on this node, because explain asks "
-        "for at most {} pods",
-        pods - most_pods, pods, most_pods));
+    asked_.problems.push_back(
+        fmt::format("whether the volumes of {} of the {} pods with claims exist only on this node: explain reads the "
+                    "volumes of at most {} pods",
+                    pods - most_pods, pods, most_pods));
 }
 
 // Returns the topmost controller of the pod, for example its Deployment. Returns nullopt if that controller is not a
@@ -117,9 +117,9 @@ asio::awaitable<void> Questions::ask_for_controllers() {
     if (*controller) asked_.controllers.emplace(pod.controller->uid, **std::move(controller));
   }
   if (owners.size() > most_controllers)
-    asked_.problems.push_back(fmt::format(
-        "whether pods of {} of the {} controllers are single replicas, because explain asks for at most {} controllers",
-        owners.size() - most_controllers, owners.size(), most_controllers));
+    asked_.problems.push_back(
+        fmt::format("whether {} of the {} controllers have a single replica: explain reads at most {} of them",
+                    owners.size() - most_controllers, owners.size(), most_controllers));
 }
 
 Task<> ExplainJob::act(std::string node) {

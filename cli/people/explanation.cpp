@@ -151,8 +151,9 @@ std::string cordon_text(const k8s::Node& node) {
       const std::string when = k8s::format_time(mark->at);
       if (mark->by == agent::cordoned_by) return "by the agent, " + when;
       return fmt::format(
-          "by {} with a haulout command, {}; the agent does not uncordon it, so run haulout uncordon after the work",
-          printable(mark->by), when);
+          "by {} with a haulout command, {}; the agent does not uncordon the node, so run haulout uncordon {} after "
+          "the work",
+          printable(mark->by), when, node.name);
     }
     case drain::CordonOwner::other: break;
   }
@@ -192,9 +193,9 @@ GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) 
   if (!record || !record->not_before || *record->not_before <= now)
     return {"backoff", GateState::open, "no failed or cancelled attempt delays the next one"};
   return {"backoff", GateState::closed,
-          fmt::format("{} did not succeed, the last one: {}; the next attempt begins at {} at the earliest",
-                      count_of(record->failures, "attempt"), printable(record->cause_message),
-                      k8s::format_time(*record->not_before))};
+          fmt::format("{} did not succeed{}: {}; the next attempt begins at {} at the earliest",
+                      count_of(record->failures, "attempt"), record->failures == 1 ? "" : ", the last one",
+                      printable(record->cause_message), k8s::format_time(*record->not_before))};
 }
 
 GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
@@ -204,7 +205,9 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   for (const k8s::Lease& turn : fleet.turns)
     if (node.pool.empty() || pool_of(turn) == node.pool)
       held.push_back(fmt::format("{} by {}", turn.name, printable(holder_of(turn))));
-  const std::string message = held.empty() ? "no Lease is held as a slot" : "held: " + joined(held, ", ");
+  const std::string of_whom = node.pool.empty() ? "" : " of pool " + printable(node.pool);
+  const std::string message =
+      held.empty() ? fmt::format("no Lease{} is held as a slot", of_whom) : "held: " + joined(held, ", ");
   if (node.reason == reason::waiting_for_slot) return {"slot", GateState::closed, node.message + " (" + message + ")"};
   // Whether a slot is free is not known here, because only the agent knows max-unavailable.
   return {
@@ -217,11 +220,16 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
 // Returns one gate for all conditions that only the agent can evaluate, because they are in its configuration:
 // maintenance windows, blocking pods, alerts, the reboot limit, hooks.
 GateView agent_gate(const NodeView& node) {
-  constexpr std::string_view scope = "the agent evaluates windows, blocking pods, alerts and the reboot limit";
+  constexpr std::string_view scope =
+      "the agent evaluates windows, blocking pods, alerts, fleet health and the reboot limit";
   if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, but no agent has reported", scope)};
   const bool elsewhere = node.reason == reason::paused || node.reason == reason::backing_off;
   if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
     return {"agent", GateState::closed, fmt::format("{}: {}", node.reason, node.message)};
+  // While such a gate is closed, the agent does not evaluate all others.
+  if (in_state(node, agent::State::pending) && elsewhere)
+    return {"agent", GateState::unknown,
+            fmt::format("{} when the gate that it reports ({}) is open", scope, node.reason)};
   if (in_state(node, agent::State::idle) || in_state(node, agent::State::unknown))
     return {"agent", GateState::unknown, fmt::format("{} when the node needs an update", scope)};
   return {"agent", GateState::open, fmt::format("{}, and reports no closed gate", scope)};
@@ -357,7 +365,8 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
                                             [](const PodView& pod) { return pod.reason == reason::blocked_by_budget; });
   if (at_closed_budget)
     about.not_known.emplace_back(
-        "whether an admission webhook would move a pod whose budget is exhausted: only an eviction request shows that");
+        "whether an admission webhook acts on the eviction of a pod whose budget is exhausted (KubeVirt then migrates "
+        "the VM): only an eviction request shows that");
   about.why = why_not_now(about);
   return about;
 }
@@ -485,7 +494,7 @@ void add_fits(Lines& lines, const Explanation& about) {
                       or_none(joined(pod.fit->plugins, ",")), printable(pod.fit->message)});
   lines.emplace_back(
       rows.size() == 1
-          ? "Fit elsewhere: nothing to place: the drain evicts no pod that a controller would create again"
+          ? "Fit elsewhere: nothing to check, because a drain would evict no pod that a controller creates again"
           : "Fit elsewhere (largest pods first; a replacement is assumed to request what its pod requests):");
   if (rows.size() > 1) add_table(lines, rows);
 }

@@ -44,7 +44,7 @@ std::string_view to_string(GateState state);
 // A gate as `explain` shows it.
 struct GateView {
   std::string name;  // pause-node, pause-pool, pause-cluster, backoff, slot, or agent: all gates that only the agent
-                     // can evaluate (windows, blocking pods, alerts, reboot limit)
+                     // can evaluate (windows, blocking pods, alerts, reboot limit, other nodes)
   GateState state = GateState::open;
   std::string message;
   bool operator==(const GateView&) const = default;

@@ -33,12 +33,11 @@ std::string way_out(const Error& error) {
     case Errc::unreachable:
       return "check that the API server runs, and check its address (--server, or 'kubectl config view --minify')";
     case Errc::timeout:
-      return "the API server did not answer in time: check the server and the firewalls on the way; if "
-             "--request-timeout is given, raise it";
+      return "the API server did not answer in time: check the server, your DNS, and proxies and firewalls on the way; "
+             "if --request-timeout is given, raise it";
     case Errc::tls:
-      return "the server's certificate must be signed by the certificate-authority of the kubeconfig and have the "
-             "server's name (see --certificate-authority, --tls-server-name); an expired client certificate must be "
-             "renewed";
+      return "check the server's address, the CA and the name in its certificate (--certificate-authority, "
+             "--tls-server-name), and the client certificate with its key; renew what has expired";
     case Errc::reset:
       return "try again; if the error persists, look for a proxy or load balancer in front of the API server";
     case Errc::protocol:
@@ -85,7 +84,7 @@ rules:
 - apiGroups: ["policy"]
   resources: ["poddisruptionbudgets"]
   verbs: ["list", "watch"]
-# with --max-unavailable-per-controller, --canary or --single-replica (of other kinds their RESOURCE/scale, too):
+# with --max-unavailable-per-controller, --canary or --single-replica (other kinds of controllers need RESOURCE/scale):
 - apiGroups: ["apps"]
   resources: ["deployments", "replicasets", "statefulsets"]
   verbs: ["get"]
@@ -96,7 +95,7 @@ rules:
 - apiGroups: [""]
   resources: ["persistentvolumes", "persistentvolumeclaims"]
   verbs: ["get"]
-# retire, in addition to guards and volumes:
+# retire needs these, and those for guards and volumes:
 - apiGroups: [""]
   resources: ["nodes"]
   verbs: ["delete"]

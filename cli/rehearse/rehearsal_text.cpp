@@ -179,7 +179,7 @@ std::string end_of(const rehearse::FleetRehearsal& rehearsal) {
 
 std::string sum_of(const rehearse::FleetRehearsal& rehearsal) {
   const auto done = static_cast<std::size_t>(std::count_if(rehearsal.nodes.begin(), rehearsal.nodes.end(), is_done));
-  return fmt::format("in all: {} of {} updated in {}; at most {} unavailable for an update at a time", done,
+  return fmt::format("in all: {} of {} updated in {}; at most {} unavailable at a time because of updates", done,
                      count_of(rehearsal.nodes.size(), "node"), format_whole_seconds(rehearsal.ended - rehearsal.began),
                      count_of(rehearsal.most_out, "node"));
 }

@@ -73,12 +73,13 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
       {"maxUnavailable 0", zero("0", ""), "BudgetNeverAllows", "maxUnavailable: 0", 0s},
       {"maxUnavailable 0, of somebody",
        with(zero("0", ""), [](auto& budget) { budget.managed_by = "Helm, release web"; }), "BudgetNeverAllows",
-       "allow at least one disruption there (managed by Helm, release web), or", 0s},
+       "change it to allow at least one disruption (managed by Helm, release web), or", 0s},
       {"maxUnavailable 0%", zero("0%", ""), "BudgetNeverAllows", "maxUnavailable: 0%", 0s},
       {"minAvailable 100%", zero("", "100%"), "BudgetNeverAllows", "minAvailable: 100%", 0s},
       {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale the controller to 2 replicas"},
       {"one replica, needs more", counting(2, 1, 1), "BudgetOfSinglePod", "needs 2 healthy of 1"},
-      {"as many as there are", counting(3, 3, 3), "BudgetNeedsAllPods", "needs 3 healthy pods ("},
+      {"as many as there are", counting(3, 3, 3), "BudgetNeedsAllPods",
+       "needs 3 healthy pods (minAvailable: 3), and 3 exist"},
       {"more than there are", counting(5, 3, 3), "BudgetNeedsAllPods", "needs 5 healthy pods ("},
       {"as many as there are, one of them sick elsewhere", counting(3, 2, 3), "BudgetNeedsAllPods", "controller to 4"},
       {"counts nothing",
@@ -87,7 +88,8 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
               budget.min_available.clear();
               budget.max_unavailable = "1";
             }),
-       "BudgetMisconfigured", "integer minAvailable"},
+       "BudgetMisconfigured",
+       "check that the controllers of its pods have replicas (kubectl describe pdb web -n shop)"},
       {"healthy and closed", counting(2, 3, 3), "BudgetMisconfigured", "3 of 3, 2 needed"},
       {"failed", with(counting(1, 1, 1), failed), "BudgetSyncFailed", "no matches for kind"},
       {"failed and never synced", with(with(counting(0, 0, 0), failed), never_synced), "BudgetSyncFailed", "scale"},
@@ -129,6 +131,19 @@ TEST(BudgetDiagnosis, ASinglePodWithoutAControllerIsNotToBeScaledOrDeleted) {
               HasSubstr("lower minAvailable to 0; the pod has no controller, so nothing creates it again"));
   EXPECT_THAT(fact->message, ::testing::Not(HasSubstr("scale")));
   EXPECT_THAT(fact->message, ::testing::Not(HasSubstr("kubectl")));
+}
+
+TEST(BudgetDiagnosis, PodsWithoutAControllerNeedAnIntegerToCount) {
+  auto held = a_pod("web-0");
+  held.controller.reset();
+  auto budget = counting(0, 1, 0);
+  budget.min_available.clear();
+  budget.max_unavailable = "1";
+  const auto fact = diagnose_budget({budget, {&held}, early});
+  ASSERT_TRUE(fact);
+  EXPECT_EQ(fact->code, "BudgetMisconfigured");
+  EXPECT_THAT(fact->message, HasSubstr("so it allows no disruption. It counts pods without a controller only if "
+                                       "minAvailable is an integer"));
 }
 
 // The disruption controller removes an entry of disruptedPods two minutes after the entry was made. So older entries
@@ -211,7 +226,8 @@ TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
     ASSERT_TRUE(fact);
     EXPECT_THAT(fact->message, AllOf(HasSubstr(see), Not(HasSubstr("never"))));
   }
-  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message, HasSubstr("only 3 exist"));
+  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message,
+              HasSubstr("(minAvailable: 3), and 3 exist"));
   // A percentage refers to the number of replicas that the controller should have.
   EXPECT_THAT(
       diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}, early})
@@ -251,7 +267,9 @@ TEST(BudgetDiagnosis, AReplacementThatDoesNotComeUpIsNamedWithItsReason) {
   EXPECT_THAT(fact->message, AllOf(HasSubstr("shop/web-1 is Pending (Unschedulable: 0/3 nodes are available)"),
                                    HasSubstr("shop/web-2 is not Ready"), Not(HasSubstr("web-3"))));
   const std::vector<k8s::Pod> alone{held};
-  EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, early, &alone})->message, HasSubstr("do not exist yet"));
+  EXPECT_THAT(diagnose_budget({counting(2, 1, 3), {&held}, early, &alone})->message,
+              AllOf(HasSubstr("it needs 3 healthy to allow an eviction, and has 1 of 3 pods"),
+                    HasSubstr("are terminating or do not exist yet")));
 }
 
 // If a person deletes a pod that only its own controller can move (of a virtual machine, for example), the pod's

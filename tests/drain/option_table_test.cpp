@@ -23,9 +23,9 @@ using Row = OptionOf<Options>;
 // row.
 auto fields_of(const Policy& policy) {
   const auto& [daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
-               skip_terminating_after, pod_selector, leave] = policy;
+               skip_terminating_after, pod_selector, leave, rules, cluster_api_labels, waits_for_work] = policy;
   return std::tie(daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
-                  skip_terminating_after, pod_selector, leave);
+                  skip_terminating_after, pod_selector, leave, rules, cluster_api_labels);
 }
 
 auto fields_of(const Guards& guards) {
@@ -43,11 +43,11 @@ auto fields_of(const Options& options) {
                                  delete_instead_of_evict, restore_cordon_on_failure, volumes, volume_turns,
                                  volume_limit, end_at_volume_limit, reattach_limit, fit, page_size),
                         // Facts about one run, and times that no user needs to change. They have no row.
-                        std::tie(pinned_controllers, fail_fast, unreachable_limit, drained_together, review_access,
-                                 cordoned_by, run_id, own_pod_uid));
+                        std::tie(policy.waits_for_work, pinned_controllers, fail_fast, unreachable_limit,
+                                 drained_together, review_access, cordoned_by, run_id, own_pod_uid));
 }
 
-constexpr std::size_t fields_without_a_row = 8;
+constexpr std::size_t fields_without_a_row = 9;
 
 template <std::size_t... I>
 std::vector<bool> changed(const Options& from, const Options& to, std::index_sequence<I...>) {
@@ -72,7 +72,9 @@ std::vector<std::string> some_values(const Row& row) {
     case ValueType::duration: return {"77s"};
     case ValueType::text:
     case ValueType::list:
-      return row.name == "drain-order" ? std::vector<std::string>{"app=db=10"} : std::vector<std::string>{"app=db"};
+      if (row.name == "drain-order") return {"app=db=10"};
+      if (row.name == "pod-rule") return {"app=db=last"};
+      return {"app=db"};
     case ValueType::command: return {"/bin/x"};
   }
   return {};
@@ -139,9 +141,9 @@ TEST(DrainOptionTable, TheCommandAndTheAgentShareTheseRows) {
     EXPECT_EQ(found->second, row.values.form) << row.name;
     shared.push_back(row.name);
   }
-  EXPECT_THAT(shared, ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "drain-order", "wait-volumes",
-                                  "volume-limit", "stuck-volume", "serialize-volumes", "reattach-limit",
-                                  "max-unavailable-per-controller", "single-replica", "canary"));
+  EXPECT_THAT(shared, ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "pod-rule", "cluster-api-labels",
+                                  "drain-order", "wait-volumes", "volume-limit", "stuck-volume", "serialize-volumes",
+                                  "reattach-limit", "max-unavailable-per-controller", "single-replica", "canary"));
 }
 
 TEST(DrainOptionTable, AnAgentWorksWithoutThePermissionThatACommandInsistsOn) {

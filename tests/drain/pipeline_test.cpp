@@ -159,6 +159,30 @@ TEST_F(PipelineTest, TheOwnPodGoesWhenAllOthersHaveVanished) {
   EXPECT_THAT(take(), ElementsAre("own"));
 }
 
+TEST_F(PipelineTest, PodsThatARuleEvictsLastGoWhenAllOthersHaveVanished) {
+  policy.rules = {parse_pod_rule("app=log=last").value(), parse_pod_rule("app=job=wait-completed").value()};
+  make({.max_places = 0, .own_uid = a_pod("own").uid});
+  auto log = a_pod("log"), trace = a_pod("trace"), job = a_pod("job");
+  log.labels = trace.labels = {{"app", "log"}};
+  log.priority = trace.priority = -5;
+  job.labels = {{"app", "job"}};
+  const auto own = a_pod("own"), web = a_pod("web");
+  plan({own, log, trace, job, web});
+  EXPECT_THAT(take(), ElementsAre("web"));
+  accept(web);
+  gone(web);
+  EXPECT_THAT(take(), IsEmpty()) << "the job still runs";
+  EXPECT_FALSE(pipeline->hopeless());
+  gone(job);
+  EXPECT_THAT(take(), ElementsAre("log", "trace"));
+  accept(log);
+  accept(trace);
+  gone(log);
+  EXPECT_THAT(take(), IsEmpty()) << "one of the last pods is terminating";
+  gone(trace);
+  EXPECT_THAT(take(), ElementsAre("own"));
+}
+
 TEST_F(PipelineTest, ADrainIsHopelessIfAllPodsButTheOwnOneAre) {
   make({.max_places = 0, .own_uid = a_pod("own").uid});
   const auto own = a_pod("own"), web = a_pod("web");

@@ -99,6 +99,14 @@ func (k *Kubelets) reportStopped(pod *corev1.Pod) {
 		corev1.ContainersReady, corev1.PodReady))
 }
 
+// Finish reports that the containers of the pod have ended well by themselves.
+func (k *Kubelets) Finish(pod *corev1.Pod) {
+	now := metav1.Now()
+	state := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: now, FinishedAt: now}}
+	k.patchStatus("finish", pod, statusOf(pod, corev1.PodSucceeded, state, corev1.ConditionFalse,
+		corev1.ContainersReady, corev1.PodReady))
+}
+
 func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

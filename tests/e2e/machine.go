@@ -26,6 +26,7 @@ type Machine struct {
 
 	world *World
 	bus   *hostBus
+	plain bool // systemd has not booted it
 	tool  Tool // its command `agent` runs on the machine, with args and env
 	args  []string
 	env   []string
@@ -56,6 +57,13 @@ func (w *World) NewMachine(node string) (*Machine, error) {
 	}
 	m.bus, err = startHostBus(root, m.reboot)
 	return m, err
+}
+
+// WithoutSystemd makes it a machine that systemd has not booted, where hooks are children of the agent. It must have no
+// agent yet.
+func (m *Machine) WithoutSystemd() error {
+	m.plain = true
+	return os.RemoveAll(filepath.Join(m.Root, "run/systemd"))
 }
 
 // Close ends the agent and the bus.
@@ -226,7 +234,11 @@ func (m *Machine) writeSystem() error {
 		"etc/os-release": fmt.Sprintf("ID=flatcar\nNAME=Flatcar\nVERSION=%s\nVERSION_ID=%[1]s\nPRETTY_NAME=\"Flatcar %[1]s\"\n", m.version),
 		"etc/machine-id": fmt.Sprintf("%x\n", md5.Sum([]byte(m.Node))),
 	}
-	for _, dir := range []string{"run/systemd/system", "etc/haulout", "boot"} {
+	dirs := []string{"etc/haulout", "boot"}
+	if !m.plain {
+		dirs = append(dirs, "run/systemd/system")
+	}
+	for _, dir := range dirs {
 		if err := os.MkdirAll(filepath.Join(m.Root, dir), 0o755); err != nil {
 			return err
 		}

@@ -95,3 +95,43 @@ func TestServerWarnings(t *testing.T) {
 		}
 	}
 }
+
+// snapshotServer returns a server with one empty node, which sends a Warning with each answer.
+func snapshotServer(t *testing.T) *httptest.Server {
+	lists := map[string]string{
+		"/api/v1/nodes": `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[` +
+			`{"metadata":{"name":"n1","uid":"u","resourceVersion":"1"}}]}`,
+		"/api/v1/pods": `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
+		answer.Header().Add("Warning", `299 - "policy quiet-hours: not now"`)
+		answer.Header().Set("Content-Type", "application/json")
+		if list, known := lists[request.URL.Path]; known {
+			fmt.Fprint(answer, list)
+			return
+		}
+		answer.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(answer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// A rehearsal that ends well fails all the same if the server warned while its snapshot was read.
+func TestServerWarningsOfARehearsal(t *testing.T) {
+	t.Parallel()
+	needHaulout(t)
+	server := snapshotServer(t)
+	for _, asErrors := range []bool{false, true} {
+		command := exec.CommandContext(t.Context(), haulout.Path, "rehearse", "n1", "--server", server.URL,
+			fmt.Sprintf("--warnings-as-errors=%v", asErrors))
+		command.Env = []string{"HOME=" + t.TempDir()}
+		output, err := command.CombinedOutput()
+		if (err != nil) != asErrors {
+			t.Errorf("--warnings-as-errors=%v: %v\n%s", asErrors, err, output)
+		}
+		if !strings.Contains(string(output), "node/n1") {
+			t.Errorf("nothing was rehearsed:\n%s", output)
+		}
+	}
+}

@@ -427,7 +427,9 @@ TEST_F(Installations, AShutdownBeforeTheInstallationDoesNotSayThatItRuns) {
   after(15min, [&] { n1.plan().updates.blocked_by.clear(); });
   run_fleet();
   expect_at_rest(n1);
-  EXPECT_THAT(story(), HasSubstr("requested by the agent: the installation of updates has not begun"));
+  EXPECT_THAT(
+      story(),
+      HasSubstr("requested by the agent: the node is drained, but the installation of its updates has not begun"));
   EXPECT_THAT(story(), Not(HasSubstr("requested by the agent: updates are being installed")));
 }
 

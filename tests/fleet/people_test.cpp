@@ -191,6 +191,34 @@ TEST_F(People, APodThatLosesTheLabelByWhichItStaysLeavesAReadyNode) {
   EXPECT_EQ(checks.evictions, 2u);
 }
 
+// The wait outlives the agent, and counts from the cordon, not from the start of the agent.
+TEST_F(People, AnUpdateWaitsUntilTheWorkOnTheNodeHasEnded) {
+  options.drain.policy.rules = {*drain::parse_pod_rule("app=long=wait-completed"),
+                                *drain::parse_pod_rule("app=short=wait-completed=30m")};
+  Machine& n1 = machine("n1");
+  for (const char* app : {"long", "short"}) {
+    PodSpec job;
+    job.owner_kind = "Job";
+    job.owner_api = "batch/v1";
+    job.labels = {{"app", app}};
+    add(a_pod(app, job));
+  }
+  after(20min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "WaitingForCompletion") << story();
+    EXPECT_EQ(checks.evictions, 0u);
+    n1.kill_agent();
+  });
+  after(40min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(checks.evictions, 1u) << "the limit has passed for one of them, half an hour after the cordon";
+    cluster.patch("pods", "shop", "long", {{"status", {{"phase", "Succeeded"}}}});
+  });
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_EQ(checks.evictions, 1u);
+}
+
 // If a pod is already terminating when the agent first sees it, the agent cannot know its phase before that. So the
 // agent waits until the pod is deleted.
 TEST_F(People, APodThatIsDeletedWhileNoAgentRunsIsWaitedForOnceItHasStopped) {

@@ -16,11 +16,12 @@ deb=$(readlink -f -- "$1")
 out=${2:-$root/build/machines}
 
 # The packages of every machine. systemd, logind, D-Bus, polkit and journald are what the agent meets on a real node;
-# runc and the CNI plugins run its pods; the others are tools of the kubelet and of the tests.
+# runc and the CNI plugins run its pods; curl is for the package's hook `notify`; the others are tools of the kubelet and of
+# the tests.
 packages=(
   systemd systemd-sysv dbus libpam-systemd polkitd apt
   runc containernetworking-plugins iptables conntrack kmod
-  iproute2 procps mount ca-certificates tzdata faketime
+  iproute2 procps mount ca-certificates curl tzdata faketime
 )
 
 # The packages that only single tests install: another program that installs updates, and tools that write images.

@@ -91,6 +91,8 @@ apt install /opt/haulout.deb
 for completion in bash-completion/completions/haulout zsh/vendor-completions/_haulout fish/vendor_completions.d/haulout.fish; do
   [[ $(<"$root/usr/share/$completion") == *haulout* ]] || fail "/usr/share/$completion is not there"
 done
+[[ -x $root/usr/share/haulout/hooks/notify && -f $root/usr/share/haulout/notify.conf ]] || fail "the hook notify is not there"
+[[ ! -e $root/etc/haulout/hooks.d && ! -e $root/etc/haulout/notify.conf ]] || fail "the hook notify is on by default"
 bash -n "$root/usr/share/bash-completion/completions/haulout" || fail "bash cannot read its completion"
 [[ -L $wanted ]] || fail "the service is not enabled"
 grep -q haulout "$root/var/log/policy-rc.d" || fail "policy-rc.d was not asked"
@@ -144,8 +146,26 @@ grep -q "could not release this node" "$directory/log" || fail "without an API s
 [[ ! -e $root/usr/bin/haulout && ! -e $root/usr/lib/systemd/system/haulout.service ]] || fail "something is left"
 [[ -e $root/etc/haulout/config.yaml ]] || fail "the configuration has gone"
 
-step "purge: nothing is left"
+step "purge: nothing is left, also not the secrets of the hook notify; what else is a hook stays"
 apt install /opt/haulout.deb
+hooks=$root/etc/haulout/hooks.d
+mkdir -p "$hooks"/{before-drain,after-boot} "$root/etc/haulout/notify.d"
+ln -s /usr/share/haulout/hooks/notify "$hooks/before-drain/10-notify"
+ln -s /usr/share/haulout/hooks/notify "$hooks/after-boot/90-notify"
+printf '#!/bin/sh\n' >"$hooks/after-boot/50-mine"
+install -m 600 "$root/usr/share/haulout/notify.conf" "$root/etc/haulout/notify.conf"
+install -m 600 "$root/usr/share/haulout/notify.conf" "$root/etc/haulout/notify.d/more.conf"
 apt purge haulout
+left=$(cd "$root/etc/haulout" && find . -type f -o -type l)
+[[ $left == ./hooks.d/after-boot/50-mine ]] || fail "after a purge this is in /etc/haulout: $left"
+rm -r "$root/etc/haulout"
+apt install /opt/haulout.deb
+mkdir -p "$hooks/before-drain" "$root/opt/haulout-targets"
+ln -s /opt/haulout-targets "$root/etc/haulout/notify.d"
+ln -s /usr/share/haulout/hooks/notify "$hooks/before-drain/10-notify"
+apt purge haulout
+[[ -L $root/etc/haulout/notify.d ]] || fail "a link of the administrator has gone"
+rm "$root/etc/haulout/notify.d"
+rmdir "$root/etc/haulout"
 left=$(cd "$root" && find . -xdev -iname '*haulout*' ! -path './opt/*' ! -path './var/log/*')
 [[ -z $left ]] || fail "this is left: $left"

@@ -85,7 +85,7 @@ TEST_F(FleetRehearsalTest, OneNodeAfterTheOther) {
   EXPECT_LE(rehearsal.ended - rehearsal.began, 3 * (90s + input.reboot_time));
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
   EXPECT_THAT(lines_of(rehearsal), AllOf(HasSubstr("node/n1 updated: "), HasSubstr("3 of 3 nodes updated in "),
-                                         HasSubstr("at most 1 node unavailable for an update at a time")));
+                                         HasSubstr("at most 1 node unavailable at a time because of updates")));
 }
 
 TEST_F(FleetRehearsalTest, AsManyAtATimeAsMayBe) {
@@ -138,6 +138,14 @@ TEST_F(FleetRehearsalTest, ABudgetThatNeverOpensHoldsTheTurnAndIsNamed) {
   EXPECT_THAT(lines_of(rehearsal),
               AllOf(HasSubstr("node/" + first.name + " would still be draining, unavailable for "),
                     HasSubstr("would still wait: "), HasSubstr("0 of 3 nodes updated"), HasSubstr("stopped: ")));
+}
+
+TEST_F(FleetRehearsalTest, ARuleThatWaitsIsNoStandstill) {
+  input.config.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed=7h").value()};
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.end, FleetEnd::over) << lines_of(rehearsal);
+  EXPECT_GE(rehearsal.ended - rehearsal.began, 7h);
+  EXPECT_THAT(rehearsal.assumed, Contains(HasSubstr("do not finish before the time limit of their rule")));
 }
 
 TEST_F(FleetRehearsalTest, ADrainThatMayNotTakeForEverLetsTheOthersGo) {

@@ -43,6 +43,27 @@ TEST_F(RehearsalTest, WebhooksOnEvictionsAreNamed) {
                                              EndsWith(": evictions.kubevirt.io"))));
 }
 
+TEST_F(RehearsalTest, ARuleThatWaitsTakesItsWholeTime) {
+  input.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed=30h").value()};
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained) << "also if it exceeds the limit of the rehearsal";
+  EXPECT_GE(rehearsal.took, 30h);
+  EXPECT_LE(rehearsal.took, 30h + 1min);
+  EXPECT_THAT(rehearsal.assumed,
+              Contains(AllOf(HasSubstr("these pods do not finish before the time limit of their rule"),
+                             HasSubstr("shop/web-a"))));
+}
+
+TEST_F(RehearsalTest, AWaitWithoutALimitIsSaidToBlockTheDrain) {
+  input.drain.policy.rules = {drain::parse_pod_rule("kind:ReplicaSet=wait-completed").value()};
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::blocked);
+  EXPECT_THAT(lines_of(rehearsal),
+              HasSubstr("pod shop/web-a: waiting without a time limit until the pod has finished"));
+  EXPECT_THAT(rehearsal.assumed, Contains(StartsWith("these pods do not finish, so the drain that waits for them")));
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
+}
+
 TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
   add_budget(2);
   const Rehearsal rehearsal = play();
@@ -139,7 +160,7 @@ TEST_F(RehearsalTest, ASnapshotWithoutDaemonSetsSaysSo) {
   items.erase(std::remove_if(items.begin(), items.end(), is_daemon_set), items.end());
   Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("has no DaemonSets"), HasSubstr("shop/logs-1"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("no DaemonSets were read"), HasSubstr("shop/logs-1"))));
   input.drain.policy.daemon_set = drain::Treatment::refuse;
   rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
@@ -188,7 +209,7 @@ TEST_F(RehearsalTest, APodWithGatesTakesNobodysRoom) {
   items.back()["spec"]["schedulingGates"] = {{{"name", "quota"}}};
   const Rehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
-  EXPECT_THAT(rehearsal.assumed, Contains("scheduling gates are not removed from shop/later"));
+  EXPECT_THAT(rehearsal.assumed, Contains("scheduling gates are not removed from these pods: shop/later"));
 }
 
 TEST_F(RehearsalTest, APodWhoseControllerIsNotPlayedHasNoReplacement) {

@@ -117,7 +117,7 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_TRUE(unschedulable());
   EXPECT_FALSE(report.cordon.known);
-  EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("it is unknown whether it is cordoned now: "));
 }
 
 // The answer to the patch that cordons is lost, and at this moment the right to read the Node is revoked. The report
@@ -131,7 +131,7 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyMayLook) {
   EXPECT_THAT(report, Ended(Outcome::failed));
   EXPECT_TRUE(unschedulable());
   EXPECT_FALSE(report.cordon.known);
-  EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("it is unknown whether it is cordoned now: "));
 }
 
 TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA403) {
@@ -160,6 +160,23 @@ TEST_F(Cordon, P4_AnUncordonWithoutAnAnswerIsReportedAsUnknown) {
   EXPECT_FALSE(unschedulable());
   EXPECT_FALSE(report.cordon.known);
   EXPECT_THAT(report.message, ::testing::HasSubstr("it is unknown whether the node is still cordoned"));
+}
+
+// The Node is deleted before the drain removes its cordon. The report does not say that a Node is cordoned which does
+// not exist any more.
+TEST_F(Cordon, ANodeThatWasDeletedMeanwhileIsNotReportedAsCordoned) {
+  never_drained();
+  after(115s, [this] {
+    faults.add({.verb = "get", .resource = "nodes", .fault = {.kind = sim::FaultKind::server_error, .code = 404}});
+    faults.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::server_error, .code = 404}});
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_FALSE(report.cordon.after);
+  EXPECT_TRUE(report.cordon.known);
+  EXPECT_THAT(report.message,
+              AllOf(::testing::HasSubstr("with 1 pod left: "), ::testing::HasSubstr("; the Node was deleted"),
+                    ::testing::Not(::testing::HasSubstr("still cordoned"))));
 }
 
 TEST_F(Cordon, P8_OneThatTheServerFailsToWriteIsSaid) {

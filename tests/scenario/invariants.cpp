@@ -89,8 +89,9 @@ void Invariants::began() {
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
     const bool in_turn = given_.options.volume_turns != drain::VolumeWait::off && !pod.pod.claims.empty();
     const bool budgeted = !given_.options.delete_instead_of_evict && std::any_of(all.begin(), all.end(), concerns);
-    if (protected_now || in_turn || waits_for_others(pod)) held_otherwise_.insert(uid);
-    if (protected_now || in_turn || budgeted || waits_for_others(pod)) hindered_.insert(uid);
+    const bool waits = protected_now || in_turn || waits_for_others(pod) || goes_last(pod.pod);
+    if (waits) held_otherwise_.insert(uid);
+    if (waits || budgeted) hindered_.insert(uid);
   }
 }
 
@@ -236,8 +237,11 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
     return;
   }
   if (!cordon_claimed_) violated("P3: evicted before the cordon was acknowledged: " + what(call));
-  if (!pod.terminating && !pod.gone && pod.life == 0 && verdict(pod) != drain::Verdict::evict)
+  // The drain may not have learned yet that the pod has finished.
+  const bool finished_unheard = pod.finished && !(given_.sound_wire && heard_of(*pod.finished));
+  if (!pod.terminating && !pod.gone && pod.life == 0 && !finished_unheard && verdict(pod) != drain::Verdict::evict)
     violated(fmt::format("P2: policy says {}: {}", drain::to_string(verdict(pod)), what(call)));
+  check_rule(pod);
   if (pod.last_sent && now - *pod.last_sent < 10ms) violated("P10: evicted again without a pause: " + what(call));
   if (given_.sound_wire && pod.terminating && heard_of(*pod.terminating))
     violated("P2: evicted again although it is terminating: " + what(call));

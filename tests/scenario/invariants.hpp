@@ -85,9 +85,10 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     unsigned life = 0;  // number of times that a restored backup brought back an older state of it
     bool ready_at_first = false;
     std::optional<TimePoint> ready_since;
-    bool taken_ready = false;   // it was Ready when its first eviction was sent
-    k8s::Pod pod;               // as the drain decodes it; only for pods of the drained node
-    bool had_finished = false;  // it had finished before it was terminating; only for pods of the drained node
+    bool taken_ready = false;           // it was Ready when its first eviction was sent
+    k8s::Pod pod;                       // as the drain decodes it; only for pods of the drained node
+    bool had_finished = false;          // it had finished before it was terminating; only for pods of the drained node
+    std::optional<TimePoint> finished;  // when `had_finished` became true
   };
 
   // invariants.cpp: checks at every step
@@ -125,12 +126,24 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   sim::Json workload_of(const Instance& pod) const;
   bool is_only_replica(const Instance& pod) const;
   bool waits_for_others(const Instance& pod) const;
+  // The action that a rule or the label of Cluster API gives the pod; nullopt if none does. Implemented independently
+  // of the drain's code, for the rules of seeded_options.cpp.
+  struct Handling {
+    drain::PodAction action = drain::PodAction::evict;
+    std::optional<Duration> limit;
+  };
+  std::optional<Handling> handling(const k8s::Pod& pod) const;
+  // How long the drain has run at most, by its own count. It reads the start from the mark of the cordon, which has
+  // whole seconds.
+  Duration draining_for() const { return clock_.now() - began_ + std::chrono::seconds(1); }
+  bool goes_last(const k8s::Pod& pod) const;
+  void check_rule(const Instance& pod);
   // A pod with a smaller tier is evicted earlier. Compared in this order: whether it is the drain's own pod, which is
-  // last; the explicit order; whether it is critical; its priority.
-  using Tier = std::tuple<bool, std::int64_t, bool, std::int32_t>;
+  // last; whether a rule evicts it last; the explicit order; whether it is critical; its priority.
+  using Tier = std::tuple<bool, bool, std::int64_t, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
-  void check_others_gone(const Instance& own);
+  void check_others_gone(const Instance& last);
   void check_controller(Instance& pod);
   void check_controller_budget(const Instance& pod, std::int64_t replicas);
   void check_canary(const Instance& pod);

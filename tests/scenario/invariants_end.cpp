@@ -23,15 +23,15 @@ bool is_left(const drain::PodReport& pod) {
          pod.outcome == drain::PodOutcome::terminating || pod.outcome == drain::PodOutcome::refused;
 }
 
-// Returns true if late pods that policy refuses are left, which stay for ever, and no other pod except possibly the
-// drain's own, which is evicted last.
-bool waits_for_policy_alone(const drain::Report& report, const std::string& own_uid) {
+// Returns true if late pods that policy refuses are left, which stay for ever, and no other pod except possibly those
+// that are evicted last: the drain's own, and those of a rule.
+bool waits_for_policy_alone(const drain::Report& report, const std::function<bool(const std::string& uid)>& goes_last) {
   const auto refused = [](const drain::PodReport& pod) {
     return pod.outcome == drain::PodOutcome::waiting && pod.verdict == drain::Verdict::refuse;
   };
   return std::any_of(report.pods.begin(), report.pods.end(), refused) &&
          std::all_of(report.pods.begin(), report.pods.end(),
-                     [&](const drain::PodReport& pod) { return !is_left(pod) || refused(pod) || pod.uid == own_uid; });
+                     [&](const drain::PodReport& pod) { return !is_left(pod) || refused(pod) || goes_last(pod.uid); });
 }
 
 }  // namespace
@@ -43,7 +43,10 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::refused: end_refused(report); break;
     case drain::Outcome::blocked: end_blocked(report); break;
     case drain::Outcome::cancelled:
-      if (!waits_for_policy_alone(report, given_.options.own_pod_uid))
+      if (!waits_for_policy_alone(report, [this](const std::string& uid) {
+            const auto found = pods_.find(uid);
+            return uid == given_.options.own_pod_uid || (found != pods_.end() && goes_last(found->second.pod));
+          }))
         violated("P9: not drained although nothing stands in the way any more");
       end_otherwise(report);
       break;

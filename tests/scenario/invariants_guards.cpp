@@ -53,13 +53,44 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   const auto own = pod.pod.annotations.find("haulout.dev/drain-order");
   if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
   const bool critical = pod.pod.priority_class.starts_with("system-");
-  return {is_own(pod), order, critical, pod.pod.priority};
+  return {is_own(pod), goes_last(pod.pod), order, critical, pod.pod.priority};
+}
+
+std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) const {
+  const auto label = k8s::value_at(pod.labels, "cluster.x-k8s.io/drain").value_or("");
+  using drain::ClusterApiLabels;
+  const ClusterApiLabels labels = given_.options.policy.cluster_api_labels;
+  if (labels == ClusterApiLabels::all && label == "skip") return Handling{drain::PodAction::skip, {}};
+  if (labels != ClusterApiLabels::off && label == "wait-completed")
+    return Handling{drain::PodAction::wait_completed, {}};
+  const bool of_job = pod.controller && pod.controller->kind == "Job";
+  const std::string app = "app=" + k8s::value_at(pod.labels, "app").value_or("") + "=";
+  for (const drain::PodRule& rule : given_.options.policy.rules)
+    if (rule.text.starts_with(app) || (of_job && rule.text.starts_with("kind:Job=")))
+      return Handling{rule.action, rule.limit};
+  return std::nullopt;
+}
+
+bool Invariants::goes_last(const k8s::Pod& pod) const {
+  const auto found = handling(pod);
+  return found && found->action == drain::PodAction::last;
+}
+
+void Invariants::check_rule(const Instance& pod) {
+  if (pod.terminating || pod.gone || pod.life != 0) return;
+  const auto found = handling(pod.pod);
+  if (!found) return;
+  if (found->action == drain::PodAction::skip) violated("rule: evicted although it stays: " + pod.key);
+  const bool too_early = !found->limit || draining_for() < *found->limit;
+  if (found->action == drain::PodAction::wait_completed && !pod.had_finished && too_early)
+    violated("rule: evicted although it still works: " + pod.key);
 }
 
 // A pod is evicted only after an eviction was sent for each pod of the earlier tiers. Exempt are pods that are already
-// terminating, and pods that something holds up. The drain's own pod is evicted after all others are deleted.
+// terminating, and pods that something holds up. The drain's own pod, and pods that a rule evicts last, are evicted
+// after all others are deleted.
 void Invariants::check_order(const Instance& pod) {
-  if (is_own(pod)) check_others_gone(pod);
+  if (is_own(pod) || goes_last(pod.pod)) check_others_gone(pod);
   const Tier ours = tier_of(pod);
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;
@@ -71,11 +102,12 @@ void Invariants::check_order(const Instance& pod) {
   }
 }
 
-void Invariants::check_others_gone(const Instance& own) {
+void Invariants::check_others_gone(const Instance& last) {
   for (const auto& [uid, other] : pods_) {
-    if (&other == &own || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes) continue;
-    if (verdict(other) == drain::Verdict::evict && !told_left_.contains(uid) && !may_look_managed(other))
-      violated(fmt::format("order: the own pod {} evicted while {} is there", own.key, other.key));
+    if (&other == &last || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes) continue;
+    if (!is_own(last) && (is_own(other) || goes_last(other.pod))) continue;
+    if (verdict(other) != drain::Verdict::skip && !told_left_.contains(uid) && !may_look_managed(other))
+      violated(fmt::format("order: {}, which goes last, evicted while {} is there", last.key, other.key));
   }
 }
 

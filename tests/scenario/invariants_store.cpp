@@ -20,7 +20,8 @@ constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 drain::Verdict Invariants::verdict(const Instance& pod) const {
   if (left_pinned_.contains(pod.pod.uid)) return drain::Verdict::skip;
   if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
-  const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now()).verdict;
+  const auto decided =
+      drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), draining_for()).verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
 }
 
@@ -53,6 +54,10 @@ void Invariants::see(const sim::Change& change) {
     if (auto decoded = k8s::decode<k8s::Pod>(change.object->dump())) {
       pod.pod = *std::move(decoded);
       if (!pod.pod.terminating()) pod.had_finished = pod.pod.finished();
+      if (!pod.had_finished)
+        pod.finished.reset();
+      else if (!pod.finished)
+        pod.finished = now;
       // Any DaemonSet that exists appeared in the store before its pods.
       if (drain::is_daemon_pod(pod.pod)) daemon_sets_.try_emplace(pod.pod.controller->uid, drain::DaemonSetState::gone);
     }

@@ -96,6 +96,23 @@ void leave_some(drain::Options& options, std::uint64_t seed) {
   if (options.fail_fast && rng.chance(25)) options.grace_seconds = static_cast<std::int64_t>(pick(rng, 0, 20));
 }
 
+// The rules use the labels and kinds of generated worlds. Their forms are those that Invariants::handling() reads.
+void follow_some_rules(drain::Options& options, std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 20);
+  using drain::ClusterApiLabels;
+  options.policy.cluster_api_labels = rng.chance(30)   ? ClusterApiLabels::off
+                                      : rng.chance(50) ? ClusterApiLabels::wait
+                                                       : ClusterApiLabels::all;
+  const auto add = [&options](const std::string& rule) {
+    options.policy.rules.push_back(drain::parse_pod_rule(rule).value());
+  };
+  if (rng.chance(20)) add(fmt::format("app=app{}=evict", pick(rng, 1, 6)));
+  if (rng.chance(10)) add(fmt::format("app=app{}=skip", pick(rng, 1, 6)));
+  if (rng.chance(25)) add(fmt::format("app=app{}=last", pick(rng, 1, 6)));
+  if (rng.chance(60))
+    add(rng.chance(50) ? "kind:Job=wait-completed" : fmt::format("kind:Job=wait-completed={}s", pick(rng, 5, 90)));
+}
+
 // Switches off what a kubelet's credential may not read, as the agent does.
 void keep_to_the_node(drain::Options& options) {
   options.guards = {};
@@ -112,6 +129,7 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   look_elsewhere_in_some(options, world.seed, generation);
   if (generation >= 6) switch_on_more(options, world);
   if (generation >= 8) leave_some(options, world.seed);
+  if (generation >= 9) follow_some_rules(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
   // If a webhook moves pods on an eviction request, it creates no replacement for a pod that is deleted instead. A
   // guard would wait for that replacement for ever.
@@ -135,6 +153,7 @@ std::string richer_setting(const drain::Options& options) {
   add(!options.policy.pod_selector.empty(), "pod-selector " + to_string(options.policy.pod_selector));
   add(options.policy.pinned == drain::Treatment::skip, "pinned-left");
   add(!options.policy.leave.empty(), "leave");
+  for (const drain::PodRule& rule : options.policy.rules) add(true, "rule:" + rule.text);
   add(options.volumes == drain::VolumeWait::off, "volumes-off");
   add(options.volumes == drain::VolumeWait::required, "volumes-required");
   add(options.end_at_volume_limit, "end-at-volume-limit");

@@ -123,8 +123,13 @@ Duration longest(const Case& made) {
   const Duration work = turns         ? one_by_one + longest_grace + detach_one_by_one
                         : places == 0 ? longest_grace
                                       : one_by_one / static_cast<Duration::rep>(places) + longest_grace;
-  // The drain's own pod is evicted after all others are deleted.
-  const Duration own = made.given.options.own_pod_uid.empty() ? Duration::zero() : longest_grace + each_volume;
+  // The drain's own pod is evicted after all others are deleted, and before it the pods that a rule evicts last.
+  const Duration in_turn = longest_grace + each_volume;
+  Duration own = made.given.options.own_pod_uid.empty() ? Duration::zero() : in_turn;
+  for (const drain::PodRule& rule : made.given.options.policy.rules) {
+    if (rule.action == drain::PodAction::last) own += work;
+    own += rule.limit.value_or(Duration::zero());
+  }
   // After an etcd restore, a watch from a revision in the future delivers nothing. The drain notices this when a
   // `doubt_interval` ends.
   const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;

@@ -79,6 +79,21 @@ TEST_F(Volumes, S67_RightsTakenAwayInTheMiddleAreNoEnd) {
   EXPECT_TRUE(told.withdrawn("RightMissing"));
 }
 
+// The volume of db-0 is detached before the right is taken away, but another one may have been attached since.
+TEST_F(Volumes, ADeadlineWithoutASightOfTheVolumesNamesTheError) {
+  add(a_volume("data", {{"sim.haulout.dev/detaches-after", "10s"}}));
+  add_pod_with("db-0", "data");
+  add(a_pod("slow", {.grace = 120}));
+  options.timeout = 5min;
+  after(1min, [this] {
+    for (const char* verb : {"list", "watch"}) cluster.forbid(verb, "volumeattachments");
+    cluster.close_watches();
+  });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(report.message, ::testing::AllOf(HasSubstr("proved that the node is drained: "), HasSubstr("403")));
+}
+
 TEST_F(Volumes, S67_ARefusalRightAfterAReconnectIsNotTold) {
   add(a_volume("data", {{"sim.haulout.dev/detaches-after", "60s"}}));
   add_pod_with("db-0", "data");

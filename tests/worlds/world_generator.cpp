@@ -7,6 +7,7 @@
 #include "tests/worlds/migrations.hpp"
 #include "tests/worlds/oddities.hpp"
 #include "tests/worlds/upheavals.hpp"
+#include "tests/worlds/work.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -35,6 +36,7 @@ class Generator {
     if (options_.generation >= 7) add_adversities(world_, options_);
     if (options_.generation >= 8) add_migrations(world_);
     if (options_.generation >= 8) add_oddities(world_, options_);
+    if (options_.generation >= 9) add_work(world_);
     return std::move(world_);
   }
 

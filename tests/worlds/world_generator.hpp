@@ -27,7 +27,8 @@ namespace haulout::sim {
 //   6: adds upheavals.hpp
 //   7: adds adversities.hpp
 //   8: adds migrations.hpp and oddities.hpp
-inline constexpr unsigned newest_generation = 8;
+//   9: adds work.hpp
+inline constexpr unsigned newest_generation = 9;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
@@ -64,7 +65,7 @@ struct GeneratedWorld {
   bool as_kubelet = false;                 // the drain uses the credential of the node's kubelet
   std::optional<Duration> restored_after;  // when etcd is restored from a backup
   std::vector<std::string> migrations;     // behaviour of each webhook that migrates pods
-  std::vector<std::string> oddities;       // names of the additions of oddities.hpp
+  std::vector<std::string> oddities;       // names of the additions of oddities.hpp and work.hpp
   Duration migrations_take{};              // upper limit for migrating all pods one after another
 };
 

@@ -54,12 +54,15 @@ const std::vector<Row>& rows() {
        "it is not a whole number; write a number of nodes like 1, or a percentage of the pool like 25%"},
       {"max-unavailable", "101%",
        "a percentage is at most 100%; write a number of nodes like 1, or a percentage of the pool like 25%"},
-      {"soak", "soon", "a number is missing; write it like 90s, 5m, 1h30m or 0"},
-      {"soak", "5 m", "unknown unit \" m\"; write it like 90s, 5m, 1h30m or 0"},
-      {"soak", "5d", "unknown unit \"d\"; write it like 90s, 5m, 1h30m or 0"},
+      {"soak", "soon", "a number is missing; write a duration like 90s, 5m or 1h30m"},
+      {"soak", "5 m", "unknown unit \" m\"; write a duration like 90s, 5m or 1h30m"},
+      {"soak", "5d", "unknown unit \"d\"; write a duration like 90s, 5m or 1h30m"},
       {"soak", "-5s", "it must not be negative"},
       {"backoff", "0s", "it must be longer than 0"},
       {"reboot-limit", "0s", "it must be longer than 0"},
+      {"pod-rule", "app=db",
+       "it does not end with an action: =evict, =skip, =last, =wait-completed or =wait-completed=DURATION; write "
+       "WHO=ACTION, like kind:Job=wait-completed=2h or namespace:batch,app=db=last"},
       {"drain-order", "app=db", "it does not end with = and a whole number; write SELECTOR=NUMBER, like app=db=10"},
       {"blocking-pod-selector", "a in (b", "label selector \"a in (b\": expected ')' at the end"},
       {"window", "22:00+4d", "character 7: \"4d\": unknown unit \"d\"; write a duration like +90m or +4h"},
@@ -113,7 +116,7 @@ TEST(BadValuesTest, AllProblemsAreSaidAtOnce) {
             "/etc/haulout/config.yaml:1: pool takes one value, not a list\n"
             "/etc/haulout/config.yaml:2: unknown key \"windw\"; did you mean window?\n"
             "invalid value \"y\" for HAULOUT_SLOTS: it must be one of lease, fleetlock, none\n"
-            "invalid value \"x\" for --soak: a number is missing; write it like 90s, 5m, 1h30m or 0");
+            "invalid value \"x\" for --soak: a number is missing; write a duration like 90s, 5m or 1h30m");
 }
 
 TEST(BadValuesTest, ValuesAreShownShortAndWithoutSecrets) {

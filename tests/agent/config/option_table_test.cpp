@@ -193,6 +193,10 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
        [](const C& c) {
          return c.drain.policy.leave.size() == 1 && c.drain.policy.leave[0].matches({{"app", "typha"}});
        }},
+      {"pod-rule", "kind:Job=wait-completed=2h",
+       [](const C& c) { return c.drain.policy.rules.size() == 1 && c.drain.policy.rules[0].limit == Duration(2h); }},
+      {"cluster-api-labels", "all",
+       [](const C& c) { return c.drain.policy.cluster_api_labels == drain::ClusterApiLabels::all; }},
       {"finished", "evict", [](const C& c) { return c.drain.policy.finished == Treatment::evict; }},
       {"ignore-do-not-disrupt", "true", [](const C& c) { return c.drain.policy.do_not_disrupt == Treatment::evict; }},
       {"drain-order", "app=db=10",

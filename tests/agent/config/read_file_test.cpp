@@ -139,6 +139,8 @@ TEST(ReadFileTest, MistakesHaveLineThingCauseAndWayOut) {
       {"max-unavailable: 010", ":1: invalid value \"010\" for max-unavailable: YAML reads 010 as 8: write 8"},
       {"max-unavailable: 0.1", ":1: invalid value \"0.1\" for max-unavailable: it is not a whole number"},
       {"max-concurrent: yes", ":1: invalid value \"yes\" for max-concurrent: it must be a number"},
+      {"max-unavailable: yes",
+       ":1: invalid value \"yes\" for max-unavailable: it must be a number or a percentage, like 2 or 10%"},
       {"soak: 300", ":1: invalid value \"300\" for soak: the unit is missing"},
       {"soak: on", ":1: invalid value \"on\" for soak: it must be a duration, like 90s"},
       {"unmanaged: no", ":1: invalid value \"no\" for unmanaged: it must be one of evict, refuse, skip"},

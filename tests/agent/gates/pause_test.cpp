@@ -69,7 +69,7 @@ TEST(PauseTest, AConfigMapThatCannotBeReadHoldsWithoutEnd) {
         "{\"reason\": \"\xff\"}", "2026-11-28T06:00:00Z; freeze"}) {
     const Pause pause = parse_pause_json("pause.web", value);
     EXPECT_EQ(pause.until, std::nullopt) << value;
-    EXPECT_THAT(pause.reason, AllOf(HasSubstr("ConfigMap key pause.web"), HasSubstr("write "))) << value;
+    EXPECT_THAT(pause.reason, AllOf(HasSubstr("key pause.web of ConfigMap haulout"), HasSubstr("write "))) << value;
     EXPECT_TRUE(in_force(pause, WallTime::max())) << value;
   }
 }

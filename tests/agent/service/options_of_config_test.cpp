@@ -36,6 +36,13 @@ const Arrival arrivals[] = {
      [](const AgentOptions& o) {
        return o.drain.policy.leave.size() == 1 && o.drain.policy.leave[0].matches({{"app", "typha"}});
      }},
+    {"pod-rule", "kind:Job=last",
+     [](const AgentOptions& o) {
+       return o.drain.policy.rules.size() == 1 && o.drain.policy.rules[0].kind == "Job" &&
+              o.drain.policy.rules[0].action == drain::PodAction::last;
+     }},
+    {"cluster-api-labels", "all",
+     [](const AgentOptions& o) { return o.drain.policy.cluster_api_labels == drain::ClusterApiLabels::all; }},
     {"drain-order", "app=db=10",
      [](const AgentOptions& o) {
        return o.drain.order.size() == 1 && o.drain.order[0].selector.matches({{"app", "db"}}) &&

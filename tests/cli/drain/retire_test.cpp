@@ -110,7 +110,7 @@ TEST_F(RetireTest, DrainsDeletesTheNodeAndWaitsForItsObjects) {
   EXPECT_EQ(text.text,
             "node/n1 cordoned\nevicting pod shop/web-0\npod/web-0 evicted\nnode/n1 drained\nnode \"n1\" deleted\n")
       << "stdout has kubectl's lines and no other";
-  EXPECT_THAT(errors.text, HasSubstr("node/n1 retired: no pod, VolumeAttachment or Lease of it is left"));
+  EXPECT_THAT(errors.text, HasSubstr("node/n1 retired: no pod, VolumeAttachment, CSINode or Lease of it is left"));
   EXPECT_THAT(deletions(), ElementsAre("nodes n1 " + uid_ + " 200")) << "it deletes one Node and nothing else";
   EXPECT_FALSE(exists("nodes", "", "n1"));
   EXPECT_FALSE(exists("pods", "shop", "log-n1"));

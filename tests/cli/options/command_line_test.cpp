@@ -49,6 +49,7 @@ TEST(CommandLineTest, DefaultsAreThoseOfKubectl) {
   EXPECT_EQ(options.policy.empty_dir, Treatment::refuse);
   EXPECT_EQ(options.policy.finished, Treatment::evict);
   EXPECT_EQ(options.policy.do_not_disrupt, Treatment::evict);
+  EXPECT_EQ(options.policy.cluster_api_labels, drain::ClusterApiLabels::off) << "kubectl evicts these pods";
   EXPECT_FALSE(options.policy.skip_terminating_after);
   EXPECT_TRUE(options.policy.pod_selector.empty());
   EXPECT_EQ(options.dry_run, DryRunMode::none);
@@ -123,6 +124,13 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--timeout=0"}, [](const Settings& s) { return !s.drain.timeout; }},
       {{"--drain-order", "app=db=10", "--drain-order=tier=-1"},
        [](const Settings& s) { return s.drain.order.size() == 2 && s.drain.order[1].order == -1; }},
+      {{"--pod-rule", "kind:Job=wait-completed=2h", "--pod-rule=namespace:batch,app in (a,b)=skip"},
+       [](const Settings& s) {
+         return s.drain.policy.rules.size() == 2 && s.drain.policy.rules[0].limit == Duration(2h) &&
+                s.drain.policy.rules[1].ns == "batch" && s.drain.policy.rules[1].action == drain::PodAction::skip;
+       }},
+      {{"--cluster-api-labels=wait"},
+       [](const Settings& s) { return s.drain.policy.cluster_api_labels == drain::ClusterApiLabels::wait; }},
       {{"--max-concurrent=7"}, [](const Settings& s) { return s.drain.max_concurrent == 7; }},
       {{"--max-concurrent=unlimited"}, [](const Settings& s) { return s.drain.max_concurrent == 0; }},
       {{"-o", "json"}, [](const Settings& s) { return s.output == OutputFormat::json; }},
@@ -283,9 +291,10 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"rehearse", "n1", "--reboot-time=2m"}, "--reboot-time applies only to the update of a whole fleet: add --all"},
       {{"drain", "n1", "--timeout=5s", "--settle=5s"}, "raise --timeout above --settle"},
       {{"drain", "n1", "--settle=1m", "--timeout=30s"}, "use --settle=0"},
+      {{"drain", "n1", "--settle=5s", "--timeout=-1s"}, "with this --timeout each drain ends at once"},
       {{"drain", "n1", "--timeout=5x"}, "unknown unit \"x\""},
       {{"drain", "n1", "--timeout=5"}, "the unit is missing"},
-      {{"drain", "n1", "--timeout=9999999999h"}, "longer than the clock can hold"},
+      {{"drain", "n1", "--timeout=9999999999h"}, "longer than 292 years"},
       {{"drain", "n1", "--timeout"}, "--timeout needs a value"},
       {{"drain", "n1", "--timeout="}, "no duration is given"},
       {{"drain", "n1", "--reattach-limit=90s"}, "add --wait-volumes, --serialize-volumes, or both"},
@@ -360,6 +369,7 @@ TEST(CommandLineTest, APluginShowsItselfAsOne) {
   EXPECT_THAT(refused({"drain", "--help"}, "/opt/bin/kubectl-haulout").out, HasSubstr("kubectl haulout drain NODE"));
   EXPECT_THAT(refused({"drain"}, "/opt/bin/kubectl-haulout").err, HasSubstr("'kubectl haulout drain --help'"));
   EXPECT_THAT(refused({"drain"}, "/opt/bin/haulout").err, HasSubstr("'haulout drain --help'"));
+  EXPECT_THAT(refused({"explain", "n1", "n2"}, "/opt/bin/kubectl-haulout").err, HasSubstr("`kubectl haulout status`"));
 }
 
 struct Row {

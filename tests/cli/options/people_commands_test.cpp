@@ -107,6 +107,13 @@ TEST(PeopleCommandsTest, HelpNamesEveryFlag) {
   EXPECT_EQ(help_text(std::nullopt, "haulout").find("__complete"), std::string::npos);
 }
 
+// A new user has none of the directories of completions.
+TEST(PeopleCommandsTest, HelpMakesTheDirectoriesOfCompletions) {
+  const std::string help = help_text(Command::completion, "haulout");
+  EXPECT_THAT(help, HasSubstr("mkdir -p ~/.local/share/bash-completion/completions\n"));
+  EXPECT_THAT(help, HasSubstr("mkdir -p ~/.config/fish/completions\n"));
+}
+
 TEST(PeopleCommandsTest, HelpFitsATerminalAndHasNoLinks) {
   for (const CommandRow& row : command_rows()) {
     std::istringstream help(help_text(row.command, "haulout"));

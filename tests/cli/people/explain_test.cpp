@@ -252,7 +252,8 @@ TEST(ExplanationTest, PausesOfEveryKind) {
   EXPECT_EQ(gate(about, "pause-node"), "closed: this node is paused: disk");
   EXPECT_EQ(gate(about, "pause-cluster"), "closed: the cluster is paused: incident");
   EXPECT_THAT(gate(about, "pause-pool"), AllOf(StartsWith("unknown: "), HasSubstr("web"))) << "its pool is not known";
-  EXPECT_THAT(gate(about, "agent"), StartsWith("open: ")) << "said by the other gates already";
+  EXPECT_THAT(gate(about, "agent"), AllOf(StartsWith("unknown: "), HasSubstr("the gate that it reports (Paused)")))
+      << "the agent does not ask for pods and alerts while the node is paused";
   EXPECT_THAT(about.why, Contains("this node is paused: disk"));
 
   node.labels["haulout.dev/pool"] = "db";
@@ -275,6 +276,10 @@ TEST(ExplanationTest, WhatOnlyTheAgentKnows) {
 TEST(ExplanationTest, WhetherThereIsATurnForItIsNotKnownFromOutside) {
   EXPECT_THAT(gate(explain({.node = node_in("n1", agent::State::pending, "Paused")}, now), "slot"),
               AllOf(StartsWith("unknown: no Lease is held as a slot"), HasSubstr("unavailable nodes without a slot")));
+  k8s::Node in_pool = node_in("n1", agent::State::pending, "Paused");
+  in_pool.labels["haulout.dev/pool"] = "db";
+  EXPECT_THAT(gate(explain({.node = in_pool}, now), "slot"),
+              StartsWith("unknown: no Lease of pool db is held as a slot"));
   k8s::Node holder = node_in("n1", agent::State::draining);
   EXPECT_THAT(gate(explain({.node = holder, .fleet = {.turns = {turn_of(holder)}}}, now), "slot"), StartsWith("open"));
 }
@@ -355,7 +360,7 @@ TEST_F(ExplainTest, SaysAllAndChangesNothing) {
           HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
                     "PodDisruptionBudget shop/db: "),
           HasSubstr("shop/web-0   evict     yes         <none>"), Not(HasSubstr("Fit elsewhere")),
-          HasSubstr("\nUnknown:\n  - whether an admission webhook would move a pod"),
+          HasSubstr("\nUnknown:\n  - whether an admission webhook acts on the eviction of a pod"),
           HasSubstr("PODDISRUPTIONBUDGET   ALLOWED"), HasSubstr("shop/db               0         1")));
   EXPECT_THAT(errors.text, IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));

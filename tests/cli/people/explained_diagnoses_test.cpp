@@ -81,13 +81,14 @@ struct Row {
 std::map<std::string, Row> rows() {
   return {
       {"BudgetNeverAllows",
-       {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "allow at least one disruption there"}},
+       {of_budget([](auto& budget) { budget.max_unavailable = "0"; }), "change it to allow at least one disruption"}},
       {"BudgetOfSinglePod",
        {of_budget([](auto& budget) { budget.expected_pods = budget.desired_healthy = budget.current_healthy = 1; }),
         "delete the pod with kubectl"}},
       {"BudgetNeedsAllPods", {of_budget([](auto& budget) { budget.expected_pods = 2; }), "lower minAvailable"}},
       {"BudgetMisconfigured",
-       {of_budget([](auto& budget) { budget.expected_pods = 0; }), "give the pods a controller"}},
+       {of_budget([](auto& budget) { budget.expected_pods = 0; }),
+        "check that the controllers of its pods have replicas"}},
       {"BudgetSyncFailed",
        {of_budget([](auto& budget) { budget.condition_reason = "SyncFailed"; }), "use an integer minAvailable"}},
       {"BudgetNotObserved",
@@ -144,7 +145,7 @@ std::map<std::string, Row> rows() {
         "kubectl describe volumeattachment csi-1"}},
       {"VolumeAttachmentLeaked", {of_volume([](auto&) {}), "delete the VolumeAttachment"}},
       {"OnlyReplicaEvicted",
-       {of_controller([](auto& controller) { controller.replicas = 1; }), "scale it up to two replicas"}},
+       {of_controller([](auto& controller) { controller.replicas = 1; }), "scale it to two replicas"}},
       {"LastReadyPods",
        {of_controller([](auto& controller) {
           controller.replicas = 2;
@@ -153,7 +154,7 @@ std::map<std::string, Row> rows() {
         "--max-unavailable-per-controller"}},
       {"ReplicasUnknown",
        {of_controller([](auto& controller) { controller = drain::gone_controller(*a_pod().controller, "shop"); }),
-        "the controller does not exist any more"}},
+        "perhaps nothing replaces its pods"}},
       {"OverrideInvalid",
        {of_controller([](auto& controller) { controller.annotations = {{"haulout.dev/single-replica", "no"}}; }),
         "it must be allow, warn or block"}},
