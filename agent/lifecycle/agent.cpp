@@ -17,6 +17,14 @@ namespace asio = boost::asio;
 
 namespace {
 
+// The id of the next run. A cordon that was kept since the last run (see lacks_since_last_boot()) is the cordon of the
+// next one, too: its mark names the run that takes it back.
+std::string next_run(const Context& context) {
+  const auto mark = drain::mark_of(context.node());
+  const bool kept = context.node().unschedulable && mark && mark->run == context.record.run;
+  return kept && !context.record.run.empty() ? context.record.run : context.new_run();
+}
+
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
   while (!context.activity.must_reload() && !context.view.kubelet_reports_this_boot()) {
@@ -58,7 +66,9 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   context.writer.show_ready(false);
   // If the boot must be verified first, the cordon stays until then.
   const bool verifies = context.rebooted() && next_state(record.state, Event::boot_changed);
-  const bool uncordon = !verifies && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record.uncordon));
+  const bool unproved = !lacks_since_last_boot(context).empty();
+  const bool uncordon =
+      !verifies && !unproved && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record.uncordon));
   const bool ours = uncordon && !record.run.empty();
   if (ours) co_await shutdowns.until_called_off();
   if (ours && context.rebooted()) co_await kubelet_is_back(context);
@@ -230,7 +240,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.booted = need_.version();
   moment.slot = slot_.taken();
   moment.readiness_taints = readiness_taints(view_.node());
-  moment.run = context_.new_run();
+  moment.run = next_run(context_);
   moment.installs = parts_.updater && parts_.updater->versions_are_shared();
   moment.others_reboot = parts_.host.reboot_methods().empty();
   moment.cause = std::move(decision.cause);
