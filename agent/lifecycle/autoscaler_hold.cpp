@@ -59,7 +59,8 @@ asio::awaitable<void> AutoscalerHold::keep() {
         errors.reset();
         refusals.reset();
       }
-      Backoff& backoff = refused_ ? refusals : errors;
+      // One refusal may pass, for example right after a reconnect.
+      Backoff& backoff = refused_ && failures_ > 1 ? refusals : errors;
       co_await context_.pause(backoff.next(context_.rng, std::exchange(retry_after_, {})));
       last = context_.now();
       co_await attempt();
@@ -72,6 +73,7 @@ asio::awaitable<void> AutoscalerHold::attempt() {
   if (std::exchange(writing_, true)) co_return;
   const ScopeExit over([this] { writing_ = false; });
   Backoff backoff(after_conflict);
+  std::optional<Error> last_conflict;
   for (unsigned conflicts = 0; conflicts < most_conflicts; ++conflicts) {
     const auto patch = due();
     if (!patch) co_return;
@@ -80,6 +82,7 @@ asio::awaitable<void> AutoscalerHold::attempt() {
                                                     context_.within(attempt_limit));
     const bool conflict = !node && k8s::is_conflict(node.error());
     if (conflict) {
+      last_conflict = node.error();
       news = context_.view.news();
       node = co_await context_.client.get_node(context_.options.node, context_.within(attempt_limit));
     }
@@ -90,14 +93,14 @@ asio::awaitable<void> AutoscalerHold::attempt() {
     if (!conflict) co_return note_success();
     co_await context_.pause(backoff.next(context_.rng));
   }
-  ++failures_;
+  if (last_conflict) note_failure(*last_conflict);
 }
 
 void AutoscalerHold::note_failure(const Error& error) {
   ++failures_;
-  refused_ = !k8s::is_transient(error);
+  refused_ = !k8s::is_transient(error) && !k8s::is_conflict(error);
   retry_after_ = error.retry_after;
-  if (told_ || (!refused_ && failures_ < 2)) return;
+  if (told_ || failures_ < 2) return;
   told_ = true;
   const bool begins = hold_duty(context_.record, context_.options.hold_autoscalers) == Duty::yes;
   context_.writer.warn(

@@ -29,7 +29,7 @@ class AutoscalerHold {
  private:
   std::optional<std::string> due() const;
   boost::asio::awaitable<void> attempt();
-  // Records the failure. Reports a refusal at once, and an error that may pass when it occurs again.
+  // Records the failure, and reports it when it occurs again: one refusal may pass, too.
   void note_failure(const Error& error);
   void note_success();
 
