@@ -180,10 +180,10 @@ OptionGroup operating_system() {
            "readiness.k8s.io/* and with each verify-condition. The time of hooks does not count. Then it is degraded."},
           {"verify-condition", texts<C>(&C::verify_conditions, "type[=status]", check_condition),
            "A condition that the Node must have after the boot or the installation, before the agent uncordons it and "
-           "releases its slot, like NetworkReady or KernelDeadlock=False. Without a status: True. Several may be "
-           "given. The agent cannot see whether a status is from before the boot, so name conditions whose program "
-           "resets them when it starts: see docs/tasks.md. It waits for the end of taints readiness.k8s.io/* in any "
-           "case."},
+           "releases its slot, like example.com/NetworkReady or example.com/Broken=False. Without a status: True. "
+           "Several may be given. The agent cannot see whether a status is from before the boot, so name only "
+           "conditions whose program sets them to another status when it stops or starts: see docs/tasks.md. The "
+           "agent waits for the end of taints readiness.k8s.io/* in any case."},
       }};
 }
 

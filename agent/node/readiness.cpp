@@ -33,8 +33,8 @@ bool is_type(std::string_view text) {
 // The messages follow the value in the report of the configuration, as those of the other options do.
 Result<WantedCondition> parse_condition(std::string_view text) {
   constexpr const char* form =
-      "write it like NetworkReady or KernelDeadlock=False: the type of a condition of the Node, and the status True, "
-      "False or Unknown";
+      "write TYPE or TYPE=STATUS, like example.com/NetworkReady or example.com/Broken=False; STATUS is True, False or "
+      "Unknown";
   const auto equals = text.find('=');
   WantedCondition condition{.type = std::string(text.substr(0, equals))};
   if (equals != text.npos) condition.status = text.substr(equals + 1);

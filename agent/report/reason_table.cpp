@@ -516,7 +516,9 @@ constexpr std::array table{
         "condition of `--verify-condition` does not have its status. The node keeps its slot. In the state `verifying` "
         "it is degraded after `--verify-limit`; in `soaking` it waits as long as it takes.",
         "See the taints and conditions that the message names: `kubectl describe node NAME`, and the log of the "
-        "program that sets them. The node goes on by itself when they are as they must be."},
+        "program that sets them. The node goes on by itself when they are as they must be. If only a reboot helps, "
+        "reboot the machine: the agent verifies it again. `haulout request-reboot NODE` works only if the node is "
+        "degraded; the node then stays cordoned until it is well."},
     Reason{reason::autoscalers_not_held, boot, trouble,
            "The annotations that ask autoscalers to leave the node alone during its update cannot be written or "
            "removed: the API server does not answer, or an admission policy refuses them. The update goes on without "

@@ -74,7 +74,7 @@ const std::vector<Row>& rows() {
       {"reboot-command", " ", "it does not name a program"},
       {"prometheus-query", " ", "it is empty"},
       {"verify-condition", "NetworkReady=true",
-       "its status is none that conditions have; write it like NetworkReady or KernelDeadlock=False"},
+       "its status is none that conditions have; write TYPE or TYPE=STATUS, like example.com/NetworkReady"},
       {"verify-condition", "Ready",
        "Ready is the kubelet's condition, and the agent always waits for it; remove this value"},
       {"verify-condition", "HauloutMaintenance=False",

@@ -30,7 +30,7 @@ TEST(Readiness, RefusesOtherTexts) {
     const char* says;
     const char* way_out;
   };
-  const char* form = "write it like NetworkReady";
+  const char* form = "write TYPE or TYPE=STATUS, like example.com/NetworkReady";
   const std::string too_long(317, 'x');
   const Row table[] = {
       {"", "names no type", form},
