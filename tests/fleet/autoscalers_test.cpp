@@ -109,8 +109,23 @@ TEST_P(AutoscalersDenied, BlockNothing) {
   expect_nothing_left();
 }
 
-INSTANTIATE_TEST_SUITE_P(Codes, AutoscalersDenied, ::testing::Values(400, 403, 422, 500, 503),
+INSTANTIATE_TEST_SUITE_P(Codes, AutoscalersDenied, ::testing::Values(400, 403, 409, 422, 500, 503),
                          [](const auto& row) { return std::to_string(row.param); });
+
+// One refusal, for example right after a reconnect, proves nothing.
+TEST_F(Autoscalers, OneRefusalIsNotTold) {
+  bool denies = true;
+  deny(403, &denies);
+  Machine& n1 = machine("n1");
+  web();
+  cluster.server().on_answer([&denies](const sim::AuditEntry& entry) {
+    if (entry.status == 403) denies = false;
+  });
+  after(30s, [&] { EXPECT_EQ(annotation(held), both) << story(); });
+  run_fleet();
+  expect_updated(n1);
+  EXPECT_EQ(warnings(), 0u) << story();
+}
 
 // The policy comes in the middle of the update. What was set is removed when the policy permits it.
 TEST_F(Autoscalers, WhatCannotBeRemovedIsRemovedLater) {
