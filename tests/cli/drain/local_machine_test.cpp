@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <csignal>
+#include <tuple>
 
 #include "retry/task_group.hpp"
 #include "tests/k8s/temp_dir.hpp"
@@ -76,28 +76,29 @@ TEST_F(LocalMachineTest, SaysWhyAProgramFailed) {
 }
 
 TEST_F(LocalMachineTest, AtItsDeadlineAProgramGetsSIGTERM) {
-  script("10-a", "trap 'echo ended in order; exit 0' TERM\necho begun\nwhile :; do read -r x </dev/zero; done");
+  script("10-a", "trap 'echo ended in order; exit 0' TERM\necho begun\nwhile :; do sleep 0.01; done");
   const auto late = run(started("10-a", clock.now() + std::chrono::milliseconds(300)));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), Errc::timeout);
   EXPECT_THAT(late.error().message(), HasSubstr("exceeded its time limit"));
 }
 
+boost::asio::awaitable<void> until_the_end(LocalMachine& machine, TimePoint deadline, std::vector<std::string>& lines) {
+  std::ignore = co_await machine.run("10-a", {}, deadline, [&](std::string_view line) { lines.emplace_back(line); });
+}
+
 // The file shows that the program itself got SIGTERM, and not only the shell that starts it.
 TEST_F(LocalMachineTest, ACancelledProgramGetsSIGTERM) {
   const std::string mark = dir / "ended";
   script("10-a", "trap 'touch " + mark + "; exit 0' TERM\necho begun\nwhile :; do sleep 0.01; done");
-  bool begun = false;
   run([&]() -> boost::asio::awaitable<void> {
     co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
-      const auto id =
-          group.spawn([](LocalMachine& machine, TimePoint until, bool& seen) -> boost::asio::awaitable<void> {
-            co_await machine.run("10-a", {}, until, [&seen](std::string_view) { seen = true; });
-          }(*machine, soon(), begun));
-      while (!begun) co_await clock.sleep_until(clock.now() + std::chrono::milliseconds(5));
+      const auto id = group.spawn(until_the_end(*machine, soon(), lines));
+      while (lines.empty()) co_await clock.sleep_until(clock.now() + std::chrono::milliseconds(5));
       group.cancel(id);
     });
   }());
+  EXPECT_THAT(lines, ElementsAre("begun"));
   EXPECT_TRUE(std::filesystem::exists(mark));
 }
 
