@@ -164,9 +164,11 @@ asio::awaitable<void> pump(Stream& stream, const std::function<bool(std::string_
 }
 
 struct Running {
-  Child child;
   Stream ended;  // the pidfd; it becomes readable when the process ends
   Stream out, err;
+  // The last member, so that it ends before the pipes are closed. Otherwise a child that prints something when it gets
+  // SIGTERM would be killed by SIGPIPE, before it has ended in order.
+  Child child;
 };
 
 Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& outcome) {
@@ -215,7 +217,7 @@ Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadl
 
   auto executor = co_await asio::this_coro::executor;
   Running running{
-      {pid, command.own_group, command.grace > Duration::zero()}, Stream(executor), Stream(executor), Stream(executor)};
+      Stream(executor), Stream(executor), Stream(executor), {pid, command.own_group, command.grace > Duration::zero()}};
   Descriptor watched(::fcntl(running.child.pidfd(), F_DUPFD_CLOEXEC, 0));
   if (!watched.is_open()) co_return Error(Errc::unavailable, words_for(errno));
   running.ended.assign(watched.release());
