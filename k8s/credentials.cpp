@@ -532,7 +532,8 @@ Result<Connection> connection_of(const Kubeconfig& config, const ConnectionFlags
     if (!found) return std::move(found).error();
     cluster = std::move(*found);
   } else if (flags.server.empty()) {
-    return unusable(connection.origin + " names no cluster; add one to it, or choose with --cluster or --server");
+    return unusable(connection.origin +
+                    " names no cluster; add one to it, or (not for an agent) choose with --cluster or --server");
   }
   const std::string cluster_entry = fmt::format("kubeconfig {}, cluster \"{}\"", cluster.file, cluster_name);
 
@@ -554,7 +555,8 @@ Result<Connection> connection_of(const Kubeconfig& config, const ConnectionFlags
   if (auto done = apply_user(connection, user, effective, user_entry, flags); !done) return std::move(done).error();
   if (auto done = apply_flags(connection, flags); !done) return std::move(done).error();
   if (flags.server.empty()) {
-    if (cluster.server.empty()) return unusable(cluster_entry + " has no server; add one or give --server");
+    if (cluster.server.empty())
+      return unusable(cluster_entry + " has no server; add one, or (not for an agent) give --server");
     if (auto done = set_server(connection, cluster_entry, cluster.server); !done) return std::move(done).error();
   }
   drop_credentials_without_tls(connection);

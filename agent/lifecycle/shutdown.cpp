@@ -59,8 +59,8 @@ LeavingResult leaving_result(const drain::Report& report) {
   const bool drained = report.outcome == drain::Outcome::drained;
   const std::size_t all = evicted + ended + left;
   std::string message = fmt::format(
-      "the machine is shutting down, not requested by the agent; {} of {} {} evicted and deleted before that", evicted,
-      count_of(all, "pod"), evicted == 1 || all == 1 ? "was" : "were");
+      "the machine is shutting down, not requested by the agent; {} of {} {} evicted and deleted in the meantime",
+      evicted, count_of(all, "pod"), evicted == 1 || all == 1 ? "was" : "were");
   if (ended > 0)
     message += fmt::format(
         "; {} ended without an eviction, by the kubelet (shutdownGracePeriod) or because another client deleted the "

@@ -225,9 +225,11 @@ Task<> RequestJob::act(std::string node) {
                                       deadline()));
   tools_.console.say(fmt::format("reboot of node/{} requested (state {})", node, state));
   if (state == to_string(agent::State::degraded))
-    tools_.console.warn(fmt::format(
-        "Warning: node/{0} is degraded: `{1} explain {0}` shows why, and what to repair before it is rebooted again",
-        node, tools_.program));
+    tools_.console.warn(
+        fmt::format("Warning: node/{0} is degraded, and its agent may reboot it soon; `{1} explain {0}` shows why it "
+                    "is degraded. To "
+                    "cancel: kubectl annotate node {0} {2}-",
+                    node, tools_.program, agent::request_annotation));
   co_return Result<>();
 }
 

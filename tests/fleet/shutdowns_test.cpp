@@ -88,7 +88,7 @@ TEST_F(Shutdowns, PodsLeaveBeforeAndTheCordonIsTakenBackAfterTheBoot) {
   EXPECT_EQ(last.pods, 0u) << story();
   EXPECT_TRUE(last.unschedulable);
   EXPECT_EQ(last.reason, "ShutdownDrained") << story();
-  EXPECT_THAT(last.message, HasSubstr("evicted and deleted before that"));
+  EXPECT_THAT(last.message, HasSubstr("evicted and deleted in the meantime"));
   EXPECT_EQ(last.maintenance, "True");
   EXPECT_NE(last.run, "");
   // The shutdown was not delayed longer than necessary.

@@ -51,7 +51,7 @@ TEST(Leaving, SaysWhatHasLeftAndWhatHasNot) {
     std::string reason, message;
   };
   const std::string shutdown = "the machine is shutting down, not requested by the agent; ";
-  const std::string before = " evicted and deleted before that";
+  const std::string before = " evicted and deleted in the meantime";
   const std::vector<Row> rows{
       {Outcome::drained, {}, "ShutdownDrained", shutdown + "0 of 0 pods were" + before},
       {Outcome::drained, {evicted, skipped}, "ShutdownDrained", shutdown + "1 of 1 pod was" + before},
