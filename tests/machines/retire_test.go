@@ -49,7 +49,7 @@ func TestRetireLocal(t *testing.T) {
 	_, err = m.Shell(ctx, "mkdir -p "+retirePrograms+" && ln -s "+shippedCleanUp+" "+retirePrograms)
 	must(t, err)
 	must(t, r.leaveMore(ctx))
-	r.refuses("the Node is not known to be this machine's", f.Machines[1].Name)
+	r.refuses("node/"+f.Machines[1].Name+" cannot be retired, so nothing was changed", f.Machines[1].Name)
 	before := r.left(ctx)
 	plan := r.retire(ctx, 0, "--dry-run=client")
 	for _, action := range []string{"systemctl disable --now kubelet.service", "ctr -n k8s.io tasks delete", "umount /var/lib/kubelet/pods/",
