@@ -24,11 +24,11 @@ bool is_digit(char c) {
 }
 
 Error wrong(std::string what) {
-  return Error(Errc::invalid, std::move(what) + "; write it like 90s, 5m, 1h30m or 0");
+  return Error(Errc::invalid, std::move(what) + "; write a duration like 90s, 5m or 1h30m");
 }
 
 Error too_long() {
-  return wrong("it is longer than the clock can hold");
+  return wrong("it is longer than 292 years");
 }
 
 // Parses the digits at the front of `text`, and removes them. Returns 0 if there are none, and nullopt on overflow.

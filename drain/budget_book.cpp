@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "drain/text.hpp"
+
 namespace haulout::drain {
 
 BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisruptionBudget* budget) {
@@ -130,9 +132,12 @@ std::string BudgetBook::explain(const std::vector<std::string>& budgets) const {
         "blocked by PodDisruptionBudget {}: evictions in progress use all disruptions that it allows ({})",
         budget.key(), budget.current_healthy - budget.desired_healthy);
   const int ailing = budget.expected_pods - budget.current_healthy;
-  return fmt::format("blocked by PodDisruptionBudget {}: needs {} healthy, has {}; no disruption allowed now{}",
-                     budget.key(), budget.desired_healthy, budget.current_healthy,
-                     ailing > 0 ? fmt::format(", {} of its {} pods not healthy", ailing, budget.expected_pods) : "");
+  return fmt::format(
+      "blocked by PodDisruptionBudget {}: it must keep {} healthy, and has {}, so it allows no disruption now{}",
+      budget.key(), budget.desired_healthy, budget.current_healthy,
+      ailing > 0 ? fmt::format("; {} of its {} {} missing or not healthy", ailing, pods(budget.expected_pods),
+                               ailing == 1 ? "is" : "are")
+                 : "");
 }
 
 }  // namespace haulout::drain

@@ -70,8 +70,11 @@ void diagnose_override(const Controller& controller, const std::map<std::string,
 
 void diagnose_unknown(const Controller& controller, const Guards& guards, Pods pods,
                       std::vector<DiagnosisFact>& facts) {
-  std::string message = fmt::format(
-      "the number of its replicas could not be read, so the drain assumes more than one: {}", controller.unknown);
+  std::string message =
+      controller.gone
+          ? "it does not exist any more, so perhaps nothing replaces its pods"
+          : fmt::format("the number of its replicas could not be read, so the drain assumes more than one: {}",
+                        controller.unknown);
   if (controller.cannot_scale && guards.max_unavailable)
     message += fmt::format(
         "; --max-unavailable-per-controller limits only the eviction of its pods with the annotation {}, because "
@@ -114,17 +117,18 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_budget(const Contr
   if (!guards_.max_unavailable || !pod.ready) return std::nullopt;
   // A controller without a Scale may never replace the pod. So only the pod's own annotation sets a limit.
   if (group.controller.cannot_scale && !max_unavailable_override(pod, Controller())) return std::nullopt;
-  const Share share = max_unavailable_override(pod, group.controller).value_or(*guards_.max_unavailable);
+  const auto annotated = max_unavailable_override(pod, group.controller);
+  const Share share = annotated.value_or(*guards_.max_unavailable);
   const std::size_t allowed = share_of(share, group.controller.replicas);
   const std::size_t missing = book_.tally_of(group).without_replacement;
   if (missing < allowed) return std::nullopt;
   const std::string of =
       group.controller.replicas ? fmt::format(" of its {}", *group.controller.replicas) : std::string();
-  return Hold{
-      reason::blocked_by_controller_budget,
-      fmt::format(
-          "waiting until a replacement is Ready: {} may lack at most {}{} (max-unavailable: {}), and lacks {} now",
-          group.controller.text(), pods(allowed), of, to_string(share), missing)};
+  return Hold{reason::blocked_by_controller_budget,
+              fmt::format("waiting until a replacement is Ready: {} may lack at most {}{} ({}={}), and lacks {} now",
+                          group.controller.text(), pods(allowed), of,
+                          annotated ? max_unavailable_annotation : "--max-unavailable-per-controller", to_string(share),
+                          missing)};
 }
 
 // Returns the replacement that is unschedulable, or nullptr if there is none. If a pod was being evicted before the
@@ -211,11 +215,13 @@ SingleReplica ControllerGuard::single_replica(const k8s::Pod& pod, const Control
   return single_replica_override(pod, controller).value_or(guards_.single_replica);
 }
 
+bool ControllerGuard::judges(const Decision& decision) {
+  return decision.verdict == Verdict::evict ||
+         (decision.reason == reason::waiting_for_completion && !decision.is_awaited);
+}
+
 Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
-  // A pod that a rule waits for until a limit is evicted in the end, so a drain that may not evict it must not begin.
-  const bool evicted_later = decision.reason == reason::waiting_for_completion && !decision.is_awaited;
-  if (guards_.single_replica == SingleReplica::allow || (decision.verdict != Verdict::evict && !evicted_later))
-    return decision;
+  if (guards_.single_replica == SingleReplica::allow || !judges(decision)) return decision;
   if (!ControllerBook::guarded(pod) || pod.terminating()) return decision;
   Finding finding;
   const auto own_word = parse_single_replica(k8s::value_at(pod.annotations, single_replica_annotation).value_or(""));
@@ -227,10 +233,11 @@ Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
   } else if (group && single_replica(pod, group->controller) == SingleReplica::block) {
     group->holds = true;
     book_.questions().note(pod.controller->uid, ControllerQuestion{*pod.controller, pod.ns});
-    finding = {Verdict::refuse, reason::single_replica,
-               fmt::format("{} has a single replica, so it is unavailable while this pod moves; scale it up during the "
-                           "drain, or annotate it {}=allow",
-                           group->controller.text(), single_replica_annotation)};
+    finding = {
+        Verdict::refuse, reason::single_replica,
+        fmt::format("{} has a single replica, so it is unavailable while this pod moves; scale it to two replicas "
+                    "for the drain, or annotate it {}=allow",
+                    group->controller.text(), single_replica_annotation)};
   } else {
     return decision;
   }
@@ -266,13 +273,17 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGua
     if (!controller.replicas) diagnose_unknown(controller, guards, of_it.pods, facts);
     if (together && controller.replicas.value_or(0) > 1 && controller.ready_replicas > 0 &&
         of_it.ready >= controller.ready_replicas && !of_it.budget)
-      facts.push_back({reason::last_ready_pods,
-                       controller.text(),
-                       fmt::format("all {} of its Ready pods are on this node, and no PodDisruptionBudget prevents "
-                                   "their eviction at the same time; use --max-unavailable-per-controller",
-                                   controller.ready_replicas),
-                       {},
-                       advice(of_it.pods)});
+      facts.push_back(
+          {reason::last_ready_pods,
+           controller.text(),
+           fmt::format("{} on this node, and no PodDisruptionBudget selects {}; to limit how many are evicted "
+                       "at the same time, use --max-unavailable-per-controller",
+                       controller.ready_replicas == 1
+                           ? "its only Ready pod is"
+                           : fmt::format("all its {} Ready pods are", controller.ready_replicas),
+                       controller.ready_replicas == 1 ? "it" : "them"),
+           {},
+           advice(of_it.pods)});
   }
 }
 

@@ -27,6 +27,9 @@ class ControllerGuard final : public EvictionGuard {
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
   void leaving(const k8s::Pod& pod, Leaves leaves) override { book_.leaving(pod, leaves != Leaves::no); }
 
+  // Returns true if judge() may change this decision of policy: the pod is evicted now, or when the time limit of a
+  // rule has passed. A drain that may not evict the pod then must not begin.
+  static bool judges(const Decision& decision);
   // Applies the guard of single replicas to the decision of policy about the pod, and returns the result.
   Decision judge(Decision decision, const k8s::Pod& pod);
   // Returns how a pod of this controller is treated if it is the controller's only replica; `allow` if it is not.

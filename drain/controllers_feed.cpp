@@ -47,7 +47,7 @@ Task<Controller> ControllersFeed::find_scale(k8s::OwnerReference owner, std::str
   }
   const auto resource = known->second.find(owner.kind);
   if (resource == known->second.end())
-    co_return without_scale(owner, ns, fmt::format("{} {} cannot be scaled", owner.api_version, owner.kind));
+    co_return without_scale(owner, ns, fmt::format("{} {} has no scale subresource", owner.api_version, owner.kind));
   const std::string plural = resource->second;
   auto scale = co_await session_.insist<k8s::Workload>(
       fmt::format("the scale of {} {}/{} could not be read", owner.kind, ns, owner.name),
@@ -100,7 +100,7 @@ asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool 
     if (!ControllerBook::guarded(pod)) continue;
     const bool known = book_.of(pod) != nullptr;
     if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
-    if (by_policy_(pod).verdict != Verdict::evict) continue;
+    if (!ControllerGuard::judges(by_policy_(pod))) continue;
     const k8s::OwnerReference owner = *pod.controller;
     asked.insert(owner.uid);
     auto controller = co_await find({owner, pod.ns}, known ? limit : TimePoint::max(), known ? session_.now() : limit);
@@ -265,7 +265,7 @@ void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
         {reason::replacement_unschedulable,
          found.controller->text(),
          fmt::format("its replacement, pod {}, cannot be scheduled: {}; until it is scheduled, {}; add capacity, or "
-                     "change the pod's requests",
+                     "change what the pod requires",
                      found.pod, found.message,
                      guard_.guards().canary > Duration::zero() ? "no further pod of the controller is evicted"
                                                                : "it counts against --max-unavailable-per-controller"),

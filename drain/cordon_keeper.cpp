@@ -81,10 +81,10 @@ Task<CordonChange> CordonKeeper::change(std::string what, std::function<Task<Cor
 asio::awaitable<void> CordonKeeper::undo_unanswered() {
   session_.allow(request_timeout);
   auto node = co_await session_.insist<k8s::Node>(
-      "whether node " + session_.node_name() + " is cordoned could not be read",
+      "node " + session_.node_name() + " could not be read, so it is unknown whether it is cordoned",
       [this](TimePoint limit) { return session_.client().get_node(session_.node_name(), limit); }, request_timeout);
   if (!node) {
-    session_.ending().add("; whether it is cordoned now could not be read: " + node.error().message());
+    session_.ending().add("; it is unknown whether it is cordoned now: " + node.error().message());
     co_return;
   }
   change_ = Change::known;

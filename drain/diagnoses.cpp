@@ -463,9 +463,10 @@ DiagnosisFact never_opens(const BudgetCase& about) {
   const PodDisruptionBudget& budget = about.budget;
   std::string way_out = way_out_of_its_controller(about);
   if (way_out.empty())
-    way_out =
-        fmt::format("allow at least one disruption there{}, or delete the pods with kubectl if their owner agrees",
-                    budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by));
+    way_out = fmt::format(
+        "change it to allow at least one disruption{}, or delete the pods with kubectl if their owner agrees{}",
+        budget.managed_by.empty() ? "" : fmt::format(" (managed by {})", budget.managed_by),
+        has_no_controller(about) ? " (nothing creates a pod without a controller again)" : "");
   return {reason::budget_never_allows,
           {},
           fmt::format("it has {}, which never allows an eviction of its pods; {}", field_of(budget), way_out),

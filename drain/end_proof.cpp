@@ -140,7 +140,7 @@ std::string EndProof::why_not_over() const {
   if (!feeds_.pods.connected() && error) return ": the pods of the node cannot be watched: " + error->message();
   if (session_.now() < saturating_add(cordon_.in_force_since(), session_.options().settle))
     return ": the settle time (--settle) had not passed since the node was cordoned; allow the drain more time";
-  return {};
+  return feeds_.volumes.why_unknown();
 }
 
 TimePoint EndProof::next_wake(TimePoint at) const {

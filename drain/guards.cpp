@@ -25,7 +25,9 @@ Result<Share> parse_share(std::string_view text) {
   if (*value == 0)
     return Error(
         Errc::invalid,
-        fmt::format("'{}' would never allow an eviction: use at least 1 (--single-replica=block protects pods)", text));
+        fmt::format(
+            "'{}' would never allow an eviction: use at least 1, or --single-replica=block to protect single replicas",
+            text));
   if (share.percent && *value > 100) return Error(Errc::invalid, "a percentage is at most 100%");
   share.value = std::min(*value, most_pods);
   return share;

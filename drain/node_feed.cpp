@@ -95,7 +95,8 @@ void NodeFeed::look(TaskGroup& group) {
 
 asio::awaitable<void> NodeFeed::doubt() {
   Backoff backoff(BackoffOptions{});
-  Trouble trouble(session_, "whether node " + session_.node_name() + " is still unschedulable could not be read");
+  Trouble trouble(session_,
+                  "node " + session_.node_name() + " could not be read, so it is unknown whether it is still cordoned");
   while (late_pods_ != late_pods_settled_) {
     const std::size_t late = late_pods_;
     const auto answer = co_await read();

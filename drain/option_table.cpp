@@ -209,14 +209,12 @@ std::vector<Row> rows_of_pods() {
         "them. Several may be given."}},
       {Users::both,
        {"pod-rule", list<O, PodRule>([](O& o) -> auto& { return o.policy.rules; }, "WHO=ACTION", parse_pod_rule),
-        "What to do with some pods, as WHO=ACTION. WHO: `namespace:NAME`, `kind:KIND` of the owner, "
+        "What to do with some pods, as WHO=ACTION. WHO: `namespace:NAME`, `kind:KIND` of their controller, "
         "`controller:KIND/NAMESPACE/NAME`, a label selector, or several of them separated by commas, the label "
         "selector at the end. ACTION: `evict`, also if the pod has an emptyDir volume or no controller; `skip`: it "
-        "stays on the node; `wait-completed` or `wait-completed=DURATION`: the drain waits until the pod has finished, "
-        "or "
-        "until this time has passed since the cordon, and then evicts it; `last`: evict it when all others are "
-        "deleted. "
-        "Several may be given, and the first that matches a pod applies."}},
+        "stays on the node; `wait-completed`: the drain waits until the pod has finished; `wait-completed=DURATION`: "
+        "the same, but a pod that has not finished this long after the cordon is evicted; `last`: evict it when all "
+        "others are deleted. Several may be given, and the first that matches a pod applies."}},
       {Users::both,
        {"cluster-api-labels",
         choice<O, ClusterApiLabels>(
@@ -227,9 +225,9 @@ std::vector<Row> rows_of_pods() {
       {Users::both,
        {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
         "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "
-        "pods with the label app=db. A higher number does not wait until the lower ones are deleted, nor for a pod "
-        "whose eviction must wait. All other pods have 0. Several may be given, and the first that selects a pod "
-        "counts. A pod's own annotation haulout.dev/drain-order takes precedence."}},
+        "pods with the label app=db. Pods with a higher number do not wait until those with a lower one are "
+        "deleted, nor for a pod whose eviction must wait. All other pods have 0. Several may be given, and the first "
+        "that selects a pod counts. A pod's own annotation haulout.dev/drain-order takes precedence."}},
   };
 }
 
@@ -263,10 +261,10 @@ std::vector<Row> rows_of_volumes(OptionUser user) {
        "and reports that."},
       {Users::both,
        {"reattach-limit", duration<O>(&O::reattach_limit, Zero::allowed),
-        "With `--wait-volumes` or `--serialize-volumes`: when the volumes of a pod are detached, how long the drain "
-        "waits until another node has attached them, before it ends. With `--serialize-volumes` it waits also before "
-        "it evicts the next pod with a volume of the same CSI driver. It does not wait for a volume that no other node "
-        "requests within 30 s. When the time is over, the drain warns and continues. 0: do not wait."}},
+        "How long the drain waits, after the volumes of a pod are detached, until another node has attached them. With "
+        "`--wait-volumes` it waits before it ends, with `--serialize-volumes` before it evicts the next pod with a "
+        "volume of the same CSI driver. It does not wait for a volume that no other node requests within 30 s. When "
+        "the limit has passed, the drain warns and continues. 0: do not wait."}},
   };
 }
 
@@ -298,7 +296,7 @@ std::vector<Row> rows_of_guards() {
        guards_need_rights},
       {Users::command,
        {"uncordon-on-failure", boolean<O>(&O::restore_cordon_on_failure),
-        "If the drain fails, or does not end before `--timeout`, uncordon the node, if the drain cordoned it. Without "
+        "If the drain has cordoned the node, and then fails or does not end before `--timeout`, uncordon it. Without "
         "this flag the node stays cordoned, as with kubectl."}},
   };
 }

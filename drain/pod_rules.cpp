@@ -65,7 +65,8 @@ Result<bool> take_action(std::string_view& text, PodRule& rule) {
   const auto limit = parse_duration(written);
   if (!limit) return limit.error();
   if (*limit <= Duration::zero())
-    return Error(Errc::invalid, fmt::format("'{}' is no limit for {}: it must be positive", written, wait_action));
+    return Error(Errc::invalid,
+                 fmt::format("the limit of {} must be longer than 0, and is '{}'", wait_action, written));
   rule.action = PodAction::wait_completed;
   rule.limit = *limit;
   text = text.substr(0, found);
@@ -147,7 +148,7 @@ Result<PodRule> parse_pod_rule(std::string_view text) {
   rule.selector = *std::move(selector);
   for (const auto& requirement : rule.selector.requirements())
     if (requirement.key == "namespace" || requirement.key == "kind" || requirement.key == "controller")
-      return wrong(fmt::format("{0} is read as a label here: write {0}: with a colon", requirement.key));
+      return wrong(fmt::format("{0}= selects pods by a label with the key {0}; write {0}: instead", requirement.key));
   if (rule.ns.empty() && rule.kind.empty() && !rule.controller && rule.selector.empty())
     return wrong("it names no pods, so it would match every pod");
   return rule;

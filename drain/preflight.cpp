@@ -131,7 +131,7 @@ bool Preflight::refuse_by_policy() {
   session_.ending().end(
       Outcome::refused,
       fmt::format(
-          "an option of the drain or an annotation forbids the eviction of {} pod{}, so the drain evicts none: {}",
+          "the options of the drain or an annotation forbid the eviction of {} pod{}, so the drain evicts none: {}",
           count, count == 1 ? "" : "s", refused));
   return true;
 }

@@ -131,8 +131,8 @@ std::string DetachedVolumes::say(const VolumeReport& report, const ReattachFacts
     case Reattach::unclaimed:
       return facts.used_here ? "it is attached to this node again, or a pod of this node uses it"
                              : fmt::format(
-                                   "no other node has requested it within {} after it was detached; perhaps its "
-                                   "controller was scaled down, or its pod cannot be scheduled",
+                                   "no other node has requested it within {} after it was detached; perhaps the "
+                                   "controller of its pod was scaled down, or the pod cannot be scheduled",
                                    seconds_of(claim_hold));
     case Reattach::late: break;
   }

@@ -204,7 +204,9 @@ asio::awaitable<bool> Retirement::look_after() {
   bool may_end = false;
   if (node) {
     report_.leftovers.push_back(
-        {"node " + node_, "its finalizers (metadata.finalizers) prevent the end of its deletion"});
+        {"node " + node_, fmt::format("its finalizers prevent the end of its deletion; the controllers that set them "
+                                      "must remove them (kubectl get node {} -o jsonpath={{.metadata.finalizers}})",
+                                      node_)});
     may_end = true;
   } else if (!k8s::is_gone(node.error())) {
     may_end |= unreadable("node " + node_, node.error());

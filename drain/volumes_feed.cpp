@@ -200,7 +200,7 @@ void VolumesFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
   else if (!refused() && trouble)
     facts.push_back({reason::volumes_unreadable,
                      "volumes of node " + session_.node_name(),
-                     "the drain cannot see whether they are detached: " + trouble->message(),
+                     "the drain cannot see whether they are detached, and asks again: " + trouble->message(),
                      {}});
   if (wanted()) book_.diagnose(session_.now(), facts);
 }

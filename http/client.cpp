@@ -180,7 +180,8 @@ Task<std::unique_ptr<Conversation>> Client::Impl::converse(const Request& reques
     if (!was_stale || !request.repeatable) co_return started.error();
     auto again = co_await fresh(bytes, limits, progress);
     if (!again && (again.error().code() == Errc::unreachable || again.error().code() == Errc::dns))
-      co_return Error(Errc::reset, started.error().message() + "; then: " + again.error().message());
+      co_return Error(Errc::reset,
+                      started.error().message() + "; the next attempt failed, too: " + again.error().message());
     co_return again;
   }
   co_return co_await fresh(bytes, limits, progress);

@@ -82,7 +82,7 @@ Task<> Conversation::advance() {
   // Detects a TLS alert (first byte 0x15) here, because it is shorter than the input that the parser needs to report an
   // error.
   if (!parser_.got_some() && buffer_.view().starts_with('\x15'))
-    co_return unusable("it seems to use TLS (https:// instead of http://)");
+    co_return unusable("the server seems to use TLS; write https:// in its address");
   const auto used = parser_.put(buffer_.view());
   if (!used) co_return unusable(used.error().message());
   buffer_.consume(*used);

@@ -74,7 +74,10 @@ asio::awaitable<void> Race::try_one(std::size_t index) {
   } else {
     const bool silent = connected.error().code() == Errc::timeout;
     const double seconds = std::chrono::duration<double>(limits_.per_address).count();
-    trials_[index].failure = silent ? fmt::format("no reaction within {:g} s", seconds) : connected.error().message();
+    trials_[index].failure =
+        silent ? fmt::format("no reaction within {:g} s (wrong address, machine down, or a firewall drops the packets)",
+                             seconds)
+               : connected.error().message();
   }
   news_.notify();
 }
@@ -153,10 +156,11 @@ Task<> Handshake::connect_by_http() {
                          ? "it requires a user and a password; put them into its address, before the host"
                          : "it does not accept the user and the password in its address");
   if (status >= 500 || status == 408 || status == 429)
-    co_return cannot(Errc::unreachable, fmt::format("it answered {}", status));
+    co_return cannot(Errc::unreachable, fmt::format("it answered with HTTP status {}", status));
   if (status / 100 != 2)
-    co_return cannot(Errc::unavailable,
-                     fmt::format("it answered {}; ask its operator whether this is allowed", status));
+    co_return cannot(
+        Errc::unavailable,
+        fmt::format("it answered with HTTP status {}; ask its operator whether it allows this connection", status));
   // The client sends first, with TLS and with HTTP. So bytes after the proxy's response head do not come from the
   // server, and the peer is no HTTP proxy.
   if (head.size() > end) co_return not_a_proxy("HTTP proxy");
@@ -180,7 +184,7 @@ Task<> Handshake::log_in_to_socks() {
 // Describes a reply code of SOCKS5 (RFC 1928, 6).
 std::string in_words(unsigned char code) {
   switch (code) {
-    case 0x01: return "general failure";
+    case 0x01: return "it reports a general failure; see its log";
     case 0x02: return "its rules do not allow this; ask its operator";
     case 0x03: return "network unreachable";
     case 0x04: return "host unreachable";
@@ -201,14 +205,18 @@ Task<> Handshake::connect_by_socks() {
   if (chosen == by_password && !proxy_.user.empty()) {
     CO_CHECK(co_await log_in_to_socks());
   } else if (chosen != none) {
-    co_return cannot(Errc::unavailable, "it requires another kind of credentials than those in its address");
+    co_return cannot(Errc::unavailable,
+                     proxy_.user.empty()
+                         ? "it requires credentials; put USER:PASSWORD@ into its address, before the host"
+                         : "it does not accept a user with a password, the only credentials that Haulout can send");
   }
 
   std::string request = "\x05\x01\x00"s;
   Ec not_literal;
   const auto address = asio::ip::make_address(target_.host, not_literal);
   if (not_literal) {
-    if (target_.host.size() > 255) co_return cannot(Errc::invalid, "the name is too long");
+    if (target_.host.size() > 255)
+      co_return cannot(Errc::invalid, "the host name is longer than the 255 bytes that SOCKS5 allows");
     request += '\x03';
     request += static_cast<char>(target_.host.size());
     request += target_.host;

@@ -30,7 +30,7 @@ std::optional<std::uint16_t> port_of(const boost::urls::url_view& url, std::uint
 }
 
 Error not_an_endpoint(std::string_view url, std::string_view why) {
-  return Error(Errc::invalid, fmt::format("\"{}\" is not the address of a server: {}", url, why));
+  return Error(Errc::invalid, fmt::format("\"{}\" cannot be used as the address of a server: {}", url, why));
 }
 
 // Limit for the user and the password of SOCKS5, in bytes: RFC 1929 stores each length in one octet.
@@ -68,7 +68,7 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
   if (parsed->host().empty()) return not_an_endpoint(url, "it names no host");
   if (parsed->has_userinfo()) return not_an_endpoint(url, "it must not contain user and password");
   if (parsed->has_query() || parsed->has_fragment())
-    return not_an_endpoint(url, "it must not have a query or fragment");
+    return not_an_endpoint(url, "it must not have a query (?) or a fragment (#)");
 
   Endpoint endpoint;
   endpoint.kind = https ? Endpoint::Kind::tls : Endpoint::Kind::tcp;

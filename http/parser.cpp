@@ -62,7 +62,7 @@ Error protocol_error(const Ec& failure, const Limits& limits) {
     return Error(Errc::protocol, fmt::format("the HTTP headers are longer than {} bytes", limits.header));
   if (failure == beast::http::error::body_limit)
     return Error(Errc::protocol, fmt::format("the body is longer than {} bytes", limits.body.value_or(0)));
-  return Error(Errc::protocol, "not HTTP/1.1 (" + failure.message() + ")");
+  return Error(Errc::protocol, "it is not valid HTTP/1.1 (" + failure.message() + ")");
 }
 
 // Returns whether the bytes are an incomplete last chunk. Beast 1.81 asserts that the last chunk of an empty body is
@@ -109,7 +109,7 @@ Result<std::size_t> ResponseParser::put(std::string_view bytes) {
       // found.
       if (impl_->parser.status < 100)
         return Error(Errc::protocol,
-                     fmt::format("not HTTP/1.1 (the status {:03} does not exist)", impl_->parser.status));
+                     fmt::format("it is not valid HTTP/1.1 (the status {:03} does not exist)", impl_->parser.status));
       if (impl_->parser.status == 101)
         return Error(Errc::protocol, "the server switched to a protocol that was not requested");
       if (impl_->parser.status < 200) {

@@ -200,7 +200,10 @@ Result<> LookUps::start(const std::string& host) {
 }
 
 Task<std::vector<asio::ip::address>> LookUps::addresses_of(std::string host) {
-  if (!places_) co_return no_helper(host, "no pipe can be opened");
+  if (!places_)
+    co_return no_helper(
+        host,
+        "Haulout could not open a pipe; raise its limit of open files (LimitNOFILE= or ulimit -n), and restart it");
   for (;;) {
     forget_answered();
     if (running_.contains(host)) break;

@@ -284,15 +284,19 @@ bool is_about_certificate(int alert) {
 std::string joined(const std::vector<std::string>& names) {
   std::string all;
   for (const auto& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all.empty() ? "nothing" : all;
+  return all;
 }
 
 std::string wrong_name(const HandshakeSubject& subject, const CertificateVerdict& verdict) {
-  const std::string way_out = verdict.names.empty() ? ""
-                                                    : "; if this is the right server, use one of these names in its "
-                                                      "address (or, in a kubeconfig, as tls-server-name)";
-  return fmt::format("the certificate of {} is not valid for host {}; it names {}{}", subject.peer, subject.host,
-                     joined(verdict.names), way_out);
+  if (verdict.names.empty())
+    return fmt::format(
+        "the certificate of {} is not valid for host {}, because its subject alternative names name no host; renew it "
+        "with that name",
+        subject.peer, subject.host);
+  return fmt::format(
+      "the certificate of {} is not valid for host {}; it names {}; if this is the right server, use one of these "
+      "names in its address (or, in a kubeconfig, as tls-server-name)",
+      subject.peer, subject.host, joined(verdict.names));
 }
 
 std::string untrusted(const HandshakeSubject& subject, const CertificateVerdict& verdict) {
@@ -320,7 +324,9 @@ std::string certificate_problem(const HandshakeSubject& subject, const Certifica
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return fmt::format("{} is not valid before {}; is the clock of this machine right?", whose, verdict.not_before);
     case X509_V_ERR_INVALID_PURPOSE:
-      return fmt::format("{} is not for servers (its extended key usage names neither serverAuth nor any)", whose);
+      return fmt::format(
+          "{} is not for servers (its extended key usage names neither serverAuth nor any); renew it with serverAuth",
+          whose);
     case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
     case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
     case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:

@@ -299,8 +299,11 @@ Result<std::unique_ptr<AuthTransport>> AuthTransport::create(boost::asio::any_io
   options.proxy = connection.proxy;
   auto client = http::Client::create(executor, clock, connection.endpoint, *tls, std::move(options));
   if (!client)
-    return Error(Errc::unavailable, connection.origin + ": " + describe_tls(connection) + ": " +
-                                        client.error().message() + "; check that they are PEM and belong together");
+    return Error(Errc::unavailable,
+                 fmt::format("{}: {}: {}{}", connection.origin, describe_tls(connection), client.error().message(),
+                             connection.client_cert.empty()
+                                 ? ""
+                                 : "; check that the certificate and the key are PEM and belong together"));
   auto impl = std::make_unique<Impl>(std::move(executor), clock, std::move(*client), std::move(connection),
                                      std::move(user_agent), std::move(*token), std::move(*tls));
   return std::unique_ptr<AuthTransport>(new AuthTransport(std::move(impl)));

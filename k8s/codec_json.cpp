@@ -337,13 +337,15 @@ void Object::members(std::string_view key,
 
 Result<> check_kind(const Json& json, std::string_view kind) {
   const auto* object = json.if_object();
-  if (object == nullptr) return decode_error(fmt::format("expected a {}, got {}", kind, describe(json)));
+  if (object == nullptr)
+    return decode_error(fmt::format("expected an object of kind {}, got {}", kind, describe(json)));
   const Json* found = object->if_contains("kind");
-  if (found == nullptr) return decode_error(fmt::format("expected a {}, got an object without kind", kind));
+  if (found == nullptr) return decode_error(fmt::format("expected an object of kind {}, got one without kind", kind));
   const auto* name = found->if_string();
-  if (name == nullptr) return decode_error(fmt::format("expected a {}, got a kind that is not a string", kind));
+  if (name == nullptr)
+    return decode_error(fmt::format("expected an object of kind {}, got one whose kind is not a string", kind));
   if (std::string_view(name->data(), name->size()) == kind) return {};
-  return decode_error(fmt::format("expected a {}, got a {}", kind, name->c_str()));
+  return decode_error(fmt::format("expected an object of kind {}, got kind {}", kind, name->c_str()));
 }
 
 Result<> check_kind_if_any(const Json& json, std::string_view kind) {

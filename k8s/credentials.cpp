@@ -354,9 +354,9 @@ Result<> apply_exec(Connection& connection, const KubeconfigExec& exec, const Ku
   } else if (exec.interactive_mode == "Always") {
     plugin.interactive_mode = Mode::always;
   } else {
-    return unusable(fmt::format(
-        "{}: exec.interactiveMode {}; set it to Never, IfAvailable or Always", entry,
-        exec.interactive_mode.empty() ? "is missing, v1 requires it" : "\"" + exec.interactive_mode + "\" is unknown"));
+    return unusable(fmt::format("{}: exec.interactiveMode {}; set it to Never, IfAvailable or Always", entry,
+                                exec.interactive_mode.empty() ? "is missing, but exec.apiVersion v1 requires it"
+                                                              : "\"" + exec.interactive_mode + "\" is unknown"));
   }
   for (const auto& [name, value] : exec.env) {
     if (name.empty() || name.find('=') != std::string::npos)
@@ -438,8 +438,9 @@ Result<> check_impersonation(const Connection& connection) {
   if (connection.impersonate_user.empty() &&
       !(connection.impersonate_uid.empty() && connection.impersonate_groups.empty() &&
         connection.impersonate_extra.empty()))
-    return unusable(connection.origin +
-                    ": impersonating a uid, groups or extra needs a user; add --as, or `as` in the kubeconfig");
+    return unusable(
+        connection.origin +
+        ": impersonating a uid, groups or extra needs a user; add `as` in the kubeconfig, or (not for an agent) --as");
   bool safe = is_header_safe(connection.impersonate_user) && is_header_safe(connection.impersonate_uid);
   for (const auto& group : connection.impersonate_groups) safe = safe && is_header_safe(group);
   for (const auto& [key, value] : connection.impersonate_extra) safe = safe && is_header_safe(value);

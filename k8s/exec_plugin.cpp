@@ -126,7 +126,9 @@ Result<ExecCredential> decode_exec_credential(std::string_view output, const std
         fmt::format("has an apiVersion other than {} of the kubeconfig; set both to the same", api_version));
   const auto status = json.find("status");
   if (status == json.end() || !status->is_object())
-    return bad_answer("has no status, which would hold the credentials");
+    return bad_answer(
+        "is an ExecCredential without a usable `status`, so without credentials; run the plugin in a shell to see what "
+        "it prints");
 
   ExecCredential credential;
   std::string expiration;

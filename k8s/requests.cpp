@@ -75,10 +75,9 @@ Result<std::string> path_of(std::initializer_list<Segment> segments) {
   for (const Segment& segment : segments) {
     // Refuses "." and "..", which a proxy that normalises paths would turn into another path.
     if (segment.value.empty() || segment.value == "." || segment.value == "..")
-      return Error(
-          Errc::decode,
-          fmt::format("an object refers to the {} '{}', which is not a valid name ({}…); correct that reference",
-                      segment.what, segment.value, path + std::string(segment.before)));
+      return Error(Errc::decode, fmt::format("an object of the cluster refers to the {} '{}', which is not a valid "
+                                             "name ({}…); correct the reference in that object",
+                                             segment.what, segment.value, path + std::string(segment.before)));
     path += segment.before;
     path += percent_encode(segment.value);
   }

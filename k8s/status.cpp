@@ -109,8 +109,10 @@ Error unstructured_error(int code, const http::Headers& headers, std::string_vie
                             ? "an HTML page, so a proxy or a login page answered instead of the API server"
                             : first_line(body);
   if (code >= 300 && code <= 399)
-    message = headers.find("Location") ? fmt::format("a redirect to {}", *headers.find("Location"))
-                                       : "a redirect without an address";
+    message = headers.find("Location")
+                  ? fmt::format("a redirect to {}, which Haulout does not follow; check the address of the server",
+                                *headers.find("Location"))
+                  : "a redirect without an address; check the address of the server";
   Error error(Errc::status, sentence(code, message));
   error.peer.emplace();
   error.peer->code = code;

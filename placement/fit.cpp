@@ -174,8 +174,8 @@ PodFit judge_found(PodFit fit, const Json& pod, const Placing::Found& found) {
 // Returns why the pod may fit although no node was found. Empty if it certainly does not.
 std::string all_the_same(const Place& place) {
   if (place.vague)
-    return "the answer depends on anti-affinity with a namespaceSelector or with label keys (matchLabelKeys, "
-           "mismatchLabelKeys), or on tolerations with operator Lt or Gt: " +
+    return "this check cannot evaluate anti-affinity with namespaceSelector, matchLabelKeys or mismatchLabelKeys, or "
+           "tolerations with operator Lt or Gt; if these exclude nodes, there is no capacity: " +
            place.message;
   return place.preempts_on.empty() ? "" : "it fits only if pods of lower priority are preempted: " + place.message;
 }
@@ -353,7 +353,8 @@ Result<std::string> read_page(const std::string& body, const Collection& what, s
   const Json list = Json::parse(body, nullptr, false);
   const std::string kind = text(list, "/kind");
   if (kind != what.kind)
-    return Error(Errc::decode, fmt::format("expected a {}, got {}", what.kind, kind.empty() ? "no list" : kind));
+    return Error(Errc::decode, fmt::format("expected an object of kind {}, got {}", what.kind,
+                                           kind.empty() ? "none with a kind" : "kind " + kind));
   const auto items = list.find("items");
   if (items == list.end() || !(items->is_array() || items->is_null()))
     return Error(Errc::decode, fmt::format("{} has no list in its field \"items\"", what.kind));

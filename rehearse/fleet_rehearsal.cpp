@@ -205,7 +205,8 @@ class Fleet {
       for (std::string& pod : not_weighed(stage_.cluster, node.name)) result_.not_weighed.push_back(std::move(pod));
     }
     if (machines_.empty())
-      co_return Error(Errc::invalid, fmt::format("the snapshot has no node that is Ready; it has {}",
+      co_return Error(Errc::invalid, fmt::format("the {} has no node that is Ready; it has {}",
+                                                 input_.snapshot.stored ? "snapshot" : "cluster",
                                                  count_of(nodes.items.size(), "node")));
     co_return Result<>();
   }

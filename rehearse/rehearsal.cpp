@@ -72,6 +72,9 @@ class Drains {
     assume_later_room(result_.assumed, first, result_.no_room);
   }
 
+  // Returns the noun for what was read: files of the user, or the cluster itself.
+  std::string_view source() const { return input_.snapshot.stored ? "snapshot" : "cluster"; }
+
   Task<std::vector<std::string>> names_of_nodes() {
     const TimePoint deadline = stage_.clock.now() + Stage::request_limit;
     CO_TRY(const auto nodes, co_await stage_.client.list_nodes(input_.selector, deadline));
@@ -81,14 +84,14 @@ class Drains {
       for (const k8s::Node& node : nodes.items) names.push_back(node.name);
       if (names.empty())
         co_return Error(Errc::invalid,
-                        fmt::format("no node of the snapshot matches the selector \"{}\"", input_.selector));
+                        fmt::format("no node of the {} matches the selector \"{}\"", source(), input_.selector));
       co_return names;
     }
     for (const std::string& name : input_.nodes) {
       const bool known =
           std::any_of(nodes.items.begin(), nodes.items.end(), [&](const k8s::Node& node) { return node.name == name; });
       if (!known)
-        co_return Error(Errc::invalid, fmt::format("the snapshot has no node \"{}\"; it has {}", name,
+        co_return Error(Errc::invalid, fmt::format("the {} has no node \"{}\"; it has {}", source(), name,
                                                    count_of(nodes.items.size(), "node")));
     }
     co_return input_.nodes;

@@ -274,13 +274,13 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
                   format_whole_seconds(assumptions.ready_after)),
       "a pod terminates " + (assumptions.terminate_within
                                  ? "within " + format_whole_seconds(*assumptions.terminate_within)
-                                 : "after its whole grace period, the longest that it may take")};
+                                 : "after its whole grace period, although real pods often need less")};
   if (!silent.empty())
     assumed.push_back(
         "a node whose Ready condition is Unknown has no running kubelet, so no pod ends or starts there: node " +
         some_of(silent));
   if (!waiting.empty()) assumed.push_back("pending pods are scheduled where there is capacity: " + some_of(waiting));
-  if (!gated.empty()) assumed.push_back("scheduling gates are not removed from " + some_of(gated));
+  if (!gated.empty()) assumed.push_back("scheduling gates are not removed from these pods: " + some_of(gated));
   if (!starting.empty()) assumed.push_back("starting pods become Ready: " + some_of(starting));
   if (!ailing.empty())
     assumed.push_back("running pods that are not Ready do not become Ready, but their replacements do: " +
@@ -288,8 +288,8 @@ std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const s
   const std::vector<std::string> of_daemon_sets = pods_of_missing_daemon_sets(cluster);
   if (!of_daemon_sets.empty())
     assumed.push_back(
-        "the snapshot has no DaemonSets (kubectl get ds -A -o json adds them), so the DaemonSets of these pods are "
-        "assumed to exist: " +
+        "no DaemonSets were read (kubectl get ds -A -o json adds them to a snapshot; reading the cluster needs the "
+        "right to list them), so the DaemonSets of these pods are assumed to exist: " +
         some_of(of_daemon_sets));
   if (const std::vector<std::string> quotas = quotas_of_pods(cluster); !quotas.empty())
     assumed.push_back(
@@ -368,7 +368,7 @@ void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<N
     if (!pod.preempts_on.empty()) pods.push_back(pod.pod);
   if (!pods.empty())
     assumed.push_back(
-        "the rehearsal preempts no pods; a real scheduler may preempt pods of lower priority to make room for these: " +
+        "the rehearsal preempts no pods; a real scheduler may preempt pods of lower priority to place these pods: " +
         some_of(pods));
 }
 

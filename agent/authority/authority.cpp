@@ -96,7 +96,8 @@ namespace {
 
 // A trial request of find_authority(), and what its success or its denial means.
 struct Attempt {
-  std::string what;  // end of a message: "it may not …" if it must succeed, "no rule restricts …" if it must be denied
+  // End of a message: "the credential cannot …" if it must succeed, "no rule restricts …" if it must be denied.
+  std::string what;
   http::Request request;
   bool found_by_absence = false;  // a 404 also counts as success: the object need not exist
 };
@@ -177,9 +178,10 @@ std::vector<Attempt> refused_to_service_accounts(const AttemptContext& context) 
   OwnNode somebody{std::string(nobody), std::string(nobodys_uid)};
   return {
       {"what the agents' ServiceAccount may write to Nodes", label(context.node.name, "haulout-probe.invalid/label")},
-      {"with which options the agents' ServiceAccount may evict pods", eviction(context.pod_ns, nobody, 30)},
-      {"which pods the agents' ServiceAccount may evict", eviction(context.pod_ns, context.pod_name, std::nullopt)},
-      {"for which nodes the agents' ServiceAccount may create Leases",
+      {"the options (such as the grace period) with which the agents' ServiceAccount may evict pods",
+       eviction(context.pod_ns, nobody, 30)},
+      {"the pods that the agents' ServiceAccount may evict", eviction(context.pod_ns, context.pod_name, std::nullopt)},
+      {"the nodes for which the agents' ServiceAccount may create Leases",
        k8s::create(slot_lease(context.ns, {std::string(nobody)}, 0, somebody, context.now), dry_run)}};
 }
 
@@ -190,7 +192,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
       {&Rights::other_nodes, list_one(k8s::Kind<k8s::Node>::api, {}), false,
        leases ? "the credential may not list Nodes, which slots=lease needs to count unavailable nodes. Grant verb "
                 "list on nodes, or set slots to fleetlock"
-              : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes"},
+              : "the credential may not list Nodes, so the agent does not notice updates that failed on other nodes. "
+                "Grant verb list on nodes"},
       {&Rights::leases, list_one(k8s::Kind<k8s::Lease>::api, context.ns), false,
        "the credential may not list Leases, which slots=lease needs. Grant verb list on leases (API group "
        "coordination.k8s.io), or set slots to fleetlock"},
@@ -324,7 +327,7 @@ Task<std::optional<std::string>> Search::try_needed(http::Transport& as) {
     CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
     const auto& refusal = answer.refusal;
     if (refusal && !(attempt.found_by_absence && k8s::is_gone(*refusal)))
-      co_return std::optional(fmt::format("it may not {}: {}", attempt.what, refusal->message()));
+      co_return std::optional(fmt::format("the credential cannot {}: {}", attempt.what, refusal->message()));
   }
   co_return std::optional<std::string>();
 }
@@ -336,8 +339,7 @@ Task<std::optional<std::string>> Search::try_refused(http::Transport& as, std::v
     if (refusal && k8s::is_forbidden(*refusal)) continue;
     if (!refusal) co_return std::optional(fmt::format("no rule restricts {}", attempt.what));
     co_return std::optional(fmt::format(
-        "it is not proved that a rule restricts {}; a trial request was answered with \"{}\" instead of 403 "
-        "Forbidden",
+        "it is not proved that a rule restricts {}: the server answered a trial request with \"{}\", not with 403",
         attempt.what, refusal->message()));
   }
   co_return std::optional<std::string>();
@@ -381,10 +383,10 @@ Error Search::nothing_holds() const {
                              "has the roles and policies), or set authority to auto",
                              why));
   return Error(Errc::unavailable,
-               fmt::format("the agent needs a credential that can change only Node {1}, and the credential {0} is none "
-                           "({2}). In a pod, apply packaging/kustomize (before Kubernetes 1.36 with its component "
-                           "policies-only). On a machine, use the kubelet's kubeconfig. Or set authority to "
-                           "serviceaccount: a stolen credential could then change every Node",
+               fmt::format("the agent needs a credential that can change only Node {1}. With the credential {0} no "
+                           "authority works ({2}). In a pod, apply packaging/kustomize (before Kubernetes 1.36 with "
+                           "its component policies-only). On a machine, use the kubelet's kubeconfig. Or set authority "
+                           "to serviceaccount: a stolen credential could then change every Node",
                            printable(self_.username), printable(found_.node.name), why));
 }
 
@@ -398,10 +400,10 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
                                                    printable(name)));
   if (refusal && knows_no_associated_nodes(*refusal))
     co_return std::optional(
-        fmt::format("the API server does not allow a pod to act as its own node, which Kubernetes 1.36 and newer do "
+        fmt::format("the API server does not allow a pod to act as its own node; Kubernetes 1.36 and newer allow that "
                     "(feature gate ConstrainedImpersonation): {}",
                     refusal->message()));
-  if (refusal) co_return std::optional(fmt::format("it may not read its own Node: {}", refusal->message()));
+  if (refusal) co_return std::optional(fmt::format("the credential cannot read its own Node: {}", refusal->message()));
   k8s::Client client(as, clock_);
   CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
   if (!found_.node.uid.empty() && found_.node.uid != node.uid)

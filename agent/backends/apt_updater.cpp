@@ -203,8 +203,7 @@ Task<std::vector<std::string>> AptUpdater::old_services(TimePoint deadline) {
   if (!output.empty()) co_return parse_needrestart(output);
   if (!options_.reboot_for_services) co_return std::vector<std::string>();
   co_return Error(Errc::unavailable,
-                  "needrestart is not installed on this machine: install it, or remove "
-                  "update-services: reboot");
+                  "needrestart is not installed on this machine: install it, or set update-services to report");
 }
 
 // needrestart restarts all services with one call of systemctl, in no order of its own. Among them may be the agent:
@@ -238,7 +237,7 @@ Task<bool> AptUpdater::need_reboot_for(std::vector<std::string> services, TimePo
 Task<> AptUpdater::change(HostProgram program, TimePoint deadline) {
   while (changing_) {
     if (clock_.now() >= deadline)
-      co_return Error(Errc::timeout, program.program + " did not run: an earlier program of the agent took too long");
+      co_return Error(Errc::timeout, program.program + " did not run: an earlier command of the agent has not ended");
     co_await clock_.sleep_until(std::min(deadline, clock_.now() + busy_pause));
   }
   changing_ = true;

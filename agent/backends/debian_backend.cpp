@@ -166,9 +166,10 @@ Pending DebianBackend::kernel_answer(const std::string& running) const {
                                          [](const std::string& name) { return name.starts_with("vmlinuz-"); });
   if (!any)
     return {.need = Need::unknown,
-            .problem = fmt::format("{} contains no kernel any more, so it is unknown whether a newer one needs a "
-                                   "reboot: mount the host's /boot, or restart the agent to go on without it",
-                                   root_.display(boot))};
+            .problem = fmt::format("{} {} any more, so it is unknown whether a new kernel needs a reboot: mount the "
+                                   "host's /boot{}",
+                                   root_.display(boot), *names ? "contains no kernel" : "does not exist",
+                                   *names ? ", or restart the agent, which then ignores kernels" : "")};
   const auto newer = newer_kernel(running, **names);
   if (!newer) return {.need = Need::no};
   return {.need = Need::yes,

@@ -135,9 +135,10 @@ Result<std::vector<OstreeDeployment>> deployments_of(std::string_view text) {
   }
   const auto booted = std::count_if(all.begin(), all.end(), [](const auto& deployment) { return deployment.booted; });
   if (booted != 1)
-    return Error(Errc::decode, fmt::format("{} marks {} deployments as booted, and not one; has ostree booted this "
-                                           "machine?",
-                                           ostree_status, booted));
+    return Error(
+        Errc::decode,
+        fmt::format("{} marks {} deployments as booted, but exactly one is expected; has ostree booted this machine?",
+                    ostree_status, booted));
   return all;
 }
 

@@ -70,9 +70,9 @@ OptionGroup slots() {
                "for a machine on its own."},
               {"pool", text<C>(&C::pool, "name", check_dns_label),
                "The pool of this node, whose nodes share the slots; with FleetLock the group. Without this option and "
-               "pool-label: control-plane for nodes with the label node-role.kubernetes.io/control-plane, of which at "
-               "most one may be unavailable even if max-unavailable is greater, and default for all others. With "
-               "FleetLock: default for all."},
+               "pool-label: control-plane for nodes with the label node-role.kubernetes.io/control-plane, and default "
+               "for all others; with FleetLock default for all. Of that pool control-plane, at most one node may be "
+               "unavailable, even if max-unavailable is greater."},
               {"pool-label", text<C>(&C::pool_label, "label key", check_label_key),
                "Take the name of the pool from this label of the Node. A node without the label, or with an empty "
                "one, gets no slot, unless slots is none."},
@@ -85,7 +85,8 @@ OptionGroup slots() {
                "max-unavailable, best as a percentage, then also applies to each zone of the pool. A node without the "
                "label, or with an empty one, gets no slot."},
               {"soak", duration<C>(&C::soak, Zero::allowed),
-               "How long an updated node must stay Ready before it releases its slot."},
+               "How long a node keeps its slot after its update. If it is not Ready then, it keeps the slot until it "
+               "is."},
               {"fleetlock-url", text<C>(&C::fleetlock_url, "URL", check_url), "URL of the FleetLock server."},
           }};
 }
@@ -118,7 +119,8 @@ OptionGroup operating_system() {
            "agent runs it without a shell."},
           {"sentinel-exit-codes", exit_codes(&C::sentinel_exit_codes),
            "Which exit codes of sentinel-command mean that a reboot is needed (yes), and which that it is not (no). "
-           "With any other code that is unknown, and the node is not rebooted."},
+           "With any other code it is unknown whether a reboot is needed; the agent then reboots the node only if a "
+           "person requests that."},
           {"sentinel-interval", duration<C>(&C::sentinel_interval, Zero::refused),
            "How often the agent runs sentinel-command."},
           {"update",
@@ -134,9 +136,9 @@ OptionGroup operating_system() {
            "For backend rauc with update: the bundle that the agent installs when its version differs from the running "
            "one, a URL or an absolute path on the host."},
           {"pin", text<C>(&C::pin, "version", check_not_blank),
-           "With update: the only version that the agent installs or reboots into, as haulout explain shows it. While "
-           "the update tool offers another version, the node waits. The agent cannot make the tool offer a version. "
-           "Not with backends debian and transactional-update, whose updates have none."},
+           "With update: the only version that the agent installs and boots, written as haulout explain shows it. The "
+           "node waits until the update tool offers that version. Not with backends debian and transactional-update, "
+           "whose updates have no version."},
           {"update-packages",
            choice<C, UpdatePackages>(&C::update_packages,
                                      {{"all", UpdatePackages::all}, {"security", UpdatePackages::security}}),
@@ -213,16 +215,16 @@ OptionGroup gates() {
           {"prometheus-username", text<C>(&C::prometheus_username, "name", check_not_blank),
            "The user name for Prometheus."},
           {"prometheus-password-file", text<C>(&C::prometheus_password_file, "file", check_absolute_path),
-           "A file with that user's password."},
+           "A file with the password of prometheus-username."},
           {"prometheus-ca-file", text<C>(&C::prometheus_ca_file, "file", check_absolute_path),
            "A file with the CA certificates for Prometheus. Without this option: those of the system."},
           {"prometheus-cert-file", text<C>(&C::prometheus_cert_file, "file", check_absolute_path),
            "A file with the client certificate for Prometheus."},
           {"prometheus-key-file", text<C>(&C::prometheus_key_file, "file", check_absolute_path),
-           "A file with the key of that certificate."},
+           "A file with the key of the client certificate for Prometheus."},
           {"prometheus-fail-mode", choice<C, F>(&C::prometheus_fail_mode, {{"closed", F::closed}, {"open", F::open}}),
-           "What to do while Prometheus gives no usable answer. closed: nodes wait. open: updates may begin. If it "
-           "refuses the query, nodes wait in both cases."},
+           "What to do while Prometheus gives no usable answer. closed: nodes wait. open: updates may begin. If "
+           "Prometheus refuses the query, nodes wait in both cases."},
           {"prometheus-max-age", duration<C>(&C::prometheus_max_age, Zero::allowed),
            "An alert that has been active (pending or firing) for longer than this blocks no node any more. 0: it "
            "blocks for as long as the query returns it."},

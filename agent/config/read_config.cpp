@@ -458,20 +458,19 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
       {updates && c.backend == B::rauc && c.update_bundle.empty(),
        "backend is rauc and update is set, but no bundle is named: set update-bundle"},
       {!c.update_bundle.empty() && (!updates || (c.backend != B::rauc && c.backend != B::automatic)),
-       "update-bundle is set, but only backend rauc with update uses it: set both, or remove update-bundle"},
+       "update-bundle is set, but only backend rauc with update uses it: set backend to rauc and update to after-drain "
+       "or before-drain, or remove update-bundle"},
       {!updates && !c.pin.empty(),
        "pin has no effect, because update is off: remove pin, or set update (only with a backend that installs "
        "images)"},
       {!c.pin.empty() && (c.backend == B::debian || c.backend == B::transactional_update),
        "pin is set, but updates of backends debian and transactional-update have no version: remove pin"},
       {!updates && c.update_packages != fresh.update_packages,
-       "update-packages has no effect, because update is off: remove update-packages, or set update to after-drain "
-       "(only with "
-       "backend debian)"},
+       "update-packages has no effect, because update is off: remove update-packages, or set update to "
+       "after-drain (only with backend debian)"},
       {!updates && c.update_services != fresh.update_services,
-       "update-services has no effect, because update is off: remove update-services, or set update to after-drain "
-       "(only with "
-       "backend debian)"},
+       "update-services has no effect, because update is off: remove update-services, or set update to "
+       "after-drain (only with backend debian)"},
       {!updates && c.update_limit != fresh.update_limit,
        "update-limit has no effect, because update is off: remove update-limit, or set update (only with a backend "
        "that installs updates)"},

@@ -136,7 +136,8 @@ std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes
   }
   const bool any = std::any_of(result.begin(), result.end(), [](const auto& entry) { return entry.second; });
   if (!any)
-    return "no exit code means yes, so the agent would never detect a needed reboot; add one, for example 1=yes";
+    return "none of the exit codes means yes, so the agent would never detect a needed reboot; add one, for example "
+           "1=yes";
   codes = std::move(result);
   return {};
 }

@@ -120,7 +120,7 @@ void BusLink::listen(const void* owner, const std::vector<std::string>& matches,
   try {
     for (const std::string& match : matches) slots_[owner].push_back(connection_->addMatch(match, handler));
   } catch (const sdbus::Error& failure) {
-    fail("the bus refused a match rule: " + failure.getMessage());
+    fail("subscribing to its signals failed: " + failure.getMessage());
   }
   nudge();  // while it waited for the bus, the library may have read messages that no event of the descriptor announces
 }

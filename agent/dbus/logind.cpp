@@ -27,8 +27,8 @@ Error cannot_reboot(const std::string& why) {
 Result<> judge_can_reboot(std::string_view answer, std::uint32_t uid) {
   if (answer == "yes" || answer.ends_with("inhibitor-blocked")) return {};
   const std::string rights = fmt::format(
-      "logind sees this process as uid {}; run it as uid 0 of the host, or allow it org.freedesktop.login1.reboot and "
-      "org.freedesktop.login1.reboot-multiple-sessions with a polkit rule",
+      "logind sees the agent as uid {}; run the agent as uid 0 of the host, or allow that uid "
+      "org.freedesktop.login1.reboot and org.freedesktop.login1.reboot-multiple-sessions with a polkit rule",
       uid);
   if (answer == "challenge") return cannot_reboot("it requires a password (CanReboot: challenge); " + rights);
   if (answer == "no") return cannot_reboot("it is not permitted (CanReboot: no); " + rights);
@@ -54,9 +54,9 @@ Result<> judge_inhibitors(const std::vector<Inhibitor>& inhibitors) {
                             inhibitor.uid, inhibitor.why);
   }
   if (blockers.empty()) return {};
-  return Error(
-      Errc::unavailable,
-      fmt::format("a reboot is blocked by {}; wait until it ends, or end it (systemd-inhibit --list)", blockers));
+  return Error(Errc::unavailable, fmt::format("a reboot is blocked by {}; wait until that lock is released, or end the "
+                                              "program that holds it (systemd-inhibit --list)",
+                                              blockers));
 }
 
 Result<bool> judge_system_state(std::string_view state) {
@@ -86,8 +86,9 @@ Error explain_refusal(std::string_view service, Error refusal) {
   if (is_absent(refusal))
     return Error(
         Errc::unavailable,
-        fmt::format("{0}; {1} is not on the system bus: start it, or, if --reboot-method contains {1}, use another one",
-                    refusal.message(), service));
+        fmt::format(
+            "{0}; {1} is not on the system bus: start it, or, if a --reboot-method needs it, use another method",
+            refusal.message(), service));
   return refusal;
 }
 

@@ -29,7 +29,10 @@ Task<ProgramEnd> UnitPrograms::run(HostProgram program, TimePoint deadline) {
   auto end = co_await run_unit(bus_, std::move(command), deadline);
   if (!end) co_return std::move(end).error().with_context(program.program);
   if (end->output.size() > unit_output_limit)
-    co_return Error(Errc::unavailable, program.program + ": printed more than 1 MiB");
+    co_return Error(
+        Errc::unavailable,
+        program.program +
+            ": printed more than 1 MiB, which is the limit; run it on the machine yourself to see what it prints");
   ProgramEnd out{.ours = end->ours, .success = end->success(), .output = std::move(end->output)};
   if (end->code == CLD_EXITED) out.status = end->status;
   if (out.success) co_return out;

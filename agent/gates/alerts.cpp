@@ -100,8 +100,9 @@ Gate alerts_gate(const Result<std::vector<Sample>>& alerts, const AlertOptions& 
   if (alerts->empty()) return gate;
   gate.verdict = Verdict::closed;
   gate.reason = reason::blocked_by_alert;
-  gate.message = named(alerts->front()) + " blocks the node";
-  if (alerts->size() > 1) gate.message += fmt::format(" (and {} more)", alerts->size() - 1);
+  gate.message = named(alerts->front());
+  gate.message +=
+      alerts->size() == 1 ? " blocks the node" : fmt::format(" and {} more block the node", alerts->size() - 1);
   return gate;
 }
 

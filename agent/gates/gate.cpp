@@ -62,7 +62,7 @@ std::string named(const Pending& wanted) {
 std::optional<Brake> changes_nothing(const PastReboot& last, const Pending& wanted) {
   if (!same_need(last, wanted)) return std::nullopt;
   return Brake{reason::reboot_loop,
-               fmt::format("the node was rebooted {}, but the operating system still requires a reboot, {}: another "
+               fmt::format("the node was rebooted at {}, but the operating system still requires a reboot {}: another "
                            "reboot would change nothing; find out on the node why the update does not take effect",
                            k8s::format_time(last.at), named(wanted))};
 }
@@ -213,13 +213,13 @@ Gate brake_gate(const std::vector<PastReboot>& past, const Pending& wanted, bool
 
 Gate pin_gate(const std::string& pin, const Pending& wanted) {
   Gate gate{.name = "pin",
-            .message = "no version waits that pin forbids; it allows " + printable(pin),
+            .message = fmt::format("pin allows only {}, and no other version waits", printable(pin)),
             .effect = Gate::Effect::gives_up};
   if (wanted.need != Need::yes || wanted.target == pin) return gate;
   gate.verdict = Verdict::closed;
   gate.reason = reason::version_pinned;
   gate.message = fmt::format(
-      "{} waits, but pin allows only {}: the node waits until that one is offered, or pin is changed",
+      "{0} waits, but pin allows only {1}: the node waits until the update tool offers {1}, or pin is changed",
       wanted.target.empty() ? "an update without a version" : "version " + printable(wanted.target), printable(pin));
   return gate;
 }

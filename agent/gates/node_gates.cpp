@@ -64,7 +64,8 @@ asio::awaitable<Gate> BlockingPods::judge(TimePoint deadline) {
   if (matching.empty()) co_return gate;
   gate.verdict = Gate::Verdict::closed;
   gate.reason = reason::blocked_by_pod;
-  gate.message = matching.size() == 1 ? first : fmt::format("{} (and {} more)", first, matching.size() - 1);
+  gate.message =
+      matching.size() == 1 ? first : fmt::format("{} (and {})", first, count_of(matching.size() - 1, "more pod"));
   co_return gate;
 }
 
@@ -110,7 +111,7 @@ std::string named(const Pending& wanted) {
 }  // namespace
 
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted) {
-  Gate gate{.name = "fleet", .message = "this update has failed on no other node of the pool"};
+  Gate gate{.name = "fleet", .message = "no update of this node has failed on another node of the pool"};
   const bool is_named = !wanted.target.empty() || !wanted.reasons.empty();
   if (wanted.need != Need::yes || !is_named) return gate;
   for (const k8s::Node& node : degraded) {

@@ -741,8 +741,8 @@ std::string Schedule::describe(WallTime now) const {
     return state.next_open ? fmt::format("{}: updates may begin again {}", where, shown(*state.next_open))
                            : where + ": no update may begin within two years";
   }
-  return state.next_open ? "outside the window: the next one opens " + shown(*state.next_open)
-                         : "outside the window: no window opens within two years";
+  return state.next_open ? "outside the window: updates may begin again " + shown(*state.next_open)
+                         : "outside the window: no update may begin within two years";
 }
 
 }  // namespace haulout::agent

@@ -85,8 +85,8 @@ std::vector<std::string> misnamed_hooks(const k8s::Node& node) {
     const std::string key = entry->first.substr(hook_prefix.size());
     const std::size_t dot = key.find('.');
     if (dot != std::string::npos && dot + 1 < key.size() && hook_point_of(key.substr(0, dot))) continue;
-    out.push_back(fmt::format("annotation {} does not name a hook point; write {}POINT.NAME with one of {}",
-                              entry->first, hook_prefix, hook_point_names()));
+    out.push_back(fmt::format("annotation {} must have the form {}POINT.NAME; POINT is one of {}", entry->first,
+                              hook_prefix, hook_point_names()));
   }
   return out;
 }

@@ -146,7 +146,7 @@ Result<std::string> find_program(const std::string& program, std::string_view se
     if (more) search.remove_prefix(end + 1);
   }
   if (best_cause == EACCES) return not_executable(best_cause);
-  return Error(Errc::unavailable, "the program is not in PATH");
+  return Error(Errc::unavailable, "the program is not in PATH; install it, or write its absolute path");
 }
 
 std::string program_search_path() {
@@ -176,7 +176,7 @@ Task<k8s::ChildOutcome> run_host_command(Clock& clock, HostCommand command, Time
 std::string describe_end(const k8s::ChildOutcome& outcome) {
   std::string end = fmt::format("exit status {}", outcome.exit_code);
   if (outcome.signal != 0) end = fmt::format("ended by signal {} ({})", outcome.signal, ::strsignal(outcome.signal));
-  if (outcome.too_much_output) end = "printed more than 1 MiB";
+  if (outcome.too_much_output) end = "printed more than 1 MiB, which is the limit";
   const std::string tail = tail_of(outcome.error_tail);
   return tail.empty() ? end : fmt::format("{}: {}", end, tail);
 }

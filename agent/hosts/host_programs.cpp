@@ -21,16 +21,23 @@ constexpr Duration busy_pause = std::chrono::seconds(1);
 Task<> run_update_program(HostPrograms& programs, Clock& clock, HostProgram program, std::vector<int> good,
                           TimePoint deadline) {
   program.unit = update_unit;
+  bool lost = false;  // in one of the runs
   for (;;) {
     const auto end = co_await programs.run(program, deadline);
-    const bool lost = !end && end.error().code() == Errc::reset;
-    if (!end && !lost) co_return end.error();
+    if (!end && end.error().code() != Errc::reset) co_return end.error();
+    lost = lost || !end;
     if (end && end->ours) {
       if (end->success || std::find(good.begin(), good.end(), end->status) != good.end()) co_return Result<>();
       co_return Error(Errc::unavailable, fmt::format("{}: {}", program.description, end->how));
     }
+    if (clock.now() >= deadline && lost)
+      co_return Error(Errc::timeout, fmt::format("{}: how it ended is unknown, and no time is left to run it again; "
+                                                 "see journalctl -u {} on the machine",
+                                                 program.program, update_unit));
     if (clock.now() >= deadline)
-      co_return Error(Errc::timeout, program.program + " did not run: an earlier program of the agent took too long");
+      co_return Error(Errc::timeout,
+                      fmt::format("{} did not run: {}, which an earlier agent had started, took until the time limit",
+                                  program.program, update_unit));
     co_await clock.sleep_until(std::min(deadline, clock.now() + busy_pause));
   }
 }

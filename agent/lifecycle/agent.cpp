@@ -19,7 +19,7 @@ namespace {
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
   while (!context.activity.must_reload() && !context.view.kubelet_reports_this_boot()) {
-    co_await context.writer.show(reason::node_not_ready, "the kubelet has not reported the node Ready since this boot");
+    co_await context.writer.show(reason::node_not_ready, "the kubelet does not report the node Ready for this boot");
     co_await context.activity.wait(context.within(look_interval));
   }
 }

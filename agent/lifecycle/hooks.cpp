@@ -4,6 +4,7 @@
 
 #include "agent/lifecycle/node_record.hpp"
 #include "agent/node/record.hpp"
+#include "base/text.hpp"
 #include "drain/reasons.hpp"
 
 namespace haulout::agent {
@@ -18,11 +19,15 @@ std::string since(WallTime time) {
   return fmt::format("since {:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(time));
 }
 
-std::string waiting_message(const AskedVerdict& verdict, const std::vector<AskedHook>& hooks, WallTime asked) {
+std::string waiting_message(const AskedVerdict& verdict, const std::vector<AskedHook>& hooks, HookPoint point,
+                            WallTime asked) {
   std::string message = fmt::format("waiting for hook {} {}", verdict.waiting.front(), since(asked));
-  if (verdict.waiting.size() > 1) message += fmt::format(" (and {} more)", verdict.waiting.size() - 1);
+  if (verdict.waiting.size() > 1)
+    message += fmt::format(" (and {})", count_of(verdict.waiting.size() - 1, "more hook"));
   for (const AskedHook& hook : hooks)
-    if (!hook.problem.empty()) message += fmt::format("; annotation {}: {}", hook.name, hook.problem);
+    if (!hook.problem.empty())
+      message += fmt::format("; a part of annotation {}{}.{} is ignored: {}", hook_prefix, to_string(point), hook.name,
+                             hook.problem);
   return message;
 }
 
@@ -71,7 +76,7 @@ asio::awaitable<std::string> Hooks::ask_others(HookPoint point, Interrupted inte
       for (const std::string& failure : verdict.overlooked) context_.writer.warn(reason::hook_failed, failure);
       break;
     }
-    co_await context_.writer.show(reason::waiting_for_hook, waiting_message(verdict, hooks, asked));
+    co_await context_.writer.show(reason::waiting_for_hook, waiting_message(verdict, hooks, point, asked));
     co_await context_.activity.wait(context_.at(verdict.look_again.value_or(context_.wall()), std::chrono::hours(24)));
   }
   co_return std::string();

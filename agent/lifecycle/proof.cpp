@@ -54,8 +54,8 @@ bool RemainingPods::comes_back(const k8s::Pod& pod) {
       fmt::format("{} has created pods on this cordoned node {} times; {}", controller, returned.size(),
                   context_.options.drain.policy.pinned == drain::Treatment::skip
                       ? "they stay (--pinned leave)"
-                      : "they are not evicted again, and the drain waits (--pinned wait): scale it down, or remove the "
-                        "toleration or nodeName of its pods"));
+                      : "they are not evicted again, and the drain waits (--pinned wait): scale the controller down, "
+                        "or remove the toleration or nodeName of its pods"));
   return true;
 }
 

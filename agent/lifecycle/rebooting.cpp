@@ -195,7 +195,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(bool last) {
                      "the reboot did not happen: " + problem_ +
                          (still_needed ? "; reboot the machine, or annotate its Node with " +
                                              std::string(request_annotation) + "=reboot to try again"
-                                       : "; it is not needed any more")};
+                                       : "; the reboot is not needed any more")};
 }
 
 asio::awaitable<std::optional<Decision>> Rebooting::braked() {
@@ -235,8 +235,7 @@ asio::awaitable<std::optional<Decision>> Rebooting::request() {
     // While another program shuts the machine down, a request by the first method would be refused. So the agent waits.
     // If the machine is not down at the deadline, the agent tries the next method.
     if (record.method == 0 && shutdowns_.going_down()) {
-      co_await context_.writer.show(reason::rebooting,
-                                    "the machine is already shutting down, not requested by the agent");
+      co_await context_.writer.show(reason::rebooting, "a person or program is already shutting the machine down");
       co_await activity.wait(std::min(deadline, context_.within(look_interval)));
       if (later_boot()) break;
       if (!shutdowns_.going_down()) deadline = start_limit();

@@ -58,14 +58,16 @@ LeavingResult leaving_result(const drain::Report& report) {
   }
   const bool drained = report.outcome == drain::Outcome::drained;
   const std::size_t all = evicted + ended + left;
-  std::string message = fmt::format(
-      "the machine is shutting down, not requested by the agent; {} of {} {} evicted and deleted in the meantime",
-      evicted, count_of(all, "pod"), evicted == 1 || all == 1 ? "was" : "were");
+  std::string message = "a person or program is shutting the machine down; ";
+  if (all == 0)
+    message += drained ? "no pod had to leave" : "no pod was evicted";
+  else
+    message += fmt::format("{} of {} {} evicted and deleted in the meantime", evicted, count_of(all, "pod"),
+                           evicted == 1 || all == 1 ? "was" : "were");
   if (ended > 0)
-    message += fmt::format(
-        "; {} ended without an eviction, by the kubelet (shutdownGracePeriod) or because another client deleted the "
-        "pod",
-        count_of(ended, "pod"));
+    message +=
+        fmt::format("; {} ended without an eviction, through the kubelet (shutdownGracePeriod) or another client",
+                    count_of(ended, "pod"));
   if (left > 0)
     message += fmt::format("; {} {} still on the node: {}{}", count_of(left, "pod"), left == 1 ? "is" : "are", first,
                            left > 1 ? fmt::format(" and {} more", left - 1) : "");
@@ -116,7 +118,7 @@ asio::awaitable<void> Shutdowns::until_drain_is_due() {
       const bool late = leaving == Leaving::draining && context_.now() >= until;
       if (late)
         context_.writer.warn(reason::shutdown_undrained,
-                             "the machine is shutting down, not requested by the agent: " + drain_waits_for_());
+                             "a person or program is shutting the machine down: " + drain_waits_for_());
       if (late || leaving != Leaving::draining) context_.parts.shutdown->let_shutdown_proceed();
     }
     co_await news_.wait_until(context_.clock, until);
@@ -162,11 +164,10 @@ asio::awaitable<void> Shutdowns::show_and_drain(TimePoint limit) {
     co_await writer.show(
         reason::shutting_down,
         limit == TimePoint::max()
-            ? "the machine is shutting down, not requested by the agent: the shutdown waits until the pods that must "
-              "leave are deleted"
-            : fmt::format(
-                  "the machine is shutting down, not requested by the agent: the pods on it have {:.1f} s to terminate",
-                  seconds));
+            ? "a person or program is shutting the machine down: the shutdown waits until the pods that must leave are "
+              "deleted"
+            : fmt::format("a person or program is shutting the machine down: the pods on it have {:.1f} s to terminate",
+                          seconds));
     if (activity.must_reload()) continue;
     const LeavingResult result = leaving_result(co_await drain(limit));
     co_await writer.show(result.reason, result.message);
@@ -203,8 +204,8 @@ asio::awaitable<void> Shutdowns::until_called_off() {
     // A reason that is already shown says more: what a previous process did for the pods, or what has failed.
     if (context_.writer.status().reason.empty())
       co_await context_.writer.show(reason::shutting_down,
-                                    "the machine is shutting down, not requested by the agent: the node stays cordoned "
-                                    "until the machine has booted again");
+                                    "a person or program is shutting the machine down: the node stays cordoned until "
+                                    "the machine has booted again");
     co_await context_.activity.wait(TimePoint::max());
   }
 }

@@ -95,8 +95,8 @@ asio::awaitable<Decision> Updating::run() {
   }
   if (!context_.parts.updater)
     co_return failed(reason::update_failed,
-                     "the agent was restarted with --update off before the installation had ended; restart it with "
-                     "--update to finish the installation");
+                     "the agent was restarted with --update off before the installation had ended; restart the agent "
+                     "with its earlier --update to finish the installation");
   const Duration limit = context_.options.times.update_limit;
   deadline_ = context_.at(record.deadline.value_or(context_.wall()), limit);
   if (record.installing) deadline_ = std::max(deadline_, context_.within(resume_time));

@@ -236,7 +236,7 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
     co_return Condition{.reason = foreign->reason, .message = foreign->message};
   if (!context.view.kubelet_reports_this_boot())
     co_return Condition{.reason = reason::node_not_ready,
-                        .message = "the kubelet has not reported the node Ready since this boot"};
+                        .message = "the kubelet does not report the node Ready for this boot"};
   if (record.to.empty()) co_return Condition{.well = true};
   const Result<> known = co_await need.learn_version(context.within(request_timeout));
   if (!known) co_return Condition{.reason = reason::backend_unknown, .message = known.error().message()};

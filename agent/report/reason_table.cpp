@@ -84,8 +84,8 @@ constexpr std::array table{
     Reason{reason::too_many_reboots, gates, trouble,
            "The node was already rebooted, or requested to reboot, as often within 24 hours as `--max-reboots-per-day` "
            "allows.",
-           "Find out why the node needs so many reboots, or wait until fewer of them are younger than a day. `haulout "
-           "request-reboot NODE` reboots it once more all the same."},
+           "Find out why the node needs so many reboots. Or wait: the agent goes on when enough of these reboots are "
+           "more than 24 hours ago. `haulout request-reboot NODE` reboots it once more all the same."},
     Reason{reason::backing_off, gates, waiting,
            "The last attempt failed or was cancelled. The agent waits (`--backoff`) before the next one.",
            "See the cause of the last attempt in the message, which also says when the next one begins."},
@@ -107,7 +107,7 @@ constexpr std::array table{
            "Resolve the cause in the message. Usually the API server or FleetLock server does not answer, the right to "
            "use Leases is missing, or the Node has no value in the label of `--pool-label` or `--zone-label`."},
     Reason{reason::cannot_release, turns, trouble,
-           "The node needs its slot no longer, but the agent could not release it yet.",
+           "The node no longer needs its slot, but the agent could not release the slot yet.",
            "See the error in the message. The agent tries again until it succeeds. If the message names `--slots`, "
            "restart the agent with the value that it names."},
 
@@ -117,8 +117,8 @@ constexpr std::array table{
            "update and verifies no version. A requested update begins if the version is known.",
            "Provide what the message says is missing; `haulout agent --check` asks again and shows the answer."},
     Reason{reason::api_unavailable, system, trouble,
-           "The agent cannot read or verify what it must know. Usually the API server does not answer, or refuses the "
-           "request; with FleetLock, its server.",
+           "The agent cannot read or verify what it must know. Usually the API server, or the FleetLock server, does "
+           "not answer or refuses the request.",
            "See the error in the message. Check that the server runs, that this node reaches it, and that the "
            "credential has the right. The agent tries again until it succeeds."},
     Reason{reason::node_missing, system, trouble, "The API server answers, but has no Node of this name.",
@@ -152,8 +152,8 @@ constexpr std::array table{
            "Wait; the message says what the volume waits for. If a volume stays attached for longer than "
            "`--volume-limit`, the reason becomes VolumeStuck."},
     Reason{reason::volume_stuck, drain, trouble,
-           "The pods that used a volume are deleted, but it is still attached, for longer than `--volume-limit`. With "
-           "`--wait-volumes` the drain waits for it, or ends with `--stuck-volume=fail`.",
+           "The pods that used a volume are deleted, but the volume has stayed attached for longer than "
+           "`--volume-limit`. A drain with `--wait-volumes` waits for it, or ends if `--stuck-volume fail` is set.",
            "Check that the controller of its CSI driver and the kubelet of the node run; the message names the volume "
            "and its error. A drain that waits continues by itself when the volume is detached."},
     Reason{reason::reattaching_volumes, drain, progress,
@@ -191,23 +191,23 @@ constexpr std::array table{
         "reboot it if they need that, or run `haulout request-reboot NODE`."},
     Reason{reason::services_not_restarted, drain, trouble,
            "A warning after an installation: services still use files that it has replaced, or do not run after their "
-           "restart. needrestart does not restart all of them, and some keep processes that it cannot restart; or the "
-           "agent could not ask it, or the node was not drained any more.",
-           "Restart the services that the message names, or reboot the node with `haulout request-reboot NODE`. "
-           "`needrestart -b` on the node lists those that use replaced files, `systemctl --failed` those that do not "
-           "run. With `--update-services reboot` the agent reboots for both."},
+           "restart, or the agent could not check them; the message says which. needrestart does not restart every "
+           "service, and the agent restarts none if the node is not drained any more.",
+           "Restart the services that the message names, or resolve its error; or reboot the node with `haulout "
+           "request-reboot NODE`. `needrestart -b` on the node lists those that use replaced files, `systemctl "
+           "--failed` those that do not run. With `--update-services reboot` the agent reboots for both."},
     Reason{reason::drain_blocked, drain, trouble,
            "The last drain did not end before `--drain-deadline`, or ended at a stuck volume (`--stuck-volume fail`).",
-           "Resolve what the message names: the first pod that is left with its reason, a volume, or a request that "
-           "failed. `haulout explain NODE` shows what blocks the other pods. The agent removes its cordon, and makes "
-           "another attempt later."},
+           "The message names what the drain waited for, for example the first pod and its reason, or a volume. "
+           "Resolve that, or raise `--drain-deadline`. `haulout explain NODE` shows what blocks the other pods. The "
+           "agent removes its cordon, and makes another attempt later."},
     Reason{reason::drain_failed, drain, trouble,
            "The last drain failed, or was refused because of a pod that may not be evicted, or for which no capacity "
            "on other nodes is known.",
            "See the message for the pods or the request that failed. The agent makes another attempt later."},
     Reason{reason::waiting_for_load_balancers, drain, progress,
-           "The node is cordoned and excluded from external load balancers. They have `--lb-drain-wait` to stop "
-           "sending traffic to it; then the evictions begin.",
+           "The node is cordoned and excluded from external load balancers. They have the time of `--lb-drain-wait` to "
+           "stop sending traffic to it; then the evictions begin.",
            "Nothing."},
     Reason{reason::cannot_exclude, drain, trouble,
            "The node could not be excluded from external load balancers yet, so no pod is evicted.",
@@ -277,8 +277,8 @@ constexpr std::array table{
            "Let the pod stay (`--pinned leave`, or `--leave-pods` with its labels), scale its controller down, or "
            "remove the toleration, nodeName or scheduler that places it on this node."},
     Reason{reason::blocked_by_controller_budget, pods, waiting,
-           "As many pods of its controller as `--max-unavailable-per-controller`, or the annotation "
-           "`haulout.dev/max-unavailable`, allows are without a Ready replacement.",
+           "Pods of its controller are without a Ready replacement, as many as `--max-unavailable-per-controller` or "
+           "the annotation `haulout.dev/max-unavailable` allows.",
            "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
            "Ready."},
     Reason{reason::awaiting_replacement, pods, waiting,
@@ -346,8 +346,9 @@ constexpr std::array table{
            "Nothing."},
 
     Reason{reason::budget_never_allows, finds, trouble, "A PodDisruptionBudget can never allow a disruption.",
-           "Change the budget; the Event names the field. Or delete its pods yourself if their owner agrees. If a "
-           "controller such as a VirtualMachineInstance moves the pods by itself, only wait."},
+           "Change the budget; the Event names the field. Or delete its pods yourself if their owner agrees; nothing "
+           "creates a pod without a controller again. If a controller such as a VirtualMachineInstance moves the pods "
+           "by itself, only wait."},
     Reason{reason::budget_of_single_pod, finds, trouble,
            "A PodDisruptionBudget protects a single pod, which therefore can never be evicted.",
            "Scale its controller up for as long as the drain takes, or delete the pod yourself if its owner agrees. "
@@ -432,24 +433,24 @@ constexpr std::array table{
            "it neither in `volumesInUse` nor in `volumesAttached`. The drain does not wait for it.",
            "Find out what the volume is. If nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{reason::only_replica_evicted, finds, waiting, "The drain evicts the only pod of a controller.",
-           "Nothing, if an outage is acceptable. Otherwise add a second replica for the duration of the drain."},
+           "Nothing, if an outage is acceptable. Otherwise scale the controller to two replicas before you drain the "
+           "node."},
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",
            "Create a PodDisruptionBudget for them, spread the pods, or set `--max-unavailable-per-controller`."},
     Reason{reason::replicas_unknown, finds, waiting,
            "The number of replicas of a controller could not be read. The drain assumes more than one.",
-           "See the cause in the Event: often a right is missing. If controllers of this kind have no replica count "
-           "(no scale subresource), `--max-unavailable-per-controller` does not limit the evictions of their pods, "
-           "except of a pod that itself has the annotation `haulout.dev/max-unavailable`."},
+           "See the cause in the Event: often a right is missing. If the controller's kind has no scale subresource, "
+           "`--max-unavailable-per-controller` limits only the evictions of pods that have the annotation "
+           "`haulout.dev/max-unavailable`."},
     Reason{reason::override_invalid, finds, trouble,
            "The annotation `haulout.dev/single-replica` or `haulout.dev/max-unavailable` has an invalid value. The "
            "drain goes on as if it were not there.",
            "Correct the value of the annotation; the Event names it and says what is wrong."},
     Reason{reason::right_missing, finds, trouble,
            "The credential of the agent or of the command lacks a right that the drain needs or would use.",
-           "Grant the right that the Event, or the output of the command, names; the shipped RBAC has it, for guards "
-           "in the "
-           "component `guards`."},
+           "Grant the right that the Event, or the output of the command, names. The shipped RBAC has it; for guards, "
+           "the component `guards` has it."},
     Reason{reason::node_gone, finds, trouble, "The Node was deleted or replaced during the drain.",
            "Nothing, if a person deleted the Node. Otherwise restart the kubelet, which registers it again."},
     Reason{reason::unmanaged_pod_evicted, finds, trouble,
@@ -470,7 +471,7 @@ constexpr std::array table{
         "Nothing; the agent removes its cordon when the machine is up again."},
     Reason{reason::shutdown_undrained, boot, trouble,
            "A person or program reboots or powers off the machine, and its drain did not end in time, failed, or was "
-           "refused; the message says which.",
+           "refused; or it was drained, but its updates were not installed yet. The message says which.",
            "Next time, reboot with `haulout request-reboot NODE`, or run `haulout drain NODE` before you switch the "
            "machine off. Or raise `InhibitDelayMaxSec=` in logind.conf(5)."},
     Reason{
@@ -509,22 +510,20 @@ constexpr std::array table{
            "If the reason stays, run `systemctl list-jobs` and `systemctl --failed` on the node."},
     Reason{reason::node_not_ready, boot, progress, "The kubelet does not report the node Ready for this boot.",
            "If the reason stays, see the kubelet's log on the node."},
-    Reason{
-        reason::version_unexpected, boot, trouble,
-        "After the reboot another version runs than expected, and a reboot is still needed, the update tool offers the "
-        "expected version again, or the agent cannot find out whether one of these holds. After `--verify-limit` the "
-        "node is degraded and keeps its slot.",
-        "Check the update tool on the node; the message has both versions. The node goes on when the expected version "
-        "runs, or when no reboot is needed and the update tool does not offer that version again. If it is degraded "
-        "and needs another reboot, run "
-        "`haulout request-reboot NODE`."},
+    Reason{reason::version_unexpected, boot, trouble,
+           "After the reboot another version runs than expected, and one of these holds or may hold: a reboot is still "
+           "needed, or the update tool offers the expected version again. After `--verify-limit` the node is degraded "
+           "and keeps its slot.",
+           "Check the update tool on the node; the message has both versions. The node goes on when the expected "
+           "version runs, or when no reboot is needed and the update tool does not offer that version again. If it is "
+           "degraded and needs another reboot, run `haulout request-reboot NODE`."},
     Reason{reason::rolled_back, boot, trouble,
            "The old version runs again: the new one did not boot, or was rolled back. The agent does not try the new "
            "one again on this node. While the node is degraded it keeps its slot, which blocks other nodes that may "
            "need the same version.",
-           "Find out why the new version did not boot. Then run `haulout request-reboot NODE`, which tries the version "
-           "that is current by then. Without that request only an idle node tries a newer version; a degraded node "
-           "does not."},
+           "Find out why the new version did not boot. Then run `haulout request-reboot NODE`: the agent tries the "
+           "version that waits then. A degraded node needs this request; an idle node also tries a newer version "
+           "without it."},
 };
 
 }  // namespace

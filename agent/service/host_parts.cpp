@@ -121,8 +121,8 @@ Result<DebianBackend::Options> kernel_options(const HostRoot& root) {
   if (*others) return DebianBackend::Options{};
   if (!*names)
     return DebianBackend::Options{
-        .unseen_kernels = fmt::format("it is unknown whether a new kernel needs a reboot: {} does not exist, and {} "
-                                      "lacks the program that reports it; in a container, mount both from the host",
+        .unseen_kernels = fmt::format("it is unknown whether a new kernel needs a reboot: {} does not exist, and no "
+                                      "program in {} reports it; in a container, mount both from the host",
                                       root.display("/boot"), root.display("/etc/kernel/postinst.d"))};
   const bool kernels = std::any_of((*names)->begin(), (*names)->end(),
                                    [](const std::string& name) { return name.starts_with("vmlinuz-"); });
@@ -184,7 +184,7 @@ Result<MadeBackend> make_backend(const AgentConfig& config, const FoundBackend& 
   if (found.backend == "rpm-ostree") return alone(std::make_unique<RpmOstreeBackend>(host.bus, host.rng));
   auto tool = tool_of(config, found, host.root);
   if (!tool) return std::move(tool).error();
-  if (!*tool) return Error(Errc::invalid, "there is no back end for " + found.backend);
+  if (!*tool) return Error(Errc::invalid, "bug in Haulout: it cannot make the back end " + found.backend);
   auto programs = make_programs(host);
   if (!programs) return std::move(programs).error();
   auto backend = std::make_unique<ImageBackend>(**std::move(tool), host.root, **programs, host.clock, host.rng);

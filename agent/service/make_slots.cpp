@@ -75,10 +75,10 @@ std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
         "{}, because the node has the label {}: at most one node at a time, even if max-unavailable is greater; to use "
         "another pool, set the option pool",
         pool.name, control_plane_label);
-  return fmt::format(
-      "{}, max-unavailable {}",
-      pool.name.empty() ? "unknown, because the Node has no value in label " + config.pool_label : pool.name,
-      config.max_unavailable);
+  if (pool.name.empty())
+    return fmt::format("unknown, because the Node has no value in label {}: set the label, or the node gets no slot",
+                       config.pool_label);
+  return fmt::format("{}, max-unavailable {}", pool.name, config.max_unavailable);
 }
 
 Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access) {

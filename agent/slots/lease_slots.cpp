@@ -151,9 +151,10 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
                                 [this](const k8s::Node& node) { return node.name == node_.name; });
   // If the list lacks this Node, it is not the list of the agent's fleet.
   if (own == nodes.items.end())
-    co_return Error(Errc::invalid,
-                    fmt::format("the API server lists {} of the pool, but not this Node {}, so the agent takes no slot",
-                                count_of(nodes.items.size(), "node"), node_.name));
+    co_return Error(
+        Errc::invalid,
+        fmt::format("the API server lists {}, but not this Node {}, so the agent takes no slot; it tries again",
+                    count_of(nodes.items.size(), "node"), node_.name));
   if (own->uid != node_.uid)
     co_return Error(Errc::invalid,
                     fmt::format("Node {} was replaced: its UID is {}, not {}", node_.name, own->uid, node_.uid));
@@ -236,9 +237,9 @@ Task<Turn> LeaseSlots::confirm(TimePoint deadline) {
   const auto own = all_of(slots, node_);
   const bool zone = std::any_of(own.begin(), own.end(), [](const auto& slot) { return is_zone_slot(slot.name); });
   if (own.empty() || is_zone_slot(own.front().name))
-    co_return Turn{.why = "this node holds no Lease of its pool any more"};
+    co_return Turn{.why = "this node took a slot of its pool, but has lost it again; the agent tries again"};
   if (!zone && !options_.grouping.zone_label.empty())
-    co_return Turn{.why = "this node holds no Lease of its zone any more"};
+    co_return Turn{.why = "this node took a slot of its zone, but has lost it again; the agent tries again"};
   co_return Turn{.ours = true, .slot = fmt::format("{}{}/{}", slot_prefix, options_.ns, own.front().name)};
 }
 

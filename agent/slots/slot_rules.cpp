@@ -172,8 +172,10 @@ bool is_unlisted(const k8s::Lease& lease) {
 std::string words_of(const k8s::Lease& lease) {
   const std::string name = lease.holder.substr(0, lease.holder.find('/'));
   if (is_unlisted(lease))
-    return fmt::format("{} (Lease {} without label {}: delete the Lease, or set the label)",
-                       name.empty() ? "an unknown node" : name, lease.name, pool_label);
+    return fmt::format(
+        "{} (Lease {} lacks the label {}: set the label to the pool's name, or delete the Lease if its node is not "
+        "being updated)",
+        name.empty() ? "an unknown node" : name, lease.name, pool_label);
   return name.empty() ? fmt::format("an unknown node (Lease {} has no holder: delete the Lease)", lease.name) : name;
 }
 
@@ -210,7 +212,7 @@ std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& 
   const auto own =
       std::find_if(slots.begin(), slots.end(), [&](const k8s::Lease* slot) { return held_by(*slot, node); });
   const auto out = out_without_slot(view, node.name);
-  if (own == slots.end()) return "the slot was lost again before it was confirmed";
+  if (own == slots.end()) return "this node took a slot, but has lost it again; the agent tries again";
   if (holding.size() + out.size() > view.limit || *slot_index(view.group, (*own)->name) >= names_for(view, slots))
     return explain(view, holding, out);
   return std::nullopt;

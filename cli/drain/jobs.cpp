@@ -43,8 +43,9 @@ std::string update_in_progress(const std::string& program, const k8s::Node& node
   const auto state = name ? agent::state_of(*name) : std::nullopt;
   if (!state || agent::duties_of(*state).turn != agent::Duty::yes) return {};
   return fmt::format(
-      "its agent is updating it (state {}); wait until the update has ended. `{} pause {}` cancels the update "
-      "only before an installation or the reboot begins. If the machine does not come back: kubectl delete node {}",
+      "its agent is updating it (state {}); wait until the update has ended. `{} pause {}` cancels the update, unless "
+      "its installation after the drain or its reboot has begun. If the machine does not come back: kubectl delete "
+      "node {}",
       *name, program, node.name, node.name);
 }
 

@@ -67,8 +67,8 @@ constexpr Kind kinds[] = {
     {reason::unmanaged, "Pods that declare no controller",
      "Pods that declare no controller (use --force to override; they are not created again)"},
     {reason::single_replica, "Pods that are the single replica of their controller",
-     "Pods that are the single replica of their controller (scale the controller up during the drain, or annotate the "
-     "pod with haulout.dev/single-replica=allow; --single-replica=warn works, too, unless an annotation says block)"},
+     "Pods that are the single replica of their controller (scale the controller up, annotate the pod with "
+     "haulout.dev/single-replica=allow, or, if no annotation says block, use --single-replica=warn)"},
     {reason::not_selected, "Pods that --pod-selector does not match", ""},
     {reason::pod_pinned, "Pods that their controller creates on this node again after each eviction", ""},
     {reason::finished, "finished Pods", ""},
@@ -204,8 +204,8 @@ Summary refused(const Report& report) {
   Summary result;
   if (!report.fits.empty()) {
     result.errors.push_back(fmt::format(
-        "error: node/{} was not drained, and nothing was changed: not all of its pods {} elsewhere (--check-fit=warn "
-        "continues anyway)",
+        "error: node/{} was not drained, and nothing was changed: not all of its pods {} on other nodes (to drain it "
+        "anyway: --check-fit=warn)",
         report.node, placement::count(report.fits, placement::Fit::does_not_fit) != 0 ? "fit" : "are known to fit"));
     for (const placement::PodFit& fit : report.fits)
       if (fit.fit != placement::Fit::fits)
@@ -351,7 +351,8 @@ std::optional<std::string> pod_line(const drain::Event& event, const Wording& wo
     case EventType::vanished: return vanished_line(pod, wording);
     case EventType::terminating: return fmt::format("pod {} is terminating", pod.key());
     case EventType::left: return fmt::format("pod {} stays: {}", pod.key(), because(pod));
-    case EventType::late_pod: return fmt::format("pod {} was created on the node during the drain", pod.key());
+    case EventType::late_pod:
+      return fmt::format("pod {} appeared on the node during the drain; the same rules apply to it", pod.key());
     default: return std::nullopt;
   }
 }
@@ -365,7 +366,7 @@ std::optional<std::string> volume_line(const drain::Event& event) {
   if (event.volume->outcome == drain::VolumeOutcome::kept)
     return event.volume->text() + " is used by a pod that stays on the node, so the drain does not wait for it";
   if (event.volume->outcome != drain::VolumeOutcome::detaching)
-    return event.volume->text() + " is not waited for any more";
+    return event.volume->text() + " is not waited for any more, because no pod of the node is known to have used it";
   return fmt::format("{} is still attached: {}", event.volume->text(), printable(event.volume->message));
 }
 

@@ -157,9 +157,10 @@ std::string shell_problem(const std::vector<std::string>& words) {
 std::string take_words(Settings& settings, const std::vector<std::string>& words, std::string_view program) {
   switch (settings.command) {
     case Command::agent:
-      return words.empty() ? std::string()
-                           : fmt::format("agent takes no arguments, but got \"{}\": set its node with --node-name",
-                                         words.front());
+      return words.empty()
+                 ? std::string()
+                 : fmt::format("agent takes no arguments: remove \"{}\" (--node-name sets the node of the agent)",
+                               words.front());
     case Command::version: return words.empty() ? "" : "version takes no arguments";
     case Command::completion: return shell_problem(words);
     case Command::complete_nodes: return {};
@@ -310,8 +311,8 @@ std::string contradiction(const Settings& settings) {
   }
   if (timeout && *timeout > drain::shortest_timeout && *timeout <= drain::longest_limit(settings.drain.policy.rules))
     return fmt::format(
-        "--timeout={} is not longer than the wait of a --pod-rule, so it would end the drain before that pod is "
-        "evicted; raise --timeout, or shorten the wait",
+        "--timeout={} is not longer than the wait of a --pod-rule, so the drain would end before it evicts the pods of "
+        "that rule; raise --timeout, or shorten the wait",
         format_duration(*timeout));
   const bool looks_at_volumes =
       settings.drain.volumes != VolumeWait::off || settings.drain.volume_turns != VolumeWait::off;

@@ -214,7 +214,7 @@ Rows assumption_rows() {
        'f'},
       {"terminate-within", terminate_within(),
        "Assume that no pod takes longer than this to terminate. Without it each pod takes its whole grace period, "
-       "which is the maximum."},
+       "although real pods often need less."},
   };
 }
 
@@ -268,7 +268,7 @@ Rows target_rows(std::string_view what) {
 
 Rows pause_rows() {
   Rows rows = target_rows("Pause the updates of");
-  rows.push_back(reason_row("The reason for the pause. explain and the messages of waiting agents show it."));
+  rows.push_back(reason_row("The reason for the pause. haulout explain and the messages of waiting agents show it."));
   rows.push_back({"until", until(),
                   "When the pause ends by itself: a time (2026-12-24T18:00:00Z) or a duration (90m, 12h). Without it "
                   "the pause lasts until `resume`."});
@@ -387,7 +387,7 @@ Rows connection_rows() {
       {"password", connection(&F::password, "text"), "Password for basic authentication to the API server."},
       {"request-timeout", request_timeout(),
        "The longest time for a single request. Each operation has a limit of its own, usually 30 to 60 s, which this "
-       "flag can only shorten; 0 leaves it as it is. A bare number is seconds."},
+       "flag can only shorten; 0 leaves it as it is. A number without a unit means seconds."},
       {"server", connection(&F::server, "URL"), "The address and port of the Kubernetes API server.", 's'},
       {"tls-server-name", connection(&F::tls_server_name, "name"),
        "Server name to use for the validation of the server's certificate."},

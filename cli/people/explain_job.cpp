@@ -89,8 +89,8 @@ asio::awaitable<void> Questions::ask_for_local_volumes() {
   }
   if (pods > most_pods)
     asked_.problems.push_back(
-        fmt::format("whether the volumes of {} of the {} pods with claims exist only on this node: explain reads those "
-                    "of at most {} pods",
+        fmt::format("whether the volumes of {} of the {} pods with claims exist only on this node: explain reads the "
+                    "volumes of at most {} pods",
                     pods - most_pods, pods, most_pods));
 }
 

@@ -151,8 +151,9 @@ std::string cordon_text(const k8s::Node& node) {
       const std::string when = k8s::format_time(mark->at);
       if (mark->by == agent::cordoned_by) return "by the agent, " + when;
       return fmt::format(
-          "by {} with a haulout command, {}; the agent does not uncordon it, so run haulout uncordon after the work",
-          printable(mark->by), when);
+          "by {} with a haulout command, {}; the agent does not uncordon the node, so run haulout uncordon {} after "
+          "the work",
+          printable(mark->by), when, node.name);
     }
     case drain::CordonOwner::other: break;
   }
@@ -192,9 +193,9 @@ GateView backoff_gate(const std::optional<agent::Record>& record, WallTime now) 
   if (!record || !record->not_before || *record->not_before <= now)
     return {"backoff", GateState::open, "no failed or cancelled attempt delays the next one"};
   return {"backoff", GateState::closed,
-          fmt::format("{} did not succeed, the last one: {}; the next attempt begins at {} at the earliest",
-                      count_of(record->failures, "attempt"), printable(record->cause_message),
-                      k8s::format_time(*record->not_before))};
+          fmt::format("{} did not succeed{}: {}; the next attempt begins at {} at the earliest",
+                      count_of(record->failures, "attempt"), record->failures == 1 ? "" : ", the last one",
+                      printable(record->cause_message), k8s::format_time(*record->not_before))};
 }
 
 GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
@@ -220,7 +221,7 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
 // maintenance windows, blocking pods, alerts, the reboot limit, hooks.
 GateView agent_gate(const NodeView& node) {
   constexpr std::string_view scope =
-      "the agent evaluates windows, blocking pods, alerts, the reboot limit and other nodes";
+      "the agent evaluates windows, blocking pods, alerts, fleet health and the reboot limit";
   if (!node.agent) return {"agent", GateState::unknown, fmt::format("{}, but no agent has reported", scope)};
   const bool elsewhere = node.reason == reason::paused || node.reason == reason::backing_off;
   if (in_state(node, agent::State::pending) && !node.reason.empty() && !elsewhere)
@@ -364,7 +365,8 @@ Explanation explain(const NodeFacts& facts, WallTime now) {
                                             [](const PodView& pod) { return pod.reason == reason::blocked_by_budget; });
   if (at_closed_budget)
     about.not_known.emplace_back(
-        "whether an admission webhook would move a pod whose budget is exhausted: only an eviction request shows that");
+        "whether an admission webhook acts on the eviction of a pod whose budget is exhausted (KubeVirt then migrates "
+        "the VM): only an eviction request shows that");
   about.why = why_not_now(about);
   return about;
 }
@@ -492,7 +494,7 @@ void add_fits(Lines& lines, const Explanation& about) {
                       or_none(joined(pod.fit->plugins, ",")), printable(pod.fit->message)});
   lines.emplace_back(
       rows.size() == 1
-          ? "Fit elsewhere: nothing to place: the drain evicts no pod that a controller would create again"
+          ? "Fit elsewhere: nothing to check, because a drain would evict no pod that a controller creates again"
           : "Fit elsewhere (largest pods first; a replacement is assumed to request what its pod requests):");
   if (rows.size() > 1) add_table(lines, rows);
 }

@@ -84,9 +84,10 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
     if (!known && turn.holder.empty())
       lines.push_back(fmt::format("slot {0} has no holder, but counts as taken: delete Lease {0}", turn.name));
     else if (!known)
-      lines.push_back(fmt::format(
-          "slot {0} is held by {1}, but no such node exists; if Lease {0} still exists after a minute, delete it",
-          turn.name, printable(turn.holder)));
+      lines.push_back(
+          fmt::format("slot {0} is held by {1}, but no node with this name and UID exists; if Lease {0} still exists "
+                      "after a minute, delete it",
+                      turn.name, printable(turn.holder)));
   }
   return lines;
 }

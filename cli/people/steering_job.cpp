@@ -178,9 +178,8 @@ Task<> PauseJob::act(std::string node) {
           fmt::format("Warning: no agent has reported on node/{} yet; the pause takes effect when one does", node));
     else if (is_under_way(state))
       tools_.console.warn(
-          fmt::format("Warning: node/{} is already being updated (state {}); the pause stops that only if no "
-                      "installation and no reboot "
-                      "have begun",
+          fmt::format("Warning: node/{} is already being updated (state {}); the pause cancels the update, unless its "
+                      "installation after the drain or its reboot has begun",
                       node, state));
     co_return Result<>();
   }
@@ -227,8 +226,7 @@ Task<> RequestJob::act(std::string node) {
   if (state == to_string(agent::State::degraded))
     tools_.console.warn(
         fmt::format("Warning: node/{0} is degraded, and its agent may reboot it soon; `{1} explain {0}` shows why it "
-                    "is degraded. To "
-                    "cancel: kubectl annotate node {0} {2}-",
+                    "is degraded. To cancel the request: kubectl annotate node {0} {2}-",
                     node, tools_.program, agent::request_annotation));
   co_return Result<>();
 }

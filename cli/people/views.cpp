@@ -134,7 +134,7 @@ std::string message_text(const NodeView& node, WallTime now) {
   if (!node.agent) return node.pause ? describe(*node.pause) : "no agent has reported on this node";
   if (node.overdue)
     return fmt::format("the agent is overdue by {}; check that it runs. Its last message: {}",
-                       age_text(*node.overdue, now), node.message.empty() ? "nothing" : node.message);
+                       age_text(*node.overdue, now), node.message.empty() ? "<none>" : node.message);
   if (!node.message.empty()) return node.message;
   return node.pause ? describe(*node.pause) : "";
 }

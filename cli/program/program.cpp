@@ -84,7 +84,7 @@ rules:
 - apiGroups: ["policy"]
   resources: ["poddisruptionbudgets"]
   verbs: ["list", "watch"]
-# with --max-unavailable-per-controller, --canary or --single-replica (of other kinds their RESOURCE/scale, too):
+# with --max-unavailable-per-controller, --canary or --single-replica (other kinds of controllers need RESOURCE/scale):
 - apiGroups: ["apps"]
   resources: ["deployments", "replicasets", "statefulsets"]
   verbs: ["get"]
@@ -95,7 +95,7 @@ rules:
 - apiGroups: [""]
   resources: ["persistentvolumes", "persistentvolumeclaims"]
   verbs: ["get"]
-# retire, in addition to guards and volumes:
+# retire needs these, and those for guards and volumes:
 - apiGroups: [""]
   resources: ["nodes"]
   verbs: ["delete"]

@@ -139,7 +139,8 @@ class SnapshotJob final : public Job {
       exit_code_ = report_failure(tools_, read.error());
       co_return;
     }
-    for (const std::string& left : read->left_out) tools_.console.warn("warning: rehearsed without " + printable(left));
+    for (const std::string& left : read->left_out)
+      tools_.console.warn("warning: the result may be wrong, because the rehearsal has no " + printable(left));
     snapshot_ = std::move(read->snapshot);
   }
 

@@ -157,14 +157,16 @@ TEST_F(BudgetBookTest, WithoutTheRightToSeeBudgetsANamespaceIsALane) {
 TEST_F(BudgetBookTest, TheMessageNamesThingCauseAndWayOut) {
   auto budget = a_budget("web", 0);
   put(budget);
-  EXPECT_EQ(book.explain(book.selecting(pod)),
-            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; no disruption allowed now")
+  EXPECT_EQ(
+      book.explain(book.selecting(pod)),
+      "blocked by PodDisruptionBudget shop/web: it must keep 3 healthy, and has 3, so it allows no disruption now")
       << "what would help is the diagnoses' to say: maxUnavailable: 0 is healed by no replica";
   budget.expected_pods = 4;
   put(budget);
   EXPECT_EQ(book.explain(book.selecting(pod)),
-            "blocked by PodDisruptionBudget shop/web: needs 3 healthy, has 3; no disruption allowed now, 1 of its 4 "
-            "pods not healthy");
+            "blocked by PodDisruptionBudget shop/web: it must keep 3 healthy, and has 3, so it allows no disruption "
+            "now; 1 of "
+            "its 4 pods is missing or not healthy");
 }
 
 }  // namespace

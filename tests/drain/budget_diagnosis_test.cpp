@@ -73,7 +73,7 @@ TEST(BudgetDiagnosis, TheMostSpecificOfWhatIsTrue) {
       {"maxUnavailable 0", zero("0", ""), "BudgetNeverAllows", "maxUnavailable: 0", 0s},
       {"maxUnavailable 0, of somebody",
        with(zero("0", ""), [](auto& budget) { budget.managed_by = "Helm, release web"; }), "BudgetNeverAllows",
-       "allow at least one disruption there (managed by Helm, release web), or", 0s},
+       "change it to allow at least one disruption (managed by Helm, release web), or", 0s},
       {"maxUnavailable 0%", zero("0%", ""), "BudgetNeverAllows", "maxUnavailable: 0%", 0s},
       {"minAvailable 100%", zero("", "100%"), "BudgetNeverAllows", "minAvailable: 100%", 0s},
       {"one replica", counting(1, 1, 1), "BudgetOfSinglePod", "scale the controller to 2 replicas"},
@@ -226,7 +226,8 @@ TEST(BudgetDiagnosis, AControllerThatMayCreateNoPodIsNotSaidToWantTooFew) {
     ASSERT_TRUE(fact);
     EXPECT_THAT(fact->message, AllOf(HasSubstr(see), Not(HasSubstr("never"))));
   }
-  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message, HasSubstr("only 3 exist"));
+  EXPECT_THAT(diagnose_budget({counting(3, 3, 3), {&held}, early})->message,
+              HasSubstr("(minAvailable: 3), and 3 exist"));
   // A percentage refers to the number of replicas that the controller should have.
   EXPECT_THAT(
       diagnose_budget({with(counting(3, 3, 3), [](auto& budget) { budget.min_available = "80%"; }), {&held}, early})

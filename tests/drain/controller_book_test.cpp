@@ -45,9 +45,8 @@ TEST_F(BookTest, AsManyGoAsMayBeWithoutReplacement) {
   EXPECT_EQ(held(pod(1)), "");
   leave(pod(1));
   EXPECT_EQ(held(pod(2)), "BlockedByControllerBudget");
-  EXPECT_THAT(
-      message,
-      HasSubstr("Deployment shop/web may lack at most 2 pods of its 4 (max-unavailable: 50%), and lacks 2 now"));
+  EXPECT_THAT(message, HasSubstr("Deployment shop/web may lack at most 2 pods of its 4 "
+                                 "(--max-unavailable-per-controller=50%), and lacks 2 now"));
   see(replacement(0, false));
   EXPECT_EQ(held(pod(2)), "BlockedByControllerBudget") << "it is not Ready";
   see(replacement(0, true));

@@ -106,12 +106,12 @@ TEST(PodRules, WrongRulesAreNamed) {
       {"kind:Job=wait-completed=2h=last", "'Job=wait-completed=2h' is not a kind"},
       {"kind:Job;app=x=skip", "is not a kind"},
       {"kind:CronJob=wait-completed", "write kind:Job"},
-      {"namespace=batch=skip", "namespace is read as a label here: write namespace:"},
-      {"kind=Job=wait-completed=2h", "kind is read as a label here"},
-      {"app=x,controller=y=skip", "controller is read as a label here"},
+      {"namespace=batch=skip", "namespace= selects pods by a label with the key namespace; write namespace:"},
+      {"kind=Job=wait-completed=2h", "kind= selects pods by a label"},
+      {"app=x,controller=y=skip", "controller= selects pods by a label"},
       {"app=a=wait-completed=soon", "write WHO=ACTION"},
-      {"app=a=wait-completed=0s", "must be positive"},
-      {"app=a=wait-completed=-1m", "must be positive"},
+      {"app=a=wait-completed=0s", "must be longer than 0"},
+      {"app=a=wait-completed=-1m", "must be longer than 0"},
       {"app=a=wait-completed=", "write WHO=ACTION"},
   };
   for (const auto& [text, why] : rows) {

@@ -36,18 +36,18 @@ TEST(ParseProxy, TakesApartWhatKubectlTakes) {
 }
 
 TEST(ParseProxy, RefusesTheRestAndKeepsItsSecrets) {
-  for (const auto& [url, why] :
-       std::vector<std::pair<std::string, const char*>>{{"", "names no host"},
-                                                        {"https://u:s3cret@h:443", "https:// is not supported"},
-                                                        {"ftp://u:s3cret@h", "ftp:// is not supported"},
-                                                        {"http://", "names no host"},
-                                                        {"http://u:s3cret@:80", "names no host"},
-                                                        {"http://u:s3cret@h:0", "1 to 65535"},
-                                                        {"http://u:s3cret@h:65536", "1 to 65535"},
-                                                        {"http://u:s3cret@h:squid", "1 to 65535"},
-                                                        {"http://u:s3 cret@h", "URL"},
-                                                        {"socks5://s3cret@h", "both a user and a password"},
-                                                        {"socks5://u:" + std::string(256, 's') + "@h", "255"}}) {
+  for (const auto& [url, why] : std::vector<std::pair<std::string, const char*>>{
+           {"", "names no host"},
+           {"https://u:s3cret@h:443", "https:// proxies are not supported"},
+           {"ftp://u:s3cret@h", "ftp:// proxies are not supported"},
+           {"http://", "names no host"},
+           {"http://u:s3cret@:80", "names no host"},
+           {"http://u:s3cret@h:0", "1 to 65535"},
+           {"http://u:s3cret@h:65536", "1 to 65535"},
+           {"http://u:s3cret@h:squid", "1 to 65535"},
+           {"http://u:s3 cret@h", "URL"},
+           {"socks5://s3cret@h", "both a user and a password"},
+           {"socks5://u:" + std::string(256, 's') + "@h", "255"}}) {
     const auto proxy = parse_proxy(url);
     ASSERT_FALSE(proxy) << url;
     EXPECT_EQ(proxy.error().code(), Errc::invalid);

@@ -149,7 +149,9 @@ TEST_F(Race, WhereNoneReactsEachHasItsLimitAndIsNamed) {
   ASSERT_FALSE(winner);
   EXPECT_EQ(winner.error().code(), Errc::unreachable);
   EXPECT_EQ(winner.error().message(),
-            "fd00::1: no reaction within 5 s; 10.0.0.1: refused; fd00::2: no reaction within 5 s");
+            "fd00::1: no reaction within 5 s (wrong address, machine down, or a firewall drops the packets); 10.0.0.1: "
+            "refused; "
+            "fd00::2: no reaction within 5 s (wrong address, machine down, or a firewall drops the packets)");
   EXPECT_EQ(elapsed(), 5300ms);
 }
 

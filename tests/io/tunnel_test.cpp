@@ -123,15 +123,16 @@ TEST_F(TunnelTest, WhatAnHttpProxySaysAgainstIt) {
     Errc code;
     const char* words;
   };
-  for (const Row& row : {Row{"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno",
-                             Errc::unavailable, "requires a user and a password"},
-                         Row{"HTTP/1.1 403 Forbidden\r\n\r\n", Errc::unavailable, "answered 403"},
-                         Row{"HTTP/1.1 502 Bad Gateway\r\n\r\n", Errc::unreachable, "answered 502"},
-                         Row{"HTTP/1.1 503 Service Unavailable\r\n\r\n<html>", Errc::unreachable, "answered 503"},
-                         Row{"HTTP/1.1 504 Gateway Timeout\r\n\r\n", Errc::unreachable, "answered 504"},
-                         Row{"HTTP/1.1 200 OK\r\n\r\nmore", Errc::protocol, "like the expected HTTP proxy"},
-                         Row{"SSH-2.0-OpenSSH_9.2\r\n\r\n", Errc::protocol, "like the expected HTTP proxy"},
-                         Row{"HTTP/1.1 200", Errc::unreachable, "closed the connection"}}) {
+  for (const Row& row :
+       {Row{"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno", Errc::unavailable,
+            "requires a user and a password"},
+        Row{"HTTP/1.1 403 Forbidden\r\n\r\n", Errc::unavailable, "answered 403"},
+        Row{"HTTP/1.1 502 Bad Gateway\r\n\r\n", Errc::unreachable, "answered with HTTP status 502"},
+        Row{"HTTP/1.1 503 Service Unavailable\r\n\r\n<html>", Errc::unreachable, "answered with HTTP status 503"},
+        Row{"HTTP/1.1 504 Gateway Timeout\r\n\r\n", Errc::unreachable, "answered with HTTP status 504"},
+        Row{"HTTP/1.1 200 OK\r\n\r\nmore", Errc::protocol, "like the expected HTTP proxy"},
+        Row{"SSH-2.0-OpenSSH_9.2\r\n\r\n", Errc::protocol, "like the expected HTTP proxy"},
+        Row{"HTTP/1.1 200", Errc::unreachable, "closed the connection"}}) {
     ScriptedPeer peer(context, {once(row.answer)});
     expect_refused(peer, by_http, row.code, HasSubstr(row.words));
     context.restart();
@@ -256,8 +257,8 @@ TEST_F(TunnelTest, WhatSocksSaysAgainstIt) {
     const char* words;
   };
   for (const Row& row :
-       {Row{"\x05\xff"s, "", Errc::unavailable, "requires another kind of credentials"},
-        Row{"\x05\x02"s, "", Errc::unavailable, "requires another kind of credentials"},
+       {Row{"\x05\xff"s, "", Errc::unavailable, "requires credentials"},
+        Row{"\x05\x02"s, "", Errc::unavailable, "requires credentials"},
         Row{"HT"s, "", Errc::protocol, "expected SOCKS5"}, Row{"\x05"s, "", Errc::unreachable, "closed the connection"},
         Row{"\x05\x00"s, "\x05\x02\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unavailable, "rules"},
         Row{"\x05\x00"s, "\x05\x04\x00\x01\x00\x00\x00\x00\x00\x00"s, Errc::unreachable, "host unreachable"},

@@ -219,7 +219,7 @@ TEST_F(ClientTest, AnswersOfTheWrongKindAreRefused) {
   transport.answer(json_response(200, fixtures::list("NodeList", "1", "")));
   const auto list = run(client.list_pods_on("n1", soon));
   ASSERT_FALSE(list);
-  EXPECT_THAT(list.error().message(), HasSubstr("expected a PodList, got a NodeList"));
+  EXPECT_THAT(list.error().message(), HasSubstr("expected an object of kind PodList, got kind NodeList"));
 }
 
 using ClientDeathTest = ClientTest;

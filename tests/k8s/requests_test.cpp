@@ -47,8 +47,8 @@ TEST(Requests, WhatAServerDoesNotNameIsNotAskedFor) {
     EXPECT_EQ(request.error().code(), Errc::decode);
   }
   EXPECT_EQ(get_workload("deployments", "shop", "..").error().message(),
-            "an object refers to the workload '..', which is not a valid name "
-            "(/apis/apps/v1/namespaces/shop/deployments/…); correct that reference");
+            "an object of the cluster refers to the workload '..', which is not a valid name "
+            "(/apis/apps/v1/namespaces/shop/deployments/…); correct the reference in that object");
 }
 
 TEST(Requests, Watches) {

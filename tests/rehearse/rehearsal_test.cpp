@@ -160,7 +160,7 @@ TEST_F(RehearsalTest, ASnapshotWithoutDaemonSetsSaysSo) {
   items.erase(std::remove_if(items.begin(), items.end(), is_daemon_set), items.end());
   Rehearsal rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
-  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("has no DaemonSets"), HasSubstr("shop/logs-1"))));
+  EXPECT_THAT(rehearsal.assumed, Contains(AllOf(HasSubstr("no DaemonSets were read"), HasSubstr("shop/logs-1"))));
   input.drain.policy.daemon_set = drain::Treatment::refuse;
   rehearsal = play();
   EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::refused);
@@ -209,7 +209,7 @@ TEST_F(RehearsalTest, APodWithGatesTakesNobodysRoom) {
   items.back()["spec"]["schedulingGates"] = {{{"name", "quota"}}};
   const Rehearsal rehearsal = play();
   EXPECT_THAT(rehearsal.no_room, IsEmpty());
-  EXPECT_THAT(rehearsal.assumed, Contains("scheduling gates are not removed from shop/later"));
+  EXPECT_THAT(rehearsal.assumed, Contains("scheduling gates are not removed from these pods: shop/later"));
 }
 
 TEST_F(RehearsalTest, APodWhoseControllerIsNotPlayedHasNoReplacement) {

@@ -181,7 +181,7 @@ TEST_F(RehearsalTest, PodsThatCouldPreemptOthersAreListed) {
   EXPECT_THAT(lines_of(rehearsal),
               AllOf(HasSubstr("1 Insufficient cpu, 1 node(s) were unschedulable. It fits only if it preempts pods of "
                               "lower priority on n2\n"),
-                    HasSubstr("make room for these: shop/web-")));
+                    HasSubstr("to place these pods: shop/web-")));
   item("low")["spec"]["priority"] = 1000;
   EXPECT_THAT(lines_of(play()), Not(HasSubstr("reempt")));
 }

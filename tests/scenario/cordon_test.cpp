@@ -117,7 +117,7 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyCanLook) {
   EXPECT_THAT(report, Ended(Outcome::blocked));
   EXPECT_TRUE(unschedulable());
   EXPECT_FALSE(report.cordon.known);
-  EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("it is unknown whether it is cordoned now: "));
 }
 
 // The answer to the patch that cordons is lost, and at this moment the right to read the Node is revoked. The report
@@ -131,7 +131,7 @@ TEST_F(Cordon, P4_OneWhoseAnswerWasLostIsNotDeniedWhereNobodyMayLook) {
   EXPECT_THAT(report, Ended(Outcome::failed));
   EXPECT_TRUE(unschedulable());
   EXPECT_FALSE(report.cordon.known);
-  EXPECT_THAT(report.message, ::testing::HasSubstr("whether it is cordoned now could not be read"));
+  EXPECT_THAT(report.message, ::testing::HasSubstr("it is unknown whether it is cordoned now: "));
 }
 
 TEST_F(Cordon, P5_OneWhoseAnswerWasLostIsTakenBackAlsoAfterA403) {

@@ -139,16 +139,6 @@ TEST_F(PodRules, AWaitWithoutALimitNeedsNoRoomElsewhere) {
   EXPECT_THAT(drain(), Ended(Outcome::drained));
 }
 
-// A drain that may not evict the pod in the end must say so before it begins.
-TEST_F(PodRules, AWaitWithALimitDoesNotHideASingleReplica) {
-  add(a_workload("StatefulSet", "db", 1, {{"nodeName", "n1"}}));
-  options.guards.single_replica = drain::SingleReplica::block;
-  follow("kind:StatefulSet=wait-completed=10m");
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::refused));
-  EXPECT_THAT(requests("patch", "nodes"), IsEmpty());
-}
-
 // The pod that comes last is not what an administrator has to look at.
 TEST_F(PodRules, TheDeadlineNamesThePodThatHoldsTheOthersUp) {
   follow("app=log=last");

@@ -26,6 +26,18 @@ TEST_F(Guards, ASingleReplicaIsBlockedBeforeAnythingIsTouched) {
   EXPECT_FALSE(unschedulable());
 }
 
+// A drain that may not evict the pod when the time limit of a rule has passed must say so before it begins.
+TEST_F(Guards, ARuleThatWaitsForALimitedTimeDoesNotHideASingleReplica) {
+  deploy("db", 1, Json::object(), "StatefulSet");
+  deploy("api", 2);
+  options.guards.single_replica = SingleReplica::block;
+  options.policy.rules = {drain::parse_pod_rule("kind:StatefulSet=wait-completed=10m").value()};
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::refused));
+  EXPECT_THAT(report.message, HasSubstr("shop/db-0 (SingleReplica)"));
+  EXPECT_FALSE(unschedulable());
+}
+
 // After the preflight, a person scales a Deployment down to one replica. With several nodes, a node's drain may start
 // that long after its preflight.
 TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
@@ -235,7 +247,7 @@ TEST_F(Guards, PodsThatAreNotCountedAreSaidNotToBe) {
   ASSERT_NE(raised, told.entries.end());
   EXPECT_THAT(
       raised->message,
-      AllOf(HasSubstr("v1 Service cannot be scaled"),
+      AllOf(HasSubstr("v1 Service has no scale subresource"),
             HasSubstr("--max-unavailable-per-controller limits only the eviction of its pods with the annotation"),
             HasSubstr("haulout.dev/max-unavailable")));
 }

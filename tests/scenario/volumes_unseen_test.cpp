@@ -91,8 +91,7 @@ TEST_F(Volumes, ADeadlineWithoutASightOfTheVolumesNamesTheError) {
   });
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_THAT(report.message,
-              ::testing::AllOf(HasSubstr("known whether all volumes are detached: "), HasSubstr("403")));
+  EXPECT_THAT(report.message, ::testing::AllOf(HasSubstr("proved that the node is drained: "), HasSubstr("403")));
 }
 
 TEST_F(Volumes, S67_ARefusalRightAfterAReconnectIsNotTold) {

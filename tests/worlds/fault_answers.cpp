@@ -73,7 +73,8 @@ std::optional<Error> failure_in_place(const Fault& fault) {
     case FaultKind::tls:
       return failed(Errc::tls, fault, "the certificate of api.example.com:6443 is not signed by the given CA");
     case FaultKind::protocol:
-      return failed(Errc::protocol, fault, "the answer of api.example.com:6443 cannot be used: not HTTP/1.1");
+      return failed(Errc::protocol, fault,
+                    "the answer of api.example.com:6443 cannot be used: it is not valid HTTP/1.1");
     case FaultKind::credentials: return failed(Errc::unavailable, fault, "the token file cannot be read");
     default: return std::nullopt;
   }

@@ -54,9 +54,9 @@ const std::vector<Row>& rows() {
        "it is not a whole number; write a number of nodes like 1, or a percentage of the pool like 25%"},
       {"max-unavailable", "101%",
        "a percentage is at most 100%; write a number of nodes like 1, or a percentage of the pool like 25%"},
-      {"soak", "soon", "a number is missing; write it like 90s, 5m, 1h30m or 0"},
-      {"soak", "5 m", "unknown unit \" m\"; write it like 90s, 5m, 1h30m or 0"},
-      {"soak", "5d", "unknown unit \"d\"; write it like 90s, 5m, 1h30m or 0"},
+      {"soak", "soon", "a number is missing; write a duration like 90s, 5m or 1h30m"},
+      {"soak", "5 m", "unknown unit \" m\"; write a duration like 90s, 5m or 1h30m"},
+      {"soak", "5d", "unknown unit \"d\"; write a duration like 90s, 5m or 1h30m"},
       {"soak", "-5s", "it must not be negative"},
       {"backoff", "0s", "it must be longer than 0"},
       {"reboot-limit", "0s", "it must be longer than 0"},
@@ -109,7 +109,7 @@ TEST(BadValuesTest, AllProblemsAreSaidAtOnce) {
             "/etc/haulout/config.yaml:1: pool takes one value, not a list\n"
             "/etc/haulout/config.yaml:2: unknown key \"windw\"; did you mean window?\n"
             "invalid value \"y\" for HAULOUT_SLOTS: it must be one of lease, fleetlock, none\n"
-            "invalid value \"x\" for --soak: a number is missing; write it like 90s, 5m, 1h30m or 0");
+            "invalid value \"x\" for --soak: a number is missing; write a duration like 90s, 5m or 1h30m");
 }
 
 TEST(BadValuesTest, ValuesAreShownShortAndWithoutSecrets) {

@@ -37,7 +37,7 @@ TEST(GateTest, OutsideTheWindow) {
             (Gate{.name = "window",
                   .verdict = Verdict::closed,
                   .reason = "OutsideWindow",
-                  .message = "outside the window: the next one opens Sun 2026-11-22 00:00 UTC",
+                  .message = "outside the window: updates may begin again Sun 2026-11-22 00:00 UTC",
                   .look_again = utc("2026-11-22T00:00")}));
 }
 

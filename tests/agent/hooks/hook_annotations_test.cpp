@@ -53,8 +53,9 @@ TEST(AskedHooks, ThoseThatWouldNeverBeAskedAreNamed) {
                                {"hook.haulout.dev/before-drain", ""},
                                {"hook.haulout.dev/before-drain.", ""},
                                {"hook.haulout.dev/after-boot.fine", ""}});
-  EXPECT_THAT(misnamed_hooks(node), ElementsAre(HasSubstr("/before-drain does not name"),
-                                                HasSubstr("/before-drain. does not name"), HasSubstr("predrain.rook")));
+  EXPECT_THAT(misnamed_hooks(node),
+              ElementsAre(HasSubstr("/before-drain must have the form"), HasSubstr("/before-drain. must have the form"),
+                          HasSubstr("predrain.rook")));
 }
 
 TEST(Tickets, NameThePointAndTheMoment) {

@@ -50,17 +50,16 @@ TEST(Leaving, SaysWhatHasLeftAndWhatHasNot) {
     std::vector<PodOutcome> pods;
     std::string reason, message;
   };
-  const std::string shutdown = "the machine is shutting down, not requested by the agent; ";
+  const std::string shutdown = "a person or program is shutting the machine down; ";
   const std::string before = " evicted and deleted in the meantime";
   const std::vector<Row> rows{
-      {Outcome::drained, {}, "ShutdownDrained", shutdown + "0 of 0 pods were" + before},
+      {Outcome::drained, {}, "ShutdownDrained", shutdown + "no pod had to leave"},
       {Outcome::drained, {evicted, skipped}, "ShutdownDrained", shutdown + "1 of 1 pod was" + before},
       {Outcome::drained,
        {evicted, gone},
        "ShutdownDrained",
        shutdown + "1 of 2 pods was" + before +
-           "; 1 pod ended without an eviction, by the kubelet (shutdownGracePeriod) or because another client deleted "
-           "the pod"},
+           "; 1 pod ended without an eviction, through the kubelet (shutdownGracePeriod) or another client"},
       {Outcome::blocked,
        {evicted, waiting},
        "ShutdownUndrained",

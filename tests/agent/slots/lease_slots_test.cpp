@@ -110,7 +110,7 @@ TEST_F(LeaseSlotsTest, ALeaseWithoutItsLabelIsTakenAllTheSame) {
     LeaseSlots& slots = node("a1").slots;
     const auto first = co_await slots.take(soon());
     EXPECT_TRUE(first && !first->ours);
-    EXPECT_THAT(first->why, HasSubstr("b1 (Lease haulout-default-0 without label haulout.dev/pool"));
+    EXPECT_THAT(first->why, HasSubstr("b1 (Lease haulout-default-0 lacks the label haulout.dev/pool"));
     const auto second = co_await slots.take(soon());
     EXPECT_TRUE(second && second->ours) << "there is room for two";
     // P6: the Lease without a label counts.

@@ -68,7 +68,7 @@ struct BadRow {
 
 TEST(AgentCommandTest, BadUsageIsExitCode2) {
   const std::vector<BadRow> rows = {
-      {{"agent", "n1"}, "agent takes no arguments, but got \"n1\": set its node with --node-name"},
+      {{"agent", "n1"}, "agent takes no arguments: remove \"n1\" (--node-name sets the node of the agent)"},
       {{"agent", "--", "n1"}, "agent takes no arguments"},
       {{"agent", "--max-unavailble=2"}, "did you mean --max-unavailable?"},
       {{"agent", "--force"}, "unknown flag --force"},

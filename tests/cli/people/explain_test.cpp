@@ -360,7 +360,7 @@ TEST_F(ExplainTest, SaysAllAndChangesNothing) {
           HasSubstr("shop/db-0    blocked   no          shop/db (allows 0, 1/1 healthy)   BlockedByBudget   blocked by "
                     "PodDisruptionBudget shop/db: "),
           HasSubstr("shop/web-0   evict     yes         <none>"), Not(HasSubstr("Fit elsewhere")),
-          HasSubstr("\nUnknown:\n  - whether an admission webhook would move a pod"),
+          HasSubstr("\nUnknown:\n  - whether an admission webhook acts on the eviction of a pod"),
           HasSubstr("PODDISRUPTIONBUDGET   ALLOWED"), HasSubstr("shop/db               0         1")));
   EXPECT_THAT(errors.text, IsEmpty());
   for (const sim::AuditEntry& entry : cluster.audit()) EXPECT_THAT(entry.verb, ::testing::AnyOf("get", "list"));

@@ -260,7 +260,7 @@ TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
   k8s::Lease zone = turn_of(node);
   zone.name = "haulout-default.a-0";
   EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), zone}}), now),
-              Not(Contains(AnyOf(HasSubstr("slots, but"), HasSubstr("no such node exists")))))
+              Not(Contains(AnyOf(HasSubstr("slots, but"), HasSubstr("no node with this name")))))
       << "one of its zone, too";
   EXPECT_THAT(hold_lines(fleet({node}, {.turns = {turn_of(node), second, zone}}), now),
               Contains(StartsWith("n1 holds 2 slots, but needs one: haulout-default-0, haulout-default-1;")));
