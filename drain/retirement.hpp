@@ -40,7 +40,8 @@ struct RetirementOptions {
   // deletion.
   std::function<std::string(const k8s::Node&)> objection = [](const k8s::Node&) { return std::string(); };
   // Cleans up the machine of the node, which nothing keeps any more. Returns what prevents the deletion of the Node, or
-  // nothing. Called once, also if the Node is gone already. Not called in a dry run. May be empty.
+  // nothing. Called once, also if the Node is gone already: the pods on it are then not looked at, because they end
+  // without it in any case. Not called in a dry run. May be empty.
   std::function<boost::asio::awaitable<std::optional<Leftover>>()> clean_up{};
   // Called when the server has accepted the deletion, before the wait. Not called in a dry run.
   std::function<void()> deleted = [] {};

@@ -1,6 +1,9 @@
 // The machine of a Node as its kubelet reports it: another view of the same object of the API. Pure.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "k8s/kind.hpp"
 
 namespace haulout::k8s {
@@ -12,6 +15,7 @@ struct NodeMachine {
   // From status.nodeInfo; empty if no kubelet has reported it.
   std::string machine_id;
   std::string boot_id;
+  std::vector<std::string> addresses;  // InternalIP and ExternalIP of status.addresses
 };
 
 template <>
@@ -23,6 +27,10 @@ struct Kind<NodeMachine> {
 
   static void read(const codec::Object& json, NodeMachine& machine) {
     codec::read_identity(json.object("metadata"), machine);
+    json.object("status").each("addresses", [&](const codec::Object& address) {
+      const std::string type = address.string("type");
+      if (type == "InternalIP" || type == "ExternalIP") machine.addresses.push_back(address.string("address"));
+    });
     const auto info = json.object("status").object("nodeInfo");
     machine.machine_id = info.string("machineID");
     machine.boot_id = info.string("bootID");

@@ -37,6 +37,34 @@ struct Looked {
   std::string problem{};
 };
 
+// Fails with Errc::invalid if users other than root and this process's own user may change the file of `info`. `name`
+// is its name for messages, and `path` the one for commands. `on_the_way`: what counts is the entry that leads on.
+Result<> check_owner(const struct stat& info, bool on_the_way, const std::string& name, const std::string& path,
+                     std::string_view refusal) {
+  if (info.st_uid != 0 && info.st_uid != ::geteuid())
+    return Error(Errc::invalid,
+                 fmt::format("{} belongs to uid {}, so {}: chown root {}", name, info.st_uid, refusal, path));
+  // A link has no permissions. In a sticky directory, others may add entries, but not replace this one.
+  const bool sticky = on_the_way && S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
+  if (!S_ISLNK(info.st_mode) && !sticky && (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return Error(Errc::invalid,
+                 fmt::format("{} is writable by its group or by others, so {}: chmod go-w {}", name, refusal, path));
+  return {};
+}
+
+// Checks every link and directory that decides which file `path` is. One that cannot be read decides nothing: the look
+// at the file itself says what is wrong.
+Result<> check_route(const HostRoot& root, const std::string& path, std::string_view refusal) {
+  auto route = root.route(path);
+  if (!route) return std::move(route).error();
+  for (const std::string& passed : *route) {
+    struct stat info{};
+    if (::lstat(passed.c_str(), &info) != 0) continue;
+    if (auto own = check_owner(info, true, one_line(passed), one_line(passed), refusal); !own) return own;
+  }
+  return {};
+}
+
 // Reads the owner and the permissions of a file or directory. If that is impossible, `problem` in the result says why.
 // Fails with Errc::invalid if users other than root and this process's own user may change the file.
 Result<Looked> look_at(const HostRoot& root, const std::string& path, std::string_view refusal) {
@@ -47,12 +75,9 @@ Result<Looked> look_at(const HostRoot& root, const std::string& path, std::strin
     looked.problem = std::generic_category().message(errno);
     return looked;
   }
-  if ((looked.info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return Error(Errc::invalid, fmt::format("{} is writable by its group or by others, so {}: chmod go-w {}",
-                                            root.display(path), refusal, path));
-  if (looked.info.st_uid != 0 && looked.info.st_uid != ::geteuid())
-    return Error(Errc::invalid, fmt::format("{} belongs to uid {}, so {}: chown root {}", root.display(path),
-                                            looked.info.st_uid, refusal, path));
+  if (auto own = check_owner(looked.info, false, root.display(path), path, refusal); !own)
+    return std::move(own).error();
+  if (auto own = check_route(root, path, refusal); !own) return std::move(own).error();
   return looked;
 }
 

@@ -28,7 +28,9 @@ bool is_leftover_file(std::string_view name);
 
 // Lists the executables in the directory, which is a path on the host, sorted by name. Links are followed. Returns no
 // files if the directory does not exist. Fails with Errc::invalid if users other than root and this process's own user
-// may change the directory or a file: the error names the file and the remedy. Otherwise fails as HostRoot does.
+// may change the directory, a file, a link on the way to one, or a directory that holds one of these: the error names
+// it and the remedy. In a directory that only owners may delete from (/tmp), only the entry counts. Otherwise fails as
+// HostRoot does.
 Result<ProgramFiles> program_files(const HostRoot& root, const std::string& directory, const ProgramWords& words);
 
 }  // namespace haulout::agent

@@ -213,9 +213,9 @@ boost::asio::awaitable<bool> DrainJob::may_retire(std::vector<std::string> names
     failure_exit_code_ = report_failure(tools_, nodes.error());
     if (local_ && k8s::is_gone(nodes.error()))
       tools_.console.warn(fmt::format(
-          "if this machine's node has another name, name it. If its Node is deleted already, run the programs in {} by "
-          "hand; they say what is left",
-          clean_up_directory));
+          "if this machine's node has another name, name it. If you are sure that its Node is deleted from the cluster "
+          "of {}, {}",
+          settings_.retire.server, by_hand));
     co_return false;
   }
   for (const k8s::Node& node : *nodes)

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/duration.hpp"
+#include "base/plain_text.hpp"
 #include "base/text.hpp"
+#include "drain/session.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::cli {
 
@@ -33,12 +38,30 @@ std::string clean_up_line(const std::vector<drain::CleanUpProgram>& programs) {
 LocalRetirement::LocalRetirement(Tools tools, const Settings& settings, std::unique_ptr<LocalMachine> machine)
     : tools_(std::move(tools)), settings_(settings.retire), nodes_(settings.nodes), machine_(std::move(machine)) {}
 
+// Fails if this process is where a clean-up would not clean the machine, or would make a second run impossible.
+Result<> LocalRetirement::check_place() const {
+  if (!identity_.root)
+    return Error(Errc::invalid, "--local cleans up this machine, which only root may do: run it with sudo");
+  if (!identity_.elsewhere.empty())
+    return Error(Errc::invalid,
+                 fmt::format("--local must run on the machine itself, not in a container or pod: {}. Run it in a shell "
+                             "of the machine",
+                             identity_.elsewhere));
+  if (settings_.no_cleanup) return {};
+  if (const auto file = deleted_by_clean_up(settings_.connection_files))
+    return Error(Errc::invalid,
+                 fmt::format("the clean-up may delete {}, which the connection needs: copy it to /root first, and name "
+                             "the copy (--kubeconfig)",
+                             one_line(*file)));
+  return {};
+}
+
 Result<std::string> LocalRetirement::node_name() {
   auto identity = machine_->identity();
   if (!identity) return std::move(identity).error();
   identity_ = *std::move(identity);
-  if (!identity_.root)
-    return Error(Errc::invalid, "--local cleans up this machine, which only root may do: run it with sudo");
+  if (auto here = check_place(); !here) return std::move(here).error();
+  if (auto claimed = machine_->claim(); !claimed) return std::move(claimed).error();
   if (!settings_.no_cleanup) {
     const auto files = machine_->programs();
     if (!files) return files.error();
@@ -58,15 +81,35 @@ Result<std::string> LocalRetirement::node_name() {
   return node_;
 }
 
+// Fails if the programs are not those that were rehearsed: a package or a person may have changed them since.
+Result<> LocalRetirement::check_programs() const {
+  if (settings_.no_cleanup) return {};
+  const auto files = machine_->programs();
+  if (!files) return files.error();
+  if (!files->skipped.empty()) return Error(Errc::invalid, joined(files->skipped, "; "));
+  const bool same = std::equal(files->names.begin(), files->names.end(), programs_.begin(), programs_.end(),
+                               [](const std::string& name, const auto& program) { return name == program.name; });
+  if (!same) return Error(Errc::invalid, fmt::format("there are now these programs: {}", joined(files->names, ", ")));
+  return {};
+}
+
+Task<k8s::NodeMachine> LocalRetirement::look(Duration patience) {
+  co_return co_await ask<k8s::NodeMachine>(tools_, saturating_add(tools_.clock.now(), patience), [&](TimePoint until) {
+    return tools_.client.get<k8s::NodeMachine>(node_, until);
+  });
+}
+
+// Returns why the Node is not known to be this machine's, or an empty string.
+std::string LocalRetirement::objection(const k8s::NodeMachine& node) const {
+  if (node.name != node_ || node.uid != uid_) return "another Node has its name now; run the command again";
+  return another_machine(node, identity_);
+}
+
 Task<std::string> LocalRetirement::prepare(k8s::Node node) {
-  CO_TRY(const auto machine,
-         co_await ask<k8s::NodeMachine>(tools_, saturating_add(tools_.clock.now(), call_limit), [&](TimePoint until) {
-           return tools_.client.get<k8s::NodeMachine>(node.name, until);
-         }));
-  if (machine.name != node.name || machine.uid != node.uid)
-    co_return std::string("its Node was replaced just now; run the command again");
-  if (std::string wrong = another_machine(machine, identity_); !wrong.empty()) co_return wrong;
+  node_ = node.name;
   uid_ = node.uid;
+  CO_TRY(const auto machine, co_await look(call_limit));
+  if (std::string wrong = objection(machine); !wrong.empty()) co_return wrong;
   for (drain::CleanUpProgram& program : programs_) {
     const auto checked = co_await run(program, true);
     if (checked) {
@@ -80,11 +123,39 @@ Task<std::string> LocalRetirement::prepare(k8s::Node node) {
   co_return std::string();
 }
 
+// The UID does not show that the kubelet of another machine has taken over the Node, as it does with a Node that has
+// its name. So the ids are looked at again. A Node that is gone harms nobody.
+boost::asio::awaitable<std::optional<drain::Leftover>> LocalRetirement::look_before() {
+  const auto node = co_await look(drain::patience_with_others);
+  if (!node && k8s::is_gone(node.error())) co_return std::nullopt;
+  const std::string wrong = node ? objection(*node) : "it could not be read: " + printable(node.error().message());
+  if (wrong.empty()) co_return std::nullopt;
+  co_return drain::Leftover{"node " + node_, "the machine was not cleaned up: " + wrong};
+}
+
+// The clean-up has stopped this machine's kubelet, so other ids are those of another machine. A Node with another UID
+// is not judged here: the look that follows does that.
+boost::asio::awaitable<std::optional<drain::Leftover>> LocalRetirement::look_after() {
+  const auto node = co_await look(drain::patience_with_others);
+  if (!node && k8s::is_gone(node.error())) co_return std::nullopt;
+  if (node && (node->uid != uid_ || another_machine(*node, identity_).empty())) co_return std::nullopt;
+  co_return drain::Leftover{
+      "node " + node_, node ? "it was not deleted, because it shows another machine now: a machine of this name uses it"
+                            : "it was not deleted, because it could not be read: " + printable(node.error().message())};
+}
+
 boost::asio::awaitable<std::optional<drain::Leftover>> LocalRetirement::clean_up(std::string uid) {
   if (uid != uid_)
     co_return drain::Leftover{"node " + node_, "it is another Node than the one that was checked before the drain"};
   for (drain::CleanUpProgram& program : programs_) program = {program.name, drain::CleanUpResult::not_run, {}};
+  if (auto wrong = co_await look_before()) co_return wrong;
   for (drain::CleanUpProgram& program : programs_) {
+    if (const auto same = check_programs(); !same)
+      co_return drain::Leftover{
+          "clean-up program " + program.name,
+          fmt::format("it was not run, because the programs have changed since their dry run: {}. "
+                      "Retire the node again",
+                      printable(same.error().message()))};
     begun_ = true;
     program.result = drain::CleanUpResult::interrupted;  // what it is if this call is cancelled
     program.message = "it was stopped by a signal to this command";
@@ -98,7 +169,7 @@ boost::asio::awaitable<std::optional<drain::Leftover>> LocalRetirement::clean_up
                     "programs run again, from the first one",
                     program.message)};
   }
-  co_return std::nullopt;
+  co_return co_await look_after();
 }
 
 // Runs one program and shows its output. In the real run HAULOUT_DRY_RUN is empty, whatever this process inherited.

@@ -29,18 +29,27 @@ class LocalRetirement {
   LocalRetirement(Tools tools, const Settings& settings, std::unique_ptr<LocalMachine> machine);
 
   // Returns the name of this machine's node: the given one or, if none is given, the host name in lower case. Fails,
-  // without a request, if this process is not root, if the machine cannot be read, or if there is no program to run.
+  // without a request, if this process is not root or not on the machine itself, if another clean-up runs, if the
+  // machine cannot be read, if there is no program to run, or if the clean-up would delete what the connection needs.
   Result<std::string> node_name();
   // Checks that the Node is this machine's, and runs every program with HAULOUT_DRY_RUN=1. Returns why the node must
   // not be retired, or an empty string. Fails as the client does.
   Task<std::string> prepare(k8s::Node node);
-  // Runs the programs, in order, up to the first that fails. Returns that program, as what keeps the Node `uid`.
+  // Runs the programs, in order, up to the first that fails. Hours may have passed since prepare(). So it checks again,
+  // before the first and after the last program, that the Node is this machine's, and before each that the programs are
+  // those that were rehearsed. Returns what is wrong, as what keeps the Node `uid`.
   boost::asio::awaitable<std::optional<drain::Leftover>> clean_up(std::string uid);
 
   const std::vector<drain::CleanUpProgram>& programs() const { return programs_; }
   bool begun() const { return begun_; }  // true if clean_up() has started a program
 
  private:
+  Result<> check_place() const;
+  Result<> check_programs() const;
+  Task<k8s::NodeMachine> look(Duration patience);
+  std::string objection(const k8s::NodeMachine& node) const;
+  boost::asio::awaitable<std::optional<drain::Leftover>> look_before();
+  boost::asio::awaitable<std::optional<drain::Leftover>> look_after();
   Task<> run(drain::CleanUpProgram& program, bool dry_run);
 
   Tools tools_;

@@ -66,6 +66,8 @@ struct RetireSettings {
   bool no_cleanup = false;   // run no clean-up program
   bool limit_given = false;  // --cleanup-timeout was given
   drain::CleanUpOptions clean_up;
+  std::string server;                         // URL of the API server, for messages
+  std::vector<std::string> connection_files;  // what the connection needs on this machine (k8s::files_of)
 };
 
 struct Settings {

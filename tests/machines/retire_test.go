@@ -52,7 +52,7 @@ func TestRetireLocal(t *testing.T) {
 	r.refuses("node/"+f.Machines[1].Name+" cannot be retired, so nothing was changed", f.Machines[1].Name)
 	before := r.left(ctx)
 	plan := r.retire(ctx, 0, "--dry-run=client")
-	for _, action := range []string{"systemctl disable --now kubelet.service", "ctr -n k8s.io tasks delete", "umount /var/lib/kubelet/pods/",
+	for _, action := range []string{"systemctl disable --now kubelet.service", "ctr -a /run/containerd/containerd.sock -n k8s.io tasks delete", "umount /var/lib/kubelet/pods/",
 		"rm -f -- " + kubeletKubeconfig, "ip link delete cni0", "ip link delete flannel.1", "iptables-nft -X KUBE-TEST"} {
 		if !strings.Contains(plan, "would run: "+action) {
 			t.Errorf("the dry run does not name %q:\n%s", action, plan)

@@ -15,7 +15,8 @@ constexpr const char* machine_id = "0123456789abcdef0123456789abcdef";
 
 // What the fake machine is, does and has done.
 struct Machine {
-  MachineIdentity identity{true, "N1", machine_id, "boot-1"};
+  MachineIdentity identity{.root = true, .host_name = "N1", .machine_id = machine_id, .boot_id = "boot-1"};
+  Result<> claimed{};
   Result<agent::ProgramFiles> files = agent::ProgramFiles{{"10-first", "50-kubeadm", "90-last"}, {}};
   Duration takes = 3s;                                 // each program
   std::map<std::string, Error> fails;                  // by program
@@ -28,6 +29,7 @@ class FakeMachine final : public LocalMachine {
  public:
   FakeMachine(Machine& machine, Clock& clock) : machine_(machine), clock_(clock) {}
   Result<MachineIdentity> identity() override { return machine_.identity; }
+  Result<> claim() override { return machine_.claimed; }
   Result<agent::ProgramFiles> programs() override { return machine_.files; }
   Task<> run(std::string program, ProgramEnvironment environment, TimePoint deadline,
              std::function<void(std::string_view)> said) override {
@@ -140,6 +142,9 @@ TEST_F(RetireLocalTest, RefusesWithoutARequest) {
   };
   for (const Row& row :
        {Row{[](Machine& m) { m.identity.root = false; }, "sudo"},
+        Row{[](Machine& m) { m.identity.elsewhere = "it is in another namespace (mnt) than process 1"; },
+            "not in a container or pod: it is in another namespace (mnt)"},
+        Row{[](Machine& m) { m.claimed = Error(Errc::unavailable, "another one still runs"); }, "still runs"},
         Row{[](Machine& m) { m.identity.host_name = ""; }, "name its node"},
         Row{[](Machine& m) { m.files = agent::ProgramFiles{}; }, "--no-cleanup"},
         Row{[](Machine& m) { m.files->skipped = {"60-b is not run: it is not a file"}; }, "60-b is not run"},
@@ -155,6 +160,83 @@ TEST_F(RetireLocalTest, RefusesWithoutARequest) {
   EXPECT_TRUE(cluster.audit().empty());
 }
 
+TEST_F(RetireLocalTest, AKubeconfigThatTheCleanUpDeletesIsRefused) {
+  const auto retire_with = [this](std::vector<std::string> args) {
+    Settings settings = settings_of(args);
+    settings.retire.connection_files = {"/root/ca.crt", "/etc/kubernetes/admin.conf"};
+    LineView view(console, {});
+    DrainJob job(tools(), settings, view, nullptr, std::make_unique<FakeMachine>(machine, clock));
+    return run_job(job);
+  };
+  EXPECT_EQ(retire_with({"retire", "--local"}), 1);
+  EXPECT_THAT(errors.text, HasSubstr("may delete /etc/kubernetes/admin.conf"));
+  expect_untouched();
+  EXPECT_TRUE(cluster.audit().empty());
+  EXPECT_EQ(retire_with({"retire", "--local", "--no-cleanup"}), 0) << "nothing deletes it";
+}
+
+TEST_F(RetireLocalTest, P2_ANodeWithAnotherNameMustShowAnAddressOfTheMachine) {
+  machine.identity.host_name = "other";
+  EXPECT_EQ(retire({"n1"}), 1);
+  EXPECT_THAT(errors.text, HasSubstr("its name is not the host name other"));
+  EXPECT_THAT(machine.ran, IsEmpty());
+  machine.identity.addresses = {"192.0.2.7"};
+  const auto address = [](const char* type) { return Json{{"type", type}, {"address", "192.0.2.7"}}; };
+  cluster.patch("nodes", "", "n1", {{"status", {{"addresses", {address("Hostname")}}}}});
+  EXPECT_EQ(retire({"n1"}), 1);
+  cluster.patch("nodes", "", "n1", {{"status", {{"addresses", {address("Hostname"), address("InternalIP")}}}}});
+  EXPECT_EQ(retire({"n1"}), 0) << errors.text;
+}
+
+// The kubelet of a machine that was restored from a copy takes over the Node. Its UID stays the same.
+TEST_F(RetireLocalTest, P2_ANodeThatAnotherMachineHasTakenOverDuringTheDrainIsLeft) {
+  add_pod("web-0", "n1", true);
+  at_request("create", "pods", 1, [this] { show("ffff", "boot-9"); });
+  EXPECT_EQ(retire(), 1);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("the machine was not cleaned up"), HasSubstr("its machineID is ffff")));
+  EXPECT_THAT(machine.ran, ElementsAre("10-first dry", "50-kubeadm dry", "90-last dry"));
+  EXPECT_THAT(deletions(), IsEmpty());
+}
+
+TEST_F(RetireLocalTest, P2_ANodeThatAnotherMachineHasTakenOverDuringTheCleanUpIsNotDeleted) {
+  machine.midst["90-last"] = [this] { show(machine_id, "boot-9"); };
+  EXPECT_EQ(retire(), 1);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("it shows another machine now"),
+                                 HasSubstr("10-first is done, 50-kubeadm is done, 90-last is done")));
+  EXPECT_TRUE(exists("nodes", "", "n1"));
+  EXPECT_THAT(deletions(), IsEmpty());
+}
+
+TEST_F(RetireLocalTest, ProgramsThatChangeDuringTheDrainAreNotRun) {
+  struct Row {
+    std::function<void(Machine&)> change;
+    std::string says;
+  };
+  for (const Row& row : {Row{[](Machine& m) { m.files->names = {"10-first", "50-kubeadm"}; }, "10-first, 50-kubeadm"},
+                         Row{[](Machine& m) { m.files->names.emplace_back("99-new"); }, "99-new"},
+                         Row{[](Machine& m) { m.files->skipped = {"60-b is not run: it is not a file"}; }, "60-b"},
+                         Row{[](Machine& m) { m.files = Error(Errc::invalid, "chmod go-w 10-first"); }, "go-w"}}) {
+    errors.text.clear();
+    machine = Machine();
+    add_pod("web-" + row.says.substr(0, 2), "n1", true);
+    at_request("create", "pods", 1, [&] { row.change(machine); });
+    EXPECT_EQ(retire(), 1);
+    EXPECT_THAT(errors.text, AllOf(HasSubstr("clean-up program 10-first: it was not run, because the programs have "
+                                             "changed since their dry run"),
+                                   HasSubstr(row.says)));
+    EXPECT_THAT(machine.ran, ElementsAre("10-first dry", "50-kubeadm dry", "90-last dry"));
+    EXPECT_THAT(deletions(), IsEmpty());
+  }
+}
+
+TEST_F(RetireLocalTest, AProgramThatChangesDuringTheCleanUpIsNotRun) {
+  machine.midst["10-first"] = [this] { machine.files->names = {"10-first", "50-kubeadm"}; };
+  EXPECT_EQ(retire(), 1);
+  EXPECT_EQ(machine.ran.back(), "10-first");
+  EXPECT_THAT(errors.text, HasSubstr("10-first is done, 50-kubeadm did not run, 90-last did not run"));
+  EXPECT_THAT(deletions(), IsEmpty());
+}
+
 TEST_F(RetireLocalTest, WithoutACleanUpNoProgramRuns) {
   machine.files = agent::ProgramFiles{};
   EXPECT_EQ(retire({"--no-cleanup", "-o", "json"}), 0) << errors.text;
@@ -166,7 +248,8 @@ TEST_F(RetireLocalTest, AnUnknownNodeIsSaidWithTheWayOut) {
   machine.identity.host_name = "other";
   EXPECT_EQ(retire(), 1);
   EXPECT_THAT(errors.text, AllOf(HasSubstr("node other does not exist"), HasSubstr("has another name"),
-                                 HasSubstr("run the programs in /etc/haulout/retire.d by hand")));
+                                 HasSubstr("run the programs in /etc/haulout/retire.d by hand, first with "
+                                           "HAULOUT_DRY_RUN=1")));
 }
 
 TEST_F(RetireLocalTest, ADryRunOfAProgramThatFailsChangesNothing) {
@@ -325,7 +408,7 @@ TEST(RetireLocalFlags, MeanThisMachineAlone) {
 
 TEST(RetireLocalNode, HasTheNameOfTheHostInLowerCase) {
   for (const auto& [host, node] : {std::pair("N1.Example", "n1.example"), std::pair("n2", "n2"), std::pair("", "")})
-    EXPECT_EQ(node_name_of({true, host, "", ""}), node);
+    EXPECT_EQ(node_name_of({.root = true, .host_name = host}), node);
 }
 
 }  // namespace
