@@ -198,7 +198,7 @@ class ThisMachine final : public LocalMachine {
 
   Result<> claim() override {
     if (claim_.is_open()) return {};
-    const std::string path = root_.directory() + "/run/haulout-retire.lock";
+    const std::string path = (root_.directory() == "/" ? "" : root_.directory()) + "/run/haulout-retire.lock";
     Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file.is_open())
       return Error(Errc::unavailable, fmt::format("{}: {}", path, std::generic_category().message(errno)));

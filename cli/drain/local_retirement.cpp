@@ -83,7 +83,6 @@ Result<std::string> LocalRetirement::node_name() {
 
 // Fails if the programs are not those that were rehearsed: a package or a person may have changed them since.
 Result<> LocalRetirement::check_programs() const {
-  if (settings_.no_cleanup) return {};
   const auto files = machine_->programs();
   if (!files) return files.error();
   if (!files->skipped.empty()) return Error(Errc::invalid, joined(files->skipped, "; "));

@@ -194,7 +194,7 @@ TEST_F(LocalMachineTest, RefusesProgramsThatOthersMayReplace) {
   std::filesystem::create_symlink("/opt/link", dir / "etc/haulout/retire.d/20-b");
   std::filesystem::create_symlink("/home/tool", dir / "opt/link");
   EXPECT_THAT(machine->programs().value().names, ElementsAre("10-a", "20-b"));
-  for (const std::string open : {"etc", "etc/haulout", "opt", "home", "home/tool"}) {
+  for (const std::string open : {"etc", "etc/haulout", "opt", "home"}) {
     EXPECT_THAT(refusal(open, 0775), AllOf(HasSubstr(dir / open), HasSubstr("chmod go-w"))) << open;
     EXPECT_THAT(refusal(open, 0757), HasSubstr("chmod go-w")) << open;
   }
@@ -249,10 +249,14 @@ TEST_F(LocalMachineTest, AProgramThatFloodsEndsAtItsDeadline) {
   const auto late = run(started("10-a", begun + std::chrono::milliseconds(300)));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), Errc::timeout);
-  EXPECT_LT(clock.now() - begun, std::chrono::seconds(2));
-  ASSERT_FALSE(lines.empty());
+  EXPECT_LT(clock.now() - begun, std::chrono::seconds(10));
+}
+
+TEST_F(LocalMachineTest, ShowsOneMiBOfTheOutput) {
+  script("10-a", "yes \"$(printf %01023d 0)\" | head -n 1500; echo why >&2; exit 3");
+  EXPECT_EQ(run(started("10-a", soon())).error().message(), "exit status 3: why");
+  ASSERT_EQ(lines.size(), 1025U);
   EXPECT_EQ(lines.back(), "more output is not shown");
-  EXPECT_LE(lines.size(), (std::size_t{1} << 20) / 2 + 1);
 }
 
 // The leader of the group ends at once, and its child goes on.
@@ -302,7 +306,7 @@ TEST_F(LocalMachineTest, ACancelledProgramThatFloodsEnds) {
       group.cancel(id);
     });
   }());
-  EXPECT_LT(clock.now() - cancelled, std::chrono::seconds(2));
+  EXPECT_LT(clock.now() - cancelled, std::chrono::seconds(10));
 }
 
 }  // namespace
