@@ -136,7 +136,7 @@ TimePoint ControllerQuestions::next_due(TimePoint now) const {
   return next;
 }
 
-bool ControllerBook::guarded(const k8s::Pod& pod) {
+bool is_guarded(const k8s::Pod& pod) {
   if (!pod.controller || pod.finished() || is_mirror(pod) || is_daemon_pod(pod)) return false;
   return pod.controller->kind != "Job";
 }
@@ -270,7 +270,7 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
 }
 
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
-  if (!pod || !guarded(*pod)) return gone(uid, now);
+  if (!pod || !is_guarded(*pod)) return gone(uid, now);
   const std::string& owner = pod->controller->uid;
   owner_[uid] = owner;
   const ControllerQuestion question{*pod->controller, pod->ns};
@@ -330,7 +330,7 @@ void ControllerBook::forget_pods() {
 }
 
 void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
-  if (!guarded(pod)) return;
+  if (!is_guarded(pod)) return;
   const ControlledPod* known = find(pod);
   if (!leaves && !(known && known->leaving)) return;
   ControlledPod* member = &pods_[pod.controller->uid][pod.uid];

@@ -48,6 +48,7 @@ struct Drain::Impl {
   void begin_waits();
   std::optional<Duration> draining_for() const;
   Decision by_policy(const k8s::Pod& pod) const;
+  bool is_closed_while_healthy(const std::string& uid) const;
   Pipeline make_pipeline();
   Progress progress() const;
   // If `goes_on` is false, emits `finished`: the drain has ended before its first eviction. Returns `goes_on`.
@@ -81,7 +82,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       controller_book(session.node_name()),
       controller_guard(session.options().guards, controller_book),
       surge_book(session.options().guards, controller_book, session.rng(),
-                 [this](const k8s::Pod& pod) { return pipeline.waits_for_healthy_budget(pod.uid); }),
+                 [this](const k8s::Pod& pod) { return is_closed_while_healthy(pod.uid); }),
       volume_book(
           session.node_name(), session.options().volume_limit,
           [this](EventType type, const VolumeReport& volume) { session.emit(type, volume); },
@@ -118,6 +119,21 @@ Pipeline Drain::Impl::make_pipeline() {
 
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
   return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for());
+}
+
+// Returns true if a budget of the pod allows no disruption although all its pods are healthy, so that it does not open
+// by itself.
+bool Drain::Impl::is_closed_while_healthy(const std::string& uid) const {
+  const BudgetBook& book = pipeline.book();
+  const auto found = pipeline.pods().find(uid);
+  if (found == pipeline.pods().end() || session.options().delete_instead_of_evict || !book.visible()) return false;
+  const std::vector<std::string>& budgets = *found->second.budgets;
+  return std::any_of(budgets.begin(), budgets.end(), [&book](const std::string& budget) {
+    const auto known = book.budgets().find(budget);
+    return known != book.budgets().end() && known->second.disruptions_allowed <= 0 &&
+           known->second.observed_generation >= known->second.generation &&
+           known->second.current_healthy >= known->second.expected_pods;
+  });
 }
 
 Progress Drain::Impl::progress() const {

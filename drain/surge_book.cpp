@@ -160,7 +160,7 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
   // A pod that was given back may have no controller for a moment, until its ReplicaSet adopts it.
   if (attempt && (attempt->failed || attempt->forbidden) && attempt->not_before > now)
     return Hold{reason::surge_failed, attempt->why, attempt->not_before};
-  if (!ControllerBook::guarded(pod)) return std::nullopt;
+  if (!is_guarded(pod)) return std::nullopt;
   ControllerGroup* group = controllers_.group_of(pod);
   // Without a group, the ControllerGuard lets the pod wait until the controller has been read.
   if (!group) return std::nullopt;
@@ -236,7 +236,7 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
   }
   for (const TrackedPod* tracked : candidates) {
     const k8s::Pod& pod = tracked->pod;
-    if (!may_begin(*tracked) || !ControllerBook::guarded(pod)) continue;
+    if (!may_begin(*tracked) || !is_guarded(pod)) continue;
     const ControllerGroup& group = *controllers_.group_of(pod);
     if (!controllers_.sees(pod.ns) || judge(pod, group).plan != Plan::surge) continue;
     if (under_way[&group] >= surge_places(group.controller)) continue;
@@ -294,7 +294,7 @@ void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<Di
   if (!is_on()) return;
   for (const TrackedPod* tracked : leaving) {
     const k8s::Pod& pod = tracked->pod;
-    if (tracked->state == PodState::terminating || !ControllerBook::guarded(pod)) continue;
+    if (tracked->state == PodState::terminating || !is_guarded(pod)) continue;
     const auto found = attempts_.find(pod.uid);
     if (found != attempts_.end() && found->second.forbidden)
       facts.push_back({reason::right_missing,

@@ -72,6 +72,15 @@ void SurgeFeed::look(TaskGroup& group) {
   if (!reader_.runs() && book_.next_question(session_.now())) reader_.start(group, read_all());
 }
 
+asio::awaitable<void> SurgeFeed::read_at_first() {
+  if (!book_.is_on() || session_.options().dry_run != DryRunMode::none) co_return;
+  // Claims are of interest only after the namespace has been read, hence two rounds.
+  for (int round = 0; round < 2; ++round) {
+    for (const TrackedPod* tracked : pipeline_.leaving()) static_cast<void>(book_.held(tracked->pod, session_.now()));
+    while (const auto question = book_.next_question(session_.now())) co_await read(*question);
+  }
+}
+
 asio::awaitable<void> SurgeFeed::read_all() {
   while (const auto question = book_.next_question(session_.now())) co_await read(*question);
   pipeline_.guards_changed();

@@ -20,6 +20,9 @@ class SurgeFeed {
   SurgeFeed(Session& session, Pipeline& pipeline, ControllerBook& controllers, SurgeBook& book)
       : session_(session), pipeline_(pipeline), controllers_(controllers), book_(book) {}
 
+  // Reads what has to be known about the pods that must leave, so that the drain can say before its first eviction
+  // which of them it cannot replace. Sends each request once; the main loop repeats those that failed. Cancellable.
+  boost::asio::awaitable<void> read_at_first();
   // Starts the requests that are due.
   void look(TaskGroup& group);
   void diagnose(std::vector<DiagnosisFact>& facts) const { book_.diagnose(pipeline_.leaving(), facts); }

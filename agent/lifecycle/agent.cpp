@@ -1,5 +1,7 @@
 #include "agent/lifecycle/agent.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/lifecycle/autoscaler_hold.hpp"
 #include "agent/lifecycle/draining.hpp"
 #include "agent/lifecycle/node_record.hpp"
