@@ -272,9 +272,11 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
   if (!pod || !is_guarded(*pod)) return gone(uid, now);
   const std::string& owner = pod->controller->uid;
+  const auto top = tops_.find(owner);
+  // A mark or an ownerReference may name the UID of a controller of another namespace, which owns no pod here.
+  if (top != tops_.end() && groups_.at(top->second).controller.ns != pod->ns) return gone(uid, now);
   owner_[uid] = owner;
   const ControllerQuestion question{*pod->controller, pod->ns};
-  const auto top = tops_.find(owner);
   if (top != tops_.end()) {
     questions_.note(owner, question);
   } else {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "drain/reasons.hpp"
-#include "drain/surge_book.hpp"
 #include "drain/text.hpp"
 #include "k8s/objects.hpp"
 
@@ -93,11 +92,6 @@ void diagnose_single(const TrackedPod& tracked, const Controller& controller, st
                                tracked.pod.key()),
                    {},
                    advice(Pods(std::array{&tracked}))});
-}
-
-// Returns true if the only pod of this controller is replaced before it is evicted.
-bool is_surged(const Guards& guards, const Controller& controller) {
-  return (guards.surge == Surge::all || guards.surge == Surge::single_replica) && surge_obstacle(controller).empty();
 }
 
 // A controller, and its pods on this node that were not evicted yet.
@@ -271,7 +265,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGua
     of_it.budget |= !tracked.budgets->empty();
     of_it.pods.push_back(pod);
     diagnose_override(*controller, tracked.pod.annotations, Pods(&of_it.pods.back(), 1), facts);
-    if (guard.single_replica(tracked.pod, *controller) == SingleReplica::warn && !is_surged(guards, *controller))
+    if (guard.single_replica(tracked.pod, *controller) == SingleReplica::warn && !guard.is_replaced_first(tracked.pod))
       diagnose_single(tracked, *controller, facts);
   }
   for (const auto& [uid, of_it] : here) {

@@ -268,7 +268,8 @@ void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
                      "change what the pod requires",
                      found.pod, found.message,
                      guard_.guards().canary > Duration::zero() ? "no further pod of the controller is evicted"
-                                                               : "it counts against --max-unavailable-per-controller"),
+                     : guard_.guards().max_unavailable         ? "it counts against --max-unavailable-per-controller"
+                                                               : "the pod that it replaces is not evicted (--surge)"),
          {},
          {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : views_) {

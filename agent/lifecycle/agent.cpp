@@ -55,24 +55,20 @@ asio::awaitable<void> undo_cordon(const Context& context) {
   }
 }
 
+// How long the agent tries to give pods back before it goes on. It tries again in each later state.
+constexpr Duration give_back_limit = std::chrono::minutes(1);
+
 // Gives back the pods that the drain of this run has surged, if the drain has not done that because it was cancelled or
-// the agent was killed.
+// the agent was killed. A pod that cannot be given back must not hold up the node and the fleet.
 asio::awaitable<void> give_back_pods(const Context& context) {
-  Backoff backoff(patience);
-  while (!context.activity.must_reload()) {
-    auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node,
-                                                  context.within(request_timeout));
-    if (given && !given->error) {
-      context.record.surges = false;
-      co_return;
-    }
-    const Error& error = given ? *given->error : given.error();
-    co_await context.writer.show(
-        reason::surge_failed,
-        fmt::format("pods whose replacements were requested cannot be given back to their ReplicaSets yet: {}",
-                    error.message()));
-    co_await context.pause(backoff.next(context.rng, error.retry_after));
-  }
+  const auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node, true,
+                                                      context.within(give_back_limit));
+  context.record.surges = !given || given->may_heal;
+  if (given && given->left.empty()) co_return;
+  context.writer.warn(reason::surge_failed,
+                      fmt::format("pods that were to be replaced in advance could not be given back to their "
+                                  "ReplicaSets: {}",
+                                  given ? given->words() : given.error().message()));
 }
 
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file,
@@ -95,9 +91,8 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   const bool ours = uncordon && !record.run.empty();
   if (ours) co_await shutdowns.until_called_off();
   if (ours && context.rebooted()) co_await kubelet_is_back(context);
-  // The options of an earlier process may have been others.
-  const bool surges = record.surges || context.options.drain.guards.surge != drain::Surge::off;
-  if (ours && surges && !activity.must_reload()) co_await give_back_pods(context);
+  if (record.surges && record.state != State::draining && !shutdowns.going_down() && !activity.must_reload())
+    co_await give_back_pods(context);
   if (ours && !activity.must_reload()) co_await undo_cordon(context);
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();

@@ -354,13 +354,11 @@ void DrainJob::draw() {
 }
 
 boost::asio::awaitable<void> DrainJob::clean_up() {
-  const drain::Options& options = settings_.drain;
-  if (options.guards.surge == drain::Surge::off || options.dry_run != drain::DryRunMode::none) co_return;
-  const TimePoint limit = saturating_add(tools_.clock.now(), clean_up_limit);
   for (const NodeDrain& node : nodes_) {
-    if (node.ended) continue;
+    if (node.ended || !node.drain->may_have_surged()) continue;
     const std::string name = node.drain->report().node;
-    const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, name, limit);
+    const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, name, node.drain->surge_unanswered(),
+                                                        saturating_add(tools_.clock.now(), clean_up_limit));
     for (const std::string& line : given_back_lines(name, given, tools_.program)) tools_.console.warn(line);
   }
 }
