@@ -136,7 +136,7 @@ TimePoint ControllerQuestions::next_due(TimePoint now) const {
   return next;
 }
 
-bool ControllerBook::guarded(const k8s::Pod& pod) {
+bool is_guarded(const k8s::Pod& pod) {
   if (!pod.controller || pod.finished() || is_mirror(pod) || is_daemon_pod(pod)) return false;
   return pod.controller->kind != "Job";
 }
@@ -270,11 +270,13 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
 }
 
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
-  if (!pod || !guarded(*pod)) return gone(uid, now);
+  if (!pod || !is_guarded(*pod)) return gone(uid, now);
   const std::string& owner = pod->controller->uid;
+  const auto top = tops_.find(owner);
+  // A mark or an ownerReference may name the UID of a controller of another namespace, which owns no pod here.
+  if (top != tops_.end() && groups_.at(top->second).controller.ns != pod->ns) return gone(uid, now);
   owner_[uid] = owner;
   const ControllerQuestion question{*pod->controller, pod->ns};
-  const auto top = tops_.find(owner);
   if (top != tops_.end()) {
     questions_.note(owner, question);
   } else {
@@ -330,7 +332,7 @@ void ControllerBook::forget_pods() {
 }
 
 void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
-  if (!guarded(pod)) return;
+  if (!is_guarded(pod)) return;
   const ControlledPod* known = find(pod);
   if (!leaves && !(known && known->leaving)) return;
   ControlledPod* member = &pods_[pod.controller->uid][pod.uid];

@@ -50,6 +50,9 @@ Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string&
 // Makes the result for a controller whose kind has no number of replicas, or whose API is not served. Pure.
 Controller without_scale(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
 
+// Returns true for the pods to which the guards apply (see above).
+bool is_guarded(const k8s::Pod& pod);
+
 struct TopController {
   k8s::OwnerReference owner;
   // Nullopt: `owner` is no Deployment, ReplicaSet or StatefulSet of apps/v1, so it was not read.
@@ -187,7 +190,6 @@ class ControllerBook {
   // `node` is the node that is drained.
   explicit ControllerBook(std::string node = {}) : node_(std::move(node)) {}
 
-  static bool guarded(const k8s::Pod& pod);
   // Return the topmost controller of the pod, and its group; nullptr if the controller was not looked up yet.
   const Controller* of(const k8s::Pod& pod) const;
   ControllerGroup* group_of(const k8s::Pod& pod);

@@ -430,17 +430,6 @@ bool Pipeline::any_held_by_budget() const {
   });
 }
 
-bool Pipeline::waits_for_healthy_budget(const std::string& uid) const {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end() || !options_.respect_budgets || !book_.visible()) return false;
-  return std::any_of(found->second.budgets->begin(), found->second.budgets->end(), [this](const std::string& budget) {
-    const auto known = book_.budgets().find(budget);
-    return known != book_.budgets().end() && known->second.disruptions_allowed <= 0 &&
-           known->second.observed_generation >= known->second.generation &&
-           known->second.current_healthy >= known->second.expected_pods;
-  });
-}
-
 bool Pipeline::any_held_by_guard() const {
   return count_of(PodState::parked) > 0 && std::any_of(order_.begin(), order_.end(), is_held_by_guard);
 }

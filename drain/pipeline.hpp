@@ -223,9 +223,6 @@ class Pipeline {
   bool any_parked() const { return count_of(PodState::parked) > 0 || signal_window_.out() > 0; }
   // Returns true if a pod is parked because of a budget.
   bool any_held_by_budget() const;
-  // Returns true if a budget of this pod allows no disruption although all its pods are healthy, so that it will not
-  // open by itself.
-  bool waits_for_healthy_budget(const std::string& uid) const;
   // Returns true if a pod is parked because of a guard.
   bool any_held_by_guard() const;
   std::set<std::string> namespaces_held_by_guards() const;

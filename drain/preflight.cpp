@@ -214,6 +214,7 @@ asio::awaitable<bool> Preflight::run() {
   if (refuse_by_policy()) co_return false;
   if (!co_await review_permissions()) co_return false;
   if (!co_await feeds_.controllers.list_pods()) co_return false;
+  co_await feeds_.surge.read_at_first();
   if (!co_await check_fit()) co_return false;
   if (mark_of_this_run(feeds_.node.node())) volumes_.expect_all();
   if (!co_await feeds_.volumes.list()) co_return false;

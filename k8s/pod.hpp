@@ -17,10 +17,12 @@ struct Pod {
   std::map<std::string, std::string> labels;
   // Only the annotations that Haulout reads (see kept_annotation).
   std::map<std::string, std::string> annotations;
-  // The ownerReference with controller: true. A surged pod that has none keeps the ReplicaSet of its mark, because the
-  // pod is still one of its replicas for everything that a drain decides.
+  // The ownerReference with controller: true. If there is none, but a mark, the ReplicaSet of the mark: the pod still
+  // is one of its replicas for everything that a drain decides.
   std::optional<OwnerReference> controller;
-  // The mark of a drain that has surged the pod, or had when another client gave the label back.
+  bool owned = false;  // has an ownerReference with controller: true
+  // The mark of a drain that has surged the pod. Absent if the mark is about another node, or if the pod has another
+  // controller than the mark names.
   std::optional<SurgeMark> surge_mark;
   std::vector<std::string> finalizers;
   std::optional<WallTime> deletion_timestamp;  // end of the grace period, by the server's clock
@@ -57,6 +59,8 @@ struct Pod {
   bool terminating() const { return deletion_timestamp.has_value(); }
   // Returns true if a drain has taken the label pod-template-hash off the pod.
   bool surged() const { return surge_mark && !labels.contains(std::string(template_hash_label)); }
+  // Returns true if the pod has its label again, but still its mark.
+  bool given_back() const { return surge_mark && !surged(); }
   bool operator==(const Pod&) const = default;
 };
 
@@ -96,14 +100,22 @@ inline void read_metadata(const Object& metadata, Pod& pod) {
     if (text && kept_annotation(key)) pod.annotations.emplace(key, *text);
   });
   pod.controller = read_controller(metadata);
-  if (const auto mark = pod.annotations.find(std::string(surge_mark_annotation)); mark != pod.annotations.end())
-    pod.surge_mark = parse_surge_mark(mark->second);
-  if (!pod.controller && pod.surged())
-    pod.controller = OwnerReference{"apps/v1", "ReplicaSet", pod.surge_mark->owner, pod.surge_mark->owner_uid, true};
+  pod.owned = pod.controller.has_value();
   pod.finalizers = metadata.string_list("finalizers");
   pod.deletion_timestamp = metadata.time("deletionTimestamp");
   pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
   pod.created = metadata.time("creationTimestamp");
+}
+
+// Reads the mark after the rest of the pod. Anybody who may create a pod can write any mark, so one that does not fit
+// the pod does not count.
+inline void read_surge_mark(Pod& pod) {
+  const auto found = pod.annotations.find(std::string(surge_mark_annotation));
+  if (found == pod.annotations.end()) return;
+  auto mark = parse_surge_mark(found->second);
+  if (!mark || mark->node != pod.node_name || (pod.owned && pod.controller->uid != mark->owner_uid)) return;
+  if (!pod.owned) pod.controller = OwnerReference{"apps/v1", "ReplicaSet", mark->owner, mark->owner_uid, true};
+  pod.surge_mark = std::move(mark);
 }
 
 inline void read_spec(const Object& spec, Pod& pod) {
@@ -221,6 +233,7 @@ struct Kind<Pod> {
   static void read(const codec::Object& json, Pod& pod) {
     codec::pod::read_metadata(json.object("metadata"), pod);
     codec::pod::read_spec(json.object("spec"), pod);
+    codec::pod::read_surge_mark(pod);
     const auto status = json.object("status");
     pod.phase = codec::pod::phase_of(status.string("phase"));
     pod.ready = codec::condition_true(status, "Ready");

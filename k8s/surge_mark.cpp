@@ -1,5 +1,6 @@
 #include "k8s/surge_mark.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "k8s/codec.hpp"
@@ -14,13 +15,22 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// The label and the annotation are null to remove them.
-std::string patch_of(const Pod& pod, const Json& label, const Json& annotation) {
-  return text_of({{"metadata",
-                   {{"uid", pod.uid},
-                    {"resourceVersion", pod.resource_version},
-                    {"labels", {{std::string(template_hash_label), label}}},
-                    {"annotations", {{std::string(surge_mark_annotation), annotation}}}}}});
+// Values that are null remove the label or the annotation.
+std::string patch_of(const Pod& pod, const Json& labels, const Json& annotations) {
+  Json metadata = {{"uid", pod.uid}, {"resourceVersion", pod.resource_version}};
+  if (!labels.is_null()) metadata["labels"] = labels;
+  if (!annotations.is_null()) metadata["annotations"] = annotations;
+  return text_of({{"metadata", std::move(metadata)}});
+}
+
+// Returns true for a value that the API server accepts for a label.
+bool is_label_value(std::string_view text) {
+  const auto alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  const auto allowed = [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
+  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), allowed) &&
+         alphanumeric(text.front()) && alphanumeric(text.back());
 }
 
 }  // namespace
@@ -53,16 +63,22 @@ std::optional<SurgeMark> parse_surge_mark(std::string_view text) {
   mark.owner_uid = member("ownerUid");
   if (const auto ready = json.find("ready"); ready != json.end() && ready->is_number_integer())
     mark.ready = ready->get<std::int64_t>();
-  if (mark.hash.empty() || mark.owner.empty() || mark.owner_uid.empty()) return std::nullopt;
+  if (!is_label_value(mark.hash) || mark.node.empty() || mark.owner.empty() || mark.owner_uid.empty())
+    return std::nullopt;
   return mark;
 }
 
 std::string surge_patch(const Pod& pod, const SurgeMark& mark) {
-  return patch_of(pod, nullptr, encode_surge_mark(mark));
+  return patch_of(pod, {{std::string(template_hash_label), nullptr}},
+                  {{std::string(surge_mark_annotation), encode_surge_mark(mark)}});
 }
 
-std::string give_back_patch(const Pod& pod) {
-  return patch_of(pod, pod.surge_mark->hash, nullptr);
+std::string relabel_patch(const Pod& pod) {
+  return patch_of(pod, {{std::string(template_hash_label), pod.surge_mark->hash}}, nullptr);
+}
+
+std::string unmark_patch(const Pod& pod) {
+  return patch_of(pod, nullptr, {{std::string(surge_mark_annotation), nullptr}});
 }
 
 }  // namespace haulout::k8s

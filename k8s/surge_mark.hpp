@@ -1,6 +1,10 @@
-// The mark of a surged pod: a pod of a Deployment from which a drain has taken the label pod-template-hash, so that the
-// ReplicaSet creates a replacement before the pod is evicted. The mark is an annotation, and is written and removed in
-// the same patches as the label. It has what is needed to give the pod back after a crash. Pure.
+// The mark of a surged pod: a pod of a Deployment that a drain replaces before it evicts it. The drain takes the label
+// pod-template-hash off the pod, so that the ReplicaSet lets the pod go and creates a replacement. The mark is an
+// annotation that the same patch sets. It names the ReplicaSet, so that the pod can be given back after a crash, and so
+// that the pod counts as one of its replicas meanwhile. Pure.
+//
+// Giving a pod back takes two patches: the first one restores the label, the second one removes the mark when the
+// ReplicaSet has adopted the pod. So at each moment the pod has a controller or a mark.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +37,15 @@ struct SurgeMark {
 
 // Returns the value of the annotation.
 std::string encode_surge_mark(const SurgeMark& mark);
-// Returns nullopt if the text is not a mark from which the pod can be given back: hash, owner and ownerUid must not be
-// empty.
+// Returns nullopt if the text is not a mark from which the pod can be given back: `hash` must be the value of a label,
+// and node, owner and ownerUid must not be empty.
 std::optional<SurgeMark> parse_surge_mark(std::string_view text);
 
 // Return merge patches that the server applies only to this pod in the state that was read (uid and resourceVersion).
-// surge_patch() takes the label off and sets the mark. give_back_patch() does the reverse; the pod must have a mark.
+// surge_patch() takes the label off and sets the mark. relabel_patch() restores the label; the pod must have a mark.
+// unmark_patch() removes the mark.
 std::string surge_patch(const Pod& pod, const SurgeMark& mark);
-std::string give_back_patch(const Pod& pod);
+std::string relabel_patch(const Pod& pod);
+std::string unmark_patch(const Pod& pod);
 
 }  // namespace haulout::k8s

@@ -1,5 +1,8 @@
 #include "agent/lifecycle/agent.hpp"
 
+#include <fmt/format.h>
+
+#include "agent/lifecycle/autoscaler_hold.hpp"
 #include "agent/lifecycle/draining.hpp"
 #include "agent/lifecycle/node_record.hpp"
 #include "agent/lifecycle/rebooting.hpp"
@@ -16,6 +19,14 @@ namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
+
+// The id of the next run. A cordon that was kept since the last run (see lacks_since_last_boot()) is the cordon of the
+// next one, too: its mark names the run that takes it back.
+std::string next_run(const Context& context) {
+  const auto mark = drain::mark_of(context.node());
+  const bool kept = context.node().unschedulable && mark && mark->run == context.record.run;
+  return kept && !context.record.run.empty() ? context.record.run : context.new_run();
+}
 
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
@@ -44,30 +55,28 @@ asio::awaitable<void> undo_cordon(const Context& context) {
   }
 }
 
+// How long the agent tries to give pods back before it goes on. It tries again in each later state.
+constexpr Duration give_back_limit = std::chrono::minutes(1);
+
 // Gives back the pods that the drain of this run has surged, if the drain has not done that because it was cancelled or
-// the agent was killed.
+// the agent was killed. A pod that cannot be given back must not hold up the node and the fleet.
 asio::awaitable<void> give_back_pods(const Context& context) {
-  Backoff backoff(patience);
-  while (!context.activity.must_reload()) {
-    auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node,
-                                                  context.within(request_timeout));
-    if (given && !given->error) {
-      context.record.surges = false;
-      co_return;
-    }
-    const Error& error = given ? *given->error : given.error();
-    co_await context.writer.show(
-        reason::surge_failed,
-        fmt::format("pods whose replacements were requested cannot be given back to their ReplicaSets yet: {}",
-                    error.message()));
-    co_await context.pause(backoff.next(context.rng, error.retry_after));
-  }
+  const auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node, true,
+                                                      context.within(give_back_limit));
+  context.record.surges = !given || given->may_heal;
+  if (given && given->left.empty()) co_return;
+  context.writer.warn(reason::surge_failed,
+                      fmt::format("pods that were to be replaced in advance could not be given back to their "
+                                  "ReplicaSets: {}",
+                                  given ? given->words() : given.error().message()));
 }
 
-// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file.
-// A cordon that is in force stays until the boot was verified, and while the machine shuts down. Retries each step
-// until it succeeds or until the Node has to be read again.
-asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns) {
+// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file,
+// and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
+// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the condition and the
+// annotations are best effort.
+asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
+                                       AutoscalerHold& hold) {
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
@@ -76,17 +85,19 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   context.writer.show_ready(false);
   // If the boot must be verified first, the cordon stays until then.
   const bool verifies = context.rebooted() && next_state(record.state, Event::boot_changed);
-  const bool uncordon = !verifies && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record.uncordon));
+  const bool unproved = !lacks_since_last_boot(context).empty();
+  const bool uncordon =
+      !verifies && !unproved && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record.uncordon));
   const bool ours = uncordon && !record.run.empty();
   if (ours) co_await shutdowns.until_called_off();
   if (ours && context.rebooted()) co_await kubelet_is_back(context);
-  // The options of an earlier process may have been others.
-  const bool surges = record.surges || context.options.drain.guards.surge != drain::Surge::off;
-  if (ours && surges && !activity.must_reload()) co_await give_back_pods(context);
+  if (record.surges && record.state != State::draining && !shutdowns.going_down() && !activity.must_reload())
+    co_await give_back_pods(context);
   if (ours && !activity.must_reload()) co_await undo_cordon(context);
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
   if (!activity.must_reload()) co_await context.writer.show_condition();
+  if (!activity.must_reload()) co_await hold.establish();
 }
 
 // One run of an agent: owns what its states share, and takes the node from state to state.
@@ -118,6 +129,7 @@ class Life {
   const Context context_;
   GateWatch gates_;
   OwnSlot slot_;
+  AutoscalerHold hold_;
   Hooks hooks_;
   RemainingPods pods_;
   Proof proof_;
@@ -139,6 +151,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       context_{parts, options, parts.client, parts.client.clock(), parts.rng, record_, activity_, view_, writer_},
       gates_(executor, context_, need_),
       slot_(context_),
+      hold_(executor, context_),
       hooks_(context_),
       pods_(context_),
       proof_(context_, gates_, pods_),
@@ -161,6 +174,7 @@ asio::awaitable<void> Life::run() {
     group.spawn(writer_.retry_condition());
     group.spawn(writer_.keep_heartbeat());
     group.spawn(writer_.keep_shown());
+    group.spawn(hold_.keep());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
     return live();
   });
@@ -186,7 +200,7 @@ asio::awaitable<void> Life::keep_going() {
     }
     if (activity_.must_reload()) co_await loading_.run();
     shutdowns_.delay();
-    co_await establish_duties(context_, slot_, shutdowns_);
+    co_await establish_duties(context_, slot_, shutdowns_, hold_);
     if (!activity_.must_reload()) co_await loading_.note_boot();
     if (activity_.must_reload()) continue;
     Decision decision = co_await work();
@@ -246,7 +260,8 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.requested = need_.requested();
   moment.booted = need_.version();
   moment.slot = slot_.taken();
-  moment.run = context_.new_run();
+  moment.readiness_taints = readiness_taints(view_.node());
+  moment.run = next_run(context_);
   moment.surges = options_.drain.guards.surge != drain::Surge::off;
   moment.installs = parts_.updater && parts_.updater->versions_are_shared();
   moment.others_reboot = parts_.host.reboot_methods().empty();
@@ -290,6 +305,7 @@ void Life::see_node(bool same) {
     if (duties_of(record_.state).shows_ready && !view_.node().unschedulable) activity_.interrupt(cordon_lost());
   }
   gates_.node_changed();
+  hold_.node_changed();
   activity_.wake();
 }
 

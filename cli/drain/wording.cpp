@@ -422,10 +422,11 @@ std::vector<std::string> given_back_lines(const std::string& node, const Result<
   std::vector<std::string> lines;
   if (given)
     for (const std::string& pod : given->pods) lines.push_back(fmt::format("pod/{} given back to its ReplicaSet", pod));
-  if (given && !given->error) return lines;
-  lines.push_back(fmt::format("error: node/{}: {} could not be given back to their ReplicaSets: {}; run {} release {}",
-                              node, given ? joined(given->left, ", ") : std::string("surged pods"),
-                              printable(given ? given->error->message() : given.error().message()), program, node));
+  if (given && given->left.empty()) return lines;
+  lines.push_back(fmt::format(
+      "error: node/{}: pods that were to be replaced in advance may not be given back to their ReplicaSets: {}; run {} "
+      "release {}",
+      node, printable(given ? given->words() : given.error().message()), program, node));
   return lines;
 }
 

@@ -59,8 +59,8 @@ Summary retirement_summary(const std::string& node, const drain::RetirementRepor
 // here.
 std::string refusal_of(const std::string& reason);
 
-// Returns one line for each pod that was given back to its ReplicaSet (drain/surge_feed.hpp), and one for what could not
-// be given back.
+// Returns one line for each pod that was given back to its ReplicaSet (drain/surge_feed.hpp), and one for what could
+// not be given back.
 std::vector<std::string> given_back_lines(const std::string& node, const Result<drain::GivenBack>& given,
                                           const std::string& program);
 

@@ -210,13 +210,16 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
 }
 
 Task<> ReleaseJob::act(std::string node) {
-  // Read the Node first, because a list of the pods of a node that does not exist is empty.
-  CO_CHECK(co_await tools_.client.get_node(node, deadline()));
-  CO_TRY(const drain::GivenBack given, co_await drain::give_back_surged(tools_.client, tools_.rng, node, deadline()));
+  CO_TRY(const drain::GivenBack given,
+         co_await drain::give_back_surged(tools_.client, tools_.rng, node, false, deadline()));
   for (const std::string& pod : given.pods) tools_.console.say(fmt::format("pod/{} given back to its ReplicaSet", pod));
-  if (given.error)
-    co_return Error(*given.error).with_context("these pods could not be given back: " + joined(given.left, ", "));
-  if (given.pods.empty()) tools_.console.say(fmt::format("node/{} has no pod to give back", node));
+  if (!given.left.empty())
+    co_return Error(given.may_heal ? Errc::timeout : Errc::status,
+                    "pods could not be given back to their ReplicaSets: " + given.words());
+  if (!given.pods.empty()) co_return Result<>();
+  // A node that does not exist has no pods, either. Its name may be wrong.
+  CO_CHECK(co_await tools_.client.get_node(node, deadline()));
+  tools_.console.say(fmt::format("node/{} has no pod to give back", node));
   co_return Result<>();
 }
 

@@ -1,4 +1,5 @@
-// The jobs by which people control agents: `haulout pause`, `resume`, `request-reboot` and `release`, and the writes of the jobs.
+// The jobs by which people control agents: `haulout pause`, `resume`, `request-reboot` and `release`, and the writes of
+// the jobs.
 #pragma once
 
 #include <optional>

@@ -24,11 +24,12 @@ class SurgeTest : public BookTest {
  protected:
   // Makes the Deployment shop/web with Ready pods on node n1, which is drained.
   void make_surge(Surge mode, std::int32_t replicas = 1, k8s::Rollout rollout = {}, std::string annotation = "") {
-    guards = {};
-    guards.surge = mode;
+    options = {};
+    options.guards.surge = mode;
     book.emplace("n1");
-    guard.emplace(guards, *book);
-    surge.emplace(guards, *book, rng, [this](const k8s::Pod&) { return closed; });
+    guard.emplace(options.guards, *book);
+    surge.emplace(options, *book, rng, [this](const k8s::Pod&) { return closed; });
+    tracked_.clear();
     controller.ns = "shop";
     controller.api_version = "apps/v1";
     controller.kind = "Deployment";
@@ -39,15 +40,17 @@ class SurgeTest : public BookTest {
     book->learned("rs-uid", controller, now);
     for (std::int32_t i = 0; i < replicas; ++i) show(labelled(i));
     book->namespace_seen("shop");
-    surge->namespace_known("shop", std::move(annotation));
+    surge->facts().namespace_known("shop", std::move(annotation));
   }
   static k8s::Pod labelled(int number) {
     k8s::Pod of_deployment = pod(number);
+    of_deployment.owned = true;
     of_deployment.labels = {{"app", "web"}, {"pod-template-hash", "6d4b9"}};
     return of_deployment;
   }
   static k8s::Pod surged(k8s::Pod pod, std::int64_t ready) {
     pod.labels.erase("pod-template-hash");
+    pod.owned = false;
     pod.surge_mark = k8s::SurgeMark{"run", "me", {}, "n1", "6d4b9", "web-6d4b9", "rs-uid", ready};
     return pod;
   }
@@ -66,7 +69,7 @@ class SurgeTest : public BookTest {
     for (auto& [uid, tracked] : tracked_) all.push_back(&tracked);
     return all;
   }
-  std::vector<SurgeBook::Step> steps() { return surge->take_steps(leaving(), now); }
+  std::vector<SurgeBook::Step> steps() { return surge->take_steps(leaving(), 10, now); }
   std::string surge_holds(const k8s::Pod& asked) {
     const auto hold = surge->held(asked, now);
     message = hold ? hold->message : "";
@@ -74,8 +77,8 @@ class SurgeTest : public BookTest {
   }
   // Carries out the step of a pod that has to be surged now, and returns the pod after that.
   k8s::Pod carry_out(const SurgeBook::Step& step) {
-    surge->answered(step, Result<>(), now);
     const k8s::Pod after = surged(step.pod, step.ready);
+    EXPECT_FALSE(surge->answered(step, after, now));
     show(after);
     return after;
   }
@@ -88,7 +91,7 @@ class SurgeTest : public BookTest {
     return found;
   }
 
-  Guards guards;
+  Options options;
   Controller controller;
   bool closed = false;
   SeededRng rng{1};
@@ -117,8 +120,61 @@ TEST_F(SurgeTest, APodIsEvictedWhenItsReplacementIsReady) {
 TEST_F(SurgeTest, OffHoldsNothingAndDoesNothing) {
   make_surge(Surge::off, 1, {}, "true");
   EXPECT_EQ(surge_holds(labelled(0)), "");
-  // SurgeFeed does not ask for steps then.
-  EXPECT_FALSE(surge->is_on());
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
+TEST_F(SurgeTest, ADrainWithoutSurgeGivesBackWhatAnEarlierOneHasSurged) {
+  make_surge(Surge::off);
+  k8s::Pod old = surged(labelled(0), 1);
+  show(old);
+  EXPECT_EQ(surge_holds(old), "SurgeFailed");
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].kind, Kind::relabel);
+  old.labels["pod-template-hash"] = "6d4b9";
+  surge->answered(due[0], old, now);
+  show(old);
+  EXPECT_EQ(surge_holds(old), "SurgeFailed") << "its ReplicaSet has not adopted it yet";
+  EXPECT_THAT(steps(), IsEmpty());
+  old.owned = true;
+  show(old);
+  EXPECT_EQ(surge_holds(old), "") << "it is evicted as ever";
+  ASSERT_EQ(steps().size(), 1u);
+}
+
+TEST_F(SurgeTest, ADrainWithoutSurgeDoesNotWaitForeverForAnAdoption) {
+  make_surge(Surge::off);
+  k8s::Pod old = surged(labelled(0), 1);
+  old.labels["pod-template-hash"] = "6d4b9";
+  show(old);
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge_holds(old), "SurgeFailed");
+  now += SurgeBook::adoption_limit;
+  EXPECT_EQ(surge_holds(old), "");
+}
+
+TEST_F(SurgeTest, APodThatIsReplacedIsNotGivenBackWithoutSurge) {
+  make_surge(Surge::off);
+  const k8s::Pod old = surged(labelled(0), 1);
+  show(old);
+  show(replacement(0, true));
+  EXPECT_EQ(surge_holds(old), "");
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
+TEST_F(SurgeTest, WhileTheMachineGoesDownNothingIsHeldAndNothingSent) {
+  make_surge(Surge::all);
+  options.policy.waits_for_work = false;
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  show(surged(labelled(0), 1));
+  EXPECT_EQ(surge_holds(surged(labelled(0), 1)), "");
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
+TEST_F(SurgeTest, NoPodIsSurgedWhileNoneMayBe) {
+  make_surge(Surge::all);
+  EXPECT_THAT(surge->take_steps(leaving(), 0, now), IsEmpty());
+  EXPECT_EQ(steps().size(), 1u);
 }
 
 TEST_F(SurgeTest, OnlyAsManyAsMaxSurgeAtATime) {
@@ -205,14 +261,14 @@ TEST_F(SurgeTest, ItWaitsForWhatIsNotKnownYet) {
   elsewhere.claims = {"data"};
   show(elsewhere);
   EXPECT_EQ(surge_holds(elsewhere), "ControllerUnknown");
-  const auto question = surge->next_question(now);
+  const auto question = surge->facts().next_question(now);
   ASSERT_TRUE(question);
   EXPECT_EQ(question->claim, "data");
-  surge->not_answered(*question, now);
-  EXPECT_FALSE(surge->next_question(now));
+  surge->facts().not_answered(*question, Error(Errc::timeout, "no answer"), now);
+  EXPECT_FALSE(surge->facts().next_question(now));
   EXPECT_EQ(surge->next_due(now), now + 5s);
   EXPECT_THAT(steps(), IsEmpty());
-  surge->claim_known(*question, "");
+  surge->facts().claim_known(*question, "");
   EXPECT_EQ(surge_holds(elsewhere), "AwaitingReplacement");
 }
 
@@ -241,7 +297,7 @@ TEST_F(SurgeTest, WhatCannotBeReplacedIsEvictedAndNamed) {
   make_surge(Surge::all);
   k8s::Pod with_claim = labelled(0);
   with_claim.claims = {"data"};
-  surge->claim_known({"shop", "data"}, "only one node may mount its PersistentVolumeClaim data");
+  surge->facts().claim_known({"shop", "data"}, "only one node may mount its PersistentVolumeClaim data");
   expect_obstacle(with_claim, "only one node may mount");
   make_surge(Surge::all);
   controller.kind = "StatefulSet";
@@ -259,28 +315,97 @@ TEST_F(SurgeTest, AGenericEphemeralVolumeIsNoObstacle) {
 
 TEST_F(SurgeTest, APodWhoseReplacementDoesNotComeIsGivenBackAndTriedAgainLater) {
   make_surge(Surge::all);
-  const k8s::Pod old = carry_out(steps().at(0));
+  carry_out(steps().at(0));
   EXPECT_THAT(steps(), IsEmpty());
   EXPECT_EQ(surge->next_due(now), now + 5min);
   show(homeless(0));
   now += 5min;
   const auto due = steps();
   ASSERT_EQ(due.size(), 1u);
-  EXPECT_EQ(due[0].kind, Kind::give_back);
+  EXPECT_EQ(due[0].kind, Kind::relabel);
   EXPECT_THAT(steps(), IsEmpty());
-  surge->answered(due[0], Result<>(), now);
-  k8s::Pod back = labelled(0);
-  back.controller.reset();
+  // The answer is lost. The watch shows that the label is there again.
+  surge->answered(due[0], Error(Errc::timeout, "no answer"), now);
+  k8s::Pod back = surged(labelled(0), 1);
+  back.labels["pod-template-hash"] = "6d4b9";
   show(back);
+  EXPECT_THAT(steps(), IsEmpty());
   EXPECT_EQ(surge_holds(back), "SurgeFailed") << "its ReplicaSet has not adopted it yet";
-  EXPECT_THAT(message, AllOf(HasSubstr("within 300 s"), HasSubstr("pod shop/new-0 cannot be scheduled")));
+  back.owned = true;
+  show(back);
+  now += 1min;
+  const auto last = steps();
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0].kind, Kind::unmark);
+  surge->answered(last[0], labelled(0), now);
   show(labelled(0));
   EXPECT_EQ(surge_holds(labelled(0)), "SurgeFailed");
   EXPECT_THAT(codes(), ElementsAre("SurgeFailed"));
   EXPECT_THAT(steps(), IsEmpty());
-  now = surge->next_due(now);
+  now += 1h;
   EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
-  ASSERT_EQ(steps().size(), 1u);
+  const auto again = steps();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].kind, Kind::surge);
+}
+
+TEST_F(SurgeTest, TheMessageNamesWhyThereIsNoReplacement) {
+  make_surge(Surge::all);
+  const k8s::Pod old = carry_out(steps().at(0));
+  show(homeless(0));
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  EXPECT_THAT(message, HasSubstr("pod shop/new-0 cannot be scheduled: 0/3 nodes"));
+}
+
+TEST_F(SurgeTest, APersonMayHaveAPodEvictedWithoutAReplacement) {
+  make_surge(Surge::all);
+  k8s::Pod old = carry_out(steps().at(0));
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  old.annotations["haulout.dev/surge"] = "false";
+  EXPECT_EQ(surge_holds(old), "");
+}
+
+TEST_F(SurgeTest, AWebhookThatRestoresTheLabelCausesOneRequestInEachPause) {
+  make_surge(Surge::all);
+  EXPECT_FALSE(surge->answered(steps().at(0), labelled(0), now));
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge_holds(labelled(0)), "SurgeFailed");
+  EXPECT_THAT(message, HasSubstr("webhook restores the label"));
+}
+
+TEST_F(SurgeTest, AWebhookThatRemovesTheMarkLeavesNoPodWithoutOwner) {
+  make_surge(Surge::all);
+  k8s::Pod naked = labelled(0);
+  naked.labels.erase("pod-template-hash");
+  const auto undo = surge->answered(steps().at(0), naked, now);
+  ASSERT_TRUE(undo);
+  EXPECT_EQ(undo->kind, Kind::relabel);
+  EXPECT_THAT(k8s::relabel_patch(undo->pod), HasSubstr(R"("pod-template-hash":"6d4b9")"));
+}
+
+TEST_F(SurgeTest, APodOfAnotherNamespaceIsNoReplacement) {
+  make_surge(Surge::all);
+  const k8s::Pod old = carry_out(steps().at(0));
+  k8s::Pod foreign = replacement(0, true);
+  foreign.ns = "other";
+  see(foreign);
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+}
+
+TEST_F(SurgeTest, ANamespaceThatMayNotBeReadForbidsToSurgeItsPods) {
+  make_surge(Surge::all);
+  surge.emplace(options, *book, rng, [](const k8s::Pod&) { return false; });
+  EXPECT_EQ(surge_holds(labelled(0)), "ControllerUnknown");
+  const auto question = surge->facts().next_question(now);
+  ASSERT_TRUE(question);
+  const Error forbidden = status_error(403,
+                                       "Forb"
+                                       "idden");
+  surge->facts().not_answered(*question, forbidden, now);
+  EXPECT_EQ(surge_holds(labelled(0)), "ControllerUnknown") << "one 403 proves nothing";
+  surge->facts().not_answered(*question, forbidden, now);
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  EXPECT_THAT(codes(), ElementsAre("RightMissing"));
 }
 
 TEST_F(SurgeTest, AReplacementThatIsReadyIsNotGivenBackForLackOfTime) {
@@ -299,16 +424,19 @@ TEST_F(SurgeTest, ThePodsOfADrainThatWasKilledAreTakenOver) {
   EXPECT_THAT(steps(), IsEmpty()) << "the place is taken";
   EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
   now += 5min;
-  ASSERT_EQ(steps().size(), 1u) << "its time counts from when this drain has seen it";
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 1u) << "its time counts from when this drain has seen it";
+  EXPECT_EQ(due[0].kind, Kind::relabel);
 }
 
 TEST_F(SurgeTest, AMissingRightIsNamedAndTheRequestRepeatedWithPauses) {
   make_surge(Surge::all);
-  const auto due = steps();
-  surge->answered(due.at(0),
-                  Result<>(status_error(403,
-                                        "Forb"
-                                        "idden")),
+  const std::string refusal = R"(pods "web-0" is forbidden: User "jane" cannot patch resource "pods")";
+  surge->answered(steps().at(0),
+                  status_error(403,
+                               "Forb"
+                               "idden",
+                               "", "", refusal),
                   now);
   EXPECT_EQ(surge_holds(labelled(0)), "SurgeFailed");
   EXPECT_THAT(codes(), ElementsAre("RightMissing"));
@@ -318,9 +446,21 @@ TEST_F(SurgeTest, AMissingRightIsNamedAndTheRequestRepeatedWithPauses) {
   EXPECT_EQ(steps().size(), 1u);
 }
 
+TEST_F(SurgeTest, AWebhookThatDeniesThePatchIsNoMissingRight) {
+  make_surge(Surge::all);
+  surge->answered(steps().at(0),
+                  status_error(403,
+                               "Forb"
+                               "idden",
+                               "", "", "admission webhook \"a.b\" denied it"),
+                  now);
+  EXPECT_THAT(codes(), ElementsAre("SurgeFailed"));
+  EXPECT_THAT(message, HasSubstr("denied it"));
+}
+
 TEST_F(SurgeTest, AConflictIsTriedAgainSoon) {
   make_surge(Surge::all);
-  surge->answered(steps().at(0), Result<>(status_error(409, "Conflict")), now);
+  surge->answered(steps().at(0), status_error(409, "Conflict"), now);
   EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
   EXPECT_THAT(codes(), IsEmpty());
   EXPECT_LE(surge->next_due(now), now + 1s);

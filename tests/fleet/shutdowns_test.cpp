@@ -269,8 +269,8 @@ TEST_F(Shutdowns, AnApiServerThatIsAwayDelaysItNoLonger) {
   run_fleet();
   EXPECT_EQ(n1.boots(), 1u) << story();
   // The warning says what happens, without the status from before.
-  EXPECT_THAT(story(), HasSubstr("the machine goes down before its drain has ended")) << story();
-  EXPECT_THAT(story(), HasSubstr("a cordon of the agent stays until the next boot\n")) << story();
+  EXPECT_THAT(story(), HasSubstr("the machine goes down although its drain has not ended")) << story();
+  EXPECT_THAT(story(), HasSubstr("the cordon stays until the next boot\n")) << story();
   expect_in_service("n1");
 }
 

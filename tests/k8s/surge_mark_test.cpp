@@ -23,7 +23,8 @@ Json pod_json() {
             {"uid", "u1"},
             {"resourceVersion", "7"},
             {"labels", {{"app", "web"}}},
-            {"annotations", {{"haulout.dev/surged", encode_surge_mark(mark)}}}}}};
+            {"annotations", {{"haulout.dev/surged", encode_surge_mark(mark)}}}}},
+          {"spec", {{"nodeName", "n1"}}}};
 }
 
 Pod pod_of(const Json& json) {
@@ -37,10 +38,12 @@ TEST(SurgeMarkTest, IsReadAsItWasWritten) {
 }
 
 TEST(SurgeMarkTest, ATextWithoutWhatGivesThePodBackIsNoMark) {
-  for (const char* text : {"", "{", "[]", "null", "{}", R"({"hash":"a","owner":"b"})",
-                           R"({"hash":1,"owner":"b","ownerUid":"c"})", R"({"hash":"","owner":"b","ownerUid":"c"})"})
+  for (const char* text :
+       {"", "{", "[]", "null", "{}", R"({"hash":"a","owner":"b","node":"n"})",
+        R"({"hash":1,"owner":"b","ownerUid":"c","node":"n"})", R"({"hash":"","owner":"b","ownerUid":"c","node":"n"})",
+        R"({"hash":"!","owner":"b","ownerUid":"c","node":"n"})", R"({"hash":"a","owner":"b","ownerUid":"c"})"})
     EXPECT_FALSE(parse_surge_mark(text)) << text;
-  EXPECT_TRUE(parse_surge_mark(R"({"hash":"a","owner":"b","ownerUid":"c","ready":"many"})"));
+  EXPECT_TRUE(parse_surge_mark(R"({"hash":"a","owner":"b","ownerUid":"c","node":"n","ready":"many"})"));
 }
 
 TEST(SurgeMarkTest, ASurgedPodKeepsItsController) {
@@ -50,37 +53,41 @@ TEST(SurgeMarkTest, ASurgedPodKeepsItsController) {
   EXPECT_EQ(*pod.controller, (OwnerReference{"apps/v1", "ReplicaSet", "web-6d4b9", "rs-uid", true}));
 }
 
-TEST(SurgeMarkTest, AnotherControllerThatHasAdoptedThePodCounts) {
-  Json json = pod_json();
-  json["metadata"]["ownerReferences"] = Json::array(
+TEST(SurgeMarkTest, AMarkThatDoesNotFitThePodDoesNotCount) {
+  Json owned = pod_json();
+  owned["metadata"]["ownerReferences"] = Json::array(
       {{{"apiVersion", "apps/v1"}, {"kind", "ReplicaSet"}, {"name", "other"}, {"uid", "o"}, {"controller", true}}});
-  const Pod pod = pod_of(json);
-  EXPECT_TRUE(pod.surged());
-  EXPECT_EQ(pod.controller->name, "other");
+  EXPECT_FALSE(pod_of(owned).surge_mark) << "another controller has adopted it";
+  EXPECT_EQ(pod_of(owned).controller->name, "other");
+  Json elsewhere = pod_json();
+  elsewhere["spec"]["nodeName"] = "n2";
+  EXPECT_FALSE(pod_of(elsewhere).surge_mark) << "it was copied from a pod of another node";
+  EXPECT_FALSE(pod_of(elsewhere).controller);
 }
 
-TEST(SurgeMarkTest, APodThatHasItsLabelAgainIsNotSurged) {
+TEST(SurgeMarkTest, APodThatIsGivenBackKeepsItsControllerUntilItIsAdopted) {
   Json json = pod_json();
   json["metadata"]["labels"]["pod-template-hash"] = "6d4b9";
   const Pod pod = pod_of(json);
   EXPECT_FALSE(pod.surged());
-  EXPECT_FALSE(pod.controller) << "only its ReplicaSet can say that it has adopted the pod";
-  EXPECT_EQ(pod.surge_mark, mark) << "the mark still has to be removed";
+  EXPECT_TRUE(pod.given_back());
+  EXPECT_FALSE(pod.owned);
+  ASSERT_TRUE(pod.controller);
+  EXPECT_EQ(pod.controller->uid, "rs-uid");
 }
 
-TEST(SurgeMarkTest, PatchesAreForThisPodOnlyAndUndoEachOther) {
-  Pod pod = pod_of(pod_json());
+TEST(SurgeMarkTest, PatchesAreForThisPodInThisStateOnly) {
+  const Pod pod = pod_of(pod_json());
+  const auto metadata = [](const Json& more) {
+    Json all = {{"uid", "u1"}, {"resourceVersion", "7"}};
+    all.update(more);
+    return Json{{"metadata", all}};
+  };
+  const std::string text = encode_surge_mark(mark);
   EXPECT_EQ(Json::parse(surge_patch(pod, mark)),
-            (Json{{"metadata",
-                   {{"uid", "u1"},
-                    {"resourceVersion", "7"},
-                    {"labels", {{"pod-template-hash", nullptr}}},
-                    {"annotations", {{"haulout.dev/surged", encode_surge_mark(mark)}}}}}}));
-  EXPECT_EQ(Json::parse(give_back_patch(pod)), (Json{{"metadata",
-                                                      {{"uid", "u1"},
-                                                       {"resourceVersion", "7"},
-                                                       {"labels", {{"pod-template-hash", "6d4b9"}}},
-                                                       {"annotations", {{"haulout.dev/surged", nullptr}}}}}}));
+            metadata({{"labels", {{"pod-template-hash", nullptr}}}, {"annotations", {{"haulout.dev/surged", text}}}}));
+  EXPECT_EQ(Json::parse(relabel_patch(pod)), metadata({{"labels", {{"pod-template-hash", "6d4b9"}}}}));
+  EXPECT_EQ(Json::parse(unmark_patch(pod)), metadata({{"annotations", {{"haulout.dev/surged", nullptr}}}}));
 }
 
 }  // namespace
