@@ -33,30 +33,36 @@ bool is_about_a_pod(const sim::Call& call) {
   return call.info && call.info->resource == "pods" && call.subresource.empty();
 }
 
-// Returns what is wrong with a patch of a pod; empty if it changes exactly the label and the mark, and names the
-// instance and its version.
-std::string fault_of_patch(const sim::Call& call, bool& gives_back) {
+// Returns what is wrong with a patch of a pod; empty if it names the instance and its version, and changes nothing but
+// the label and the mark. One patch takes the label off and sets the mark. To give a pod back, one restores the label,
+// and one removes the mark later.
+std::string fault_of_patch(const sim::Call& call, bool& releases) {
   if (!call.header("Content-Type").starts_with("application/merge-patch+json")) return "is no merge patch";
   const Json body = Json::parse(call.request.body, nullptr, false);
   if (!body.is_object() || body.size() != 1 || !body.contains("metadata")) return "changes more than the metadata";
   Json metadata = body["metadata"];
-  for (const char* field : {"/uid", "/resourceVersion"})
-    if (sim::text(metadata, field).empty()) return fmt::format("has no {}", field);
-  Json labels = metadata.value("labels", Json::object()), annotations = metadata.value("annotations", Json::object());
-  if (metadata.size() != 4 || labels.size() != 1 || annotations.size() != 1 || !labels.contains(hash_label) ||
-      !annotations.contains(mark_key))
-    return "changes something else than the label and the mark";
-  gives_back = labels[hash_label].is_string();
-  const bool releases = labels[hash_label].is_null() && annotations[mark_key].is_string();
-  if (!releases && !(gives_back && annotations[mark_key].is_null())) return "neither releases nor gives back";
+  for (const char* field : {"uid", "resourceVersion"})
+    if (sim::text(metadata, fmt::format("/{}", field).c_str()).empty() || metadata.erase(field) == 0)
+      return fmt::format("has no {}", field);
+  const Json none, label_off = {{hash_label, nullptr}}, mark_off = {{mark_key, nullptr}};
+  const Json labels = metadata.value("labels", none), annotations = metadata.value("annotations", none);
+  metadata.erase("labels");
+  metadata.erase("annotations");
+  const auto sets_only = [](const Json& map, const char* key) {
+    return map.is_object() && map.size() == 1 && map.contains(key) && map[key].is_string();
+  };
+  releases = labels == label_off && sets_only(annotations, mark_key);
+  const bool relabels = sets_only(labels, hash_label) && annotations.is_null();
+  const bool unmarks = labels.is_null() && annotations == mark_off;
+  if (!metadata.empty() || !(releases || relabels || unmarks)) return "changes something else: " + call.request.body;
   return {};
 }
 
 }  // namespace
 
 void Invariants::check_pod_patch(const sim::Call& call) {
-  bool gives_back = false;
-  if (const std::string fault = fault_of_patch(call, gives_back); !fault.empty())
+  bool releases = false;
+  if (const std::string fault = fault_of_patch(call, releases); !fault.empty())
     return violated(fmt::format("surge: the patch of {}/{} {}", call.ns, call.name, fault));
   const Json body = Json::parse(call.request.body, nullptr, false);
   const auto found = pods_.find(sim::text(body, "/metadata/uid"));
@@ -65,8 +71,8 @@ void Invariants::check_pod_patch(const sim::Call& call) {
   patched_.insert(found->second.key);
   Instance& pod = found->second;
   const auto took = static_cast<std::size_t>(std::chrono::duration_cast<std::chrono::seconds>(since_start()).count());
-  if (++pod.patches == 7 + failures_ + took / 60) violated(fmt::format("P10: {} patches of {}", pod.patches, pod.key));
-  if (given_.options.guards.surge == drain::Surge::off && !gives_back)
+  if (++pod.patches == 9 + failures_ + took / 60) violated(fmt::format("P10: {} patches of {}", pod.patches, pod.key));
+  if (given_.options.guards.surge == drain::Surge::off && releases)
     violated("surge: released without --surge: " + pod.key);
 }
 
@@ -193,6 +199,9 @@ void Invariants::check_release(const Instance& pod, const Json& before, const Js
   if (const std::string why = exclusion(before, rollout); !why.empty())
     violated(fmt::format("surge: {} was released, but {}", pod.key, why));
   if (!rollout || given_.etcd_restored || !given_.sound_wire) return;
+  if (sim::number(mark, "/ready") < *pod.surged)
+    violated(fmt::format("surge: the mark of {} tells of {} Ready pods, but there were {}", pod.key,
+                         sim::number(mark, "/ready"), *pod.surged));
   const auto [least, most] = replicas_known(*rollout);
   const auto wish = wish_of(before);
   if (given_.options.guards.surge == drain::Surge::single_replica && wish && *wish != "true" && least > 1)
