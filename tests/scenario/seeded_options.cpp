@@ -116,9 +116,9 @@ void follow_some_rules(drain::Options& options, std::uint64_t seed) {
 // The limit is longer than a replacement in a generated world needs to be Ready if nothing keeps it from that.
 void surge_in_some(drain::Options& options, std::uint64_t seed) {
   SeededRng rng(seed * 0x9e3779b97f4a7c15u + 22);
-  if (!rng.chance(70)) return;
+  if (!rng.chance(85)) return;
   using drain::Surge;
-  options.guards.surge = rng.chance(50) ? Surge::all : rng.chance(50) ? Surge::closed_budget : Surge::single_replica;
+  options.guards.surge = rng.chance(65) ? Surge::all : rng.chance(50) ? Surge::closed_budget : Surge::single_replica;
   options.guards.surge_limit = rng.between(Duration(40s), Duration(300s));
 }
 

@@ -59,7 +59,7 @@ class Surges {
   }
 
   void add() {
-    if (!rng_.chance(70)) return;
+    if (!rng_.chance(90)) return;
     for (std::uint64_t i = pick(1, 3); i > 0; --i) deployment(i);
   }
 
@@ -113,11 +113,11 @@ class Surges {
     if (rng_.chance(12)) own_volume(one);
     const Json pod_template = one.below["spec"]["template"];
     obstacle(one);
+    world_.objects.push_back(one.above);
+    world_.objects.push_back(one.below);
     pods(one, pod_template);
     if (rng_.chance(75)) budget(one);
     if (options_.other_people) people(one);
-    world_.objects.push_back(one.above);
-    world_.objects.push_back(one.below);
   }
 
   Json annotations() {
@@ -133,7 +133,7 @@ class Surges {
       tell("recreate");
       return {{"type", "Recreate"}};
     }
-    static const Json most[] = {nullptr, 0, 1, "25%", "100%"};
+    static const Json most[] = {nullptr, nullptr, 1, 1, "25%", "100%", 0};
     const Json& max_surge = most[pick(0, std::size(most) - 1)];
     Json result = {{"type", "RollingUpdate"}, {"rollingUpdate", Json::object()}};
     if (!max_surge.is_null()) result["rollingUpdate"]["maxSurge"] = max_surge;
