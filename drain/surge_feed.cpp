@@ -44,13 +44,15 @@ asio::awaitable<Round> give_back_one(k8s::Client& client, k8s::Pod pod, TimePoin
   }
   const auto owner = co_await k8s::get_workload(client, "ReplicaSet", pod.ns, pod.surge_mark->owner, deadline);
   if ((owner && owner->uid != pod.surge_mark->owner_uid) || (!owner && k8s::is_gone(owner.error())))
-    co_return Round{BackProgress::never, fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is "
-                                                 "not needed",
-                                                 pod.surge_mark->owner)};
+    co_return Round{BackProgress::never,
+                    fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is "
+                                "not needed",
+                                pod.surge_mark->owner)};
   // Without the right to read the ReplicaSet, the pod is given back all the same.
   if (!owner && k8s::may_heal(owner.error())) co_return failed(owner.error());
   const auto relabelled = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::relabel_patch(pod), deadline);
-  co_return relabelled ? Round{BackProgress::again, "its ReplicaSet has not adopted it yet"} : failed(relabelled.error());
+  co_return relabelled ? Round{BackProgress::again, "its ReplicaSet has not adopted it yet"}
+                       : failed(relabelled.error());
 }
 
 }  // namespace
