@@ -17,14 +17,16 @@ struct Taint {
 
 struct NodeCondition {
   std::string type;
-  std::string status;  // "True", "False" or "Unknown"
-  std::string reason;
+  std::string status;  // "True", "False" or "Unknown"; empty if it is none of them
+  // The next two fields are only those of Haulout's own conditions. The kubelet renews the heartbeats of the others all
+  // the time, and nothing uses them.
+  std::string reason{};
   std::optional<WallTime> last_heartbeat{};
   bool operator==(const NodeCondition&) const = default;
 };
 
-// Returns true for the conditions of a Node that the decoder keeps: those that Haulout sets.
-inline bool kept_condition(std::string_view type) {
+// Returns true for the conditions of a Node that Haulout sets.
+inline bool own_condition(std::string_view type) {
   return type.starts_with("Haulout");
 }
 
@@ -37,7 +39,7 @@ struct Node {
   bool unschedulable = false;
   std::vector<Taint> taints;
   bool ready = false;
-  std::vector<NodeCondition> conditions;  // only those that Haulout sets (see kept_condition)
+  std::vector<NodeCondition> conditions;  // of all programs, up to the limits in codec::node
   // The next three fields are from status.nodeInfo.
   std::string boot_id;
   std::string os_image;
@@ -53,6 +55,11 @@ struct Node {
 // separate limits of the same size.
 inline constexpr std::size_t most_labels = 1000;
 inline constexpr std::size_t longest_labels = kilobytes(64);
+// Limit for the number of annotations that are kept of a Node. The API limits only their bytes, to 256 KiB in all.
+inline constexpr std::size_t most_annotations = 1000;
+// Limit for the type of a condition, in bytes: the longest that the API's documentation allows. A condition with a
+// longer type is not kept.
+inline constexpr std::size_t longest_condition_type = 316;
 // Returns true if some labels of the Node may not have been kept.
 inline bool labels_may_be_cut(const Node& node) {
   // The longest label that the API accepts: prefix, slash, name and value.
@@ -66,8 +73,19 @@ namespace codec::node {
 // Labels with Haulout's prefix have separate limits, so that no other labels displace them.
 inline constexpr std::string_view ours = "haulout.dev/";
 inline constexpr Room labels{most_labels, longest_labels, ours};
-// Limits for the annotations that are kept. The API accepts at most 256 KiB of annotations.
-inline constexpr Room annotations{1000, 256 * 1024, ours};
+inline constexpr Room annotations{most_annotations, 256 * 1024, ours};
+// Limits for the conditions that are kept, of other programs and of Haulout. The kubelet sets four, and
+// node-problem-detector some ten. Haulout sets one, and has a limit of its own so that no others displace it.
+inline constexpr std::size_t most_conditions = 100;
+inline constexpr std::size_t most_own_conditions = 10;
+// Limit for the reason of a condition of Haulout, in bytes, as the API's documentation has it. The rest is cut.
+inline constexpr std::size_t longest_condition_reason = 1024;
+
+// Returns the status of a condition, or an empty text if it is none that the API knows. So it is short.
+inline std::string read_status(const Object& condition) {
+  auto status = condition.string("status");
+  return status == "True" || status == "False" || status == "Unknown" ? status : std::string();
+}
 
 // Returns whether the name stands for no manager: the server uses it for fields whose manager it does not know, or does
 // not know any more (apimachinery, util/managedfields/internal: capmanagers.go, skipnonapplied.go).
@@ -116,18 +134,30 @@ struct Kind<Node> {
     });
     const auto status = json.object("status");
     node.ready = codec::condition_true(status, "Ready");
+    std::size_t ours = 0, others = 0;
     status.each("conditions", [&](const codec::Object& condition) {
       auto type = condition.string("type");
-      if (!kept_condition(type)) return;
-      node.conditions.push_back({std::move(type), condition.string("status"), condition.string("reason"),
-                                 condition.time("lastHeartbeatTime")});
+      if (type.size() > longest_condition_type) return;
+      const bool own = own_condition(type);
+      if (own ? ours++ >= codec::node::most_own_conditions : others++ >= codec::node::most_conditions) return;
+      NodeCondition& kept = node.conditions.emplace_back();
+      kept.type = std::move(type);
+      kept.status = codec::node::read_status(condition);
+      if (!own) return;
+      kept.reason = condition.string("reason").substr(0, codec::node::longest_condition_reason);
+      kept.last_heartbeat = condition.time("lastHeartbeatTime");
     });
     const auto info = status.object("nodeInfo");
     node.boot_id = info.string("bootID");
     node.os_image = info.string("osImage");
     node.kernel_version = info.string("kernelVersion");
   }
-  static std::size_t text_in(const Node& node) { return text_of(node.labels) + text_of(node.annotations); }
+  static std::size_t text_in(const Node& node) {
+    std::size_t bytes = text_of(node.labels) + text_of(node.annotations);
+    for (const NodeCondition& condition : node.conditions)
+      bytes += sizeof(condition) + condition.type.size() + condition.status.size() + condition.reason.size();
+    return bytes;
+  }
 };
 
 // The volumes in the status of a Node that are in use or attached there: the kubelet uses them (volumesInUse), or the

@@ -96,6 +96,8 @@ struct AgentConfig {
   std::uint32_t update_attempts = default_update_attempts;
   Duration reboot_limit = LifecycleTimes{}.reboot_limit;
   Duration verify_limit = LifecycleTimes{}.verify_limit;
+  bool hold_autoscalers = true;
+  std::vector<std::string> verify_conditions;  // see agent/node/readiness.hpp
 
   // Gates: conditions that must be open before an update begins.
   std::vector<std::string> windows;

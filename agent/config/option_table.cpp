@@ -175,8 +175,14 @@ OptionGroup operating_system() {
            "How long a machine may take to go down after the agent has requested a reboot. Then the agent tries the "
            "next reboot-method; after the last one the node is degraded."},
           {"verify-limit", duration<C>(&C::verify_limit, Zero::refused),
-           "How long a booted or updated node may take to become Ready with the expected version. Then it is "
-           "degraded."},
+           "How long a booted or updated node may take to become Ready with the expected version, without new taints "
+           "readiness.k8s.io/* and with each verify-condition. The time of hooks does not count. Then it is degraded."},
+          {"verify-condition", texts<C>(&C::verify_conditions, "type[=status]", check_condition),
+           "A condition that the Node must have after the boot or the installation, before the agent uncordons it and "
+           "releases its slot, like example.com/NetworkReady or example.com/Broken=False. Without a status: True. "
+           "Several may be given. The agent cannot see whether a status is from before the boot, so name only "
+           "conditions whose program sets them to another status when it stops or starts: see docs/tasks.md. The "
+           "agent waits for the end of taints readiness.k8s.io/* in any case."},
       }};
 }
 
@@ -238,6 +244,10 @@ OptionGroup the_drain() {
   group.options.emplace_back("lb-drain-wait", duration<C>(&C::lb_drain_wait, Zero::allowed),
                              "Exclude the node from external load balancers, and wait this long before the first "
                              "eviction. 0: do not exclude it.");
+  group.options.emplace_back(
+      "hold-autoscalers", boolean<C>(&C::hold_autoscalers),
+      "Annotate the Node while it has a slot, so that the cluster autoscaler does not scale it down and Karpenter does "
+      "not disrupt it voluntarily. If the annotations are refused, the agent warns and continues.");
   return group;
 }
 

@@ -4,9 +4,11 @@
 
 #include <cerrno>
 #include <functional>
+#include <map>
 #include <system_error>
 
 #include "agent/config/value_checks.hpp"
+#include "agent/node/readiness.hpp"
 #include "base/files.hpp"
 #include "base/plain_text.hpp"
 #include "base/text.hpp"
@@ -516,8 +518,21 @@ std::vector<Rule> about_prometheus(const AgentConfig& c) {
   };
 }
 
+// Returns true if one condition is to have two statuses.
+bool wants_two_statuses(const std::vector<std::string>& conditions) {
+  std::map<std::string, std::string> statuses;
+  for (const std::string& text : conditions) {
+    const auto condition = parse_condition(text);
+    if (condition && statuses.try_emplace(condition->type, condition->status).first->second != condition->status)
+      return true;
+  }
+  return false;
+}
+
 std::vector<Rule> about_the_rest(const AgentConfig& c) {
   return {
+      {wants_two_statuses(c.verify_conditions),
+       "verify-condition names one condition with two statuses, so no node could be verified: remove one of them"},
       {c.drain.timeout && *c.drain.timeout <= c.drain.settle,
        "drain-deadline is not longer than settle, so no drain could succeed: make drain-deadline longer, or settle "
        "shorter"},

@@ -5,6 +5,7 @@
 #include "agent/gates/window.hpp"
 #include "agent/hosts/host_command.hpp"
 #include "agent/node/pool.hpp"
+#include "agent/node/readiness.hpp"
 #include "base/text.hpp"
 #include "drain/guards.hpp"
 #include "drain/option_table.hpp"
@@ -118,6 +119,11 @@ std::string check_window(const std::string& text) {
 std::string check_blackout(const std::string& text) {
   const auto blackout = parse_blackout(text);
   return blackout ? std::string() : blackout.error().message();
+}
+
+std::string check_condition(const std::string& text) {
+  const auto condition = parse_condition(text);
+  return condition ? std::string() : condition.error().message();
 }
 
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {

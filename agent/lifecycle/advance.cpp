@@ -57,6 +57,11 @@ void take_up(Record& record, const Moment& moment) {
   record.leaked.clear();
   record.pinned.clear();
   record.requested = moment.requested;
+  // If the last boot was never verified, the taints since then may be why. So they do not count as older ones.
+  if (!record.unverified)
+    record.old_taints = moment.readiness_taints;
+  else if (!record.old_taints)
+    record.old_taints.emplace();
   record.reasons = moment.pending.reasons;
   // The updates that the agent installs are a reason for the reboot that may follow.
   if (moment.updates.need == Need::yes)
@@ -71,6 +76,7 @@ void take_up(Record& record, const Moment& moment) {
 
 void come_to_an_end(Record& record, const Moment& moment) {
   std::erase(record.failed_versions, moment.booted);
+  record.unverified = false;
   const bool again = std::exchange(record.judged, true);
   if (!record.began) return;
   record.verified_at = moment.now;
@@ -108,6 +114,7 @@ void degrade(Record& record, Event event, const Moment& moment) {
   // After `not_verified` and `boot_unknown` the machine has booted and may be unhealthy, so the cordon stays. After all
   // other events that lead here the node itself is healthy.
   record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
+  if (!record.uncordon) record.unverified = true;
   record.judged = true;
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
   if (rolled_back &&
@@ -136,7 +143,7 @@ void count_installations(Record& record, State from, Event event) {
     ++record.failed_updates;
   if (event == Event::installed || event == Event::reboot_not_needed || from == State::degraded)
     record.failed_updates = 0;
-  if (event == Event::reboot_not_needed) record.in_place = true;
+  if (event == Event::reboot_not_needed) record.in_place = record.unverified = true;
   if (event == Event::boot_changed) record.in_place = false;
 }
 
@@ -164,6 +171,15 @@ void tell_how_it_ended(Record& record, State from, Event event, const Moment& mo
   }
   record.attempts.push_back(std::move(attempt));
   if (record.attempts.size() > remembered_attempts) record.attempts.erase(record.attempts.begin());
+}
+
+// A taint that has gone before the boot must be gone after it, too. Right after a boot the controller may not have set
+// its taints yet.
+void forget_taints_that_have_gone(Record& record, Event event, const Moment& moment) {
+  const bool before_boot = record.state == State::draining || record.state == State::updating ||
+                           record.state == State::ready || record.state == State::rebooting;
+  if (!before_boot || event == Event::boot_changed || !record.old_taints) return;
+  std::erase_if(*record.old_taints, [&](const std::string& key) { return !moment.readiness_taints.contains(key); });
 }
 
 // Sets the reason RebootedMeanwhile after a boot that belongs to no attempt, so that it is not reported as an update.
@@ -201,6 +217,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     // Forget reboots that were only requested: each request has led to this boot or to none.
     std::erase_if(record.reboots, [](const PastReboot& reboot) { return reboot.asked_only; });
     remember(record.reboots, PastReboot{moment.now, record.reasons, record.to});
+    record.unverified = true;
   } else if (moment.pending.need == Need::no) {
     note_no_need(record);
   }
@@ -208,6 +225,9 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::idle:
     case State::pending:
       record.cordoned = false;
+      // An idle node owes nothing: its next update begins with the taints that it has then.
+      if (record.state == State::idle) record.unverified = false;
+      if (!record.unverified) record.old_taints.reset();
       // A later boot does not belong to the attempt that has ended.
       forget_the_attempt(record);
       // After one of these events the agent starts another attempt, but only after the backoff.
@@ -235,6 +255,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
         record.to = moment.pending.target;
       break;
   }
+  forget_taints_that_have_gone(record, event, moment);
   tell_whose_boot_it_was(record);
   return record;
 }

@@ -1,6 +1,7 @@
 // Computes the next record from the current record and an event. Pure.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "agent/node/record.hpp"
@@ -35,7 +36,8 @@ struct Moment {
   std::string run{};           // id for a new run
   bool installs = false;       // the agent installs updates (--update) whose versions mean the same on other nodes
   bool others_reboot = false;  // another program reboots a node that is ready; the agent requests no reboot
-  std::string cause{};         // reason of a degradation or of a failed attempt
+  std::set<std::string> readiness_taints{};  // of the Node now (see agent/node/readiness.hpp)
+  std::string cause{};                       // reason of a degradation or of a failed attempt
   std::string cause_message{};
 };
 

@@ -1,5 +1,6 @@
 #include "agent/lifecycle/agent.hpp"
 
+#include "agent/lifecycle/autoscaler_hold.hpp"
 #include "agent/lifecycle/draining.hpp"
 #include "agent/lifecycle/node_record.hpp"
 #include "agent/lifecycle/rebooting.hpp"
@@ -15,6 +16,14 @@ namespace haulout::agent {
 namespace asio = boost::asio;
 
 namespace {
+
+// The id of the next run. A cordon that was kept since the last run (see lacks_since_last_boot()) is the cordon of the
+// next one, too: its mark names the run that takes it back.
+std::string next_run(const Context& context) {
+  const auto mark = drain::mark_of(context.node());
+  const bool kept = context.node().unschedulable && mark && mark->run == context.record.run;
+  return kept && !context.record.run.empty() ? context.record.run : context.new_run();
+}
 
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
@@ -43,10 +52,12 @@ asio::awaitable<void> undo_cordon(const Context& context) {
   }
 }
 
-// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file.
-// A cordon that is in force stays until the boot was verified, and while the machine shuts down. Retries each step
-// until it succeeds or until the Node has to be read again.
-asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns) {
+// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file,
+// and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
+// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the condition and the
+// annotations are best effort.
+asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
+                                       AutoscalerHold& hold) {
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
@@ -55,7 +66,9 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   context.writer.show_ready(false);
   // If the boot must be verified first, the cordon stays until then.
   const bool verifies = context.rebooted() && next_state(record.state, Event::boot_changed);
-  const bool uncordon = !verifies && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record.uncordon));
+  const bool unproved = !lacks_since_last_boot(context).empty();
+  const bool uncordon =
+      !verifies && !unproved && (duties.cordon == Duty::no || (duties.cordon == Duty::keep && record.uncordon));
   const bool ours = uncordon && !record.run.empty();
   if (ours) co_await shutdowns.until_called_off();
   if (ours && context.rebooted()) co_await kubelet_is_back(context);
@@ -63,6 +76,7 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
   if (!activity.must_reload()) co_await context.writer.show_condition();
+  if (!activity.must_reload()) co_await hold.establish();
 }
 
 // One run of an agent: owns what its states share, and takes the node from state to state.
@@ -94,6 +108,7 @@ class Life {
   const Context context_;
   GateWatch gates_;
   OwnSlot slot_;
+  AutoscalerHold hold_;
   Hooks hooks_;
   RemainingPods pods_;
   Proof proof_;
@@ -115,6 +130,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       context_{parts, options, parts.client, parts.client.clock(), parts.rng, record_, activity_, view_, writer_},
       gates_(executor, context_, need_),
       slot_(context_),
+      hold_(executor, context_),
       hooks_(context_),
       pods_(context_),
       proof_(context_, gates_, pods_),
@@ -137,6 +153,7 @@ asio::awaitable<void> Life::run() {
     group.spawn(writer_.retry_condition());
     group.spawn(writer_.keep_heartbeat());
     group.spawn(writer_.keep_shown());
+    group.spawn(hold_.keep());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
     return live();
   });
@@ -162,7 +179,7 @@ asio::awaitable<void> Life::keep_going() {
     }
     if (activity_.must_reload()) co_await loading_.run();
     shutdowns_.delay();
-    co_await establish_duties(context_, slot_, shutdowns_);
+    co_await establish_duties(context_, slot_, shutdowns_, hold_);
     if (!activity_.must_reload()) co_await loading_.note_boot();
     if (activity_.must_reload()) continue;
     Decision decision = co_await work();
@@ -222,7 +239,8 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.requested = need_.requested();
   moment.booted = need_.version();
   moment.slot = slot_.taken();
-  moment.run = context_.new_run();
+  moment.readiness_taints = readiness_taints(view_.node());
+  moment.run = next_run(context_);
   moment.installs = parts_.updater && parts_.updater->versions_are_shared();
   moment.others_reboot = parts_.host.reboot_methods().empty();
   moment.cause = std::move(decision.cause);
@@ -265,6 +283,7 @@ void Life::see_node(bool same) {
     if (duties_of(record_.state).shows_ready && !view_.node().unschedulable) activity_.interrupt(cordon_lost());
   }
   gates_.node_changed();
+  hold_.node_changed();
   activity_.wake();
 }
 

@@ -15,6 +15,7 @@
 #include "agent/hooks/hooks.hpp"
 #include "agent/lifecycle/advance.hpp"
 #include "agent/node/node_status.hpp"
+#include "agent/node/readiness.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
 #include "agent/ports/slots.hpp"
@@ -37,6 +38,8 @@ struct AgentOptions {
   // The updater writes an image that only the next boot runs, and does so before the drain (--update=before-drain).
   bool stages_first = false;
   HookRules hooks;
+  bool hold_autoscalers = true;             // see hold_duty()
+  std::vector<WantedCondition> conditions;  // what the Node must show after a boot or an installation
   // Time between the cordon and the first eviction in which load balancers can stop sending traffic. With 0 the agent
   // does not change the node's membership in load balancers.
   Duration lb_drain_wait{};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/lifecycle/context.hpp"
+#include "agent/node/readiness.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/status.hpp"
@@ -81,6 +82,12 @@ void NodeWriter::take_over() {
     // still uncordon the node.
     if (const auto mark = drain::mark_of(node); mark && mark->by == cordoned_by) record_.run = mark->run;
   }
+  // An earlier agent has begun this attempt, and noted no readiness taints. Before the boot, those of now are from
+  // before the update. After it, nothing shows which of them are.
+  const bool before_boot = record_.state == State::draining || record_.state == State::updating ||
+                           record_.state == State::ready || record_.state == State::rebooting;
+  if (before_boot && !record_.unverified && !record_.old_taints && record_.boot_id == view_.boot_id())
+    record_.old_taints = readiness_taints(node);
   record_.authority = options_.authority;
   record_.pool = options_.pool(node);
   status_ = shown_status(node, record_);

@@ -58,6 +58,10 @@ class Releasing {
     if (uncordoned) co_await free_turn(duties_of(state).turn != Duty::no);
     if (out_.failures.empty())
       co_await change("labels and annotations were removed", "labels and annotations stay", no_status_patch, false);
+    if (uncordoned)
+      co_await change(
+          "the annotations for autoscalers were removed", "the annotations for autoscalers stay",
+          [](const k8s::Node& seen) { return hold_patch(seen, Duty::no); }, false);
   }
 
   asio::awaitable<bool> take_cordon_back() {

@@ -7,6 +7,7 @@
 #include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
+#include "k8s/status.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -21,6 +22,8 @@ constexpr Duration line_look = std::chrono::minutes(5);
 // The longest wait for a time of day. The wall clock may be set forward, so the agent reads it again after this
 // interval.
 constexpr Duration clock_look = std::chrono::minutes(10);
+// How often a node that is still cordoned because of its last boot looks whether it lacks anything.
+constexpr Duration lacks_look = std::chrono::minutes(1);
 
 // The result of writing an image; nothing while the image is being written.
 using Written = std::optional<Result<>>;
@@ -61,7 +64,29 @@ std::string backing_off(const Record& record) {
                      fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record.not_before)));
 }
 
+// What the Node lacks after its boot or installation, as a text for people.
+std::string lacks_now(const Context& context) {
+  return not_shown_yet(context.node(), context.record.old_taints.value_or(std::set<std::string>()),
+                       context.options.conditions);
+}
+
+// The node waits for its next attempt.
+bool is_between_attempts(const Record& record) {
+  return record.state == State::pending || record.state == State::waiting ||
+         (record.state == State::degraded && record.uncordon);
+}
+
+// A node has kept the cordon of its last attempt, and lacks nothing any more. The cordon ends when the agent
+// establishes the duties of the state again.
+bool cordon_is_over(const Context& context) {
+  return is_between_attempts(context.record) && !context.record.run.empty() && lacks_since_last_boot(context).empty();
+}
+
 }  // namespace
+
+std::string lacks_since_last_boot(const Context& context) {
+  return context.record.unverified && is_between_attempts(context.record) ? lacks_now(context) : std::string();
+}
 
 asio::awaitable<Decision> wait_for_answer(const Context& context, RebootNeed& need) {
   co_await need.first_answer();
@@ -110,9 +135,14 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
   // The last look may be an hour old, and a person who requests a reboot may have replaced the offered image since.
   if (need.requested() && context.options.stages_first && context.parts.updater) co_await need.ask_now();
   while (!context.activity.must_reload()) {
-    if (need.gone()) co_return Decision{Event::not_needed};
+    if (cordon_is_over(context)) {
+      context.activity.reload();
+      break;
+    }
+    const std::string lacks = lacks_since_last_boot(context);
+    if (need.gone() && lacks.empty()) co_return Decision{Event::not_needed};
     note_updates(record, need.updates());
-    TimePoint until = TimePoint::max();
+    TimePoint until = lacks.empty() ? TimePoint::max() : context.within(lacks_look);
     // A clock that was ahead may have set `not_before`. Limit the wait to the longest backoff.
     const WallTime latest = context.wall() + std::chrono::duration_cast<WallTime::duration>(times.backoff_cap);
     if (record.not_before) record.not_before = std::min(*record.not_before, latest);
@@ -122,11 +152,15 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
       co_return Decision{Event::brake, brake->reason, brake->message};
     if (const auto foreign = context.view.foreign_boot(until)) {
       co_await writer.show(foreign->reason, foreign->message);
+    } else if (need.gone()) {
+      co_await writer.show(
+          reason::condition_not_met,
+          "no reboot is needed, but the last boot is not verified, so the node stays cordoned: " + lacks);
     } else if (!answer.open()) {
-      if (const auto again = answer.look_again()) until = context.at(*again, clock_look);
+      if (const auto again = answer.look_again()) until = std::min(until, context.at(*again, clock_look));
       co_await writer.show(answer.reason(), answer.message());
     } else if (record.not_before && *record.not_before > context.wall()) {
-      until = context.at(*record.not_before, times.backoff_cap);
+      until = std::min(until, context.at(*record.not_before, times.backoff_cap));
       co_await writer.show(reason::backing_off, backing_off(record));
     } else if (context.options.stages_first && context.parts.updater && need.updates_wanted()) {
       if (auto failed = co_await stage_image(context, need)) co_return *std::move(failed);
@@ -157,6 +191,7 @@ asio::awaitable<Decision> SlotQueue::run() {
     if (!worth_a_slot()) co_return Decision{Event::not_needed};
     const GateWatch::Asked asked = gates_.asked_now();
     if (!(co_await gates_.ask(When::before_turn)).open()) co_return Decision{Event::gate_closed};
+    if (cordon_is_over(context_)) co_return Decision{Event::gate_closed};
     if (ask_again_) {
       auto decision = co_await ask(backoff, asked);
       if (decision) co_return *std::move(decision);
@@ -226,17 +261,8 @@ struct Condition {
   std::string reason{}, message{};
 };
 
-asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need) {
+asio::awaitable<Condition> look_at_version(const Context& context, RebootNeed& need) {
   const Record& record = context.record;
-  auto complete = co_await context.parts.host.boot_complete(context.within(request_timeout));
-  if (!complete) co_return Condition{.reason = reason::boot_not_complete, .message = complete.error().message()};
-  if (!*complete) co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
-  TimePoint later = TimePoint::max();
-  if (const auto foreign = context.view.foreign_boot(later))
-    co_return Condition{.reason = foreign->reason, .message = foreign->message};
-  if (!context.view.kubelet_reports_this_boot())
-    co_return Condition{.reason = reason::node_not_ready,
-                        .message = "the kubelet does not report the node Ready for this boot"};
   if (record.to.empty()) co_return Condition{.well = true};
   const Result<> known = co_await need.learn_version(context.within(request_timeout));
   if (!known) co_return Condition{.reason = reason::backend_unknown, .message = known.error().message()};
@@ -261,6 +287,61 @@ asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need
                                              offered_again ? ", which the update tool offers again" : "")};
 }
 
+asio::awaitable<Condition> look_at_node(const Context& context, RebootNeed& need) {
+  auto complete = co_await context.parts.host.boot_complete(context.within(request_timeout));
+  if (!complete) co_return Condition{.reason = reason::boot_not_complete, .message = complete.error().message()};
+  if (!*complete) co_return Condition{.reason = reason::boot_not_complete, .message = "the boot has not finished yet"};
+  TimePoint later = TimePoint::max();
+  if (const auto foreign = context.view.foreign_boot(later))
+    co_return Condition{.reason = foreign->reason, .message = foreign->message};
+  if (!context.view.kubelet_reports_this_boot())
+    co_return Condition{.reason = reason::node_not_ready,
+                        .message = "the kubelet does not report the node Ready for this boot"};
+  co_return co_await look_at_version(context, need);
+}
+
+// Looked at last, and after the hooks: waiting for it must not hide a version that was rolled back, and a hook may be
+// what makes the node ready.
+Condition look_at_readiness(const Context& context) {
+  std::string lacks = lacks_now(context);
+  if (lacks.empty()) return {.well = true};
+  return {.reason = reason::condition_not_met, .message = std::move(lacks)};
+}
+
+// The last look at the Node before the agent goes on. It does not rely on the watch, which may be silent, and a
+// readiness taint may come late.
+class LastLook {
+ public:
+  explicit LastLook(const Context& context) : context_(context) {}
+
+  // Returns false if the Node was not read, after a pause. Shows why from the second failure on.
+  asio::awaitable<bool> read() {
+    const std::uint64_t news = context_.view.news();
+    auto node = co_await context_.client.get_node(context_.options.node, context_.within(request_timeout));
+    if (node && node->uid == context_.node().uid) {
+      context_.view.learn(*std::move(node), news);
+      backoff_.reset();
+      failed_before_ = false;
+      co_return true;
+    }
+    if (node || k8s::is_gone(node.error())) {
+      context_.activity.reload();
+      co_return false;
+    }
+    if (std::exchange(failed_before_, true))
+      co_await context_.writer.show(
+          reason::api_unavailable,
+          "the agent cannot read its Node once more before it goes on, and tries again: " + node.error().message());
+    co_await context_.pause(backoff_.next(context_.rng, node.error().retry_after));
+    co_return false;
+  }
+
+ private:
+  const Context& context_;
+  Backoff backoff_{patience};
+  bool failed_before_ = false;
+};
+
 // Returns true if a node that is degraded for this reason begins another attempt only when a person requests it.
 bool needs_person(std::string_view cause) {
   return cause == reason::reboot_failed || cause == reason::update_failed || cause == reason::update_blocked;
@@ -273,15 +354,29 @@ std::function<bool()> when_ended(const Context& context) {
 }  // namespace
 
 asio::awaitable<Decision> verify(const Context& context, RebootNeed& need, Hooks& hooks) {
-  const TimePoint deadline =
-      context.at(context.record.deadline.value_or(context.wall()), context.options.times.verify_limit);
+  Record& record = context.record;
+  const Duration limit = context.options.times.verify_limit;
+  TimePoint deadline = context.at(record.deadline.value_or(context.wall()), limit);
+  LastLook last_look(context);
   while (!context.activity.must_reload()) {
-    const Condition node = co_await look_at_node(context, need);
-    if (node.well) {
-      if (has_passed(context.record, HookPoint::after_boot)) co_return Decision{Event::verified};
+    Condition node = co_await look_at_node(context, need);
+    if (node.well && !has_passed(record, HookPoint::after_boot)) {
       const HookResult result = co_await hooks.pass(HookPoint::after_boot, when_ended(context));
       if (result.failed()) co_return result.decision(Event::not_verified);
-      // The hooks may have run for long, so check the node again.
+      // The time of the hooks does not count, because what follows may depend on them. The agent may have been
+      // restarted meanwhile, so it does not know how long they took, and the whole limit begins anew. The deadline is
+      // written together with the end of the hooks. They may have run for long, so check the node again.
+      if (result.outcome == HookResult::Outcome::passed) {
+        record.deadline = context.wall() + std::chrono::duration_cast<WallTime::duration>(limit);
+        deadline = context.within(limit);
+      }
+      continue;
+    }
+    if (node.well) node = look_at_readiness(context);
+    if (node.well) {
+      if (!co_await last_look.read()) continue;
+      if (context.view.kubelet_reports_this_boot() && look_at_readiness(context).well)
+        co_return Decision{Event::verified};
       continue;
     }
     if (node.hopeless || context.now() >= deadline) co_return Decision{Event::not_verified, node.reason, node.message};
@@ -296,18 +391,31 @@ asio::awaitable<Decision> soak(const Context& context, Hooks& hooks) {
   const Record& record = context.record;
   const TimePoint end = context.at(record.deadline.value_or(context.wall()), context.options.times.soak);
   const std::string done = record.began ? "updated" : "booted";
-  while (!context.activity.must_reload() && (context.now() < end || !context.node().ready)) {
-    if (context.node().ready)
+  LastLook last_look(context);
+  const auto is_well = [&context] { return context.node().ready && look_at_readiness(context).well; };
+  while (!context.activity.must_reload()) {
+    const bool well = is_well();
+    if (well && context.now() >= end) {
+      if (!co_await last_look.read() || !is_well()) continue;
+      if (has_passed(record, HookPoint::before_release)) break;
+      const HookResult result = co_await hooks.pass(HookPoint::before_release, when_ended(context));
+      if (result.failed()) co_return result.decision(Event::hook_failed);
+      // The hooks may have run for long, so look at the node again.
+      continue;
+    }
+    if (well)
       co_await context.writer.show(
           reason::soaking,
           fmt::format("{}; the slot is released after the soak time, at {:%FT%TZ}", done,
                       std::chrono::floor<std::chrono::seconds>(record.deadline.value_or(context.wall()))));
-    else
+    else if (!context.node().ready)
       co_await context.writer.show(reason::node_not_ready, done + ", but the node is not Ready, so it keeps its slot");
-    co_await context.activity.wait(context.node().ready ? end : TimePoint::max());
+    else
+      co_await context.writer.show(reason::condition_not_met, fmt::format("{}, so the node keeps its slot: {}", done,
+                                                                          look_at_readiness(context).message));
+    co_await context.activity.wait(well ? end : TimePoint::max());
   }
-  const HookResult result = co_await hooks.pass(HookPoint::before_release, when_ended(context));
-  co_return result.failed() ? result.decision(Event::hook_failed) : Decision{Event::soaked};
+  co_return Decision{Event::soaked};
 }
 
 asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need, GateWatch& gates, Hooks& hooks) {
@@ -333,16 +441,23 @@ asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need
     if (unverified && need.requested()) co_return Decision{Event::needed};
     if (unverified) {
       const Condition node = co_await look_at_node(context, need);
-      if (node.well) co_return Decision{Event::healed};
+      // What the node still lacks may depend on the hooks, so they come first.
+      const bool hooks_passed = has_passed(record, HookPoint::after_boot);
+      if (node.well && (!hooks_passed || look_at_readiness(context).well)) co_return Decision{Event::healed};
       until = context.within(std::chrono::minutes(1));
     } else if (record.cause != reason::record_unreadable) {
       if (need.requested()) co_return Decision{Event::needed};
-      if (need.all().need == Need::no && !record.requested) co_return Decision{Event::not_needed};
+      if (cordon_is_over(context)) {
+        activity.reload();
+        break;
+      }
+      const bool lacks = !lacks_since_last_boot(context).empty();
+      if (need.all().need == Need::no && !record.requested && !lacks) co_return Decision{Event::not_needed};
       if (!needs_person(record.cause) && need.all().need == Need::yes) {
         const GateAnswer answer = co_await gates.ask(GateQuestion::When::before_turn);
         if (!answer.closed_with(Gate::Effect::degrades)) co_return Decision{Event::needed};
       }
-      until = context.within(std::chrono::minutes(10));
+      until = context.within(lacks ? lacks_look : std::chrono::minutes(10));
     }
     co_await context.writer.show(record.cause, record.cause_message);
     co_await activity.wait(until);

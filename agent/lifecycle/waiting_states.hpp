@@ -11,6 +11,12 @@
 
 namespace haulout::agent {
 
+// Returns what the Node still lacks (see agent/node/readiness.hpp), as a text for people, if its last boot or
+// installation was never verified and it waits for its next attempt: in `pending`, in `waiting`, and in a `degraded`
+// that would uncordon it. Until that text is empty the node keeps its cordon, because nothing else keeps pods off a
+// node that lacks a condition. In all other cases returns an empty text.
+std::string lacks_since_last_boot(const Context& context);
+
 // Runs the state `unknown`. It ends when the back end has answered, or when a person requests a reboot.
 boost::asio::awaitable<Decision> wait_for_answer(const Context& context, RebootNeed& need);
 // Runs the state `idle`. It ends when there is a reason to reboot or to install updates.

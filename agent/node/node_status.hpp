@@ -60,6 +60,27 @@ inline constexpr std::string_view exclude_label = "node.kubernetes.io/exclude-fr
 inline constexpr std::string_view exclude_value = "haulout";
 std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude);
 
+// The annotations by which the agent asks autoscalers to leave a node alone during its update, and the value that they
+// get. With the first one the cluster autoscaler does not scale the node down (its FAQ, "How can I prevent Cluster
+// Autoscaler from scaling down a particular node?"). With the second one Karpenter does not disrupt the node
+// voluntarily ("Node-Level Controls"). A drained node is empty, so it would be the first one that they choose.
+inline constexpr std::array<std::string_view, 2> autoscaler_annotations{
+    "cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"};
+inline constexpr std::string_view autoscaler_value = "true";
+// The mark is on the Node from the first write of these annotations until they are taken back, the time of the hold. It
+// names those that the agent has set, separated by commas, or is "none". An annotation that has vanished or has another
+// value leaves the mark, and is not set again in this hold. What the mark does not name is never removed.
+inline constexpr std::string_view autoscaler_mark = "haulout.dev/held-autoscalers";
+// Returns what must be in force on the Node of this record. `yes`: the hold. `no`: no hold. `keep`: unknown, because
+// the record cannot be read. With `wanted` the hold lasts while the node has its slot; for a degraded node, while its
+// cordon is not taken back.
+Duty hold_duty(const Record& record, bool wanted);
+// Returns the patch that begins the hold, brings its mark up to date, or ends it. Returns nothing if no change is
+// necessary. It sets only annotations that the Node does not have. Guarded by the Node's resourceVersion, and not a
+// part of status_patch(): an admission policy may refuse these annotations, and must not keep the record from being
+// written.
+std::optional<std::string> hold_patch(const k8s::Node& node, Duty duty);
+
 inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
 // Returns true from the time at which the agent is about to cordon the node until it has uncordoned it, and for a
 // record that cannot be decoded.

@@ -30,6 +30,11 @@ void put(Json& changes, const Entries& present, std::string_view key, const std:
   }
 }
 
+// Returns true if the mark names this annotation.
+bool is_named(std::string_view mark, std::string_view key) {
+  return fmt::format(",{},", mark).find(fmt::format(",{},", key)) != std::string::npos;
+}
+
 std::string_view required(Need need) {
   switch (need) {
     case Need::yes: return "true";
@@ -109,6 +114,32 @@ std::optional<std::string> exclude_patch(const k8s::Node& node, bool exclude) {
   if (exclude ? there : !ours) return std::nullopt;
   const Json value = exclude ? Json(exclude_value) : Json(nullptr);
   return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"labels", {{exclude_label, value}}}}}}.dump();
+}
+
+Duty hold_duty(const Record& record, bool wanted) {
+  if (record.cause == reason::record_unreadable) return Duty::keep;
+  const bool out = record.state == State::degraded ? in_maintenance(record) : duties_of(record.state).turn == Duty::yes;
+  return wanted && out ? Duty::yes : Duty::no;
+}
+
+std::optional<std::string> hold_patch(const k8s::Node& node, Duty duty) {
+  if (duty == Duty::keep) return std::nullopt;
+  const auto mark = k8s::value_at(node.annotations, autoscaler_mark);
+  // If the Node has more annotations than are kept, the agent does not know which it has.
+  const bool begins = duty == Duty::yes && !mark && node.annotations.size() < k8s::most_annotations;
+  if (duty == Duty::yes && !mark && !begins) return std::nullopt;
+  Json changes = Json::object();
+  std::string ours;
+  for (const std::string_view key : autoscaler_annotations) {
+    const auto value = k8s::value_at(node.annotations, key);
+    const bool still_ours = mark && is_named(*mark, key) && value == autoscaler_value;
+    if (begins && !value) changes[std::string(key)] = autoscaler_value;
+    if (duty == Duty::no && still_ours) changes[std::string(key)] = nullptr;
+    if (still_ours || (begins && !value)) ours += (ours.empty() ? "" : ",") + std::string(key);
+  }
+  put(changes, node.annotations, autoscaler_mark, duty == Duty::no ? "" : ours.empty() ? "none" : ours);
+  if (changes.empty()) return std::nullopt;
+  return Json{{"metadata", {{"resourceVersion", node.resource_version}, {"annotations", std::move(changes)}}}}.dump();
 }
 
 bool in_maintenance(const Record& record) {

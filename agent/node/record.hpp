@@ -84,6 +84,11 @@ struct Record {
   bool cordoned = false;
   bool requested = false;  // a person requested this reboot
   std::vector<std::string> reasons{};
+  // Keys of the readiness taints (see readiness.hpp) that the Node had before the update. They do not count after it.
+  // Nothing without an attempt, and if an agent that knew no readiness taints has begun it.
+  std::optional<std::set<std::string>> old_taints{};
+  // The machine has booted or was updated, and was not verified since. So what the Node lacks may come from that.
+  bool unverified = false;
   std::string from{};  // the version that ran when the slot was taken
   std::string to{};    // the version that the reboot is to lead to
   // The updates of the operating system that waited when the agent last looked for them. From the time at which the

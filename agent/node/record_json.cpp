@@ -146,6 +146,8 @@ Record decoded(const Json& json) {
   read(json, "cordoned", record.cordoned);
   read(json, "requested", record.requested);
   read(json, "reasons", record.reasons);
+  if (json.contains("oldTaints")) record.old_taints = json.at("oldTaints").get<std::set<std::string>>();
+  read(json, "unverified", record.unverified);
   read(json, "from", record.from);
   read(json, "to", record.to);
   read(json, "updates", record.updates);
@@ -176,6 +178,9 @@ Record decoded(const Json& json) {
   read(json, "cause", record.cause);
   read(json, "causeMessage", record.cause_message);
   read(json, "uncordon", record.uncordon);
+  // An earlier agent did not write whether the boot of a degraded node was verified. Its cordon says so.
+  if (record.state == State::degraded && !record.uncordon && record.cause != reason::record_unreadable)
+    record.unverified = true;
   read(json, "hooksPassed", record.hooks_passed);
   record.hooks_asked = time_at(json, "hooksAsked");
   read(json, "leaked", record.leaked);
@@ -202,6 +207,8 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "cordoned", record.cordoned);
   put_unless_default(json, "requested", record.requested);
   put_unless_default(json, "reasons", record.reasons);
+  if (record.old_taints) json["oldTaints"] = *record.old_taints;
+  put_unless_default(json, "unverified", record.unverified);
   put_unless_default(json, "from", record.from);
   put_unless_default(json, "to", record.to);
   put_unless_default(json, "updates", record.updates);

@@ -514,6 +514,22 @@ constexpr std::array table{
            "If the reason stays, run `systemctl list-jobs` and `systemctl --failed` on the node."},
     Reason{reason::node_not_ready, boot, progress, "The kubelet does not report the node Ready for this boot.",
            "If the reason stays, see the kubelet's log on the node."},
+    Reason{
+        reason::condition_not_met, boot, progress,
+        "The node is Ready, but it has a taint `readiness.k8s.io/*` that it did not have before the update, or a "
+        "condition of `--verify-condition` does not have its status. The node keeps its slot. In the state `verifying` "
+        "it is degraded after `--verify-limit`; in `soaking` it waits as long as it takes.",
+        "See the taints and conditions that the message names: `kubectl describe node NAME`, and the log of the "
+        "program that sets them. The node goes on by itself when they are as they must be. If only a reboot helps, "
+        "reboot the machine: the agent verifies it again. `haulout request-reboot NODE` works only if the node is "
+        "degraded; the node then stays cordoned until it is well."},
+    Reason{reason::autoscalers_not_held, boot, trouble,
+           "The annotations that ask autoscalers to leave the node alone during its update cannot be written or "
+           "removed: the API server does not answer, or an admission policy refuses them. The update goes on without "
+           "them. Only an Event and the log show this reason.",
+           "See the error in the message; the agent tries again. If a policy refuses the annotations, permit them, or "
+           "set `--hold-autoscalers=false`. If some are left, remove those that the annotation "
+           "`haulout.dev/held-autoscalers` names, and it."},
     Reason{reason::version_unexpected, boot, trouble,
            "After the reboot another version runs than expected, and one of these holds or may hold: a reboot is still "
            "needed, or the update tool offers the expected version again. After `--verify-limit` the node is degraded "

@@ -28,9 +28,13 @@ AgentOptions agent_options_of(const AgentConfig& config) {
   options.drain = config.drain;
   options.times = times_of(config);
   options.update_attempts = config.update_attempts;
+  for (const std::string& text : config.verify_conditions)
+    // The check of the option has refused all texts that are not conditions.
+    if (auto condition = parse_condition(text)) options.conditions.push_back(*std::move(condition));
   options.stages_first = config.update == UpdateChoice::before_drain;
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
+  options.hold_autoscalers = config.hold_autoscalers;
   options.pool = [&config](const k8s::Node& node) {
     return config.pool_label == pool_label ? std::string() : own_pool(config, node).name;
   };

@@ -42,9 +42,12 @@ const k8s::Lease* turn_of(const k8s::Node& node, const FleetFacts& facts) {
 // Returns the time by which the agent must have left this state; nullopt if the agent has set no such time.
 std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
   switch (record.state) {
-    case agent::State::rebooting:
-    case agent::State::verifying:
-    case agent::State::soaking: return record.deadline;
+    case agent::State::rebooting: return record.deadline;
+    // The time of hooks does not count. The agent moves its deadline only when they have ended.
+    case agent::State::verifying: return view.reason == reason::waiting_for_hook ? std::nullopt : record.deadline;
+    // A node that is not well, or whose hooks run, stays as long as it takes.
+    case agent::State::soaking:
+      return view.reason.empty() || view.reason == reason::soaking ? record.deadline : std::nullopt;
     case agent::State::pending: return view.reason == reason::backing_off ? record.not_before : std::nullopt;
     default: return std::nullopt;
   }

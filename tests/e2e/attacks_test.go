@@ -20,6 +20,22 @@ type change struct {
 
 var patchTypes = []string{mergePatch, strategicPatch, applyPatch}
 
+// The annotations for autoscalers, and the one that names those that the agent has set.
+const (
+	scaleDown    = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
+	doNotDisrupt = "karpenter.sh/do-not-disrupt"
+	heldMark     = "haulout.dev/held-autoscalers"
+)
+
+// annotations returns a patch of annotations: names, each followed by its value as JSON.
+func annotations(pairs ...string) string {
+	var all []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all = append(all, fmt.Sprintf("%q:%s", pairs[i], pairs[i+1]))
+	}
+	return `{"metadata":{"annotations":{` + strings.Join(all, ",") + `}}}`
+}
+
 // nodeChanges returns a change for each kind of field of a Node. Changes of the status are not sent as merge patches,
 // because these would replace whole lists.
 func nodeChanges() []change {
@@ -44,6 +60,18 @@ func nodeChanges() []change {
 		spec("many labels", `{"metadata":{"labels":{`+strings.Join(many, ",")+`}}}`),
 		spec("annotation", `{"metadata":{"annotations":{"x/y":"z"}}}`),
 		spec("network", `{"metadata":{"annotations":{"flannel.alpha.coreos.com/public-ip":"10.0.0.9"}}}`),
+		// The Node has no annotation scaleDown, and a person's annotation doNotDisrupt.
+		spec("scale-down without the mark", annotations(scaleDown, `"true"`)),
+		spec("the mark without scale-down", annotations(heldMark, `"`+scaleDown+`"`)),
+		spec("scale-down with another mark", annotations(scaleDown, `"true"`, heldMark, `"x`+scaleDown+`"`)),
+		spec("scale-down with another value", annotations(scaleDown, `"false"`, heldMark, `"`+scaleDown+`"`)),
+		spec("a person's annotation claimed", annotations(heldMark, `"`+doNotDisrupt+`"`)),
+		spec("a person's annotation claimed, too",
+			annotations(scaleDown, `"true"`, heldMark, `"`+scaleDown+","+doNotDisrupt+`"`)),
+		spec("a person's annotation changed", annotations(doNotDisrupt, `"false"`, heldMark, `"`+doNotDisrupt+`"`)),
+		{"a person's annotation gone", "", annotations(doNotDisrupt, `null`), patchTypes[:2], false},
+		{"a person's annotation gone with the mark", "", annotations(doNotDisrupt, `null`, heldMark, `"none"`),
+			patchTypes[:2], false},
 		spec("annotation of another", `{"metadata":{"annotations":{"e2e.haulout.dev/keep":"no"}}}`),
 		spec("finalizer", `{"metadata":{"finalizers":["x/y"]}}`),
 		spec("owner", `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"x","uid":"x"}]}}`),
@@ -70,6 +98,7 @@ func nodeChanges() []change {
 		{"cordon", "", `{"spec":{"unschedulable":true},"metadata":{"annotations":{"haulout.dev/cordon":"{}"}}}`, patchTypes, true},
 		{"our label", "", `{"metadata":{"labels":{"haulout.dev/state":"degraded"}}}`, patchTypes, true},
 		{"balancers", "", excluded, patchTypes, true},
+		{"autoscalers held", "", annotations(scaleDown, `"true"`, heldMark, `"`+scaleDown+`"`), patchTypes, true},
 	}
 	for _, kind := range []string{
 		"HauloutMaintenance", "MaintenancePlanned", "DrainInProgress", "Drained", "MaintenanceInProgress",
@@ -391,7 +420,8 @@ func (in *Installed) expectNodeUntouched(t *testing.T) {
 		case node.Name == "ghost":
 			t.Error("there is a Node that nobody may make")
 		case node.Name == ownNode && node.Spec.Unschedulable, node.Labels["tier"] != "", len(node.Finalizers) > 0,
-			node.Name == ownNode && node.Annotations["e2e.haulout.dev/keep"] != "yes":
+			node.Name == ownNode && node.Annotations["e2e.haulout.dev/keep"] != "yes",
+			node.Name == ownNode && node.Annotations[doNotDisrupt] != "true", node.Annotations[scaleDown] != "":
 			t.Errorf("Node %s was changed: %+v", node.Name, node)
 		}
 	}

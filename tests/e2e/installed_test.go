@@ -153,7 +153,7 @@ func (in *Installed) prepare(t *testing.T) {
 	_, err := in.Client.CoreV1().ConfigMaps(agentName).Create(t.Context(), pauses, metav1.CreateOptions{})
 	must(t, err)
 	in.change(t, ownNode, func(node *corev1.Node) {
-		node.Annotations = merged(node.Annotations, map[string]string{"e2e.haulout.dev/keep": "yes"})
+		node.Annotations = merged(node.Annotations, map[string]string{"e2e.haulout.dev/keep": "yes", doNotDisrupt: "true"})
 	})
 }
 

@@ -136,6 +136,13 @@ const std::vector<Row>& rows() {
          fleet.options.times.soak = 1min;
          return n1;
        }},
+      // The hook takes longer than the time limit of the verification.
+      {.name = "a hook and a readiness taint after the boot",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.options.hooks.limit = 1h;
+         fleet.options.times.soak = 1min;
+         return fleet.machine("n1", {.readiness_takes = 30min, .hooks = {"after-boot/10-driver"}, .hook_takes = 20min});
+       }},
       {.name = "a reboot that is accepted and does not happen",
        .stage = [](Open& fleet) -> Machine& { return fleet.machine("n1", {.ignored_reboots = 1}); }},
       {.name = "a refused reboot",

@@ -28,6 +28,10 @@ constexpr std::size_t most_returns = 10;
 // list of its pods, each with its own deadline.
 constexpr Duration proof_takes = 3min;
 constexpr Duration controllers_notice = 5s;
+// The time limit of one request of an agent, and a little more.
+constexpr Duration read_takes = 35s;
+// How much older than the truth an agent's view of its Node may be, while its watch is silent.
+constexpr Duration view_is_old = 15min;
 // `reboot_limit` of the agents (10 min) minus a margin: the limit begins when the agent writes the request to the
 // record, which is before it sends the request.
 constexpr Duration reboot_time = 9min;
@@ -146,9 +150,57 @@ void FleetChecks::see_node(const sim::Change& change) {
   const bool out = unschedulable || (!ready.is_null() && sim::text(ready, "/status") != "True");
   if (out != node.out_since.has_value()) node.out_since = out ? std::optional(clock_.now()) : std::nullopt;
   look_whose_turn_may_be();
+  see_taints(node, object);
+  see_autoscalers(change.key.name, node, object);
   const Json& labels = sim::at(object, "/metadata/labels");
   const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
   if (state != node.state) see_state(change.key.name, node, state);
+}
+
+// P5: an agent sets only annotations for autoscalers that are not there, and none that a person has removed during its
+// hold; it removes only those that it has set, and leaves none of them behind.
+void FleetChecks::see_autoscalers(const std::string& name, NodeTruth& node, const Json& object) {
+  const std::string mark = sim::annotation(object, "haulout.dev/held-autoscalers");
+  for (const std::string_view key : agent::autoscaler_annotations) {
+    AutoscalerTruth& truth = node.autoscalers[std::string(key)];
+    AutoscalerTruth now = truth;
+    now.value = sim::annotation(object, std::string(key).c_str());
+    now.ours = mark.find(key) != mark.npos && now.value == "true";
+    if (mark.empty() || !now.value.empty()) now.refused = false;
+    if (person_acts_ && !mark.empty() && now.value.empty() && !truth.value.empty()) now.refused = true;
+    const bool theirs = !truth.value.empty() && !truth.ours;
+    if (!person_acts_ && theirs && (now.value != truth.value || now.ours))
+      violated(fmt::format("P5: an agent took over the annotation {} of {}, which it had not set", key, name));
+    if (!person_acts_ && truth.refused && !now.value.empty())
+      violated(fmt::format("P5: an agent set the annotation {} of {} again, which a person had removed", key, name));
+    if (!person_acts_ && truth.ours && !now.ours && now.value == truth.value)
+      violated(fmt::format("P5: an agent left its annotation {} on {}", key, name));
+    truth = std::move(now);
+  }
+}
+
+void FleetChecks::see_taints(NodeTruth& node, const Json& object) {
+  bool tainted = false;
+  for (const Json& taint : sim::at(object, "/spec/taints"))
+    if (taint.at("key") == readiness_taint) tainted = true;
+  if (!tainted)
+    node.tainted_since.reset();
+  else if (!node.tainted_since)
+    node.tainted_since = clock_.now();
+  if (tainted) node.tainted_last = clock_.now();
+}
+
+// P4: no node is uncordoned, and no slot is released, while a readiness taint is there that came with the update. An
+// agent reads its Node right before that decision, and then writes until it succeeds.
+void FleetChecks::check_readiness(const std::string& name, NodeTruth& node, const std::string& before,
+                                  const std::string& state) {
+  const auto sent = decided_.find(name);
+  const TimePoint decided = sent != decided_.end() && sent->second.first == state ? sent->second.second : clock_.now();
+  if (state == "draining" && !out_states.contains(before))
+    node.taint_is_old = node.tainted_since || (node.tainted_last && *node.tainted_last + view_is_old >= decided);
+  const bool goes_on = (before == "verifying" && state == "uncordoning") || (before == "soaking" && state == "idle");
+  if (goes_on && !node.taint_is_old && node.tainted_since && *node.tainted_since + read_takes < decided)
+    violated(fmt::format("P4: {} left {} although it has the taint {}", name, before, readiness_taint));
 }
 
 void FleetChecks::see_versions(const std::string& name, const std::string& record) {
@@ -166,6 +218,7 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
   if (!state.empty() && state != "ready" && node.machine && node.machine->shows_ready())
     violated(fmt::format("P3: {} is {}, and its ready file is there", name, state));
   check_installation(name, node, before, state);
+  check_readiness(name, node, before, state);
   // With --update=after-drain a node may drain during an installation. Its record may be lost, because its Node was
   // registered again or because the machine was replaced (which keeps its installation in these worlds). The agent then
   // drains the node, and waits for the end of the installation.
@@ -306,6 +359,7 @@ void FleetChecks::check_budgets(const Json& pod) {
 
 void FleetChecks::life_began(Machine& machine) {
   proofs_[machine.node()] = {};
+  decided_.erase(machine.node());
   nodes_[machine.node()].sent_away.clear();
   nodes_[machine.node()].machine = &machine;
 }
@@ -314,6 +368,12 @@ void FleetChecks::before_request(Machine& machine, const sim::Call& call) {
   check_rate(machine);
   if (!is_allowed(cluster_, call, machine.node()))
     violated(fmt::format("P11: the agent of {} asked for {} {}", machine.node(), call.verb, call.path));
+  if (call.verb == "patch" && call.info && call.info->resource == "nodes") {
+    const Json patch = Json::parse(call.request.body, nullptr, false);
+    const Json& labels = sim::at(patch, "/metadata/labels");
+    const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
+    if (!state.empty() && decided_[machine.node()].first != state) decided_[machine.node()] = {state, clock_.now()};
+  }
   if (call.verb != "create" || call.subresource != "eviction") return;
   const Json body = Json::parse(call.request.body, nullptr, false);
   const auto pod = pods_.find(sim::text(body, "/deleteOptions/preconditions/uid"));

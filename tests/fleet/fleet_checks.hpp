@@ -47,10 +47,19 @@ class FleetChecks final : public MachineObserver {
   bool cordoned_by_a_person(const std::string& node) const { return nodes_.at(node).by_a_person; }
 
  private:
+  // An annotation for autoscalers as it was last seen.
+  struct AutoscalerTruth {
+    std::string value;
+    bool ours = false;     // an agent has set it
+    bool refused = false;  // a person has removed it from under an agent, whose hold lasts
+  };
   struct NodeTruth {
     std::string state;
     bool recorded = false;
     bool unschedulable = false;
+    std::map<std::string, AutoscalerTruth, std::less<>> autoscalers;  // by annotation
+    std::optional<TimePoint> tainted_since, tainted_last;             // when the Node had the taint readiness_taint
+    bool taint_is_old = false;                        // it may have had the taint when this attempt began
     bool by_a_person = false;                         // true if a person has cordoned the node
     bool workplace = false;                           // cordoned by a person before this drain began, and ever since
     std::optional<TimePoint> out_since;               // since when the node has been not Ready or unschedulable
@@ -77,6 +86,9 @@ class FleetChecks final : public MachineObserver {
 
   void see(const sim::Change& change);
   void see_node(const sim::Change& change);
+  void see_autoscalers(const std::string& name, NodeTruth& node, const sim::Json& object);
+  void see_taints(NodeTruth& node, const sim::Json& object);
+  void check_readiness(const std::string& name, NodeTruth& node, const std::string& before, const std::string& state);
   void see_versions(const std::string& name, const std::string& record);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);
   void check_version(const Machine& machine, const std::string& version, const std::string& what);
@@ -110,6 +122,8 @@ class FleetChecks final : public MachineObserver {
   // the time at which the first pod was added.
   std::map<std::string, TimePoint> disturbed_;
   std::set<std::string> evicted_;  // UIDs of evicted pods
+  // The state that the present agent last sent to its Node, and when it sent it first; by name of the Node.
+  std::map<std::string, std::pair<std::string, TimePoint>> decided_;
   // Since when the record of a Node names a version as failed; by name of the Node, then by version.
   std::map<std::string, std::map<std::string, TimePoint>> failed_;
 };

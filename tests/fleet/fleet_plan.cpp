@@ -292,6 +292,24 @@ void add_images(FleetPlan& plan) {
   }
 }
 
+// Generation 7: nodes that have a taint of node-readiness-controller for a while after each boot, but not longer than
+// agents wait for it, and not always from the first moment on; nodes that have another one from before; and people who
+// annotate nodes for autoscalers, also in the middle of an update.
+void add_readiness(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 31);
+  for (PlannedMachine& machine : plan.machines) {
+    if (rng.chance(40)) machine.plan.readiness_takes = rng.between(1s, 9min);
+    if (rng.chance(50)) machine.plan.readiness_late = rng.between(100ms, 2min);
+    machine.never_quite_ready = rng.chance(20);
+    machine.held_by_a_person = rng.chance(20);
+    if (rng.chance(30))
+      plan.incidents.push_back({.after = rng.between(1s, 6min),
+                                .deed = Deed::change_autoscalers,
+                                .node = machine.name,
+                                .number = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{5}))});
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -308,6 +326,7 @@ std::string_view to_string(Deed deed) {
     case Deed::change_limit: return "change the limit";
     case Deed::replace_machine: return "replace the machine";
     case Deed::register_anew: return "register anew";
+    case Deed::change_autoscalers: return "change the annotations for autoscalers";
     case Deed::back_end_knows: return "the back end knows";
     case Deed::restart_server: return "restart the server";
     case Deed::drop_connections: return "drop connections";
@@ -374,6 +393,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 4) plan = Planner::with_pinned_pods(std::move(plan));
   if (generation >= 5) add_package_updates(plan);
   if (generation >= 6) add_images(plan);
+  if (generation >= 7) add_readiness(plan);
   return plan;
 }
 

@@ -41,6 +41,8 @@ enum class Deed {
   // Since generation 4: what the owner does about pods that come back after every eviction.
   remove_workload,
   remove_toleration,
+  // Since generation 7: a person removes or changes an annotation for autoscalers.
+  change_autoscalers,
 };
 std::string_view to_string(Deed deed);
 
@@ -60,6 +62,9 @@ struct PlannedMachine {
   std::string pool = "default";
   MachinePlan plan;
   std::vector<CrashPoint> crashes;
+  // Since generation 7: a person has annotated the node for Karpenter, and it has had a readiness taint all the time.
+  bool held_by_a_person = false;
+  bool never_quite_ready = false;
   // If another tool has to reboot the machine: the interval at which that tool checks the ready file.
   Duration somebody_looks = std::chrono::seconds(20);
   // Returns true if the plan lets the machine end without the target version or without being idle, until it is
@@ -74,7 +79,9 @@ struct PlannedMachine {
 //   4  pods that come back to their node after every eviction, and either stay or are waited for
 //   5  machines whose agents install package updates after the drain
 //   6  machines whose agents write an image for the next boot, before or after the drain
-inline constexpr unsigned newest_fleet_generation = 6;
+//   7  nodes that have a taint of node-readiness-controller for a while after each boot, or from before, and people's
+//      annotations for autoscalers
+inline constexpr unsigned newest_fleet_generation = 7;
 
 struct FleetPlan {
   std::uint64_t seed = 0;

@@ -336,8 +336,22 @@ void Machine::boot() {
     world_.cluster.after(plan_.kubelet_late, [this, boots = boots_] {
       if (powered_ && boots_ == boots) tell_kubelet();
     });
+  if (plan_.readiness_takes > Duration::zero() && plan_.readiness_late == Duration::zero())
+    set_readiness_taint();
+  else if (plan_.readiness_takes > Duration::zero())
+    world_.cluster.after(plan_.readiness_late, [this, boots = boots_] {
+      if (powered_ && boots_ == boots) set_readiness_taint();
+    });
   powered_ = true;
   power_.notify();
+}
+
+void Machine::set_readiness_taint() {
+  world_.cluster.untaint(node_, readiness_taint);  // one of an earlier boot
+  world_.cluster.taint(node_, readiness_taint);
+  world_.cluster.after(plan_.readiness_takes, [this, boots = boots_] {
+    if (boots_ == boots) world_.cluster.untaint(node_, readiness_taint);
+  });
 }
 
 void Machine::tell_kubelet() {

@@ -54,6 +54,9 @@ struct MachinePlan {
   bool kubelet_knows = false;      // with `same_boot_id`: the kubelet reads the machine's own boot id
   bool start_hidden = false;       // the start time of the first process cannot be read
   Duration kubelet_late{};         // the Node is Ready at once after a boot, and shows the new boot id this much later
+  // After each boot the Node gets a taint readiness.k8s.io/* so much later, and keeps it for so long.
+  Duration readiness_late{};
+  Duration readiness_takes{};
   // False reports to the agent, and faults of the ready file.
   bool claims_a_boot = false;        // reports a new boot id after a reboot request, without a boot
   bool keeps_ready_file = false;     // the ready file is never removed
@@ -63,6 +66,11 @@ struct MachinePlan {
   Duration hook_takes = std::chrono::seconds(3);
   UpdatesPlan updates{};
 };
+
+// The taint of MachinePlan::readiness_takes. node-readiness-controller names its taints like this.
+inline constexpr const char* readiness_taint = "readiness.k8s.io/NetworkReady";
+// Another one, for Nodes that have it all the time.
+inline constexpr const char* old_readiness_taint = "readiness.k8s.io/GPUReady";
 
 // Kills the agent at one of its requests: before the server receives it, or with `after`, when the server has carried
 // it out. A watch is always killed before.
@@ -194,6 +202,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   void go_down(bool by_agent);
   void boot();
   void tell_kubelet();
+  void set_readiness_taint();
   std::string own_boot_id() const { return node_ + "-boot-" + std::to_string(boots_); }
   void go_down_later(Duration delay);
   void power_cycle_when_shut_down();

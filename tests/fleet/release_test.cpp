@@ -68,7 +68,9 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
     for (const char* where : {"labels", "annotations"}) {
       const Json entries = metadata.value(where, Json());
       for (const auto& [key, value] : entries.items())
-        if (key.starts_with("haulout.dev/") || value == "haulout") found.push_back(key);
+        if (key.starts_with("haulout.dev/") || value == "haulout" || key == "karpenter.sh/do-not-disrupt" ||
+            key == "cluster-autoscaler.kubernetes.io/scale-down-disabled")
+          found.push_back(key);
     }
     const Json conditions = node("n1")["status"]["conditions"];
     for (const Json& condition : conditions)
@@ -235,6 +237,31 @@ TEST_F(ReleaseBy, AnApiServerThatIsAwayLeavesRecordAndTurn) {
   EXPECT_THAT(release().failures, IsEmpty());
   EXPECT_THAT(traces(), IsEmpty());
   EXPECT_EQ(slots_held(), 0u);
+}
+
+// An admission policy refuses every change of the annotations for autoscalers. Everything else is given back.
+TEST_F(ReleaseBy, AnnotationsForAutoscalersThatMustStayHinderNothingElse) {
+  machine("n1", {.methods = {}});
+  stop_in("ready");
+  run_for(5min);
+  bool refuses = true;
+  cluster.server().intercept(
+      [&refuses](const sim::Call& call, const sim::AuditEntry&) -> std::optional<http::Response> {
+        if (!refuses || call.request.body.find("scale-down-disabled") == std::string::npos) return std::nullopt;
+        sim::StatusBody denied;
+        denied.code = 422;
+        denied.message = "policy no-autoscalers denied it";
+        return denied.response();
+      });
+  EXPECT_THAT(release().failures, ::testing::ElementsAre(::testing::AllOf(
+                                      HasSubstr("the annotations for autoscalers stay"), HasSubstr("no-autoscalers"))));
+  EXPECT_FALSE(unschedulable("n1"));
+  EXPECT_EQ(slots_held(), 0u);
+  EXPECT_THAT(traces(), ::testing::UnorderedElementsAre("haulout.dev/held-autoscalers", "karpenter.sh/do-not-disrupt",
+                                                        "cluster-autoscaler.kubernetes.io/scale-down-disabled"));
+  refuses = false;
+  EXPECT_THAT(release().failures, IsEmpty());
+  EXPECT_THAT(traces(), IsEmpty());
 }
 
 TEST_F(ReleaseBy, ANodeThatIsGoneIsSaidToBe) {

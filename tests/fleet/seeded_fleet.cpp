@@ -102,6 +102,11 @@ void SeededFleet::stage() {
     if (plan_.pools == Pools::by_role && planned.pool == agent::control_plane_pool)
       labels[std::string(agent::control_plane_label)] = "";
     cluster.patch("nodes", "", planned.name, {{"metadata", {{"labels", labels}}}});
+    if (planned.held_by_a_person)
+      cluster.patch("nodes", "", planned.name,
+                    {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", "true"}}}}}});
+    // With NoSchedule there might be no room for the pods of other nodes, and their budgets would never allow a drain.
+    if (planned.never_quite_ready) cluster.taint(planned.name, old_readiness_taint, "PreferNoSchedule");
     checks.pools[planned.name] = planned.pool;
   }
   if (plan_.pools == Pools::by_role) checks.limits[std::string(agent::control_plane_pool)] = 1;
@@ -236,6 +241,15 @@ void SeededFleet::perform_on_node(const Incident& incident) {
     case Deed::remove_pool_label:
       cluster.patch("nodes", "", name, {{"metadata", {{"labels", {{"haulout.dev/pool", nullptr}}}}}});
       break;
+    case Deed::change_autoscalers: {
+      const std::string key(agent::autoscaler_annotations[incident.number % 2]);
+      const Json values[] = {nullptr, "false", "true"};
+      if (!node(name).is_null())
+        checks.by_a_person([&] {
+          cluster.patch("nodes", "", name, {{"metadata", {{"annotations", {{key, values[incident.number / 2]}}}}}});
+        });
+      break;
+    }
     case Deed::back_end_knows:
       machine.plan().unknown = false;
       machine.want(machine.plan().target);
@@ -339,6 +353,8 @@ void SeededFleet::look_at_the_end() {
     if (each->shows_ready()) checks.violated("the end: " + name + " shows ready");
     const auto decoded = k8s::decode<k8s::Node>(node(name).dump());
     if (!decoded || drain::mark_of(*decoded)) checks.violated("the end: " + name + " carries the mark of a cordon");
+    if (!sim::annotation(node(name), "haulout.dev/held-autoscalers").empty())
+      checks.violated("the end: autoscalers are still asked to leave " + name + " alone");
   }
   for (const Json& lease : cluster.all("leases"))
     checks.violated("the end: " + sim::name_of(lease) + " is held by " + sim::text(lease, "/spec/holderIdentity"));

@@ -100,7 +100,7 @@ TEST(NodeStatusRequests, IsAStrategicPatchOfTheSubresource) {
   EXPECT_FALSE(request.repeatable);
 }
 
-TEST(NodeCodec, BootAndOwnConditions) {
+TEST(NodeCodec, BootAndConditions) {
   const auto node = decode<Node>(
       R"({"kind":"Node","metadata":{"name":"n1","uid":"nu","resourceVersion":"9"},"status":{"conditions":[)"
       R"({"type":"HauloutMaintenance","status":"True","reason":"Draining","message":"x"},)"
@@ -111,7 +111,38 @@ TEST(NodeCodec, BootAndOwnConditions) {
   EXPECT_EQ(node->os_image, "Debian GNU/Linux 12");
   EXPECT_EQ(node->kernel_version, "6.1.0-42");
   EXPECT_TRUE(node->ready);
-  EXPECT_THAT(node->conditions, ElementsAre(NodeCondition{"HauloutMaintenance", "True", "Draining"}));
+  // The reasons and heartbeats of other programs are not kept.
+  EXPECT_THAT(node->conditions, ElementsAre(NodeCondition{"HauloutMaintenance", "True", "Draining"},
+                                            NodeCondition{"MemoryPressure", "False"}, NodeCondition{"Ready", "True"}));
+}
+
+// P12: a program that writes conditions without end must not displace those of Haulout, nor fill the memory.
+TEST(NodeCodec, P12_OnlySoManyConditionsAreKept) {
+  nlohmann::json json = {{"kind", "Node"}, {"metadata", {{"name", "n1"}, {"uid", "u"}, {"resourceVersion", "9"}}}};
+  auto& conditions = json["status"]["conditions"];
+  conditions.push_back({{"type", std::string(317, 'x')}, {"status", "True"}});
+  conditions.push_back({{"type", "Haulout" + std::string(317, 'x')}, {"status", "True"}});
+  for (int i = 0; i < 1000; ++i) conditions.push_back({{"type", "Other" + std::to_string(i)}, {"status", "True"}});
+  conditions.push_back({{"type", "HauloutMaintenance"}, {"status", "True"}});
+  for (int i = 0; i < 1000; ++i) conditions.push_back({{"type", "Haulout" + std::to_string(i)}, {"status", "True"}});
+  const auto node = decode<Node>(json.dump());
+  ASSERT_TRUE(node) << node.error().message();
+  ASSERT_EQ(node->conditions.size(), 110u);
+  EXPECT_EQ(node->conditions.front().type, "Other0");
+  EXPECT_EQ(node->conditions[100].type, "HauloutMaintenance");
+}
+
+TEST(NodeCodec, P12_ConditionsOfAnyLengthAreKeptShort) {
+  nlohmann::json json = {{"kind", "Node"}, {"metadata", {{"name", "n1"}, {"uid", "u"}, {"resourceVersion", "9"}}}};
+  const std::string longest(1'000'000, 'x');
+  json["status"]["conditions"] = {{{"type", "HauloutMaintenance"}, {"status", longest}, {"reason", longest}},
+                                  {{"type", "NetworkReady"}, {"status", longest}, {"reason", longest}},
+                                  {{"type", "DiskPressure"}, {"status", "true"}}};
+  const auto node = decode<Node>(json.dump());
+  ASSERT_TRUE(node) << node.error().message();
+  EXPECT_THAT(node->conditions, ElementsAre(NodeCondition{"HauloutMaintenance", "", std::string(1024, 'x')},
+                                            NodeCondition{"NetworkReady", ""}, NodeCondition{"DiskPressure", ""}));
+  EXPECT_LT(Kind<Node>::text_in(*node), 2000u);
 }
 
 constexpr const char* bound_to_a_pod =

@@ -45,6 +45,24 @@ class PeopleAtWork {
       book_unschedulable(next, "kubectl", parts_.world.wall_now());
     });
   }
+  // taint() adds a taint with this key; untaint() removes it.
+  void taint(std::string_view node, std::string_view key, std::string_view effect = "NoSchedule") {
+    parts_.store.modify(key_of("nodes", "", node), [&](Json& next) {
+      next["spec"]["taints"].push_back({{"key", std::string(key)}, {"effect", std::string(effect)}});
+    });
+  }
+  void untaint(std::string_view node, std::string_view key) {
+    parts_.store.modify(key_of("nodes", "", node), [&](Json& next) {
+      if (!next["spec"].contains("taints")) return;
+      std::erase_if(next["spec"]["taints"].get_ref<Json::array_t&>(),
+                    [&key](const Json& taint) { return taint.at("key") == std::string(key); });
+    });
+  }
+  void set_node_condition(std::string_view node, std::string_view type, std::string_view status) {
+    parts_.store.modify(key_of("nodes", "", node), [&](Json& next) {
+      set_condition(next, {{"type", std::string(type)}, {"status", std::string(status)}}, parts_.world.wall_now());
+    });
+  }
   void delete_gracefully(std::string_view resource, std::string_view ns, std::string_view name,
                          std::optional<std::int64_t> grace_seconds = std::nullopt) {
     sim::delete_gracefully(parts_.world, key_of(resource, ns, name), grace_seconds);

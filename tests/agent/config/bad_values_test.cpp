@@ -74,6 +74,13 @@ const std::vector<Row>& rows() {
       {"sentinel-command", "/bin/x 'a", "a ' is not closed"},
       {"reboot-command", " ", "it does not name a program"},
       {"prometheus-query", " ", "it is empty"},
+      {"verify-condition", "NetworkReady=true",
+       "its status is none that conditions have; write TYPE or TYPE=STATUS, like example.com/NetworkReady"},
+      {"verify-condition", "Ready",
+       "Ready is the kubelet's condition, and the agent always waits for it; remove this value"},
+      {"verify-condition", "HauloutMaintenance=False",
+       "HauloutMaintenance is a condition of Haulout itself, which the agent changes during the update, so it would "
+       "wait for itself; name a condition of another program"},
   };
   return table;
 }

@@ -139,6 +139,10 @@ TEST(ContradictionsTest, TheRest) {
       {{{"check", "true"}, {"release", "true"}}, "give only one of them"},
       {{{"check", "true"}, {"release", "false"}}, ok},
       {{{"release", "true"}}, ok},
+      {{{"verify-condition", "NetworkReady"}, {"verify-condition", "NetworkReady=False"}},
+       "verify-condition names one condition with two statuses, so no node could be verified: remove one of them"},
+      {{{"verify-condition", "NetworkReady"}, {"verify-condition", "NetworkReady=True"}}, ok},
+      {{{"verify-condition", "NetworkReady"}, {"verify-condition", "KernelDeadlock=False"}}, ok},
   });
 }
 

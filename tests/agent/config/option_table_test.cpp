@@ -72,21 +72,21 @@ auto fields_of(const AgentConfig& config) {
   const auto& [config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
                zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,
                sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin, update_packages,
-               update_services, update_limit, update_attempts, reboot_limit, verify_limit, windows, blackouts,
-               blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff, prometheus_url, prometheus_query,
-               prometheus_token_file, prometheus_username, prometheus_password_file, prometheus_ca_file,
-               prometheus_cert_file, prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain,
-               lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address, log_format, verbosity, check,
-               release] = config;
+               update_services, update_limit, update_attempts, reboot_limit, verify_limit, hold_autoscalers,
+               verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day,
+               backoff, prometheus_url, prometheus_query, prometheus_token_file, prometheus_username,
+               prometheus_password_file, prometheus_ca_file, prometheus_cert_file, prometheus_key_file,
+               prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir, hook_limit, hook_failure,
+               metrics_address, log_format, verbosity, check, release] = config;
   return std::tie(config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label,
                   max_unavailable, zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command,
                   sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin,
-                  update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit, windows,
-                  blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day, backoff, prometheus_url,
-                  prometheus_query, prometheus_token_file, prometheus_username, prometheus_password_file,
-                  prometheus_ca_file, prometheus_cert_file, prometheus_key_file, prometheus_fail_mode,
-                  prometheus_max_age, drain, lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address,
-                  log_format, verbosity, check, release);
+                  update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit,
+                  hold_autoscalers, verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes,
+                  max_reboots_per_day, backoff, prometheus_url, prometheus_query, prometheus_token_file,
+                  prometheus_username, prometheus_password_file, prometheus_ca_file, prometheus_cert_file,
+                  prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir,
+                  hook_limit, hook_failure, metrics_address, log_format, verbosity, check, release);
 }
 
 template <std::size_t... I>
@@ -163,6 +163,8 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"update-attempts", "1", [](const C& c) { return c.update_attempts == 1; }},
       {"reboot-limit", "1m", [](const C& c) { return c.reboot_limit == Duration(1min); }},
       {"verify-limit", "1m", [](const C& c) { return c.verify_limit == Duration(1min); }},
+      {"hold-autoscalers", "false", [](const C& c) { return !c.hold_autoscalers; }},
+      {"verify-condition", "A=False", [](const C& c) { return c.verify_conditions == Strings{"A=False"}; }},
       {"window", "Sat 22:00+4h", [](const C& c) { return c.windows == Strings{"Sat 22:00+4h"}; }},
       {"blackout", "2026-12-24", [](const C& c) { return c.blackouts == Strings{"2026-12-24"}; }},
       {"blocking-pod-selector", "a=b,c", [](const C& c) { return c.blocking_pod_selectors == Strings{"a=b,c"}; }},

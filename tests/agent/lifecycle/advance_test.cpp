@@ -8,6 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 
 struct Advance : ::testing::Test {
   Record go(Record record, Event event) { return advance(std::move(record), event, moment, times); }
@@ -51,6 +52,98 @@ TEST_F(Advance, ATurnBeginsWithoutWhatTheLastAttemptHasFound) {
   EXPECT_THAT(record.leaked, IsEmpty());
   EXPECT_THAT(record.pinned, IsEmpty());
   EXPECT_FALSE(record.cordoned);
+}
+
+// Readiness taints that the Node had before the update do not count after it. Those that have gone meanwhile do.
+TEST_F(Advance, TaintsFromBeforeTheUpdateAreRemembered) {
+  moment.readiness_taints = {"readiness.k8s.io/a", "readiness.k8s.io/b"};
+  Record record = go(in(State::waiting), Event::turn_taken);
+  EXPECT_THAT(record.old_taints, Optional(ElementsAre("readiness.k8s.io/a", "readiness.k8s.io/b")));
+  moment.readiness_taints = {"readiness.k8s.io/b", "readiness.k8s.io/c"};
+  for (const Event event : {Event::drained, Event::reboot_due}) record = go(std::move(record), event);
+  EXPECT_THAT(record.old_taints, Optional(ElementsAre("readiness.k8s.io/b")));
+  moment.readiness_taints = {"readiness.k8s.io/c"};  // right after the boot, before the controller has set its taints
+  for (const Event event : {Event::boot_changed, Event::verified, Event::uncordoned}) {
+    record = go(std::move(record), event);
+    EXPECT_THAT(record.old_taints, Optional(ElementsAre("readiness.k8s.io/b"))) << to_string(event);
+  }
+  record = go(std::move(record), Event::soaked);
+  EXPECT_EQ(record.old_taints, std::nullopt);
+}
+
+// P4: a node that was degraded because of a taint must not become well by another attempt, which finds the taint there.
+TEST_F(Advance, TaintsOfABootThatWasNeverVerifiedAreNotOldOnes) {
+  moment.readiness_taints = {"readiness.k8s.io/old"};
+  Record record = go(in(State::waiting), Event::turn_taken);
+  for (const Event event : {Event::drained, Event::reboot_due, Event::boot_changed})
+    record = go(std::move(record), event);
+  moment.readiness_taints = {"readiness.k8s.io/new", "readiness.k8s.io/old"};
+  for (const Event event : {Event::not_verified, Event::needed, Event::gates_open, Event::gate_closed,
+                            Event::gates_open, Event::turn_taken, Event::drain_ended, Event::gates_open,
+                            Event::turn_taken, Event::drained, Event::reboot_due, Event::boot_changed}) {
+    record = go(std::move(record), event);
+    EXPECT_THAT(record.old_taints, Optional(ElementsAre("readiness.k8s.io/old"))) << to_string(event);
+    EXPECT_TRUE(record.unverified) << to_string(event);
+  }
+  record = go(std::move(record), Event::verified);
+  EXPECT_FALSE(record.unverified);
+  for (const Event event : {Event::uncordoned, Event::soaked, Event::needed, Event::gates_open, Event::turn_taken})
+    record = go(std::move(record), event);
+  EXPECT_THAT(record.old_taints, Optional(ElementsAre("readiness.k8s.io/new", "readiness.k8s.io/old")));
+}
+
+// P4: the machine went down during an installation, and the installation then failed. The network of that boot may be
+// broken because of it, so its taint is no older one for the next attempt.
+TEST_F(Advance, TaintsOfABootDuringAnInstallationAreNotOldOnes) {
+  moment.readiness_taints = {"readiness.k8s.io/old"};
+  Record record = go(in(State::waiting), Event::turn_taken);
+  for (const Event event : {Event::update_due, Event::boot_changed}) record = go(std::move(record), event);
+  EXPECT_TRUE(record.unverified);
+  for (const Event end : {Event::update_failed, Event::gate_closed, Event::cordon_lost, Event::turn_lost}) {
+    moment.readiness_taints = {"readiness.k8s.io/new", "readiness.k8s.io/old"};
+    Record next = record;
+    for (const Event event : {end, Event::gates_open, Event::turn_taken, Event::update_due, Event::installed,
+                              Event::reboot_due, Event::boot_changed})
+      next = go(std::move(next), event);
+    EXPECT_THAT(next.old_taints, Optional(ElementsAre("readiness.k8s.io/old"))) << to_string(end);
+    EXPECT_TRUE(next.unverified) << to_string(end);
+  }
+}
+
+// Updates without a reboot change the node, too.
+TEST_F(Advance, UpdatesInPlaceAreNotVerifiedYet) {
+  Record record = go(go(in(State::waiting), Event::turn_taken), Event::update_due);
+  record = go(std::move(record), Event::reboot_not_needed);
+  EXPECT_TRUE(record.unverified);
+  EXPECT_FALSE(go(std::move(record), Event::verified).unverified);
+}
+
+// Right after a boot the controller may not have set its taint yet, so a taint that is missing then has not gone.
+TEST_F(Advance, ABootDuringAnInstallationForgetsNoOlderTaint) {
+  moment.readiness_taints = {"readiness.k8s.io/old"};
+  Record record = go(go(in(State::waiting), Event::turn_taken), Event::update_due);
+  moment.readiness_taints.clear();
+  record = go(std::move(record), Event::boot_changed);
+  EXPECT_THAT(record.old_taints, Optional(ElementsAre("readiness.k8s.io/old")));
+}
+
+// The agent of the last attempt knew no readiness taints. Those of now may come from its boot, so none is an older one.
+TEST_F(Advance, AnAttemptAfterAnUnverifiedBootOfAnEarlierAgentHasNoOlderTaints) {
+  moment.readiness_taints = {"readiness.k8s.io/new"};
+  Record record = in(State::waiting);
+  record.unverified = true;
+  EXPECT_THAT(go(std::move(record), Event::turn_taken).old_taints, Optional(IsEmpty()));
+}
+
+// A person has ended the attempt; the next one has nothing to do with it.
+TEST_F(Advance, AnIdleNodeBeginsAnew) {
+  moment.readiness_taints = {"readiness.k8s.io/a"};
+  Record record = in(State::verifying);
+  record.old_taints = std::set<std::string>{"readiness.k8s.io/old"};
+  for (const Event event : {Event::not_verified, Event::needed, Event::not_needed})
+    record = go(std::move(record), event);
+  EXPECT_FALSE(record.unverified);
+  EXPECT_EQ(record.old_taints, std::nullopt);
 }
 
 TEST_F(Advance, ARequestWithoutANeedExpectsNoVersion) {

@@ -198,6 +198,129 @@ TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
   EXPECT_EQ(json["metadata"]["annotations"], (Json{{"haulout.dev/record", nullptr}, {"haulout.dev/hook", nullptr}}));
 }
 
+constexpr const char* scale_down = "cluster-autoscaler.kubernetes.io/scale-down-disabled";
+constexpr const char* karpenter = "karpenter.sh/do-not-disrupt";
+constexpr const char* held = "haulout.dev/held-autoscalers";
+
+const std::string both = std::string(scale_down) + "," + karpenter;
+
+Json hold_changes(const k8s::Node& node, Duty duty) {
+  const auto patch = hold_patch(node, duty);
+  if (!patch) return Json::object();
+  const Json json = Json::parse(*patch);
+  EXPECT_EQ(json["metadata"]["resourceVersion"], "42");
+  return json["metadata"]["annotations"];
+}
+
+TEST(NodeStatus, AutoscalersAreHeldWhileTheNodeHasItsSlot) {
+  const struct {
+    State state;
+    const char* run;
+    const char* cause;
+    Duty duty;
+  } rows[] = {
+      {State::unknown, "", "", Duty::no},
+      {State::idle, "", "", Duty::no},
+      {State::pending, "", "", Duty::no},
+      {State::waiting, "", "", Duty::no},
+      {State::draining, "run-1", "", Duty::yes},
+      {State::updating, "run-1", "", Duty::yes},
+      {State::ready, "run-1", "", Duty::yes},
+      {State::rebooting, "run-1", "", Duty::yes},
+      {State::verifying, "run-1", "", Duty::yes},
+      {State::uncordoning, "run-1", "", Duty::yes},
+      {State::soaking, "", "", Duty::yes},
+      // A degraded node is held while it is out of service.
+      {State::degraded, "run-1", "RolledBack", Duty::yes},
+      {State::degraded, "", "RebootFailed", Duty::no},
+      {State::degraded, "", "TooManyReboots", Duty::no},
+      {State::degraded, "", "RecordUnreadable", Duty::keep},
+  };
+  for (const auto& row : rows) {
+    Record record;
+    record.state = row.state;
+    record.run = row.run;
+    record.cause = row.cause;
+    EXPECT_EQ(hold_duty(record, true), row.duty) << to_string(row.state) << row.cause;
+    // With the option switched off, what an earlier agent has set is taken back.
+    EXPECT_EQ(hold_duty(record, false), row.duty == Duty::keep ? Duty::keep : Duty::no) << to_string(row.state);
+  }
+}
+
+// An admission policy may refuse the annotations for autoscalers. The record must be written all the same.
+TEST(NodeStatus, AutoscalersAreNotInThePatchOfTheRecord) {
+  Record record;
+  record.state = State::draining;
+  record.run = "run-1";
+  const auto patch = status_patch(a_node(), record, {.state = State::draining}, Need::yes, false).value();
+  k8s::Node node = a_node();
+  node.annotations = {{scale_down, "true"}, {held, scale_down}, {"haulout.dev/record", "{}"}};
+  for (const std::string& text : {patch, no_status_patch(node).value()})
+    for (const char* key : {scale_down, karpenter, held}) EXPECT_EQ(text.find(key), text.npos) << text;
+}
+
+// P5: what a person has set, changed or removed stays as the person left it.
+TEST(NodeStatus, P5_AnnotationsForAutoscalersOfOthersStay) {
+  struct Row {
+    const char* name;
+    std::map<std::string, std::string> before;
+    Json during, at_the_end;  // the changes during the hold and at its end
+  };
+  const Row table[] = {
+      {"the hold begins", {}, {{scale_down, "true"}, {karpenter, "true"}, {held, both}}, Json::object()},
+      {"it stands",
+       {{scale_down, "true"}, {karpenter, "true"}, {held, both}},
+       Json::object(),
+       {{scale_down, nullptr}, {karpenter, nullptr}, {held, nullptr}}},
+      {"one was there", {{karpenter, "true"}}, {{scale_down, "true"}, {held, scale_down}}, Json::object()},
+      {"with another value", {{karpenter, "false"}}, {{scale_down, "true"}, {held, scale_down}}, Json::object()},
+      {"with no value", {{karpenter, ""}}, {{scale_down, "true"}, {held, scale_down}}, Json::object()},
+      {"both were there", {{karpenter, "true"}, {scale_down, "true"}}, {{held, "none"}}, Json::object()},
+      {"theirs stays theirs",
+       {{karpenter, "true"}, {scale_down, "true"}, {held, scale_down}},
+       Json::object(),
+       {{scale_down, nullptr}, {held, nullptr}}},
+      {"one of theirs was removed during the hold", {{held, "none"}}, Json::object(), {{held, nullptr}}},
+      {"one of ours was removed",
+       {{scale_down, "true"}, {held, both}},
+       {{held, scale_down}},
+       {{scale_down, nullptr}, {held, nullptr}}},
+      {"one of ours was removed, and it is known",
+       {{scale_down, "true"}, {held, scale_down}},
+       Json::object(),
+       {{scale_down, nullptr}, {held, nullptr}}},
+      {"a person has set it again since",
+       {{scale_down, "true"}, {karpenter, "true"}, {held, scale_down}},
+       Json::object(),
+       {{scale_down, nullptr}, {held, nullptr}}},
+      {"one of ours was changed",
+       {{scale_down, "yes"}, {karpenter, "true"}, {held, both}},
+       {{held, karpenter}},
+       {{karpenter, nullptr}, {held, nullptr}}},
+      {"all of ours were removed", {{held, both}}, {{held, "none"}}, {{held, nullptr}}},
+      {"a mark that names parts of names",
+       {{scale_down, "true"}, {held, "disabled,x" + std::string(scale_down)}},
+       {{held, "none"}},
+       {{held, nullptr}}},
+  };
+  for (const Row& row : table) {
+    k8s::Node node = a_node();
+    node.annotations = row.before;
+    EXPECT_EQ(hold_changes(node, Duty::yes), row.during) << row.name;
+    EXPECT_EQ(hold_changes(node, Duty::no), row.at_the_end) << row.name;
+    EXPECT_EQ(hold_patch(node, Duty::keep), std::nullopt) << row.name;
+  }
+}
+
+// The decoder keeps only so many annotations, so the agent cannot know whether a person has set one of these.
+TEST(NodeStatus, P5_NoHoldBeginsWhereNotAllAnnotationsAreKnown) {
+  k8s::Node node = a_node();
+  for (std::size_t i = 0; i < 1000; ++i) node.annotations["x/" + std::to_string(i)] = "";
+  EXPECT_EQ(hold_patch(node, Duty::yes), std::nullopt);
+  node.annotations.erase("x/0");
+  EXPECT_NE(hold_patch(node, Duty::yes), std::nullopt);
+}
+
 // The agent does not overwrite a record that it cannot read: a newer version of the agent may be able to read it.
 TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
   k8s::Node node;

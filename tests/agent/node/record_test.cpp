@@ -44,6 +44,8 @@ Record full() {
   record.pinned = {"shop/StatefulSet/db"};
   record.attempts = {{seconds(90), "DrainBlocked", "pod shop/db-0"}, {seconds(95), "Updated", ""}};
   record.cordoned = record.asked_again = true;
+  record.old_taints = std::set<std::string>{"readiness.k8s.io/GPU"};
+  record.unverified = true;
   record.authority = "impersonation";
   record.pool = "db";
   return record;
@@ -68,6 +70,25 @@ TEST(Records, OfAnEarlierVersionKnowNothingOfClearedReboots) {
   EXPECT_THAT(record.reboots, ::testing::ElementsAre(PastReboot{seconds(10), {"a"}, "0.9", false}));
   EXPECT_THAT(record.durations, ::testing::ElementsAre(std::chrono::seconds(600)));
   EXPECT_THAT(encode_record(record), ::testing::Not(HasSubstr("cleared")));
+}
+
+// A node without older taints is another one than a node whose agent knew no readiness taints.
+TEST(Records, TellNoOlderTaintsFromUnknownOnes) {
+  Record record = full();
+  for (const auto& taints : {std::optional<std::set<std::string>>(), std::optional(std::set<std::string>())}) {
+    record.old_taints = taints;
+    EXPECT_EQ(decode_record(encode_record(record)).old_taints, taints);
+  }
+}
+
+// P4: an earlier agent did not write whether the boot was verified. What the node lacks may come from that boot.
+TEST(Records, OfADegradedNodeKnowWhetherItsBootWasVerified) {
+  const auto unverified = [](const std::string& more) {
+    return decode_record(R"({"v":1,"state":"degraded","since":0)" + more + "}").unverified;
+  };
+  EXPECT_TRUE(unverified(R"(,"cause":"NodeNotReady")"));
+  EXPECT_FALSE(unverified(R"(,"cause":"RebootFailed","uncordon":true)"));
+  EXPECT_FALSE(decode_record("{}").unverified) << "a record that cannot be read";
 }
 
 // P4: a record that cannot be read does not count as that of an idle node.

@@ -68,6 +68,9 @@ const Arrival arrivals[] = {
     {"soak", "37s", [](const AgentOptions& o) { return o.times.soak == 37s; }},
     {"reboot-limit", "41m", [](const AgentOptions& o) { return o.times.reboot_limit == 41min; }},
     {"verify-limit", "43m", [](const AgentOptions& o) { return o.times.verify_limit == 43min; }},
+    {"verify-condition", "NetworkReady=Unknown",
+     [](const AgentOptions& o) { return o.conditions == std::vector<WantedCondition>{{"NetworkReady", "Unknown"}}; }},
+    {"hold-autoscalers", "false", [](const AgentOptions& o) { return !o.hold_autoscalers; }},
     {"backoff", "47m", [](const AgentOptions& o) { return o.times.backoff == 47min; }},
 };
 
