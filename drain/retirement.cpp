@@ -111,6 +111,19 @@ asio::awaitable<bool> Retirement::find_volumes() {
   co_return true;
 }
 
+// The clean-up takes the node out of service for good, so it comes after everything that may keep the Node. Meanwhile
+// the node may be uncordoned, get a pod, or be replaced, so nothing that was seen before it counts afterwards.
+asio::awaitable<bool> Retirement::clean_up() {
+  if (!options_.clean_up || options_.dry_run != DryRunMode::none) co_return true;
+  report_.message = "stopped during the clean-up of the machine, before the Node was deleted";
+  if (auto failed = co_await options_.clean_up()) {
+    report_.leftovers.push_back(*std::move(failed));
+    co_return end(RetirementOutcome::kept);
+  }
+  report_.message = "stopped after the clean-up of the machine, before the Node was deleted";
+  co_return co_await check_before();
+}
+
 // Sends the deletion once. While the request is under way, and after an answer that does not say what the server has
 // done, it is unknown whether the Node is deleted.
 Task<Retirement::Sent> Retirement::send_deletion(TimePoint deadline) {
@@ -249,7 +262,7 @@ asio::awaitable<void> Retirement::wait_until_clean() {
 }
 
 asio::awaitable<void> Retirement::run() {
-  if (co_await check_before() && co_await delete_node()) co_await wait_until_clean();
+  if (co_await check_before() && co_await clean_up() && co_await delete_node()) co_await wait_until_clean();
 }
 
 }  // namespace haulout::drain

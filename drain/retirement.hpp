@@ -7,9 +7,10 @@
 //   - no volume is attached for which the drain waits. Without its Node, it would be detached while it may be mounted.
 // The deletion has the UID and the resourceVersion of that Node as its preconditions. So another Node of the name is
 // never deleted, and the Node has not changed since it was read: it was cordoned all the time. If it has changed, run()
-// looks again. After the deletion run() waits, at most for last_look_limit, until the control plane has deleted what
-// belonged to the Node: its pods, its VolumeAttachments, its CSINode and its Lease in kube-node-lease. In a dry run it
-// checks which pods the drain would leave, and does not wait.
+// looks again. If there is a clean-up of the machine, run() does it after the first look, and then looks again: it may
+// take minutes, and stops the kubelet. After the deletion run() waits, at most for last_look_limit, until the control
+// plane has deleted what belonged to the Node: its pods, its VolumeAttachments, its CSINode and its Lease in
+// kube-node-lease. In a dry run it checks which pods the drain would leave, and does not wait.
 //
 // run() returns no error: a failure is an outcome in report(). Cancellable: the outcome is then `cancelled`, and
 // RetirementReport::deletion says whether the Node is deleted. Borrows client and rng, which must outlive it.
@@ -38,6 +39,10 @@ struct RetirementOptions {
   // Returns why this Node must not be deleted now, or an empty string. Called with the Node as it is right before the
   // deletion.
   std::function<std::string(const k8s::Node&)> objection = [](const k8s::Node&) { return std::string(); };
+  // Cleans up the machine of the node, which nothing keeps any more. Returns what prevents the deletion of the Node, or
+  // nothing. Called once, also if the Node is gone already: the pods on it are then not looked at, because they end
+  // without it in any case. Not called in a dry run. May be empty.
+  std::function<boost::asio::awaitable<std::optional<Leftover>>()> clean_up{};
   // Called when the server has accepted the deletion, before the wait. Not called in a dry run.
   std::function<void()> deleted = [] {};
   // Called with the error before each repetition of a request.
@@ -57,6 +62,7 @@ class Retirement {
 
   // Steps of run(). Each returns true if the next one may follow; otherwise the retirement has ended.
   boost::asio::awaitable<bool> check_before();
+  boost::asio::awaitable<bool> clean_up();
   boost::asio::awaitable<bool> delete_node();
   boost::asio::awaitable<void> wait_until_clean();
 

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
@@ -93,9 +94,10 @@ class Child {
   bool reaped_ = false;
 };
 
-std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& additions) {
+std::vector<std::string> environment_of(const ChildCommand& command) {
+  const auto& additions = command.env;
   std::vector<std::string> out;
-  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+  for (char** entry = command.clean_environment ? nullptr : ::environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
     const bool replaced =
@@ -118,7 +120,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
 int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   std::vector<std::string> args = command.args;
   args.insert(args.begin(), command.program);
-  std::vector<std::string> env = environment_with(command.env);
+  std::vector<std::string> env = environment_of(command);
   const std::vector<char*> argv = pointers_to(args);
   const std::vector<char*> envp = pointers_to(env);
 
@@ -130,7 +132,9 @@ int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   ::posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
   // Closes all other descriptors, because Asio's sockets are not close-on-exec.
-  ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+  constexpr int kept = STDERR_FILENO + 1;
+  if (command.kept >= 0) ::posix_spawn_file_actions_adddup2(&actions, command.kept, kept);
+  ::posix_spawn_file_actions_addclosefrom_np(&actions, command.kept >= 0 ? kept + 1 : kept);
   sigset_t none;
   sigset_t all;
   ::sigemptyset(&none);
@@ -146,30 +150,53 @@ int spawn(const ChildCommand& command, int out, int err, pid_t& pid) {
   return failure;
 }
 
-// Reads all bytes that are available without waiting. Returns false at the end of the stream, on an error, or if `take`
-// returns false.
-bool drain(int fd, const std::function<bool(std::string_view)>& take) {
+enum class Drained { all, more, ended };
+
+// What pump() reads before it gives the others a turn.
+constexpr std::size_t turn = std::size_t{64} * 1024;
+
+// Reads the bytes that are available without waiting, but not much more than `most`: a program may write faster than it
+// is read, for ever. Returns `ended` at the end of the stream, on an error, or if `take` returns false.
+Drained drain(int fd, std::size_t most, const std::function<bool(std::string_view)>& take) {
   char chunk[16 * 1024];
-  for (;;) {
+  for (std::size_t taken = 0; taken < most;) {
     const ssize_t count = ::read(fd, chunk, sizeof chunk);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno == EAGAIN;
-    if (count == 0) return false;
-    if (!take(std::string_view(chunk, static_cast<std::size_t>(count)))) return false;
+    if (count < 0) return errno == EAGAIN ? Drained::all : Drained::ended;
+    if (count == 0) return Drained::ended;
+    taken += static_cast<std::size_t>(count);
+    if (!take(std::string_view(chunk, static_cast<std::size_t>(count)))) return Drained::ended;
   }
+  return Drained::more;
+}
+
+// Reads what the pipe holds now. The child has ended, but a grandchild may write for ever.
+void drain_rest(int fd, const std::function<bool(std::string_view)>& take) {
+  const int size = ::fcntl(fd, F_GETPIPE_SZ);
+  drain(fd, size > 0 ? static_cast<std::size_t>(size) : turn, take);
 }
 
 asio::awaitable<void> pump(Stream& stream, const std::function<bool(std::string_view)>& take) {
-  while (drain(stream.native_handle(), take)) co_await stream.async_wait(Stream::wait_read, asio::use_awaitable);
+  for (;;) {
+    const Drained drained = drain(stream.native_handle(), turn, take);
+    if (drained == Drained::ended) co_return;
+    if (drained == Drained::all)
+      co_await stream.async_wait(Stream::wait_read, asio::use_awaitable);
+    else
+      co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
+  }
 }
 
 struct Running {
-  Child child;
   Stream ended;  // the pidfd; it becomes readable when the process ends
   Stream out, err;
+  // The last member, so that it ends before the pipes are closed. Otherwise a child that prints something when it gets
+  // SIGTERM would be killed by SIGPIPE, before it has ended in order.
+  Child child;
 };
 
-Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& outcome) {
+// With `late`, the limit of the child has passed, and what is left of its process group is killed when it has ended.
+Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& outcome, bool late) {
   const std::function<bool(std::string_view)> take_out = [&](std::string_view chunk) {
     outcome.too_much_output = outcome.too_much_output || outcome.output.size() + chunk.size() > command.stdout_limit;
     if (outcome.too_much_output)
@@ -193,8 +220,10 @@ Task<> wait_for(Running& running, const ChildCommand& command, ChildOutcome& out
   co_await with_task_group(body);
   // The child has ended, and the pipes hold the rest of its output. wait_for() does not wait for the end of the pipes,
   // because grandchildren may keep them open for ever.
-  drain(running.out.native_handle(), take_out);
-  drain(running.err.native_handle(), take_err);
+  drain_rest(running.out.native_handle(), take_out);
+  drain_rest(running.err.native_handle(), take_err);
+  // Not after reap(): until then, the zombie keeps the id of the group from being used again.
+  if (late) running.child.send(SIGKILL);
   const int status = running.child.reap();
   if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
@@ -215,19 +244,19 @@ Task<ChildOutcome> run_child(Clock& clock, ChildCommand command, TimePoint deadl
 
   auto executor = co_await asio::this_coro::executor;
   Running running{
-      {pid, command.own_group, command.grace > Duration::zero()}, Stream(executor), Stream(executor), Stream(executor)};
+      Stream(executor), Stream(executor), Stream(executor), {pid, command.own_group, command.grace > Duration::zero()}};
   Descriptor watched(::fcntl(running.child.pidfd(), F_DUPFD_CLOEXEC, 0));
   if (!watched.is_open()) co_return Error(Errc::unavailable, words_for(errno));
   running.ended.assign(watched.release());
   running.out.assign(out.read.release());
   running.err.assign(err.read.release());
   ChildOutcome outcome;
-  auto ended = co_await with_deadline(clock, deadline, wait_for(running, command, outcome));
+  auto ended = co_await with_deadline(clock, deadline, wait_for(running, command, outcome, false));
   outcome.timed_out = !ended;
   if (!ended && command.grace > Duration::zero()) {
     running.child.send(SIGTERM);
-    ended =
-        co_await with_deadline(clock, saturating_add(clock.now(), command.grace), wait_for(running, command, outcome));
+    ended = co_await with_deadline(clock, saturating_add(clock.now(), command.grace),
+                                   wait_for(running, command, outcome, true));
   }
   co_return outcome;
 }

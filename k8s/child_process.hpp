@@ -1,9 +1,11 @@
 // Runs a child process to its end without blocking the io_context.
 //
-// The child inherits the environment plus `env`. It inherits no descriptor except stdin, and that only with
-// `inherits_stdin`. It is killed if the deadline passes, if the call is cancelled, or if it writes too much output. If
-// it has its own process group, the whole group is killed. It is reaped before run_child returns or unwinds, unless it
-// hangs in the kernel. Fails with Errc::unavailable if the child cannot be started or observed. Cancellable.
+// The child inherits the environment plus `env`, or gets only `env`. It inherits no descriptor except `kept` and, with
+// `inherits_stdin`, stdin. However much it writes, the deadline and a cancellation are served. It is killed if the
+// deadline passes, if the call is cancelled, or if it writes too much output. If it has its own process group, the
+// whole group is killed, also if the child itself has ended at SIGTERM. It is reaped before run_child returns or
+// unwinds, unless it hangs in the kernel. Fails with Errc::unavailable if the child cannot be started or observed.
+// Cancellable.
 #pragma once
 
 #include <functional>
@@ -21,7 +23,9 @@ struct ChildCommand {
   std::string program;  // a path, or a name that is looked up in PATH
   std::vector<std::string> args;
   std::vector<std::pair<std::string, std::string>> env;
-  bool inherits_stdin = false;  // false: stdin is /dev/null
+  bool clean_environment = false;  // the child gets `env` and nothing of this process's environment
+  int kept = -1;                   // a descriptor that the child gets as its descriptor 3; -1: none
+  bool inherits_stdin = false;     // false: stdin is /dev/null
   // Time that the child has at the deadline between SIGTERM and SIGKILL. 0: the child is killed at once. If it is not
   // 0, a cancelled call begins with SIGTERM, too, and sends SIGKILL half a second later if the child still runs. The
   // thread blocks until the child has ended.

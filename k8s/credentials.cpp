@@ -521,6 +521,7 @@ Result<Connection> connection_of(const Kubeconfig& config, const ConnectionFlags
   auto context = choose_context(config, flags, context_name);
   if (!context) return std::move(context).error();
   Connection connection;
+  connection.kubeconfigs = config.files;
   connection.origin = files_of(config) + (context_name.empty() ? "" : ", context " + context_name);
   if (!context->ns.empty()) connection.default_namespace = context->ns;
   const std::string by_context = "named by context \"" + context_name + "\"";
@@ -632,6 +633,18 @@ bool excepted(const Environment& environment, const http::Endpoint& endpoint) {
 }
 
 }  // namespace
+
+std::vector<std::string> files_of(const Connection& connection) {
+  std::vector<std::string> all = connection.kubeconfigs;
+  for (const Material* material : {&connection.ca, &connection.client_cert, &connection.client_key, &connection.token})
+    if (!material->file.empty()) all.push_back(material->file);
+  if (connection.exec) {
+    for (const std::string& word : connection.exec->args)
+      if (word.starts_with('/')) all.push_back(word);
+    if (connection.exec->command.starts_with('/')) all.push_back(connection.exec->command);
+  }
+  return all;
+}
 
 Result<> choose_proxy(Connection& connection, const Environment& environment) {
   if (connection.proxy || connection.endpoint.kind != http::Endpoint::Kind::tls) return {};

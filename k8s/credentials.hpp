@@ -61,7 +61,8 @@ struct Connection {
   std::vector<std::pair<std::string, std::string>> impersonate_extra;
   std::string default_namespace = "default";
   bool of_a_pod = false;  // true: the credentials are the ServiceAccount of the pod in which this process runs
-  std::string origin;     // source of the connection, for messages: "kubeconfig /home/me/.kube/config, context prod"
+  std::vector<std::string> kubeconfigs;  // the files that were read
+  std::string origin;  // source of the connection, for messages: "kubeconfig /home/me/.kube/config, context prod"
 };
 
 // kubectl's connection flags. Empty means not given.
@@ -83,6 +84,10 @@ struct Environment {
   static Environment of_process();
   std::string get(const std::string& name) const;
 };
+
+// Returns every path on this machine that the connection needs, now or when it is made again: kubeconfigs,
+// certificates, keys, tokens, and the credential plugin with its arguments that are absolute paths. Pure.
+std::vector<std::string> files_of(const Connection& connection);
 
 // Uses the first source that exists, in kubectl's order: --kubeconfig, $KUBECONFIG (merged), ~/.kube/config,
 // in-cluster. If --kubeconfig is given, its file must exist. Flags override the settings of the source.

@@ -2,13 +2,10 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 
+#include "agent/hooks/program_files.hpp"
 #include "agent/hosts/host_command.hpp"
 #include "base/duration.hpp"
 #include "base/plain_text.hpp"
@@ -127,90 +124,15 @@ AskedVerdict judge_answers(const std::vector<AskedHook>& hooks, const k8s::Node&
   return verdict;
 }
 
-namespace {
-
-// Longest name of a hook. The name becomes part of a unit name, which has at most 255 characters.
-constexpr std::size_t longest_name = 100;
-
-bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-}
-
-// Returns true for names of files that package managers and editors leave behind. They are not hooks, as in
-// run-parts(8).
-bool is_leftover(std::string_view name) {
-  for (const std::string_view end : {"~", ".bak", ".swp", ".orig", ".dpkg-old", ".dpkg-new", ".dpkg-dist", ".dpkg-tmp",
-                                     ".rpmsave", ".rpmnew", ".rpmorig"})
-    if (name.ends_with(end)) return true;
-  return name.starts_with('.');
-}
-
-bool is_name(std::string_view name) {
-  return name.size() <= longest_name && std::all_of(name.begin(), name.end(), is_plain);
-}
-
-struct Looked {
-  struct stat info{};
-  std::string problem{};
-};
-
-// Reads the owner and the permissions of a file or directory. If that is impossible, `problem` in the result says why.
-// Fails with Errc::invalid if users other than root and the agent's own user may change the file.
-Result<Looked> look_at(const HostRoot& root, const std::string& path) {
-  auto where = root.locate(path);
-  if (!where) return std::move(where).error();
-  Looked looked;
-  if (::stat(where->c_str(), &looked.info) != 0) {
-    looked.problem = std::generic_category().message(errno);
-    return looked;
-  }
-  if ((looked.info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return Error(
-        Errc::invalid,
-        fmt::format("{} is writable by its group or by others, so the agent runs no hooks of this point: chmod go-w {}",
-                    root.display(path), path));
-  if (looked.info.st_uid != 0 && looked.info.st_uid != ::geteuid())
-    return Error(Errc::invalid,
-                 fmt::format("{} belongs to uid {}, so the agent runs no hooks of this point: chown root {}",
-                             root.display(path), looked.info.st_uid, path));
-  return looked;
-}
-
-}  // namespace
-
 std::string hook_path(std::string_view hooks_dir, HookPoint point, std::string_view name) {
   return fmt::format("{}/{}/{}", hooks_dir, to_string(point), name);
 }
 
 Result<HookFiles> hook_files(const HostRoot& root, std::string_view hooks_dir, HookPoint point) {
-  const std::string directory = fmt::format("{}/{}", hooks_dir, to_string(point));
-  auto names = root.list(directory);
-  if (!names) return std::move(names).error();
-  HookFiles files;
-  if (!*names || (*names)->empty()) return files;
-  auto looked = look_at(root, directory);
-  if (!looked) return std::move(looked).error();
-  for (const std::string& name : **names) {
-    const std::string path = hook_path(hooks_dir, point, name);
-    if (is_leftover(name)) continue;
-    if (!is_name(name)) {
-      files.skipped.push_back(
-          fmt::format("{} is not run: the name of a hook consists of at most {} letters, digits, '-', '_' and '.'",
-                      one_line(root.display(path)), longest_name));
-      continue;
-    }
-    looked = look_at(root, path);
-    if (!looked) return std::move(looked).error();
-    std::string problem = std::move(looked->problem);
-    if (problem.empty() && !S_ISREG(looked->info.st_mode)) problem = "it is not a file";
-    if (problem.empty() && (looked->info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
-      problem = "it is not executable (chmod +x)";
-    if (problem.empty())
-      files.names.push_back(name);
-    else
-      files.skipped.push_back(fmt::format("{} is not run: {}", root.display(path), problem));
-  }
-  return files;
+  auto files = program_files(root, fmt::format("{}/{}", hooks_dir, to_string(point)),
+                             {"a hook", "the agent runs no hooks of this point"});
+  if (!files) return std::move(files).error();
+  return HookFiles{std::move(files->names), std::move(files->skipped)};
 }
 
 Result<std::vector<std::string>> stray_hooks(const HostRoot& root, std::string_view hooks_dir) {
@@ -218,7 +140,7 @@ Result<std::vector<std::string>> stray_hooks(const HostRoot& root, std::string_v
   if (!names) return std::move(names).error();
   std::vector<std::string> out;
   for (const std::string& name : names->value_or(std::vector<std::string>()))
-    if (!is_leftover(name) && !hook_point_of(name))
+    if (!is_leftover_file(name) && !hook_point_of(name))
       out.push_back(fmt::format("{} belongs to no hook point, so it never runs: put hooks into the directories {}",
                                 one_line(root.display(fmt::format("{}/{}", hooks_dir, name))), hook_point_names()));
   return out;

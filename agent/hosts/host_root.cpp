@@ -107,6 +107,18 @@ Result<> HostRoot::check_directory() const {
 }
 
 Result<std::string> HostRoot::locate(std::string_view path) const {
+  return resolve(path, [](const std::string&) {});
+}
+
+Result<std::vector<std::string>> HostRoot::route(std::string_view path) const {
+  std::vector<std::string> all{directory_};
+  auto end = resolve(path, [&all](const std::string& passed) { all.push_back(passed); });
+  if (!end) return std::move(end).error();
+  return all;
+}
+
+Result<std::string> HostRoot::resolve(std::string_view path,
+                                      const std::function<void(const std::string&)>& passed) const {
   if (path.find('\0') != std::string_view::npos)
     return Error(Errc::unavailable, "the path of a file contains a NUL character");
   const std::vector<std::string> asked = components_of(path);
@@ -120,7 +132,9 @@ Result<std::string> HostRoot::locate(std::string_view path) const {
       continue;
     }
     behind.push_back(std::move(name));
-    const auto target = link_target(joined(directory_, behind));
+    const std::string reached = joined(directory_, behind);
+    passed(reached);
+    const auto target = link_target(reached);
     if (!target) continue;
     if (++links > link_limit) return problem("find", path, ELOOP);
     behind.pop_back();

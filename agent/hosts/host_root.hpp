@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,10 @@ class HostRoot {
   // Returns the path of the file for this process, with its last component resolved if that is a link; the file need
   // not exist. Fails if links form a loop, or if the path contains a NUL character.
   Result<std::string> locate(std::string_view path) const;
+  // Returns, for this process, each path by which locate() finds the file: its directories, the links on the way, the
+  // directories of those, and at last the file itself. Who may change one of them decides what the file is. Fails as
+  // locate() does.
+  Result<std::vector<std::string>> route(std::string_view path) const;
 
   Result<bool> exists(std::string_view path) const;
   // Returns the first `limit` bytes of a regular file; nothing if the file does not exist, or if a component of its
@@ -51,6 +56,8 @@ class HostRoot {
   Result<> check_directory() const;
   // Resolves the parent directory, but not the last component, for operations on a link itself instead of its target.
   Result<Place> place_of(std::string_view path) const;
+  // As locate(), and calls `passed` with each path on the way.
+  Result<std::string> resolve(std::string_view path, const std::function<void(const std::string&)>& passed) const;
 
   std::string directory_;
 };

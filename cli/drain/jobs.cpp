@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/drain/report_json.hpp"
 #include "cli/program/program.hpp"
+#include "k8s/status.hpp"
 #include "rehearse/charts.hpp"
 
 namespace haulout::cli {
@@ -120,12 +121,14 @@ Task<drain::CordonChange> CordonJob::change(k8s::Node node) {
   co_return co_await ask<drain::CordonChange>(tools_, saturating_add(tools_.clock.now(), call_limit), attempt);
 }
 
-DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live)
+DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live,
+                   std::unique_ptr<LocalMachine> machine)
     : tools_(std::move(tools)),
       settings_(std::move(settings)),
       wording_{settings_.drain.dry_run, settings_.drain.delete_instead_of_evict, tools_.program},
       jsonl_(tools_.out),
       live_(live) {
+  if (machine) local_ = std::make_unique<LocalRetirement>(tools_, settings_, std::move(machine));
   observers_.add(view);
   if (settings_.output == OutputFormat::jsonl) observers_.add(jsonl_);
   if (!settings_.timeline.empty()) observers_.add(timeline_);
@@ -147,6 +150,7 @@ boost::asio::awaitable<void> DrainJob::run() {
     failure_exit_code_ = agent::exit_usage;
     co_return;
   }
+  if (local_ && !find_local_node()) co_return;
   auto names = co_await node_names();
   if (!names) {
     failure_exit_code_ = report_failure(tools_, names.error());
@@ -162,7 +166,7 @@ boost::asio::awaitable<void> DrainJob::run() {
     if (*self) go_last(**self, options, *names);
     if (settings_.command == Command::retire && *self &&
         std::find(names->begin(), names->end(), (*self)->node_name) != names->end()) {
-      refuse((*self)->node_name, "this program runs in a pod of the node; run it on another machine");
+      refuse("node/" + (*self)->node_name, "this program runs in a pod of the node; run it on another machine");
       co_return;
     }
   }
@@ -186,9 +190,20 @@ Task<std::vector<std::string>> DrainJob::node_names() {
 }
 
 // Prints that `retire` changes nothing, because of this node.
-void DrainJob::refuse(const std::string& node, std::string_view why) {
-  tools_.console.warn(fmt::format("error: node/{} cannot be retired, so nothing was changed: {}", node, why));
+void DrainJob::refuse(const std::string& what, std::string_view why) {
+  tools_.console.warn(fmt::format("error: {} cannot be retired, so nothing was changed: {}", what, printable(why)));
   failure_exit_code_ = agent::exit_not_done;
+}
+
+// For --local: makes this machine's node the one to retire. Returns false, and prints why, if that is impossible.
+bool DrainJob::find_local_node() {
+  auto name = local_->node_name();
+  if (!name) {
+    refuse(settings_.nodes.empty() ? "this machine" : "node/" + settings_.nodes.front(), name.error().message());
+    return false;
+  }
+  settings_.nodes = {*std::move(name)};
+  return true;
 }
 
 // Returns false, and prints why, if a node cannot be read, or if the agent of a node is updating it.
@@ -196,10 +211,24 @@ boost::asio::awaitable<bool> DrainJob::may_retire(std::vector<std::string> names
   auto nodes = co_await named_nodes(tools_, std::move(names), call_limit);
   if (!nodes) {
     failure_exit_code_ = report_failure(tools_, nodes.error());
+    if (local_ && k8s::is_gone(nodes.error()))
+      tools_.console.warn(fmt::format(
+          "if this machine's node has another name, name it. If you are sure that its Node is deleted from the cluster "
+          "of {}, {}",
+          settings_.retire.server, by_hand));
     co_return false;
   }
   for (const k8s::Node& node : *nodes)
-    if (const std::string why = update_in_progress(tools_.program, node); !why.empty()) refuse(node.name, why);
+    if (const std::string why = update_in_progress(tools_.program, node); !why.empty())
+      refuse("node/" + node.name, why);
+  if (local_ && !failure_exit_code_) {
+    const k8s::Node& node = nodes->front();
+    const auto why = co_await local_->prepare(node);
+    if (!why)
+      failure_exit_code_ = report_failure(tools_, why.error());
+    else if (!why->empty())
+      refuse("node/" + node.name, *why);
+  }
   co_return !failure_exit_code_;
 }
 
@@ -217,6 +246,7 @@ boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
         fmt::format("node/{}: waiting until its pods, VolumeAttachments, CSINode and Lease are deleted, too", name));
   };
   options.failed = [waiting = std::make_shared<Waiting>(tools_)](const Error& error) { waiting->tell(error); };
+  if (local_) options.clean_up = [this, uid = node.drain->report().node_uid] { return local_->clean_up(uid); };
   node.retirement =
       std::make_unique<drain::Retirement>(tools_.client, tools_.rng, std::move(options), node.drain->report());
   co_await node.retirement->run();
@@ -296,6 +326,8 @@ void DrainJob::summarise(NodeDrain& node) {
   if (!report.retirement || node.retirement_summarised) return;
   node.retirement_summarised = true;
   print(retirement_summary(report.node, *report.retirement, settings_.drain.dry_run));
+  if (local_ && local_->begun())
+    tools_.console.warn(fmt::format("node/{}: clean-up: {}", report.node, clean_up_line(local_->programs())));
   if (report.retirement->connection_failed && report.retirement->error) advise(*report.retirement->error);
 }
 
@@ -330,7 +362,9 @@ int DrainJob::finish(std::optional<int> signal) {
   }
   if (settings_.output == OutputFormat::json && !reports.empty()) {
     const bool single = settings_.selector.empty() && reports.size() == 1;
-    tools_.out.write(single ? report_json(reports.front()) : report_list_json(reports));
+    tools_.out.write(!single  ? report_list_json(reports)
+                     : local_ ? report_json(reports.front(), local_->programs())
+                              : report_json(reports.front()));
   }
   draw();
   if (signal) return agent::exit_code_of_signal(*signal);
@@ -367,7 +401,8 @@ class ViewedDrainJob final : public Job {
  public:
   ViewedDrainJob(agent::Process& process, Tools tools, const Settings& settings)
       : view_(make_view(process, tools.console, settings)),
-        job_(std::move(tools), settings, view_.observer(), view_.live.get()) {}
+        job_(std::move(tools), settings, view_.observer(), view_.live.get(),
+             settings.retire.local ? this_machine(process.clock) : nullptr) {}
 
   boost::asio::awaitable<void> run() override { return job_.run(); }
   std::vector<boost::asio::awaitable<void>> helpers() override {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/drain/local_retirement.hpp"
 #include "cli/drain/wording.hpp"
 #include "cli/program/program.hpp"
 #include "cli/terminal/console.hpp"
@@ -77,11 +78,14 @@ class CordonJob final : public Job {
 // interruption, finish() prints the remaining summaries.
 //
 // `retire` deletes the Node of each node right after its drain, if the drain has succeeded (drain/retirement.hpp). It
-// changes nothing if the agent of one of the nodes is updating it, or if it runs in a pod of one of the nodes.
+// changes nothing if the agent of one of the nodes is updating it, or if it runs in a pod of one of the nodes. With
+// --local it also cleans up the machine, right before it deletes the Node (local_retirement.hpp).
 class DrainJob final : public Job {
  public:
   // `view` shows progress as text; `live` is the same object if it is a live view, else nullptr. Borrows both.
-  DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live);
+  // `machine` is the machine that `retire --local` cleans up; nullptr in all other cases.
+  DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, LiveView* live,
+           std::unique_ptr<LocalMachine> machine = nullptr);
   ~DrainJob() override;
   boost::asio::awaitable<void> run() override;
   int finish(std::optional<int> signal) override;
@@ -99,7 +103,8 @@ class DrainJob final : public Job {
 
   Task<std::vector<std::string>> node_names();
   Task<std::optional<k8s::Self>> own_identity();
-  void refuse(const std::string& node, std::string_view why);
+  void refuse(const std::string& what, std::string_view why);
+  bool find_local_node();
   boost::asio::awaitable<bool> may_retire(std::vector<std::string> names);
   boost::asio::awaitable<void> retire(NodeDrain& node);
   boost::asio::awaitable<void> run_stage(Stage stage);
@@ -118,6 +123,7 @@ class DrainJob final : public Job {
   rehearse::Timeline timeline_;
   Observers observers_;
   LiveView* live_;
+  std::unique_ptr<LocalRetirement> local_;  // nullptr without --local
   std::vector<NodeDrain> nodes_;
   NodeDrain* current_ = nullptr;          // node to which requests are charged now; nullptr: to none
   drain::RequestCounts charged_;          // what the request ledger had counted at the last charge_requests()

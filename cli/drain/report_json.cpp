@@ -111,6 +111,16 @@ std::string report_json(const drain::Report& report) {
   return dumped(report_object(report), 2) + '\n';
 }
 
+std::string report_json(const drain::Report& report, const std::vector<drain::CleanUpProgram>& clean_up) {
+  Json json = report_object(report);
+  Json programs = Json::array();
+  for (const drain::CleanUpProgram& program : clean_up)
+    programs.push_back(
+        {{"name", program.name}, {"result", drain::to_string(program.result)}, {"message", program.message}});
+  if (report.retirement) json["retirement"]["cleanUp"] = std::move(programs);
+  return dumped(json, 2) + '\n';
+}
+
 std::string report_list_json(const std::vector<drain::Report>& reports) {
   Json items = Json::array();
   for (const drain::Report& report : reports) items.push_back(report_object(report));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "drain/clean_up.hpp"
 #include "drain/observer.hpp"
 #include "drain/report.hpp"
 
@@ -15,6 +16,8 @@ inline constexpr const char* api_version = "haulout.dev/v1alpha1";
 
 // Returns one JSON object of kind DrainReport, indented, with a line break at its end.
 std::string report_json(const drain::Report& report);
+// The same, with the programs that clean up the machine in the object `retirement`, if the report has one.
+std::string report_json(const drain::Report& report, const std::vector<drain::CleanUpProgram>& clean_up);
 // Returns one JSON object of kind DrainReportList, indented, with a line break at its end.
 std::string report_list_json(const std::vector<drain::Report>& reports);
 // Returns one event as a JSON object on a single line, without a line break.

@@ -100,6 +100,13 @@ std::string need_nodes(const Settings& settings) {
          "no node is given: name one or more, or select them with -l";
 }
 
+// For `retire --local`: returns an error message if anything but this machine's node could be meant.
+std::string need_this_node(const Settings& settings) {
+  if (settings.selects || settings.nodes.size() > 1)
+    return "--local retires the node of this machine: give no --selector, and at most the name of this node";
+  return {};
+}
+
 std::string needs_all(const std::string& flag) {
   return flag + " applies only to the update of a whole fleet: add --all to rehearse that, or remove this flag";
 }
@@ -169,6 +176,7 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
     case Command::pause:
     case Command::resume: return need_one_target(settings);
     case Command::rehearse: return need_nodes_or_all(settings);
+    case Command::retire: return settings.retire.local ? need_this_node(settings) : need_nodes(settings);
     default: return need_nodes(settings);
   }
 }
@@ -257,7 +265,7 @@ class Syntax {
 
 std::vector<Flag> flags_of_all_commands() {
   std::vector<Flag> flags = all_flags(Command::drain);
-  for (const Command command : {Command::status, Command::explain, Command::pause, Command::resume,
+  for (const Command command : {Command::retire, Command::status, Command::explain, Command::pause, Command::resume,
                                 Command::request_reboot, Command::agent, Command::rehearse})
     for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
   return flags;
@@ -283,6 +291,12 @@ void fit_settle(Settings& settings) {
 // fail. Returns an empty string otherwise.
 std::string contradiction(const Settings& settings) {
   using drain::VolumeWait;
+  const RetireSettings& retire = settings.retire;
+  if (!retire.local && (retire.no_cleanup || retire.limit_given))
+    return fmt::format("--{} has no effect without --local, which cleans up the machine",
+                       retire.no_cleanup ? "no-cleanup" : "cleanup-timeout");
+  if (retire.no_cleanup && retire.limit_given)
+    return "--no-cleanup and --cleanup-timeout exclude each other: without a clean-up, nothing needs a limit";
   const auto timeout = settings.drain.timeout;
   if (settings.settle_given && timeout && *timeout <= settings.drain.settle) {
     if (*timeout <= drain::shortest_timeout)

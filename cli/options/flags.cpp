@@ -17,6 +17,7 @@ namespace {
 using S = Settings;
 using People = PeopleSettings;
 using Rehearse = RehearseSettings;
+using Retire = RetireSettings;
 using Row = OptionOf<Settings>;
 using Rows = std::vector<Row>;
 
@@ -100,13 +101,33 @@ std::vector<Flag> drain_flags() {
   return flags;
 }
 
-// The flags of `retire` are those of a drain, with other defaults. It has no stream of events.
+Rows local_rows() {
+  const Field<S, Duration> limit = {[](const S& s) { return s.retire.clean_up.limit; },
+                                    [](S& s, Duration value) {
+                                      s.retire.clean_up.limit = value;
+                                      s.retire.limit_given = true;
+                                    }};
+  return {
+      {"local", boolean<S>({&S::retire, &Retire::local}),
+       "Retire the node of the machine on which this runs, as root: run the programs in /etc/haulout/retire.d, which "
+       "clean up the machine, after the drain and before the Node is deleted. The machine is not rebooted. Without a "
+       "NODE, the node has the machine's host name in lower case."},
+      {"no-cleanup", boolean<S>({&S::retire, &Retire::no_cleanup}),
+       "With --local: run no clean-up program, and do not demand one."},
+      {"cleanup-timeout", duration<S>(limit, Zero::refused),
+       "With --local: how long each clean-up program may run, in its dry run and for real. It gets SIGTERM at the end, "
+       "and counts as failed."},
+  };
+}
+
+// The flags of `retire` are those of a drain, with other defaults, and those of --local. It has no stream of events.
 std::vector<Flag> retire_flags() {
   std::vector<Flag> flags = drain_flags();
   std::erase_if(flags, [](const Flag& flag) { return flag.name == "output"; });
   const Rows output = {output_row("Output format. json: only the report on stdout.",
                                   {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
   for (Flag& flag : flags_of(output)) flags.push_back(std::move(flag));
+  for (Flag& flag : flags_of(local_rows())) flags.push_back(std::move(flag));
   std::sort(flags.begin(), flags.end(), [](const Flag& a, const Flag& b) { return a.name < b.name; });
   for (Flag& flag : flags) flag.command = Command::retire;
   return flags;

@@ -10,6 +10,7 @@
 
 #include "agent/config/agent_config.hpp"
 #include "agent/process/logging.hpp"
+#include "drain/clean_up.hpp"
 #include "drain/options.hpp"
 #include "k8s/credentials.hpp"
 #include "rehearse/rehearsal.hpp"
@@ -59,6 +60,16 @@ struct RehearseSettings {
   rehearse::Assumptions assumptions;
 };
 
+// Settings of `retire` that a drain does not have. All but the first apply only with `local`.
+struct RetireSettings {
+  bool local = false;        // retire the node of this machine, and clean up the machine
+  bool no_cleanup = false;   // run no clean-up program
+  bool limit_given = false;  // --cleanup-timeout was given
+  drain::CleanUpOptions clean_up;
+  std::string server;                         // URL of the API server, for messages
+  std::vector<std::string> connection_files;  // what the connection needs on this machine (k8s::files_of)
+};
+
 struct Settings {
   Command command = Command::drain;
   k8s::ConnectionFlags connection;
@@ -71,6 +82,7 @@ struct Settings {
   bool settle_given = false;  // --settle was given; otherwise its default is at most half of --timeout
   PeopleSettings people;
   RehearseSettings rehearse;
+  RetireSettings retire;
   std::string timeline;  // file to which the chart of a drain is written; empty: no chart
   OutputFormat output = OutputFormat::text;
   bool warnings_as_errors = false;  // if the server sends a warning, a successful command exits as failed

@@ -303,6 +303,8 @@ boost::asio::awaitable<int> run_program(agent::Process& process, Settings settin
             {{"to", connection->endpoint.authority()}, {"with", connection->origin}});
   settings.drain.review_access = may_review_access(*connection);
   settings.in_a_pod = connection->of_a_pod && connection->impersonate_user.empty();
+  settings.retire.server = url_of(*connection);
+  settings.retire.connection_files = k8s::files_of(*connection);
   settings.drain.cordoned_by = user_at_host(process.environment);
   settings.drain.run_id = fmt::format("{:016x}", process.rng.next());
 

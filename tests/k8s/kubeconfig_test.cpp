@@ -263,6 +263,21 @@ TEST(KubeconfigExec, IsTakenWithItsSettings) {
       nlohmann::json::parse(R"({"server":"https://10.0.0.1:6443","tls-server-name":"name","config":{"aud":"z"}})"));
 }
 
+TEST(KubeconfigExec, ItsFilesAreAmongThoseOfTheConnection) {
+  const auto plugin =
+      chosen(one(server,
+                 "exec: {apiVersion: client.authentication.k8s.io/v1, command: bin/login, interactiveMode: Never, "
+                 "args: [--key, /root/key]}"));
+  EXPECT_THAT(files_of(plugin),
+              ::testing::UnorderedElementsAre(plugin.kubeconfigs.at(0), "/etc/kube/bin/login", "/root/key"));
+  Connection connection;
+  connection.ca.file = "ca";
+  connection.client_cert.file = "cert";
+  connection.client_key.file = "key";
+  connection.token.file = "token";
+  EXPECT_THAT(files_of(connection), ElementsAre("ca", "cert", "key", "token"));
+}
+
 TEST(KubeconfigExec, ABareCommandIsLeftToThePath) {
   const auto connection = chosen(
       one(server, "exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: Always}"));
