@@ -63,6 +63,7 @@ Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns
   controller.replicas = workload.replicas;
   controller.ready_replicas = workload.ready_replicas;
   controller.annotations = std::move(workload.annotations);
+  controller.rollout = std::move(workload.rollout);
   return controller;
 }
 
@@ -135,7 +136,7 @@ TimePoint ControllerQuestions::next_due(TimePoint now) const {
   return next;
 }
 
-bool ControllerBook::guarded(const k8s::Pod& pod) {
+bool is_guarded(const k8s::Pod& pod) {
   if (!pod.controller || pod.finished() || is_mirror(pod) || is_daemon_pod(pod)) return false;
   return pod.controller->kind != "Job";
 }
@@ -269,11 +270,13 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
 }
 
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
-  if (!pod || !guarded(*pod)) return gone(uid, now);
+  if (!pod || !is_guarded(*pod)) return gone(uid, now);
   const std::string& owner = pod->controller->uid;
+  const auto top = tops_.find(owner);
+  // A mark or an ownerReference may name the UID of a controller of another namespace, which owns no pod here.
+  if (top != tops_.end() && groups_.at(top->second).controller.ns != pod->ns) return gone(uid, now);
   owner_[uid] = owner;
   const ControllerQuestion question{*pod->controller, pod->ns};
-  const auto top = tops_.find(owner);
   if (top != tops_.end()) {
     questions_.note(owner, question);
   } else {
@@ -287,6 +290,7 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
   member.ready = pod->ready;
   member.terminating = pod->terminating();
   member.bound = !pod->node_name.empty();
+  member.surged_elsewhere = pod->surged() && pod->node_name != node_;
   member.broken = !pod->ready && pod->created && wall > *pod->created + starting;
   member.unschedulable = member.bound ? std::nullopt : pod->unschedulable;
   if (member.unschedulable && !was_homeless) member.unschedulable_since = now;
@@ -328,7 +332,7 @@ void ControllerBook::forget_pods() {
 }
 
 void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
-  if (!guarded(pod)) return;
+  if (!is_guarded(pod)) return;
   const ControlledPod* known = find(pod);
   if (!leaves && !(known && known->leaving)) return;
   ControlledPod* member = &pods_[pod.controller->uid][pod.uid];
@@ -404,6 +408,7 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
     if (!member.seen) return;
+    tally.ready += member.ready && !member.terminating && !member.leaving && !member.surged_elsewhere ? 1 : 0;
     tally.found_home |= member.bound && !member.here_at_first;
     if (!member.unschedulable || member.terminating) return;
     const auto consider = [&](const ControlledPod*& longest) {

@@ -36,6 +36,7 @@ struct Controller {
   // Its kind has no number of replicas, or its API is not served. It is unknown whether it replaces its pods: a
   // StrimziPodSet does, a workflow does not.
   bool cannot_scale = false;
+  std::optional<k8s::Rollout> rollout{};  // of a Deployment
   std::string in_place_of;  // UID of the controller above it, whose kind has no replicas; empty: it is at the top
 
   std::string text() const { return kind + " " + ns + "/" + name; }
@@ -48,6 +49,9 @@ Controller gone_controller(const k8s::OwnerReference& owner, const std::string& 
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
 // Makes the result for a controller whose kind has no number of replicas, or whose API is not served. Pure.
 Controller without_scale(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
+
+// Returns true for the pods to which the guards apply (see above).
+bool is_guarded(const k8s::Pod& pod);
 
 struct TopController {
   k8s::OwnerReference owner;
@@ -130,7 +134,8 @@ struct ControlledPod {
   bool broken = false;  // not Ready, and older than `ControllerBook::starting`
   std::optional<std::string> unschedulable;
   TimePoint unschedulable_since{};
-  bool leaving = false;  // a pod of the drained node that is terminating, deleted or being evicted
+  bool surged_elsewhere = false;  // the drain of another node has surged it, so it leaves soon
+  bool leaving = false;           // a pod of the drained node that is terminating, deleted or being evicted
   // The pod's state at the first count of its controller's pods.
   bool here_at_first = false;
   bool ready_at_first = false;
@@ -144,6 +149,7 @@ struct ControlledPod {
 // Values computed from the pods of a controller, valid until a pod changes.
 struct ControllerTally {
   std::size_t without_replacement = 0;
+  std::size_t ready = 0;  // Ready pods that neither leave nor are surged on another node
   bool any_left = false;  // a pod has become `leaving` since the first count
   bool any_left_before = false;
   bool found_home = false;                  // a replacement was scheduled to a node
@@ -181,7 +187,9 @@ class ControllerBook {
   // starting.
   static constexpr Duration starting = std::chrono::minutes(10);
 
-  static bool guarded(const k8s::Pod& pod);
+  // `node` is the node that is drained.
+  explicit ControllerBook(std::string node = {}) : node_(std::move(node)) {}
+
   // Return the topmost controller of the pod, and its group; nullptr if the controller was not looked up yet.
   const Controller* of(const k8s::Pod& pod) const;
   ControllerGroup* group_of(const k8s::Pod& pod);
@@ -231,6 +239,7 @@ class ControllerBook {
   std::size_t without_replacement(const ControllerGroup& group) const;
   bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 
+  std::string node_;
   std::map<std::string, ControllerGroup> groups_;  // by UID of the top-level controller
   std::map<std::string, std::string> tops_;   // UID of the top-level controller, by UID of a direct one and by its own
   std::map<std::string, Pods> pods_;          // by UID of their direct controller

@@ -161,7 +161,7 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_canary(const Contr
 }
 
 std::optional<ControllerGuard::Hold> ControllerGuard::held(const k8s::Pod& pod, TimePoint now) {
-  if (!guards_.follows_pods() || !ControllerBook::guarded(pod)) return std::nullopt;
+  if (!guards_.follows_pods() || !is_guarded(pod)) return std::nullopt;
   ControllerGroup* group = book_.group_of(pod);
   if (!group) {
     want(pod);
@@ -223,7 +223,7 @@ bool ControllerGuard::judges(const Decision& decision) {
 
 Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
   if (guards_.single_replica == SingleReplica::allow || !judges(decision)) return decision;
-  if (!ControllerBook::guarded(pod) || pod.terminating()) return decision;
+  if (!is_guarded(pod) || pod.terminating()) return decision;
   Finding finding;
   const auto own_word = parse_single_replica(k8s::value_at(pod.annotations, single_replica_annotation).value_or(""));
   ControllerGroup* group = book_.group_of(pod);
@@ -256,7 +256,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGua
   std::map<std::string, Here> here;  // key: UID of the controller
   for (const TrackedPod* pod : pods) {
     const TrackedPod& tracked = *pod;
-    if (!has_yet_to_leave(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
+    if (!has_yet_to_leave(tracked) || !is_guarded(tracked.pod)) continue;
     const Controller* controller = guard.book().of(tracked.pod);
     if (!controller) continue;
     Here& of_it = here[controller->uid];
@@ -265,7 +265,7 @@ void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGua
     of_it.budget |= !tracked.budgets->empty();
     of_it.pods.push_back(pod);
     diagnose_override(*controller, tracked.pod.annotations, Pods(&of_it.pods.back(), 1), facts);
-    if (guard.single_replica(tracked.pod, *controller) == SingleReplica::warn)
+    if (guard.single_replica(tracked.pod, *controller) == SingleReplica::warn && !guard.is_replaced_first(tracked.pod))
       diagnose_single(tracked, *controller, facts);
   }
   for (const auto& [uid, of_it] : here) {

@@ -3,6 +3,7 @@
 // single replica. A pod whose controller was not looked up yet must wait. No I/O; writes nothing to the cluster.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,10 @@ class ControllerGuard final : public EvictionGuard {
   // Returns how a pod of this controller is treated if it is the controller's only replica; `allow` if it is not.
   SingleReplica single_replica(const k8s::Pod& pod, const Controller& controller) const;
 
+  // Sets the function that returns whether a pod is replaced before it is evicted (SurgeBook::covers()).
+  void set_replaced_first(std::function<bool(const k8s::Pod&)> covers) { covers_ = std::move(covers); }
+  bool is_replaced_first(const k8s::Pod& pod) const { return covers_ && covers_(pod); }
+
   struct Unschedulable {
     const Controller* controller;
     std::string pod;
@@ -57,6 +62,7 @@ class ControllerGuard final : public EvictionGuard {
   bool has_canaries() const { return guards_.canary > Duration::zero(); }
 
   Guards guards_;
+  std::function<bool(const k8s::Pod&)> covers_;
   ControllerBook& book_;
 };
 

@@ -18,7 +18,7 @@ namespace {
 // about four events. The delay does not matter, because replacements take seconds to become Ready.
 constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
 
-constexpr std::string_view what_for = "read what --max-unavailable-per-controller and --canary need";
+constexpr std::string_view what_for = "read what --max-unavailable-per-controller, --canary and --surge need";
 
 // Returns the API group of an API version: "apps" for "apps/v1", empty for the core group.
 std::string group_of(const std::string& api_version) {
@@ -97,7 +97,7 @@ asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool 
   std::set<std::string> asked;
   const TimePoint limit = session_.now() + patience_with_others;
   for (const k8s::Pod& pod : pods) {
-    if (!ControllerBook::guarded(pod)) continue;
+    if (!is_guarded(pod)) continue;
     const bool known = book_.of(pod) != nullptr;
     if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
     if (!ControllerGuard::judges(by_policy_(pod))) continue;
@@ -132,7 +132,7 @@ asio::awaitable<bool> ControllersFeed::list_pods() {
   if (!guard_.guards().follows_pods() || session_.options().dry_run != DryRunMode::none) co_return true;
   std::set<std::string> namespaces;
   for (const auto& [uid, tracked] : pipeline_.pods())
-    if (tracked.state != PodState::left && ControllerBook::guarded(tracked.pod)) namespaces.insert(tracked.pod.ns);
+    if (tracked.state != PodState::left && is_guarded(tracked.pod)) namespaces.insert(tracked.pod.ns);
   for (const std::string& ns : namespaces) {
     k8s::ListOptions options;
     options.ns = ns;
@@ -148,7 +148,7 @@ asio::awaitable<bool> ControllersFeed::list_pods() {
       co_return session_.ending().lacks_right(session_.node_name(), right, what_for);
     }
     if (!pods) co_return session_.ending().give_up(pods.error(), what);
-    std::erase_if(pods->items, [](const k8s::Pod& pod) { return !ControllerBook::guarded(pod); });
+    std::erase_if(pods->items, [](const k8s::Pod& pod) { return !is_guarded(pod); });
     for (const k8s::Pod& pod : pods->items)
       book_.pod_changed(pod.uid, &pod, session_.now(), session_.client().server_now());
     book_.namespace_seen(ns);
@@ -168,7 +168,7 @@ void ControllersFeed::look(TaskGroup& group) {
   if (!resolver_.runs() && book_.next_question(session_.now())) resolver_.start(group, resolve_all());
   if (!guard_.guards().follows_pods()) return;
   for (const TrackedPod* tracked : pipeline_.leaving()) {
-    if (views_.contains(tracked->pod.ns) || !ControllerBook::guarded(tracked->pod)) continue;
+    if (views_.contains(tracked->pod.ns) || !is_guarded(tracked->pod)) continue;
     views_[tracked->pod.ns];
     group.spawn(follow(tracked->pod.ns));
   }
@@ -217,7 +217,7 @@ asio::awaitable<void> ControllersFeed::follow(std::string ns) {
         if (views_[ns]->health().synced) book_.namespace_seen(ns);
         tell_pipeline();
       });
-  view->keep_only([](const k8s::Pod& pod) { return ControllerBook::guarded(pod); });
+  view->keep_only([](const k8s::Pod& pod) { return is_guarded(pod); });
   if (const auto listed = listed_.find(ns); listed != listed_.end()) {
     view->seed(std::move(listed->second));
     listed_.erase(listed);
@@ -252,7 +252,7 @@ TimePoint ControllersFeed::next_wake(TimePoint at) const {
 std::vector<std::string> ControllersFeed::held_of(const Controller& controller) const {
   std::vector<std::string> held;
   for (const auto& [uid, tracked] : pipeline_.pods()) {
-    if (!is_held(tracked) || !ControllerBook::guarded(tracked.pod)) continue;
+    if (!is_held(tracked) || !is_guarded(tracked.pod)) continue;
     const Controller* of_pod = book_.of(tracked.pod);
     if (of_pod && of_pod->uid == controller.uid) held.push_back(uid);
   }
@@ -268,7 +268,8 @@ void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
                      "change what the pod requires",
                      found.pod, found.message,
                      guard_.guards().canary > Duration::zero() ? "no further pod of the controller is evicted"
-                                                               : "it counts against --max-unavailable-per-controller"),
+                     : guard_.guards().max_unavailable         ? "it counts against --max-unavailable-per-controller"
+                                                               : "the pod that it replaces is not evicted (--surge)"),
          {},
          {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : views_) {

@@ -48,6 +48,7 @@ struct Drain::Impl {
   void begin_waits();
   std::optional<Duration> draining_for() const;
   Decision by_policy(const k8s::Pod& pod) const;
+  bool is_closed_while_healthy(const std::string& uid) const;
   Pipeline make_pipeline();
   Progress progress() const;
   // If `goes_on` is false, emits `finished`: the drain has ended before its first eviction. Returns `goes_on`.
@@ -58,6 +59,7 @@ struct Drain::Impl {
   std::optional<TimePoint> draining_since;
   ControllerBook controller_book;
   ControllerGuard controller_guard;
+  SurgeBook surge_book;
   VolumeBook volume_book;
   VolumeTurns volume_turns;
   Pipeline pipeline;
@@ -68,7 +70,8 @@ struct Drain::Impl {
   BudgetsFeed budgets;
   ControllersFeed controllers;
   VolumesFeed volumes;
-  Feeds feeds{node, pods, budgets, controllers, volumes};
+  SurgeFeed surge;
+  Feeds feeds{node, pods, budgets, controllers, volumes, surge};
 
   Preflight preflight;
   Findings findings;
@@ -76,7 +79,10 @@ struct Drain::Impl {
 
 Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node_name)
     : session(client, rng, observer, std::move(options), std::move(node_name)),
+      controller_book(session.node_name()),
       controller_guard(session.options().guards, controller_book),
+      surge_book(session.options(), controller_book, session.rng(),
+                 [this](const k8s::Pod& pod) { return is_closed_while_healthy(pod.uid); }),
       volume_book(
           session.node_name(), session.options().volume_limit,
           [this](EventType type, const VolumeReport& volume) { session.emit(type, volume); },
@@ -90,14 +96,17 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       controllers(session, pipeline, controller_book, controller_guard,
                   [this](const k8s::Pod& pod) { return by_policy(pod); }),
       volumes(session, pipeline, pods, volume_book, volume_turns),
+      surge(session, pipeline, node, surge_book),
       preflight(session, pipeline, feeds, volume_book, daemon_sets),
       findings(session, pipeline, feeds) {
   session.set_progress([this] { return progress(); });
+  controller_guard.set_replaced_first([this](const k8s::Pod& pod) { return surge_book.covers(pod); });
 }
 
 Pipeline Drain::Impl::make_pipeline() {
   PipelineOptions options = pipeline_options(session.options());
   if (session.options().guards.any()) options.guards.push_back(&controller_guard);
+  options.guards.push_back(&surge_book);
   if (session.options().volume_turns != VolumeWait::off) options.guards.push_back(&volume_turns);
   return Pipeline(
       std::move(options), session.rng(),
@@ -111,6 +120,22 @@ Pipeline Drain::Impl::make_pipeline() {
 
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
   return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for());
+}
+
+// Returns true if a budget of the pod allows no disruption although all its pods are healthy, so that it does not open
+// by itself.
+bool Drain::Impl::is_closed_while_healthy(const std::string& uid) const {
+  const BudgetBook& book = pipeline.book();
+  const auto found = pipeline.pods().find(uid);
+  if (found == pipeline.pods().end() || session.options().delete_instead_of_evict || !book.visible()) return false;
+  const std::vector<std::string>& budgets = *found->second.budgets;
+  return std::any_of(budgets.begin(), budgets.end(), [&book](const std::string& budget) {
+    const auto known = book.budgets().find(budget);
+    return known != book.budgets().end() && known->second.disruptions_allowed <= 0 &&
+           known->second.observed_generation >= known->second.generation && known->second.disrupted_pods.empty() &&
+           known->second.current_healthy <= known->second.desired_healthy &&
+           known->second.current_healthy >= known->second.expected_pods;
+  });
 }
 
 Progress Drain::Impl::progress() const {
@@ -172,6 +197,7 @@ asio::awaitable<bool> Drain::Impl::run_eviction() {
   node.close();
   volumes.close();
   controllers.close();
+  if (session.options().policy.waits_for_work && !session.ending().is(Outcome::node_gone)) co_await surge.give_back();
   co_await cordon.restore();
   session.emit(EventType::finished, session.ending().message());
   co_return session.ending().is(Outcome::drained);
@@ -200,6 +226,12 @@ void Drain::expect_leaked(std::set<std::string> uids) {
 }
 const std::set<std::string>& Drain::leaked() const {
   return impl_->volume_book.leaked();
+}
+bool Drain::may_have_surged() const {
+  return impl_->surge.may_be_left();
+}
+bool Drain::surge_unanswered() const {
+  return impl_->surge_book.any_unanswered();
 }
 asio::awaitable<bool> Drain::preflight() {
   return impl_->run_preflight();

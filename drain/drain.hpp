@@ -36,6 +36,12 @@ class Drain {
   boost::asio::awaitable<bool> evict();
   boost::asio::awaitable<Report> run();
 
+  // Return whether pods may be surged (drain/surge_book.hpp), and whether the answer to a patch is lost. After a
+  // cancellation the caller then has to give them back by give_back_surged(). A drain that has ended did that itself,
+  // and the first function returns whether that has failed.
+  bool may_have_surged() const;
+  bool surge_unanswered() const;
+
   // Returns the diagnoses that hold now.
   std::vector<Diagnosis> diagnoses() const;
 

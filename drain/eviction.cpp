@@ -100,6 +100,7 @@ void Eviction::look_around(TaskGroup& group) {
   feeds_.controllers.look_at_held(group);
   feeds_.volumes.look(group);
   feeds_.controllers.look(group);
+  feeds_.surge.look(group);
   findings_.look(group);
   findings_.update(proof_.facts());
   conclude();
@@ -181,7 +182,8 @@ TimePoint Eviction::next_wake() const {
   const TimePoint at = session_.now();
   return std::min({session_.deadline(), at + look_interval, overdue_at(), pipeline_.next_wake(at),
                    feeds_.pods.next_wake(at), feeds_.budgets.next_wake(), feeds_.controllers.next_wake(at),
-                   feeds_.volumes.next_wake(at), findings_.next_wake(at), proof_.next_wake(at)});
+                   feeds_.volumes.next_wake(at), feeds_.surge.next_wake(at), findings_.next_wake(at),
+                   proof_.next_wake(at)});
 }
 
 asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline) {

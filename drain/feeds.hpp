@@ -4,6 +4,7 @@
 #include "drain/budgets_feed.hpp"
 #include "drain/controllers_feed.hpp"
 #include "drain/node_feed.hpp"
+#include "drain/surge_feed.hpp"
 #include "drain/volumes_feed.hpp"
 
 namespace haulout::drain {
@@ -14,6 +15,7 @@ struct Feeds {
   BudgetsFeed& budgets;
   ControllersFeed& controllers;
   VolumesFeed& volumes;
+  SurgeFeed& surge;
 };
 
 }  // namespace haulout::drain

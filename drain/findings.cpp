@@ -135,6 +135,7 @@ void Findings::update(std::vector<DiagnosisFact> others) {
   auto facts = diagnose(pipeline_, node_facts(), inquiries_.known());
   feeds_.volumes.diagnose(facts);
   feeds_.controllers.diagnose(facts);
+  feeds_.surge.diagnose(facts);
   std::move(others.begin(), others.end(), std::back_inserter(facts));
   const auto changes = board_.update(facts, session_.now(), session_.wall_now());
   for (const Diagnosis& diagnosis : changes.raised) session_.emit(EventType::diagnosis_raised, diagnosis);

@@ -1,7 +1,8 @@
 // The guards, which protect the pods of one controller beyond PodDisruptionBudgets: their options, and EvictionGuard,
 // the interface through which the pipeline asks before an eviction. VolumeTurns (volume_turns.hpp) implements it, too.
 // The limit for single replicas changes the decision of policy instead (ControllerGuard::judge()). Guards write nothing
-// to the cluster. All are off by default and then cost no request. Plain data; parsing is pure.
+// to the cluster, except surge, which takes a label off pods (surge_feed.hpp). All are off by default and then cost no
+// request. Plain data; parsing is pure.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,11 @@ namespace haulout::drain {
 // replacement is Ready.
 enum class SingleReplica { allow, warn, block };
 
+// Which pods are surged: the drain has a replacement created and waits until it is Ready before it evicts the pod
+// (surge_book.hpp). `single_replica`: pods of Deployments with one replica. `closed_budget`: pods of Deployments whose
+// PodDisruptionBudget allows no disruption although all its pods are healthy. `all`: all Ready pods of Deployments.
+enum class Surge { off, single_replica, closed_budget, all };
+
 // A number of pods ("2"), or a percentage of a controller's replicas ("25%").
 struct Share {
   std::uint32_t value = 1;
@@ -34,10 +40,13 @@ struct Guards {
   // The drain evicts one pod of each controller first. It evicts the others when the replacement has been scheduled to
   // a node, or after this time. It evicts none while a replacement is unschedulable. Zero turns this guard off.
   Duration canary{};
+  Surge surge = Surge::off;
+  // How long a surged pod waits until its replacement is Ready. After that it is given back to its ReplicaSet.
+  Duration surge_limit = std::chrono::minutes(5);
   bool operator==(const Guards&) const = default;
 
   // Returns true if a guard needs the pods on other nodes.
-  bool follows_pods() const { return max_unavailable.has_value() || canary > Duration::zero(); }
+  bool follows_pods() const { return max_unavailable.has_value() || canary > Duration::zero() || surge != Surge::off; }
   bool any() const { return follows_pods() || single_replica != SingleReplica::allow; }
 };
 
@@ -46,6 +55,9 @@ struct Guards {
 // its value is invalid.
 inline constexpr std::string_view single_replica_annotation = "haulout.dev/single-replica";
 inline constexpr std::string_view max_unavailable_annotation = "haulout.dev/max-unavailable";
+// Of a pod (so of its template), or else of its namespace. "true": the pod is surged in every mode but `off`. "false":
+// it is never surged.
+inline constexpr std::string_view surge_annotation = "haulout.dev/surge";
 
 // Parses a whole number of at least 1, or a percentage from 1% to 100%. Fails with Errc::invalid for any other text.
 Result<Share> parse_share(std::string_view text);

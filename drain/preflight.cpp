@@ -101,13 +101,23 @@ asio::awaitable<bool> Preflight::review_permissions() {
   removal.verb = session_.options().delete_instead_of_evict ? "delete" : "create";
   removal.resource = "pods";
   if (!session_.options().delete_instead_of_evict) removal.subresource = "eviction";
-  if (co_await permitted(removal)) co_return true;
-  // The right is not granted for the whole cluster, so check the namespaces that have pods to evict.
+  const bool deletes = session_.options().delete_instead_of_evict;
+  if (!co_await permitted_in(namespaces, removal, deletes ? "delete pods" : "evict pods")) co_return false;
+  if (session_.options().guards.surge == Surge::off) co_return true;
+  k8s::ResourceAttributes release;
+  release.verb = "patch";
+  release.resource = "pods";
+  co_return co_await permitted_in(namespaces, release, "take a label off pods (--surge)");
+}
+
+// Returns false if the right is granted neither for the whole cluster nor for each of the namespaces. The drain has
+// ended then.
+asio::awaitable<bool> Preflight::permitted_in(std::set<std::string> namespaces, k8s::ResourceAttributes right,
+                                              std::string what) {
+  if (co_await permitted(right)) co_return true;
   for (const std::string& ns : namespaces) {
-    removal.ns = ns;
-    if (!co_await permitted(removal))
-      co_return session_.ending().lacks_right(
-          session_.node_name(), removal, session_.options().delete_instead_of_evict ? "delete pods" : "evict pods");
+    right.ns = ns;
+    if (!co_await permitted(right)) co_return session_.ending().lacks_right(session_.node_name(), right, what);
   }
   co_return true;
 }
@@ -204,6 +214,7 @@ asio::awaitable<bool> Preflight::run() {
   if (refuse_by_policy()) co_return false;
   if (!co_await review_permissions()) co_return false;
   if (!co_await feeds_.controllers.list_pods()) co_return false;
+  co_await feeds_.surge.read_at_first();
   if (!co_await check_fit()) co_return false;
   if (mark_of_this_run(feeds_.node.node())) volumes_.expect_all();
   if (!co_await feeds_.volumes.list()) co_return false;

@@ -40,6 +40,8 @@ class Preflight {
   Task<k8s::Node> first_contact();
   boost::asio::awaitable<void> look_up_daemon_sets(std::vector<k8s::Pod> pods);
   boost::asio::awaitable<bool> permitted(k8s::ResourceAttributes attributes);
+  boost::asio::awaitable<bool> permitted_in(std::set<std::string> namespaces, k8s::ResourceAttributes right,
+                                            std::string what);
   boost::asio::awaitable<bool> review_permissions();
   bool refuse_by_policy();
   boost::asio::awaitable<bool> check_fit();

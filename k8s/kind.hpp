@@ -85,10 +85,10 @@ struct OwnerReference {
 
 // Returns true for the annotations of a Pod or a Workload that the decoder keeps.
 inline bool kept_annotation(std::string_view key) {
-  static constexpr std::array<std::string_view, 7> kept = {
+  static constexpr std::array<std::string_view, 9> kept = {
       "kubernetes.io/config.mirror",    "haulout.dev/drain-order",     "haulout.dev/max-unavailable",
       "haulout.dev/single-replica",     "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict",
-      "kubevirt.io/evacuationNodeName",
+      "kubevirt.io/evacuationNodeName", "haulout.dev/surge",           "haulout.dev/surged",
   };
   return std::find(kept.begin(), kept.end(), key) != kept.end();
 }

@@ -20,6 +20,7 @@ struct Namespace {
   // Messages of the conditions that are True. Each says what prevents the deletion of the namespace.
   std::vector<std::string> conditions;
   std::optional<WallTime> deletion_timestamp{};
+  std::map<std::string, std::string> annotations{};  // only those that Haulout reads
 };
 
 template <>
@@ -32,6 +33,8 @@ struct Kind<Namespace> {
     const auto metadata = json.object("metadata");
     codec::read_identity(metadata, ns);
     ns.deletion_timestamp = metadata.time("deletionTimestamp");
+    for (auto& [key, value] : metadata.strings("annotations"))
+      if (kept_annotation(key)) ns.annotations.emplace(key, value);
     json.object("status").each("conditions", [&](const codec::Object& condition) {
       if (condition.string("status") == "True") ns.conditions.push_back(condition.string("message"));
     });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "k8s/kind.hpp"
+#include "k8s/surge_mark.hpp"
 
 namespace haulout::k8s {
 
@@ -16,7 +17,13 @@ struct Pod {
   std::map<std::string, std::string> labels;
   // Only the annotations that Haulout reads (see kept_annotation).
   std::map<std::string, std::string> annotations;
-  std::optional<OwnerReference> controller;  // the ownerReference with controller: true
+  // The ownerReference with controller: true. If there is none, but a mark, the ReplicaSet of the mark: the pod still
+  // is one of its replicas for everything that a drain decides.
+  std::optional<OwnerReference> controller;
+  bool owned = false;  // has an ownerReference with controller: true
+  // The mark of a drain that has surged the pod. Absent if the mark is about another node, or if the pod has another
+  // controller than the mark names.
+  std::optional<SurgeMark> surge_mark;
   std::vector<std::string> finalizers;
   std::optional<WallTime> deletion_timestamp;  // end of the grace period, by the server's clock
   std::optional<std::int64_t> deletion_grace_seconds;
@@ -34,6 +41,7 @@ struct Pod {
   bool storage_controller = false;
   // True if one of its containers has a port with "webhook" in its name: the pod serves admission webhooks.
   bool webhook_server = false;
+  bool host_ports = false;               // one of its containers uses a port of the node
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
   PodPhase phase = PodPhase::pending;
   // Why the pod does not run, according to its status: the scheduler's message, or the reason for which a container
@@ -49,6 +57,10 @@ struct Pod {
   std::string key() const { return ns + "/" + name; }
   bool finished() const { return phase == PodPhase::succeeded || phase == PodPhase::failed; }
   bool terminating() const { return deletion_timestamp.has_value(); }
+  // Returns true if a drain has taken the label pod-template-hash off the pod.
+  bool surged() const { return surge_mark && !labels.contains(std::string(template_hash_label)); }
+  // Returns true if the pod has its label again, but still its mark.
+  bool given_back() const { return surge_mark && !surged(); }
   bool operator==(const Pod&) const = default;
 };
 
@@ -88,10 +100,22 @@ inline void read_metadata(const Object& metadata, Pod& pod) {
     if (text && kept_annotation(key)) pod.annotations.emplace(key, *text);
   });
   pod.controller = read_controller(metadata);
+  pod.owned = pod.controller.has_value();
   pod.finalizers = metadata.string_list("finalizers");
   pod.deletion_timestamp = metadata.time("deletionTimestamp");
   pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
   pod.created = metadata.time("creationTimestamp");
+}
+
+// Reads the mark after the rest of the pod. Anybody who may create a pod can write any mark, so one that does not fit
+// the pod does not count.
+inline void read_surge_mark(Pod& pod) {
+  const auto found = pod.annotations.find(std::string(surge_mark_annotation));
+  if (found == pod.annotations.end()) return;
+  auto mark = parse_surge_mark(found->second);
+  if (!mark || mark->node != pod.node_name || (pod.owned && pod.controller->uid != mark->owner_uid)) return;
+  if (!pod.owned) pod.controller = OwnerReference{"apps/v1", "ReplicaSet", mark->owner, mark->owner_uid, true};
+  pod.surge_mark = std::move(mark);
 }
 
 inline void read_spec(const Object& spec, Pod& pod) {
@@ -110,6 +134,7 @@ inline void read_spec(const Object& spec, Pod& pod) {
   spec.each("containers", [&](const Object& container) {
     container.each("ports", [&](const Object& port) {
       pod.webhook_server |= port.string("name").find("webhook") != std::string::npos;
+      pod.host_ports |= port.integer("hostPort").value_or(0) != 0;
     });
   });
   spec.each("tolerations",
@@ -208,6 +233,7 @@ struct Kind<Pod> {
   static void read(const codec::Object& json, Pod& pod) {
     codec::pod::read_metadata(json.object("metadata"), pod);
     codec::pod::read_spec(json.object("spec"), pod);
+    codec::pod::read_surge_mark(pod);
     const auto status = json.object("status");
     pod.phase = codec::pod::phase_of(status.string("phase"));
     pod.ready = codec::condition_true(status, "Ready");

@@ -124,6 +124,7 @@ struct PersistentVolumeClaim {
   std::string name;
   std::string uid;
   std::string volume_name;  // name of the PersistentVolume to which the claim is bound; empty if it is not bound
+  bool shared = false;      // spec.accessModes has ReadWriteMany or ReadOnlyMany: pods on several nodes may mount it
 };
 
 template <>
@@ -139,7 +140,10 @@ struct Kind<PersistentVolumeClaim> {
 
   static void read(const codec::Object& json, PersistentVolumeClaim& claim) {
     codec::read_identity(json.object("metadata"), claim);
-    claim.volume_name = json.object("spec").string("volumeName");
+    const auto spec = json.object("spec");
+    claim.volume_name = spec.string("volumeName");
+    for (const std::string& mode : spec.string_list("accessModes"))
+      claim.shared |= mode == "ReadWriteMany" || mode == "ReadOnlyMany";
   }
 };
 

@@ -22,6 +22,13 @@ void read(const Object& json, std::string_view kind, Workload& workload) {
   const auto spec = json.object("spec");
   workload.replicas = spec.has("replicas") ? spec.integer32("replicas") : kind == "Scale" ? 0 : 1;
   workload.ready_replicas = json.object("status").integer32("readyReplicas");
+  if (kind != "Deployment") return;
+  Rollout& rollout = workload.rollout.emplace();
+  const auto strategy = spec.object("strategy");
+  if (auto type = strategy.string("type"); !type.empty()) rollout.strategy = std::move(type);
+  if (auto surge = strategy.object("rollingUpdate").int_or_string("maxSurge"); !surge.empty())
+    rollout.max_surge = std::move(surge);
+  rollout.replacement_policy = spec.string("podReplacementPolicy");
 }
 
 }  // namespace

@@ -22,6 +22,14 @@ struct Kind<DaemonSet> {
   }
 };
 
+// How a Deployment replaces pods; only what surge needs (drain/surge_book.hpp).
+struct Rollout {
+  std::string strategy = "RollingUpdate";  // spec.strategy.type
+  std::string max_surge = "25%";           // as written: "1" or "25%"; the API's default if absent
+  std::string replacement_policy;          // spec.podReplacementPolicy; empty if absent
+  bool operator==(const Rollout&) const = default;
+};
+
 // A controller of pods of any kind that can be scaled, or the Scale of such a controller.
 struct Workload {
   std::string ns;
@@ -31,6 +39,7 @@ struct Workload {
   std::optional<OwnerReference> controller;        // for a ReplicaSet: its Deployment
   std::int32_t replicas = 1;                       // spec.replicas; the API's default if absent
   std::int32_t ready_replicas = 0;                 // status.readyReplicas; a Scale does not have it
+  std::optional<Rollout> rollout{};                // of a Deployment
 };
 
 // Workload has no Kind, because it is of several kinds. Decodes a Deployment, a ReplicaSet, a StatefulSet or a Scale;

@@ -445,15 +445,15 @@ http::Response SingleObjects::patch(const Call& call) {
     reason = fmt::format("strict decoding error: {}", fmt::join(problems, ", "));
   if (reason)
     return invalid(info, call.name, fmt::format("patch: Invalid value: \"{}\": {}", after.dump(), *reason)).response();
+  // The real server compares the resourceVersions first, also if the patch changes nothing.
+  if (text(after, "/metadata/resourceVersion") != text(*before, "/metadata/resourceVersion"))
+    return modified_conflict(info, call.name).response();
   for (const char* field : {"uid", "name", "namespace"})
     if (at(after, "/metadata").value(field, Json()) != at(*before, "/metadata").value(field, Json()))
       return invalid(info, call.name,
                      fmt::format("metadata.{}: Invalid value: {}: field is immutable", field,
                                  at(after, "/metadata").value(field, Json()).dump()))
           .response();
-  // The real server compares the resourceVersions even if the patch changes nothing.
-  if (text(after, "/metadata/resourceVersion") != text(*before, "/metadata/resourceVersion"))
-    return modified_conflict(info, call.name).response();
   if (auto problem = refused(info, after, *before)) return problem->response();
   if (annotation_bytes(after) > 262'144)
     return invalid(info, call.name, "metadata.annotations: Too long: may not be more than 262144 bytes").response();

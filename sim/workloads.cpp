@@ -7,6 +7,7 @@
 #include "k8s/codec.hpp"
 #include "placement/room.hpp"
 #include "sim/pod_lifecycle.hpp"
+#include "sim/replica_sets.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -80,10 +81,6 @@ Json pod_of_template(const Json& controller, const Json& sibling, const std::str
 
 namespace {
 
-bool active(const Json& pod) {
-  return !terminating(pod) && !pod_finished(pod);
-}
-
 Json daemon_tolerations() {
   Json tolerations = Json::array();
   for (const char* key : {"node.kubernetes.io/unschedulable", "node.kubernetes.io/disk-pressure",
@@ -117,13 +114,31 @@ void Workloads::on_change(const Change& change) {
       resource == "deployments") {
     look_later(change.key);
   } else if (resource == "pods") {
-    remember(change.object);
-    const Json& owner = controller_of(*change.object);
-    const ResourceInfo* info = find_kind(text(owner, "/kind"));
-    if (info) look_later({std::string(info->resource), change.key.ns, text(owner, "/name")});
+    on_pod(change);
   } else if (resource == "nodes" && change.type != ChangeType::modified) {
     for (const Object& set : world_.store.list("daemonsets")) look_later({"daemonsets", ns_of(*set), name_of(*set)});
   }
+}
+
+// Plans a look at the pod's controller. If the change has taken away the controller, plans one at the old controller,
+// too. If the pod has no controller, plans one at each ReplicaSet that would adopt it.
+void Workloads::on_pod(const Change& change) {
+  remember(change.object);
+  const Json& pod = *change.object;
+  const Json& owner = controller_of(pod);
+  const auto look_at = [this, &change](const Json& controller) {
+    const ResourceInfo* info = find_kind(text(controller, "/kind"));
+    if (info) look_later({std::string(info->resource), change.key.ns, text(controller, "/name")});
+  };
+  look_at(owner);
+  const Json none;
+  const Json& before = change.before ? controller_of(*change.before) : none;
+  if (text(before, "/uid") != text(owner, "/uid")) look_at(before);
+  if (!owner.is_null() || change.type == ChangeType::deleted) return;
+  const bool same_labels = change.before && at(*change.before, "/metadata/labels") == at(pod, "/metadata/labels");
+  if (same_labels && before.is_null()) return;
+  for (const Object& set : sets_that_select(world_.store, pod))
+    look_later({"replicasets", change.key.ns, name_of(*set)});
 }
 
 void Workloads::resync() {
@@ -162,7 +177,13 @@ void Workloads::remember(const Object& pod) {
   if (text(*pod, created) > text(*newest, created)) newest = pod;
 }
 
-void Workloads::create_pod(const Json& owner, const std::string& name, const std::string& node) {
+bool Workloads::create_pod(const Json& owner, const std::string& name, const std::string& node) {
+  const Key key{std::string(find_kind(text(owner, "/kind"))->resource), ns_of(owner), name_of(owner)};
+  if (world_.switches.quotas && quota_refuses_pod(world_.store, key.ns)) {
+    try_again(key);
+    return false;
+  }
+  refusals_.erase(key);
   const auto sibling = newest_.find(uid_of(owner));
   Json pod = pod_of_template(owner, sibling == newest_.end() ? Json() : *sibling->second, name);
   if (!node.empty()) {
@@ -170,6 +191,14 @@ void Workloads::create_pod(const Json& owner, const std::string& name, const std
     for (Json& toleration : daemon_tolerations()) pod["spec"]["tolerations"].push_back(std::move(toleration));
   }
   world_.store.create("pods", std::move(pod));
+  return true;
+}
+
+// No event tells a controller that a quota has room again. It tries again after pauses that double.
+void Workloads::try_again(const Key& controller) {
+  constexpr Duration first = std::chrono::milliseconds(5), longest = std::chrono::seconds(1000);
+  const unsigned doublings = std::min(refusals_[controller]++, 18u);
+  world_.agenda.after(std::min(longest, first * (1 << doublings)), [this, controller] { look_later(controller); });
 }
 
 // Creates the ReplicaSet of a new Deployment, and keeps the replicas of the ReplicaSet equal to the Deployment's. The
@@ -186,29 +215,30 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   // A Deployment with status.observedGeneration already has ReplicaSets, even if the snapshot does not contain them. It
   // gets no new one.
   if (!sets.empty() || !at(deployment, "/status/observedGeneration").is_null()) return;
+  const std::string hash = world_.store.new_uid().substr(0, 8);
   Json set = {{"metadata",
-               {{"name", key.name + "-" + world_.store.new_uid().substr(0, 8)},
+               {{"name", key.name + "-" + hash},
                 {"namespace", key.ns},
                 {"ownerReferences", Json::array({owner_reference(deployment)})}}},
               {"spec", {{"replicas", replicas}}}};
   for (const char* field : {"selector", "template"})
     if (const Json& value = at(at(deployment, "/spec"), fmt::format("/{}", field).c_str()); !value.is_null())
       set["spec"][field] = value;
+  if (annotation(deployment, "sim.haulout.dev/template-hash") == "true")
+    for (const char* labels : {"/metadata/labels", "/spec/selector/matchLabels", "/spec/template/metadata/labels"})
+      set[Json::json_pointer(labels)]["pod-template-hash"] = hash;
   world_.store.create("replicasets", std::move(set));
 }
 
 void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
-  std::vector<Object> present;
-  // If there are too many pods, those that are not Ready are deleted first.
-  const std::vector<Object> pods = controlled_by(set, "pods");
-  for (const bool ready : {true, false})
-    for (const Object& pod : pods)
-      if (active(*pod) && pod_ready(*pod) == ready) present.push_back(pod);
+  std::vector<Object> present = claim_pods(world_, set);
   const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(set, "/spec/replicas", 1)));
   for (std::size_t count = present.size(); count < replicas; ++count)
-    create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), "");
-  for (std::size_t count = present.size(); count > replicas; --count)
-    delete_gracefully(world_, {"pods", key.ns, name_of(*present[count - 1])}, std::nullopt);
+    if (!create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), "")) return;
+  if (present.size() <= replicas) return;
+  sort_for_deletion(present, world_.wall_now());
+  for (std::size_t i = 0; i < present.size() - replicas; ++i)
+    delete_gracefully(world_, {"pods", key.ns, name_of(*present[i])}, std::nullopt);
 }
 
 // Creates a missing pod only after the old pod of the same name is deleted. Unless podManagementPolicy is Parallel, the
@@ -222,7 +252,7 @@ void Workloads::reconcile_stateful_set(const Key& key, const Json& set) {
   for (std::int64_t i = 0; i < replicas; ++i) {
     const std::string name = fmt::format("{}-{}", key.name, first + i);
     const Object pod = world_.store.get({"pods", key.ns, name});
-    if (!pod) create_pod(set, name, "");
+    if (!pod && !create_pod(set, name, "")) return;
     if (parallel) continue;
     const std::optional<WallTime> available = pod && !terminating(*pod) ? available_from(*pod, set) : std::nullopt;
     if (!available) return;
@@ -239,7 +269,7 @@ void Workloads::reconcile_daemon_set(const Key& key, const Json& set) {
   for (const Object& node : world_.store.list("nodes")) {
     const bool chosen = !terminating(*node) && served.count(name_of(*node)) == 0 && placement::wants_node(pod, *node) &&
                         placement::tolerates_node(pod, *node);
-    if (chosen) create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), name_of(*node));
+    if (chosen && !create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), name_of(*node))) return;
   }
 }
 

@@ -21,7 +21,9 @@ Json pod_of_template(const Json& controller, const Json& sibling, const std::str
 
 // Creates replacements of deleted pods: ReplicaSet (with its Deployment), StatefulSet, DaemonSet. Pods of Jobs and pods
 // without a controller are not replaced. A controller checks all pods of a workload Timing::controller_lag after any
-// change of the workload or its pods.
+// change of the workload or its pods. A ReplicaSet also releases and adopts pods, see sim/replica_sets.hpp. Annotation
+// of a Deployment:
+//   sim.haulout.dev/template-hash: "true"  its ReplicaSet has the label pod-template-hash in selector and template
 class Workloads {
  public:
   explicit Workloads(World& world);
@@ -30,6 +32,7 @@ class Workloads {
 
  private:
   void on_change(const Change& change);
+  void on_pod(const Change& change);
   void look_later(const Key& controller);
   void reconcile(const Key& controller);
   void reconcile_deployment(const Key& key, const Json& deployment);
@@ -39,10 +42,13 @@ class Workloads {
   // Returns the objects with this controller, sorted by name.
   std::vector<Object> controlled_by(const Json& controller, std::string_view resource) const;
   void remember(const Object& pod);
-  void create_pod(const Json& owner, const std::string& name, const std::string& node);
+  // Returns false if a quota refuses the pod. Then the controller tries again later.
+  bool create_pod(const Json& owner, const std::string& name, const std::string& node);
+  void try_again(const Key& controller);
 
   World& world_;
   std::set<Key> planned_;
+  std::map<Key, unsigned> refusals_;      // number of pods of each controller that a quota has refused in a row
   std::map<std::string, Object> newest_;  // newest pod of each controller, even if deleted; key: UID of the controller
 };
 

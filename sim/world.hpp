@@ -133,6 +133,8 @@ struct Switches {
   // A pod starts only after its volumes are attached, as in a real cluster. Off by default, because the tests with
   // random worlds expect the events that their seeds give without it.
   bool pods_wait_for_volumes = false;
+  // ResourceQuotas refuse pods that the workload controllers create. Off by default: rehearsals do not play quotas.
+  bool quotas = false;
   bool garbage_collector = true;           // the OwnerGarbageCollector works
   bool budget_writes_conflict = false;     // every write of a budget by an eviction fails with a conflict
   std::set<std::string> stopped_kubelets;  // names of nodes whose kubelets do nothing

@@ -53,6 +53,7 @@ void back_off(Record& record, const Moment& moment, const LifecycleTimes& times)
 void take_up(Record& record, const Moment& moment) {
   record.slot = moment.slot;
   record.run = moment.run;
+  record.surges = record.surges || moment.surges;
   record.cordoned = false;
   record.leaked.clear();
   record.pinned.clear();

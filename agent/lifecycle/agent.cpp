@@ -1,5 +1,7 @@
 #include "agent/lifecycle/agent.hpp"
 
+#include <fmt/format.h>
+
 #include "agent/lifecycle/autoscaler_hold.hpp"
 #include "agent/lifecycle/draining.hpp"
 #include "agent/lifecycle/node_record.hpp"
@@ -10,6 +12,7 @@
 #include "base/scope_exit.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
+#include "drain/surge_feed.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -52,6 +55,22 @@ asio::awaitable<void> undo_cordon(const Context& context) {
   }
 }
 
+// How long the agent tries to give pods back before it goes on. It tries again in each later state.
+constexpr Duration give_back_limit = std::chrono::minutes(1);
+
+// Gives back the pods that the drain of this run has surged, if the drain has not done that because it was cancelled or
+// the agent was killed. A pod that cannot be given back must not hold up the node and the fleet.
+asio::awaitable<void> give_back_pods(const Context& context) {
+  const auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node, true,
+                                                      context.within(give_back_limit));
+  context.record.surges = !given || given->may_heal;
+  if (given && given->left.empty()) co_return;
+  context.writer.warn(reason::surge_failed,
+                      fmt::format("pods that were to be replaced in advance could not be given back to their "
+                                  "ReplicaSets: {}",
+                                  given ? given->words() : given.error().message()));
+}
+
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file,
 // and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
 // machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the condition and the
@@ -72,6 +91,8 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   const bool ours = uncordon && !record.run.empty();
   if (ours) co_await shutdowns.until_called_off();
   if (ours && context.rebooted()) co_await kubelet_is_back(context);
+  if (record.surges && record.state != State::draining && !shutdowns.going_down() && !activity.must_reload())
+    co_await give_back_pods(context);
   if (ours && !activity.must_reload()) co_await undo_cordon(context);
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
@@ -241,6 +262,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.slot = slot_.taken();
   moment.readiness_taints = readiness_taints(view_.node());
   moment.run = next_run(context_);
+  moment.surges = options_.drain.guards.surge != drain::Surge::off;
   moment.installs = parts_.updater && parts_.updater->versions_are_shared();
   moment.others_reboot = parts_.host.reboot_methods().empty();
   moment.cause = std::move(decision.cause);

@@ -110,6 +110,11 @@ asio::awaitable<Decision> Draining::run() {
   if (context_.rebooted()) co_return Decision{Event::boot_changed};
   // If the node was uncordoned while no agent was running, the drain must not begin.
   if (cordon_.lost(context_.node().unschedulable, false)) co_return cordon_lost();
+  if (context_.options.drain.guards.surge != drain::Surge::off && !context_.record.surges) {
+    // Written before the first pod is surged, so that the next process knows of it.
+    context_.record.surges = true;
+    if (!co_await context_.writer.write(false)) co_return Decision{Event::drain_ended};
+  }
   pods_.begin_drain();
   // A pause may have been set while no agent was running, so ask the gates first.
   const Result<std::optional<Decision>> paused = co_await gates_.given_up();
@@ -263,6 +268,7 @@ asio::awaitable<void> Draining::drain() {
     cordon_.accept();
     co_await leave_load_balancers(context_, [this](std::optional<HoldUp> what) { held_up_ = std::move(what); });
     static_cast<void>(co_await drain_->evict());
+    context_.record.surges = drain_->may_have_surged();
   }
   const drain::Report report = drain_->report();
   pods_.learn(report);

@@ -4,6 +4,7 @@
 
 #include "agent/node/node_status.hpp"
 #include "drain/cordon.hpp"
+#include "drain/surge_feed.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
 
@@ -49,6 +50,7 @@ class Releasing {
       out_.done.emplace_back(
           "the agent was installing updates, and the installation may still run: see `systemctl status haulout-update` "
           "on the machine (Flatcar: `update_engine_client -status`)");
+    if (record && record->surges) co_await give_pods_back();
     const bool uncordoned = co_await take_cordon_back();
     co_await change(
         "the node was added to load balancers again", "the node is still excluded from load balancers",
@@ -62,6 +64,16 @@ class Releasing {
       co_await change(
           "the annotations for autoscalers were removed", "the annotations for autoscalers stay",
           [](const k8s::Node& seen) { return hold_patch(seen, Duty::no); }, false);
+  }
+
+  asio::awaitable<void> give_pods_back() {
+    const auto given = co_await drain::give_back_surged(parts_.client, parts_.rng, name_, true, deadline_);
+    if (given)
+      for (const std::string& pod : given->pods)
+        out_.done.push_back("pod " + pod + " was given back to its ReplicaSet");
+    if (given && given->left.empty()) co_return;
+    out_.failures.push_back("pods could not be given back to their ReplicaSets: " +
+                            (given ? given->words() : given.error().message()));
   }
 
   asio::awaitable<bool> take_cordon_back() {

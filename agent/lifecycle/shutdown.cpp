@@ -183,8 +183,9 @@ asio::awaitable<drain::Report> Shutdowns::drain(TimePoint limit) {
   options.cordoned_by = cordoned_by;
   options.restore_cordon_on_failure = false;  // the process after the boot removes the cordon
   // The machine goes down in any case. Therefore the drain waits neither for the settle time nor for the work of pods,
-  // and works without the permission to read volumes.
+  // replaces no pod in advance, and works without the permission to read volumes.
   options.settle = Duration::zero();
+  options.guards.surge = drain::Surge::off;
   options.policy.waits_for_work = false;
   for (drain::VolumeWait* wait : {&options.volumes, &options.volume_turns})
     if (*wait == drain::VolumeWait::required) *wait = drain::VolumeWait::if_permitted;

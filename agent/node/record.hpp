@@ -82,6 +82,8 @@ struct Record {
   std::string run{};   // run id for the mark of the agent's cordon: from before the cordon until the uncordon
   // The cordon of this run has been in force. If spec.unschedulable is false now, another client has cleared it.
   bool cordoned = false;
+  // The drain of this run surges pods (drain/surge_book.hpp), so pods may have to be given back.
+  bool surges = false;
   bool requested = false;  // a person requested this reboot
   std::vector<std::string> reasons{};
   // Keys of the readiness taints (see readiness.hpp) that the Node had before the update. They do not count after it.

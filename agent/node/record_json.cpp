@@ -183,6 +183,7 @@ Record decoded(const Json& json) {
     record.unverified = true;
   read(json, "hooksPassed", record.hooks_passed);
   record.hooks_asked = time_at(json, "hooksAsked");
+  read(json, "surges", record.surges);
   read(json, "leaked", record.leaked);
   read(json, "pinned", record.pinned);
   if (json.contains("attempts"))
@@ -241,6 +242,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "uncordon", record.uncordon);
   put_unless_default(json, "hooksPassed", record.hooks_passed);
   put(json, "hooksAsked", record.hooks_asked);
+  put_unless_default(json, "surges", record.surges);
   put_unless_default(json, "leaked", record.leaked);
   put_unless_default(json, "pinned", record.pinned);
   for (const PastAttempt& each : record.attempts)

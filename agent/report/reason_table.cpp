@@ -281,10 +281,22 @@ constexpr std::array table{
            "the annotation `haulout.dev/max-unavailable` allows.",
            "Wait until a replacement is Ready; the message has the numbers. Repair a replacement that never becomes "
            "Ready."},
-    Reason{reason::awaiting_replacement, pods, waiting,
-           "The first pod of its controller was evicted, and its replacement is not scheduled yet (`--canary`).",
-           "Wait. The drain continues when the replacement is scheduled, or after the time of `--canary`. If the "
-           "scheduler finds no node for it, the reason becomes ReplacementUnschedulable."},
+    Reason{
+        reason::awaiting_replacement, pods, waiting,
+        "With `--canary`: the first pod of its controller was evicted, and its replacement is not scheduled yet. With "
+        "`--surge`: the replacement of this pod is not Ready yet.",
+        "Wait. With `--canary` the drain continues when the replacement is scheduled, or after the time of "
+        "`--canary`; if the scheduler finds no node for it, the reason becomes ReplacementUnschedulable. With "
+        "`--surge` the reason becomes SurgeFailed after `--surge-limit`."},
+    Reason{
+        reason::surge_failed, pods, trouble,
+        "With `--surge`: no replacement of the pod became Ready in time, or the pod could not be changed. The pod is "
+        "in service, and the drain tries it again later.",
+        "See the message. Usually no node has room, a quota is used up, or an image cannot be pulled. To evict the "
+        "pod without a replacement, annotate it `haulout.dev/surge=false`."},
+    Reason{reason::surge_impossible, finds, waiting,
+           "With `--surge`: the pod cannot be replaced in advance, so it is evicted as without `--surge`.",
+           "Nothing, if a short gap is acceptable. Otherwise see the message for what would have to change."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",

@@ -30,6 +30,9 @@ void Observers::on_event(const drain::Event& event) {
 
 namespace {
 
+// How long an interrupted drain tries to give back the pods that it has surged.
+constexpr Duration clean_up_limit = std::chrono::seconds(10);
+
 std::optional<std::string> agent_state(const k8s::Node& node) {
   const auto found = node.labels.find(std::string(agent::state_label));
   if (found == node.labels.end() || found->second == "idle") return std::nullopt;
@@ -350,6 +353,16 @@ void DrainJob::draw() {
   if (!written) tools_.console.warn("warning: " + printable(written.error().message()));
 }
 
+boost::asio::awaitable<void> DrainJob::clean_up() {
+  for (const NodeDrain& node : nodes_) {
+    if (node.ended || !node.drain->may_have_surged()) continue;
+    const std::string name = node.drain->report().node;
+    const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, name, node.drain->surge_unanswered(),
+                                                        saturating_add(tools_.clock.now(), clean_up_limit));
+    for (const std::string& line : given_back_lines(name, given, tools_.program)) tools_.console.warn(line);
+  }
+}
+
 int DrainJob::finish(std::optional<int> signal) {
   charge_requests();
   current_ = nullptr;
@@ -410,6 +423,7 @@ class ViewedDrainJob final : public Job {
     if (view_.live) all.push_back(view_.live->run());
     return all;
   }
+  boost::asio::awaitable<void> clean_up() override { return job_.clean_up(); }
   int finish(std::optional<int> signal) override { return job_.finish(signal); }
 
  private:

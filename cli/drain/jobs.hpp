@@ -88,6 +88,8 @@ class DrainJob final : public Job {
            std::unique_ptr<LocalMachine> machine = nullptr);
   ~DrainJob() override;
   boost::asio::awaitable<void> run() override;
+  // Gives back the pods that the drains have surged.
+  boost::asio::awaitable<void> clean_up() override;
   int finish(std::optional<int> signal) override;
 
  private:

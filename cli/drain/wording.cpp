@@ -417,4 +417,17 @@ std::optional<std::string> line_of(const drain::Event& event, const Wording& wor
   return std::nullopt;
 }
 
+std::vector<std::string> given_back_lines(const std::string& node, const Result<drain::GivenBack>& given,
+                                          const std::string& program) {
+  std::vector<std::string> lines;
+  if (given)
+    for (const std::string& pod : given->pods) lines.push_back(fmt::format("pod/{} given back to its ReplicaSet", pod));
+  if (given && given->left.empty()) return lines;
+  lines.push_back(fmt::format(
+      "error: node/{}: pods that were to be replaced in advance may not be given back to their ReplicaSets: {}; run {} "
+      "release {}",
+      node, printable(given ? given->words() : given.error().message()), program, node));
+  return lines;
+}
+
 }  // namespace haulout::cli

@@ -8,6 +8,7 @@
 
 #include "drain/observer.hpp"
 #include "drain/options.hpp"
+#include "drain/surge_feed.hpp"
 
 namespace haulout::cli {
 
@@ -57,5 +58,10 @@ Summary retirement_summary(const std::string& node, const drain::RetirementRepor
 // the flag that allows them. Returns an empty string if such pods are never refused, or if the reason is not known
 // here.
 std::string refusal_of(const std::string& reason);
+
+// Returns one line for each pod that was given back to its ReplicaSet (drain/surge_feed.hpp), and one for what could
+// not be given back.
+std::vector<std::string> given_back_lines(const std::string& node, const Result<drain::GivenBack>& given,
+                                          const std::string& program);
 
 }  // namespace haulout::cli

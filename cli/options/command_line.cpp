@@ -266,7 +266,7 @@ class Syntax {
 std::vector<Flag> flags_of_all_commands() {
   std::vector<Flag> flags = all_flags(Command::drain);
   for (const Command command : {Command::retire, Command::status, Command::explain, Command::pause, Command::resume,
-                                Command::request_reboot, Command::agent, Command::rehearse})
+                                Command::request_reboot, Command::release, Command::agent, Command::rehearse})
     for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
   return flags;
 }

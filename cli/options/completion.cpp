@@ -21,6 +21,7 @@ bool takes_nodes(Command command) {
     case Command::pause:
     case Command::resume:
     case Command::request_reboot:
+    case Command::release:
     case Command::rehearse: return true;
     default: return false;
   }

@@ -229,7 +229,7 @@ std::vector<Flag> rehearse_flags() {
   return flags;
 }
 
-// The options of `status`, `explain`, `pause`, `resume` and `request-reboot`.
+// The options of `status`, `explain`, `pause`, `resume`, `request-reboot` and `release`.
 
 Values<S> until() {
   const auto set = [](S& settings, const std::string& text) -> std::string {
@@ -293,6 +293,7 @@ Rows people_rows(Command command) {
     case Command::pause: return pause_rows();
     case Command::resume: return target_rows("End the pause of");
     case Command::request_reboot: return {reason_row("The reason for the reboot."), selector_row()};
+    case Command::release: return {selector_row()};
     default: return {};
   }
 }
@@ -447,7 +448,8 @@ std::vector<Flag> command_flags(Command command) {
     case Command::explain:
     case Command::pause:
     case Command::resume:
-    case Command::request_reboot: return flags_of(people_rows(command));
+    case Command::request_reboot:
+    case Command::release: return flags_of(people_rows(command));
     case Command::completion:
     case Command::complete_nodes:
     case Command::version: return {};

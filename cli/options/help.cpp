@@ -236,6 +236,18 @@ std::string request_text(std::string_view program) {
       program);
 }
 
+std::string release_text(std::string_view program) {
+  return fmt::format(
+      "Gives back the pods of a node that a drain with --surge has taken from their ReplicaSets and has not evicted,\n"
+      "for example because the drain was killed. It sets the label pod-template-hash of each such pod again and "
+      "removes\n"
+      "the annotation haulout.dev/surged. Then the ReplicaSet adopts the pod, and deletes a pod that is too many.\n"
+      "Do not run it while the node is being drained.\n\n"
+      "Usage:\n  {0} release NODE... [flags]\n  {0} release -l SELECTOR [flags]\n\n"
+      "Examples:\n  {0} release worker-3\n",
+      program);
+}
+
 std::string people_text_of(Command command, std::string_view program) {
   switch (command) {
     case Command::status: return status_text(program);
@@ -243,6 +255,7 @@ std::string people_text_of(Command command, std::string_view program) {
     case Command::pause: return pause_text(program);
     case Command::resume: return resume_text(program);
     case Command::request_reboot: return request_text(program);
+    case Command::release: return release_text(program);
     default: return {};
   }
 }
@@ -290,6 +303,7 @@ const std::vector<CommandRow>& command_rows() {
       {Command::pause, "pause", "Pause updates of nodes, of a pool or of the cluster"},
       {Command::resume, "resume", "End a pause"},
       {Command::request_reboot, "request-reboot", "Request that the agent of a node reboots it when it gets a slot"},
+      {Command::release, "release", "Give back pods that a drain with --surge has taken from their ReplicaSets"},
       {Command::rehearse, "rehearse",
        "Simulate a drain or the update of a fleet: how long it takes, and what blocks it"},
       {Command::agent, "agent", "Run the agent, which drains and reboots this machine's node for updates"},

@@ -27,6 +27,7 @@ enum class Command {
   pause,
   resume,
   request_reboot,
+  release,
   agent,
   rehearse,
   completion,
@@ -35,7 +36,7 @@ enum class Command {
 };
 enum class OutputFormat { text, wide, json, jsonl };
 
-// Settings of status, explain, pause, resume and request-reboot.
+// Settings of status, explain, pause, resume, request-reboot and release.
 struct PeopleSettings {
   bool watch = false;
   bool check_fit = false;

@@ -62,6 +62,7 @@ std::unique_ptr<Job> make_people_job(agent::Process& process, Tools tools, const
     case Command::status: return std::make_unique<StatusJob>(std::move(tools), settings, terminal_of(process));
     case Command::explain: return std::make_unique<ExplainJob>(std::move(tools), settings);
     case Command::request_reboot: return std::make_unique<RequestJob>(std::move(tools), settings);
+    case Command::release: return std::make_unique<ReleaseJob>(std::move(tools), settings);
     case Command::complete_nodes: return std::make_unique<CompleteNodesJob>(std::move(tools));
     default: return std::make_unique<PauseJob>(std::move(tools), settings);
   }

@@ -1,4 +1,5 @@
-// The jobs of the commands that show and control a fleet: status, explain, pause, resume, request-reboot; and the job
+// The jobs of the commands that show and control a fleet: status, explain, pause, resume, request-reboot,
+// release; and the job
 // that prints the names of nodes for the completion of a shell.
 #pragma once
 

@@ -8,6 +8,7 @@
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "cli/people/views.hpp"
+#include "drain/surge_feed.hpp"
 #include "k8s/objects.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
@@ -206,6 +207,20 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
                                     describe(pause), tools_.program,
                                     cluster ? "--all" : "--pool " + subject->substr(std::string("pool/").size())));
   }
+}
+
+Task<> ReleaseJob::act(std::string node) {
+  CO_TRY(const drain::GivenBack given,
+         co_await drain::give_back_surged(tools_.client, tools_.rng, node, false, deadline()));
+  for (const std::string& pod : given.pods) tools_.console.say(fmt::format("pod/{} given back to its ReplicaSet", pod));
+  if (!given.left.empty())
+    co_return Error(given.may_heal ? Errc::timeout : Errc::status,
+                    "pods could not be given back to their ReplicaSets: " + given.words());
+  if (!given.pods.empty()) co_return Result<>();
+  // A node that does not exist has no pods, either. Its name may be wrong.
+  CO_CHECK(co_await tools_.client.get_node(node, deadline()));
+  tools_.console.say(fmt::format("node/{} has no pod to give back", node));
+  co_return Result<>();
 }
 
 Task<> RequestJob::act(std::string node) {

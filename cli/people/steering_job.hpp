@@ -1,4 +1,5 @@
-// The jobs by which people control agents: `haulout pause`, `resume` and `request-reboot`, and the writes of the jobs.
+// The jobs by which people control agents: `haulout pause`, `resume`, `request-reboot` and `release`, and the writes of
+// the jobs.
 #pragma once
 
 #include <optional>
@@ -67,6 +68,15 @@ class PauseJob final : public NodeByNodeJob {
                       const std::string& pool) const;
 
   std::optional<agent::Pause> pause_;
+};
+
+// The job of `haulout release`: gives back the pods of the nodes that a drain has surged (drain/surge_feed.hpp).
+class ReleaseJob final : public NodeByNodeJob {
+ public:
+  using NodeByNodeJob::NodeByNodeJob;
+
+ private:
+  Task<> act(std::string node) override;
 };
 
 // The job of `haulout request-reboot`: requests a reboot from the agents of the nodes, by an annotation of the Node.

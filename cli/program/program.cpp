@@ -253,6 +253,7 @@ boost::asio::awaitable<int> run_job(agent::Process& process, const Settings& set
   std::vector<boost::asio::awaitable<void>> helpers = job.helpers();
   helpers.push_back(pump(process));
   const std::optional<int> signal = co_await until_signal(*signals, run_logged_in(transport, job), std::move(helpers));
+  if (signal) co_await job.clean_up();
   int code = job.finish(signal);
   if (code == agent::exit_done && settings.warnings_as_errors && warnings.count() > 0) {
     console.warn(fmt::format("error: {} received", count_of(warnings.count(), "warning")));

@@ -62,6 +62,9 @@ class Job {
   // Returns coroutines that run concurrently with run() until it ends, for example to redraw a view. Called once,
   // before run().
   virtual std::vector<boost::asio::awaitable<void>> helpers() { return {}; }
+  // Undoes what must not stay after a signal. Called after run() was cancelled because of one, and before finish().
+  // Must end within seconds; a second signal ends the process.
+  virtual boost::asio::awaitable<void> clean_up() { co_return; }
   // Called after run() has ended, or after it was cancelled because of `signal`. Prints what was done and what was not.
   // Returns the exit code.
   virtual int finish(std::optional<int> signal) = 0;

@@ -67,6 +67,7 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
       co_await clock.sleep_until(clock.now() + course.interrupt.value_or(course.lasts));
       if (course.interrupt) {
         group.cancel(id);
+        co_await job.clean_up();
         co_await clock.sleep_until(clock.now() + std::chrono::seconds(1));
       }
     };

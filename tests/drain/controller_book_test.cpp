@@ -269,7 +269,7 @@ TEST_F(BookTest, JobsDaemonSetsAndPodsOfNobodyAreNotGuarded) {
   finished.phase = k8s::PodPhase::succeeded;
   for (const auto& free : {owned_by(pod(5), "batch/v1", "Job", "backup", "job-uid"),
                            owned_by(pod(6), "apps/v1", "DaemonSet", "logs", "ds-uid"), bare, finished}) {
-    EXPECT_FALSE(ControllerBook::guarded(free));
+    EXPECT_FALSE(is_guarded(free));
     EXPECT_EQ(held(free), "");
   }
   EXPECT_FALSE(book->next_question(now));

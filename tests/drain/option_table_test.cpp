@@ -29,8 +29,8 @@ auto fields_of(const Policy& policy) {
 }
 
 auto fields_of(const Guards& guards) {
-  const auto& [single_replica, max_unavailable, canary] = guards;
-  return std::tie(single_replica, max_unavailable, canary);
+  const auto& [single_replica, max_unavailable, canary, surge, surge_limit] = guards;
+  return std::tie(single_replica, max_unavailable, canary, surge, surge_limit);
 }
 
 auto fields_of(const Options& options) {
@@ -143,7 +143,8 @@ TEST(DrainOptionTable, TheCommandAndTheAgentShareTheseRows) {
   }
   EXPECT_THAT(shared, ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "pod-rule", "cluster-api-labels",
                                   "drain-order", "wait-volumes", "volume-limit", "stuck-volume", "serialize-volumes",
-                                  "reattach-limit", "max-unavailable-per-controller", "single-replica", "canary"));
+                                  "reattach-limit", "max-unavailable-per-controller", "single-replica", "canary",
+                                  "surge", "surge-limit"));
 }
 
 TEST(DrainOptionTable, AnAgentWorksWithoutThePermissionThatACommandInsistsOn) {

@@ -27,17 +27,23 @@ func newFleet(t *testing.T, c *Cluster) *Fleet {
 // newFleetWith returns three machines with six pods `web`, of which five must be Ready at any time.
 func newFleetWith(t *testing.T, c *Cluster, objects ...any) *Fleet {
 	t.Helper()
+	return newFleetOf(t, c, 6, 5, objects...)
+}
+
+// newFleetOf returns three machines with so many pods `web`, of which `available` must be Ready at any time.
+func newFleetOf(t *testing.T, c *Cluster, pods, available int, objects ...any) *Fleet {
+	t.Helper()
 	needHaulout(t)
 	w, err := c.NewWorld(t.Context())
 	must(t, err)
 	t.Cleanup(w.Close)
-	fleet, err := w.NewFleet(t.Context(), "web", 5, 1, "a", "b", "c")
+	fleet, err := w.NewFleet(t.Context(), "web", available, 1, "a", "b", "c")
 	if fleet != nil {
 		t.Cleanup(fleet.CloseFleet)
 	}
 	must(t, err)
 	must(t, w.Apply(t.Context(), objects...))
-	must(t, w.Settle(t.Context(), 6))
+	must(t, w.Settle(t.Context(), pods))
 	t.Cleanup(func() {
 		for _, violation := range fleet.Violations() {
 			t.Error(violation)

@@ -29,6 +29,14 @@ func TestInstall(t *testing.T) {
 	t.Run("P11 kubelets are not held", func(t *testing.T) { expectKubeletsFree(t, in) })
 	t.Run("P12 a quota of turns", func(t *testing.T) { expectTurnsCounted(t, in) })
 	t.Run("P12 a fleet of its pods in a flood", func(t *testing.T) { expectFloodEndured(t, in) })
+	t.Run("P11 surge under impersonation", func(t *testing.T) {
+		in.changeTo(t, "surge")
+		expectTypeChecked(t, in)
+		expectSurgeHeld(t, in)
+		t.Run("a fleet of its pods", func(t *testing.T) { expectSurgeByPods(t, in, "impersonation") })
+		defer in.agentsMayAll(t)()
+		expectSurgeHeld(t, in)
+	})
 	t.Run("guards under impersonation", func(t *testing.T) {
 		in.changeTo(t, "guards")
 		expectGuarded(t, in)
@@ -43,6 +51,16 @@ func TestInstall(t *testing.T) {
 		expectPoliciesHold(t, in)
 		t.Run("a fleet of its pods", func(t *testing.T) { expectFleetUpdates(t, in, "policies") })
 		defer in.agentsMayAll(t)()
+		expectPoliciesHoldAnAdministrator(t, in)
+	})
+	t.Run("P11 surge with policies only", func(t *testing.T) {
+		in.changeTo(t, "policies-only", "surge")
+		expectTypeChecked(t, in)
+		expectSurgeHeld(t, in)
+		expectPoliciesHold(t, in)
+		t.Run("a fleet of its pods", func(t *testing.T) { expectSurgeByPods(t, in, "policies") })
+		defer in.agentsMayAll(t)()
+		expectSurgeHeld(t, in)
 		expectPoliciesHoldAnAdministrator(t, in)
 	})
 	t.Run("each rule refuses something", func(t *testing.T) { in.expectRulesTried(t) })
@@ -73,7 +91,7 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 
 func expectComponents(t *testing.T, in *Installed) {
 	for _, component := range []string{
-		"policies-only", "kubelet-credentials", "unmarked-kubelets", "bottlerocket", "guards",
+		"policies-only", "kubelet-credentials", "unmarked-kubelets", "bottlerocket", "guards", "surge",
 		"network-policy",
 	} {
 		t.Run(component, func(t *testing.T) {

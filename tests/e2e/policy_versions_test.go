@@ -23,8 +23,8 @@ func TestPoliciesOfOlderServers(t *testing.T) {
 		refused string // the policy of the base that the server refuses
 	}{{30, "haulout-own-node"}, {32, "haulout-own-node"}, {33, ""}, {36, ""}} {
 		t.Run(fmt.Sprintf("1.%d", r.minor), func(t *testing.T) {
-			expectAccepted(t, r.minor, "", "policies-only")
-			expectAccepted(t, r.minor, r.refused)
+			expectAccepted(t, r.minor, "", "policies-only", "surge")
+			expectAccepted(t, r.minor, r.refused, "surge")
 		})
 	}
 }

@@ -41,7 +41,7 @@ DIRECTIONS = {
 # include prefix -> the files that may include it
 K8S_CODECS = ["k8s/codec*.cpp", "k8s/codec_*.hpp", "k8s/status.cpp", "k8s/kubeconfig*.cpp", "k8s/exec_plugin.cpp"]
 LIBRARY_HOMES = {
-    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "agent/*_json.cpp", "cli/*_json.cpp",
+    "nlohmann/": K8S_CODECS + ["drain/cordon.cpp", "k8s/surge_mark.cpp", "agent/*_json.cpp", "cli/*_json.cpp",
                                "rehearse/*_json.cpp", "agent/process/logging.cpp", "placement/objects.hpp", "sim/*",
                                "tests/*"],
     "boost/json": K8S_CODECS + ["tests/*"],

@@ -47,6 +47,7 @@ bool is_allowed(const sim::Call& call, const std::string& node, bool deletes) {
   if (!call.info) return is_discovery(call);
   const auto& resource = call.info->resource;
   if (call.verb == "get" || call.verb == "list" || call.verb == "watch") return call.subresource.empty();
+  if (call.verb == "patch" && resource == "pods") return call.subresource.empty();
   if (call.verb == "patch") return resource == "nodes" && call.name == node && call.subresource.empty();
   return deletes ? is_removal(call) : is_eviction(call);
 }
@@ -81,6 +82,8 @@ void Invariants::began() {
   note("the drain begins");
   if (!given_.webhook_ns.empty()) touched_namespaces_.insert(given_.webhook_ns);
   const auto all = budgets();
+  for (const sim::Json& ns : cluster_.all("namespaces"))
+    namespaces_at_first_[sim::name_of(ns)] = sim::annotation(ns, "haulout.dev/surge");
   pages_ = (pods_.size() + all.size()) / std::max(1u, given_.options.page_size) + 2;
   for (auto& [uid, pod] : pods_) {
     pod.here_at_first = !pod.gone;
@@ -117,13 +120,14 @@ void Invariants::see_answer(const sim::AuditEntry& entry) {
   wrote_ = true;
   if (entry.resource == "nodes") see_node_written();
   if (entry.resource == "nodes" && !given_.human_cordon && !cordon_claimed_) cordoned_by_drain_ = true;
-  if (entry.resource != "pods") return;
+  if (entry.resource != "pods" || entry.verb == "patch") return;
   const auto found = pods_.find(entry.uid);
   if (found == pods_.end() || found->second.key != entry.ns + "/" + entry.name || !on_our_node(found->second))
     return violated(
         fmt::format("P2: an eviction of {}/{} took effect that named no pod of our node", entry.ns, entry.name));
   if (!found->second.terminating && !found->second.gone)
     violated(fmt::format("P2: the eviction of {} was accepted, but that instance stays", found->second.key));
+  check_replaced(found->second);
 }
 
 Task<http::Response> Invariants::round_trip(http::Request request, TimePoint deadline) {
@@ -151,7 +155,7 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
     node_told_ = call.verb == "patch" ? clock_.now() : sent;
     if (call.verb == "get") told_of_node(sim::Json::parse(answer->body));
   }
-  if (success && call.verb == "patch" && !cordon_told_) cordon_told_ = clock_.now();
+  if (success && call.verb == "patch" && !is_pod_patch(call) && !cordon_told_) cordon_told_ = clock_.now();
   if (pod) after_eviction(*pod, answer ? &*answer : nullptr, success);
   co_return std::move(answer);
 }
@@ -172,12 +176,14 @@ Task<std::unique_ptr<http::BodyStream>> Invariants::open(http::Request request, 
 
 void Invariants::before(const sim::Call& call) {
   // Further pages of a list do not count, because their number depends on the page size.
-  if (call.option("continue").empty()) ++requests_;
+  // Patches of pods have a limit of their own.
+  if (call.option("continue").empty() && !is_pod_patch(call)) ++requests_;
+  if (is_pod_patch(call)) check_pod_patch(call);
   if (call.verb == "get" && call.info) ++reads_[what(call)];
   check_rate();
   if (!is_allowed(call, given_.node, given_.options.delete_instead_of_evict))
     violated("P1: the drain asked for " + what(call));
-  if (call.verb == "get" && call.info && call.info->resource == "pods")
+  if (call.verb == "get" && call.info && call.info->resource == "pods" && !may_read_pod(call))
     violated("P10: a pod is read by itself, although the watch tells: " + what(call));
   if (call.verb == "list" && call.option("resourceVersion") == "0")
     violated("P4: the drain trusts a list that may be old: " + what(call));

@@ -89,6 +89,12 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     k8s::Pod pod;                       // as the drain decodes it; only for pods of the drained node
     bool had_finished = false;          // it had finished before it was terminating; only for pods of the drained node
     std::optional<TimePoint> finished;  // when `had_finished` became true
+    // While it is surged: the number of Ready pods of its Deployment just before it was released, this one included.
+    std::optional<std::int64_t> surged;
+    std::size_t patches = 0;                 // patches of it that the drain has sent
+    bool was_ready = false;                  // it has been Ready at some time
+    std::optional<TimePoint> unready_since;  // when it was last Ready
+    sim::Object last_state;                  // before it was terminating; only for pods of the drained node
   };
 
   // invariants.cpp: checks at every step
@@ -148,6 +154,29 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void check_controller_budget(const Instance& pod, std::int64_t replicas);
   void check_canary(const Instance& pod);
 
+  // invariants_surge.cpp
+  struct Rollout {
+    sim::Json spec;
+    std::vector<std::pair<TimePoint, std::int64_t>> replicas;  // each number of replicas, and since when
+    bool gone = false;
+    std::optional<TimePoint> gone_since;
+  };
+  static bool is_pod_patch(const sim::Call& call);
+  void check_pod_patch(const sim::Call& call);
+  // The drain may read a pod that it has patched: after a conflict.
+  bool may_read_pod(const sim::Call& call) const;
+  void see_rollout(const sim::Change& change);
+  Rollout* rollout_of(const Instance& pod);
+  std::pair<std::int64_t, std::int64_t> replicas_known(const Rollout& rollout) const;
+  std::int64_t others_ready(const Instance& pod, bool lately) const;
+  std::optional<std::string> wish_of(const sim::Json& pod) const;
+  std::string exclusion(const sim::Json& pod, const Rollout* rollout) const;
+  void see_surge(Instance& pod, const sim::Change& change);
+  void check_release(const Instance& pod, const sim::Json& before, const sim::Json& mark);
+  bool may_be_closed(const Instance& pod) const;
+  void check_replaced(Instance& pod);
+  void check_marks(const drain::Report& report);
+
   // invariants_volumes.cpp
   std::set<std::string> drivers_of(const Instance& pod) const;
   bool shares_with_one_that_stays(const Instance& pod) const;
@@ -187,8 +216,12 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::set<std::string> told_left_;            // UIDs of pods that the drain reports as left
   std::set<std::string> left_pinned_;          // subset of told_left_: left because their controller brings them back
   std::set<std::string> unknown_controllers_;  // as reported by the drain: "ReplicaSet shop/web-1"
-  std::map<std::string, TimePoint> attached_since_;  // by UID of the VolumeAttachment
-  std::map<std::string, TimePoint> detached_;        // by volume name: when it was last detached
+  std::map<std::string, TimePoint> attached_since_;         // by UID of the VolumeAttachment
+  std::map<std::string, TimePoint> detached_;               // by volume name: when it was last detached
+  std::map<std::string, std::string> deployment_of_;        // UID of the ReplicaSet: UID of its Deployment
+  std::map<std::string, Rollout> rollouts_;                 // by UID of the Deployment
+  std::map<std::string, std::string> namespaces_at_first_;  // annotation haulout.dev/surge of each at the start
+  std::set<std::string> patched_;                           // "namespace/name" of pods that the drain has patched
   std::vector<std::string> violations_, trace_;
   // Terminating namespaces and those with a denying webhook. Other rules apply to their pods.
   std::set<std::string> touched_namespaces_;

@@ -54,6 +54,7 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::node_gone: end_node_gone(); break;
   }
   check_cordon(report);
+  check_marks(report);
   check_free_pods();
   check_asked();
   check_grace_periods();

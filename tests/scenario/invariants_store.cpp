@@ -45,6 +45,7 @@ void Invariants::see(const sim::Change& change) {
       note("volume " + volume + " is detached");
     }
   }
+  if (change.key.resource == "replicasets" || change.key.resource == "deployments") see_rollout(change);
   if (change.key.resource != "pods") return;
   const TimePoint now = clock_.now();
   Instance& pod = pods_[sim::uid_of(*change.object)];
@@ -64,6 +65,9 @@ void Invariants::see(const sim::Change& change) {
   if (change.restored) see_again(pod);
   if (!pod.node.empty()) pod.bound = std::min(pod.bound, now);
   see_ready(pod, *change.object);
+  see_surge(pod, change);
+  if (on_our_node(pod) && !sim::terminating(*change.object) && change.type != sim::ChangeType::deleted)
+    pod.last_state = change.object;
   if (sim::terminating(*change.object)) {
     // The place ends one minute after the deletionTimestamp (in whole seconds), or when the drain stops waiting.
     const Duration margin = std::min(place_margin, given_.options.policy.skip_terminating_after.value_or(place_margin));
@@ -99,6 +103,7 @@ void Invariants::see_ready(Instance& pod, const sim::Json& object) {
   for (const sim::Json& owner : sim::at(object, "/metadata/ownerReferences"))
     if (sim::flag(owner, "/controller")) pod.controller = sim::text(owner, "/uid");
   const bool ready = sim::text(sim::condition(object, "Ready"), "/status") == "True";
+  if (!ready && pod.ready_since) pod.unready_since = clock_.now();
   if (!ready)
     pod.ready_since.reset();
   else if (!pod.ready_since)

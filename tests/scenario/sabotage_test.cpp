@@ -2,6 +2,8 @@
 // `./dev mutants` does the same with patches of the program. These cases run with every test run.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "sim/objects.hpp"
 #include "tests/scenario/seeded_run.hpp"
 #include "tests/support/broken_wire.hpp"
@@ -43,6 +45,45 @@ void accept_what_is_lost(const sim::Call& call, Result<http::Response>& answer) 
   answer = std::move(accepted);
 }
 
+bool is_pod_patch(const sim::Call& call) {
+  return call.verb == "patch" && call.info && call.info->resource == "pods";
+}
+
+// Applies `change` to each patch that releases a pod.
+BrokenWire::Request in_release(std::function<void(Json& metadata)> change) {
+  return [change = std::move(change)](const sim::Call& call, http::Request& request) {
+    if (!is_pod_patch(call)) return;
+    Json body = Json::parse(request.body);
+    const bool releases = body["metadata"].contains("labels") && body["metadata"].contains("annotations");
+    if (!releases) return;
+    change(body["metadata"]);
+    request.body = body.dump();
+  };
+}
+
+// The server only pretends to remove a mark.
+void keep_the_mark(const sim::Call& call, http::Request& request) {
+  if (is_pod_patch(call) && request.body.find("\"haulout.dev/surged\":null") != std::string::npos)
+    request.target += request.target.find('?') == std::string::npos ? "?dryRun=All" : "&dryRun=All";
+}
+
+// The drain believes that fewer pods were Ready than there were.
+void tell_of_one_ready_pod(Json& metadata) {
+  Json mark = Json::parse(metadata["annotations"]["haulout.dev/surged"].get<std::string>());
+  mark["ready"] = 1;
+  metadata["annotations"]["haulout.dev/surged"] = mark.dump();
+}
+
+// The drain believes that each Deployment may run any number of additional pods.
+void call_each_surgeable(const sim::Call& call, Result<http::Response>& answer) {
+  if (!answer || answer->status != 200 || call.verb != "get" || !call.info || call.info->resource != "deployments")
+    return;
+  Json body = Json::parse(answer->body, nullptr, false);
+  if (!body.is_object()) return;
+  body["spec"]["strategy"] = {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxSurge", "100%"}}}};
+  answer->body = body.dump();
+}
+
 struct Defect {
   const char* what;
   BrokenWire::Request request;
@@ -69,27 +110,36 @@ TEST_P(Sabotages, AreCaught) {
   ADD_FAILURE() << "in " << tries << " worlds nobody has noticed that a drain " << defect.what;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, Sabotages,
-                         ::testing::Values(Defect{"names no instance of the pods that it evicts", name_no_instance,
-                                                  BrokenWire::no_answer, "P2: an eviction without a UID"},
-                                           Defect{"gives pods no time to end", give_no_time, BrokenWire::no_answer,
-                                                  "P1: another grace period than was asked for"},
-                                           Defect{"deletes instead of evicting", delete_instead, BrokenWire::no_answer,
-                                                  "P1: the drain asked for"},
-                                           Defect{"is content with lists of any age", list_from_cache,
-                                                  BrokenWire::no_answer, "P4: the drain trusts a list that may be old"},
-                                           Defect{"overlooks a pod in its lists", BrokenWire::no_request,
-                                                  overlook_a_pod, "P3: drained, but the pod is there"},
-                                           Defect{"takes an eviction whose answer is lost for accepted",
-                                                  BrokenWire::no_request, accept_what_is_lost,
-                                                  "P4: says evicted, but nobody has accepted that", 30}),
-                         [](const auto& param) {
-                           std::string name = param.param.what;
-                           std::replace_if(
-                               name.begin(), name.end(),
-                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Table, Sabotages,
+    ::testing::Values(
+        Defect{"names no instance of the pods that it evicts", name_no_instance, BrokenWire::no_answer,
+               "P2: an eviction without a UID"},
+        Defect{"gives pods no time to end", give_no_time, BrokenWire::no_answer,
+               "P1: another grace period than was asked for"},
+        Defect{"deletes instead of evicting", delete_instead, BrokenWire::no_answer, "P1: the drain asked for"},
+        Defect{"is content with lists of any age", list_from_cache, BrokenWire::no_answer,
+               "P4: the drain trusts a list that may be old"},
+        Defect{"overlooks a pod in its lists", BrokenWire::no_request, overlook_a_pod,
+               "P3: drained, but the pod is there"},
+        Defect{"takes an eviction whose answer is lost for accepted", BrokenWire::no_request, accept_what_is_lost,
+               "P4: says evicted, but nobody has accepted that", 30},
+        Defect{"releases a pod whatever its version",
+               in_release([](Json& metadata) { metadata.erase("resourceVersion"); }), BrokenWire::no_answer,
+               "surge: the patch of"},
+        Defect{"takes another label off, too", in_release([](Json& metadata) { metadata["labels"]["app"] = nullptr; }),
+               BrokenWire::no_answer, "surge: the patch of"},
+        Defect{"forgets how many pods were Ready", in_release(tell_of_one_ready_pod), BrokenWire::no_answer,
+               "Ready pods, but there were"},
+        Defect{"takes each Deployment for one that may be surged", BrokenWire::no_request, call_each_surgeable,
+               "was released, but"},
+        Defect{"leaves its marks", keep_the_mark, BrokenWire::no_answer, "but its mark was left on"}),
+    [](const auto& param) {
+      std::string name = param.param.what;
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace haulout::scenario

@@ -113,6 +113,15 @@ void follow_some_rules(drain::Options& options, std::uint64_t seed) {
     add(rng.chance(50) ? "kind:Job=wait-completed" : fmt::format("kind:Job=wait-completed={}s", pick(rng, 5, 90)));
 }
 
+// The limit is longer than a replacement in a generated world needs to be Ready if nothing keeps it from that.
+void surge_in_some(drain::Options& options, std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 22);
+  if (!rng.chance(70)) return;
+  using drain::Surge;
+  options.guards.surge = rng.chance(50) ? Surge::all : rng.chance(50) ? Surge::closed_budget : Surge::single_replica;
+  options.guards.surge_limit = rng.between(Duration(40s), Duration(300s));
+}
+
 // Switches off what a kubelet's credential may not read, as the agent does.
 void keep_to_the_node(drain::Options& options) {
   options.guards = {};
@@ -130,6 +139,7 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   if (generation >= 6) switch_on_more(options, world);
   if (generation >= 8) leave_some(options, world.seed);
   if (generation >= 9) follow_some_rules(options, world.seed);
+  if (generation >= 10) surge_in_some(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
   // If a webhook moves pods on an eviction request, it creates no replacement for a pod that is deleted instead. A
   // guard would wait for that replacement for ever.
@@ -148,6 +158,8 @@ std::string richer_setting(const drain::Options& options) {
   add(guards.canary > Duration::zero(), "canary");
   add(guards.single_replica != drain::SingleReplica::allow,
       fmt::format("single-replica {}", drain::to_string(guards.single_replica)));
+  constexpr const char* surges[] = {"off", "single-replica", "closed-budget", "all"};
+  add(guards.surge != drain::Surge::off, fmt::format("surge {}", surges[static_cast<std::size_t>(guards.surge)]));
   add(options.fit != drain::FitPolicy::off, fmt::format("fit {}", static_cast<int>(options.fit)));
   add(!options.order.empty(), "order");
   add(!options.policy.pod_selector.empty(), "pod-selector " + to_string(options.policy.pod_selector));

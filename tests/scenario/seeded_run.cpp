@@ -133,9 +133,11 @@ Duration longest(const Case& made) {
   // After an etcd restore, a watch from a revision in the future delivers nothing. The drain notices this when a
   // `doubt_interval` ends.
   const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;
+  // A replacement that was not Ready within the limit is tried again after a pause of up to an hour.
+  const Duration surges = guards.surge == drain::Surge::off ? Duration::zero() : Duration(3h);
   const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s) + restored;
   return std::max(made.world.healed_after, made.begins_after) + work + own + made.world.migrations_take +
-         made.given.options.settle + each_volume + notice;
+         made.given.options.settle + each_volume + surges + notice;
 }
 
 Task<drain::Report> run_of(drain::Drain& drain) {

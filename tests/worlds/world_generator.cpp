@@ -6,6 +6,7 @@
 #include "tests/worlds/hardships.hpp"
 #include "tests/worlds/migrations.hpp"
 #include "tests/worlds/oddities.hpp"
+#include "tests/worlds/surges.hpp"
 #include "tests/worlds/upheavals.hpp"
 #include "tests/worlds/work.hpp"
 
@@ -37,6 +38,7 @@ class Generator {
     if (options_.generation >= 8) add_migrations(world_);
     if (options_.generation >= 8) add_oddities(world_, options_);
     if (options_.generation >= 9) add_work(world_);
+    if (options_.generation >= 10) add_surges(world_, options_);
     return std::move(world_);
   }
 

@@ -28,7 +28,8 @@ namespace haulout::sim {
 //   7: adds adversities.hpp
 //   8: adds migrations.hpp and oddities.hpp
 //   9: adds work.hpp
-inline constexpr unsigned newest_generation = 9;
+//   10: adds surges.hpp
+inline constexpr unsigned newest_generation = 10;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
@@ -65,7 +66,7 @@ struct GeneratedWorld {
   bool as_kubelet = false;                 // the drain uses the credential of the node's kubelet
   std::optional<Duration> restored_after;  // when etcd is restored from a backup
   std::vector<std::string> migrations;     // behaviour of each webhook that migrates pods
-  std::vector<std::string> oddities;       // names of the additions of oddities.hpp and work.hpp
+  std::vector<std::string> oddities;       // names of the additions of oddities.hpp and later ones
   Duration migrations_take{};              // upper limit for migrating all pods one after another
 };
 

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <map>
+
 #include "tests/worlds/world_generator.hpp"
 
 #include "tests/sim/sim_test.hpp"
@@ -35,7 +37,9 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
     EXPECT_GE(nodes, 2u) << "seed " << seed;
     EXPECT_LE(nodes, 6u) << "seed " << seed;
     EXPECT_GE(pods, 1u) << "seed " << seed;
-    EXPECT_LE(pods, 61u + 3 * 4) << "seed " << seed << ", with three groups of four pods that migrate";
+    EXPECT_LE(pods, 61u + 3 * 4 + 4 + 3 * 5)
+        << "seed " << seed
+        << ", with three groups of four pods that migrate, four of Jobs, and three Deployments of five";
     EXPECT_LE(world.healed_after, 5min) << "seed " << seed;
     with_budget += text.find("PodDisruptionBudget") != std::string::npos;
     with_finalizer += text.find("finalizer removed") != std::string::npos;
@@ -47,6 +51,18 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
     EXPECT_GT(count, 20u);
     EXPECT_LT(count, 200u);
   }
+}
+
+TEST(WorldGenerator, Generation10HasWhatSurgeMeets) {
+  std::map<std::string, std::size_t> seen;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (const std::string& oddity : sim::generate_world(seed).oddities) ++seen[oddity];
+    EXPECT_EQ(described(sim::generate_world(seed, {.generation = 9})).find("pod-template-hash"), std::string::npos);
+  }
+  for (const char* oddity :
+       {"recreate", "termination-complete", "host-port", "claim-ReadWriteOnce", "claim-ReadWriteMany", "never-ready",
+        "no-room", "quota", "left-over", "scaled", "deleted", "label-given-back"})
+    EXPECT_GT(seen["surge-" + std::string(oddity)], 3u) << oddity;
 }
 
 // Checks the promise of `healed_after`: evicts all pods on the node, repeatedly, over a connection without faults.

@@ -79,7 +79,7 @@ class BashTest : public ::testing::Test {
 };
 
 TEST_F(BashTest, Commands) {
-  EXPECT_THAT(offered({"re"}), ElementsAre("retire", "resume", "request-reboot", "rehearse"));
+  EXPECT_THAT(offered({"re"}), ElementsAre("retire", "resume", "request-reboot", "release", "rehearse"));
   EXPECT_THAT(offered({""}), Contains("drain"));
   EXPECT_THAT(offered({"--context", "prod", "dr"}), ElementsAre("drain")) << "a value is no command";
   EXPECT_THAT(offered({"help", "ex"}), ElementsAre("explain"));

@@ -1,7 +1,9 @@
-// Tests pause, resume and request-reboot. They write what kubectl could write, and report what they did.
+// Tests pause, resume, request-reboot and release. They write what kubectl could write, and report what they did.
 #include "agent/gates/pause.hpp"
 #include "agent/node/node_status.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/surge_mark.hpp"
+#include "sim/status_bodies.hpp"
 #include "tests/cli/people/people_fixture.hpp"
 
 namespace haulout::cli {
@@ -226,6 +228,73 @@ TEST_F(SteeringTest, NamesOfNodesForAShell) {
   cluster.forbid("list", "nodes");
   EXPECT_EQ(command({"__complete"}), 0);
   EXPECT_THAT(out.text + text.text + errors.text, IsEmpty());
+}
+
+// The Deployment shop/web with a pod that a drain of n1 has surged.
+class ReleaseTest : public PeopleTest {
+ protected:
+  void add_set() {
+    const nlohmann::json labels = {{"app", "web"}, {"pod-template-hash", "6d4b9"}};
+    cluster.create("replicasets", {{"metadata", {{"name", "web-6d4b9"}, {"namespace", "shop"}}},
+                                   {"spec",
+                                    {{"replicas", 1},
+                                     {"selector", {{"matchLabels", labels}}},
+                                     {"template", {{"metadata", {{"labels", labels}}}}}}}});
+    set_uid_ = nlohmann::json(cluster.get("replicasets", "shop", "web-6d4b9"))["metadata"]["uid"];
+  }
+  void add_pod(const char* name, const char* node, bool surged) {
+    nlohmann::json made = {{"metadata", {{"name", name}, {"namespace", "shop"}, {"labels", {{"app", "web"}}}}},
+                           {"spec", {{"nodeName", node}}},
+                           {"status", {{"phase", "Running"}}}};
+    const k8s::SurgeMark mark{"run", "me", {}, node, "6d4b9", "web-6d4b9", set_uid_, 1};
+    if (surged) made["metadata"]["annotations"]["haulout.dev/surged"] = k8s::encode_surge_mark(mark);
+    cluster.create("pods", made);
+  }
+  nlohmann::json metadata(const char* name) {
+    return nlohmann::json(cluster.get("pods", "shop", name)).value("metadata", nlohmann::json::object());
+  }
+  bool has_mark(const char* name) {
+    return metadata(name).value("annotations", nlohmann::json::object()).contains("haulout.dev/surged");
+  }
+  std::string set_uid_ = "no-such-uid";
+};
+
+TEST_F(ReleaseTest, GivesBackThePodsThatADrainHasSurged) {
+  add_set();
+  add_pod("web-1", "n1", true);
+  add_pod("other", "n1", false);
+  add_pod("elsewhere", "n2", true);
+  EXPECT_EQ(command({"release", "n1"}), 0) << errors.text;
+  EXPECT_EQ(text.text, "pod/shop/web-1 given back to its ReplicaSet\n");
+  EXPECT_EQ(metadata("web-1").at("labels").at("pod-template-hash"), "6d4b9");
+  EXPECT_EQ(metadata("web-1").at("ownerReferences").at(0).at("uid"), set_uid_);
+  EXPECT_FALSE(has_mark("web-1"));
+  EXPECT_FALSE(metadata("other").at("labels").contains("pod-template-hash"));
+  EXPECT_FALSE(metadata("elsewhere").at("labels").contains("pod-template-hash"));
+
+  EXPECT_EQ(command({"release", "n1"}), 0);
+  EXPECT_EQ(text.text, "node/n1 has no pod to give back\n");
+  EXPECT_EQ(command({"release", "nosuch"}), 1);
+}
+
+TEST_F(ReleaseTest, APodWhoseReplicaSetIsGoneKeepsItsMarkAndIsNamed) {
+  add_pod("web-1", "n1", true);
+  EXPECT_EQ(command({"release", "n1"}), 1);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("shop/web-1"), HasSubstr("web-6d4b9 does not exist any more")));
+  EXPECT_TRUE(has_mark("web-1"));
+  EXPECT_FALSE(metadata("web-1").at("labels").contains("pod-template-hash"));
+}
+
+TEST_F(ReleaseTest, NamesWhatItMayNotGiveBack) {
+  add_set();
+  add_pod("web-1", "n1", true);
+  cluster.server().intercept([](const sim::Call&, const sim::AuditEntry& entry) -> std::optional<http::Response> {
+    if (entry.verb != "patch" || entry.resource != "pods") return std::nullopt;
+    return sim::forbidden_by_rbac("jane", "patch", *sim::find_resource("pods"), "", "shop", "web-1").response();
+  });
+  EXPECT_EQ(command({"release", "n1"}), 1);
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("shop/web-1"), HasSubstr("could not be given back")));
+  EXPECT_TRUE(has_mark("web-1"));
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+// Carries out what the SurgeBook decides: reads the annotations of namespaces and the access modes of claims, takes the
+// label pod-template-hash off pods, and gives pods back. Sends nothing if surge is off and no pod has a mark. Borrows
+// session, pipeline, node and book. Also the function that gives back what a drain has left behind.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drain/diagnoses.hpp"
+#include "drain/feed.hpp"
+#include "drain/node_feed.hpp"
+#include "drain/pipeline.hpp"
+#include "drain/session.hpp"
+#include "drain/surge_book.hpp"
+
+namespace haulout::drain {
+
+class SurgeFeed {
+ public:
+  // How many patches may be in flight at the same time.
+  static constexpr std::size_t most_requests = 10;
+
+  SurgeFeed(Session& session, Pipeline& pipeline, NodeFeed& node, SurgeBook& book)
+      : session_(session), pipeline_(pipeline), node_(node), book_(book) {}
+
+  // Reads what has to be known about the pods that must leave, so that the drain can say before its first eviction
+  // which of them it cannot replace. Sends each request once; the main loop repeats those that failed. Cancellable.
+  boost::asio::awaitable<void> read_at_first();
+  // Starts the requests that are due. Surges no pod while the node is known to be schedulable, or may be.
+  void look(TaskGroup& group);
+  void diagnose(std::vector<DiagnosisFact>& facts) const { book_.diagnose(pipeline_.leaving(), facts); }
+  TimePoint next_wake(TimePoint at) const;
+  // Gives back the pods that are still surged when the drain has ended. Adds to the message of the drain what could not
+  // be given back. Cancellable.
+  boost::asio::awaitable<void> give_back();
+  // Returns true if pods may be surged: before give_back() if one was surged, after it if one could not be given back.
+  bool may_be_left() const { return left_.value_or(book_.may_have_surged()); }
+
+ private:
+  boost::asio::awaitable<void> read_all();
+  boost::asio::awaitable<void> read(SurgeFacts::Question question);
+  boost::asio::awaitable<void> take(SurgeBook::Step step);
+
+  Session& session_;
+  Pipeline& pipeline_;
+  NodeFeed& node_;
+  SurgeBook& book_;
+  SingleTask reader_;
+  std::optional<bool> left_;  // set by give_back()
+};
+
+struct GivenBack {
+  std::vector<std::string> pods{};  // "namespace/name" of the pods that their ReplicaSets have again
+  // The pods that are not given back, each with the reason; and whether a later attempt may succeed for one of them.
+  struct Left {
+    std::string pod;
+    std::string why;
+  };
+  std::vector<Left> left{};
+  bool may_heal = false;
+  // Returns "shop/web-1 (why), shop/web-2 (why)".
+  std::string words() const;
+};
+
+// Lists the pods of the node and gives back those that a drain has surged, except those that terminate: restores the
+// label pod-template-hash, waits until the ReplicaSet has adopted the pod, and removes the mark. Tries the pods in
+// rounds until all are given back, nothing more can succeed, or `deadline` has passed. With `unanswered`, the answer to
+// an earlier patch is lost, so it lists the pods again for some seconds although none is surged. Fails if the pods
+// cannot be listed. Cancellable. Borrows client and rng.
+Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node, bool unanswered, TimePoint deadline);
+
+}  // namespace haulout::drain

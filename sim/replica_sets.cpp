@@ -1,0 +1,117 @@
+#include "sim/replica_sets.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <tuple>
+
+#include "base/text.hpp"
+#include "k8s/codec.hpp"
+#include "sim/workloads.hpp"
+
+namespace haulout::sim {
+
+bool is_active(const Json& pod) {
+  return !terminating(pod) && !pod_finished(pod);
+}
+
+namespace {
+
+bool by_name(const Object& one, const Object& other) {
+  return name_of(*one) < name_of(*other);
+}
+
+// Returns nullopt for a ReplicaSet that neither releases nor adopts.
+std::optional<Selector> selector_of(const Json& set) {
+  Selector selector = Selector::from_object(at(set, "/spec/selector"));
+  if (selector.demands().empty() || !selector.matches_labels(at(set, "/spec/template/metadata/labels")))
+    return std::nullopt;
+  return selector;
+}
+
+void release(World& world, const Json& pod, const std::string& owner_uid) {
+  world.store.modify({"pods", ns_of(pod), name_of(pod)}, [&](Json& next) {
+    Json& owners = next["metadata"]["ownerReferences"];
+    owners.erase(std::remove_if(owners.begin(), owners.end(),
+                                [&](const Json& owner) { return text(owner, "/uid") == owner_uid; }),
+                 owners.end());
+    if (owners.empty()) next["metadata"].erase("ownerReferences");
+  });
+}
+
+Object adopt(World& world, const Json& pod, const Json& set) {
+  return world.store.modify({"pods", ns_of(pod), name_of(pod)}, [&](Json& next) {
+    Json& owners = next["metadata"]["ownerReferences"];
+    if (!owners.is_array()) owners = Json::array();
+    owners.push_back(owner_reference(set));
+  });
+}
+
+}  // namespace
+
+std::vector<Object> claim_pods(World& world, const Json& set) {
+  const std::string ns = ns_of(set), uid = uid_of(set);
+  const std::optional<Selector> selector = selector_of(set);
+  std::vector<Object> claimed;
+  for (const Object& pod : world.store.list("pods", ns, By::controller, uid)) {
+    if (!is_active(*pod)) continue;
+    if (!selector || selector->matches(*pod))
+      claimed.push_back(pod);
+    else
+      release(world, *pod, uid);
+  }
+  if (!selector) return claimed;
+  for (const Object& pod : world.store.list("pods", ns, By::controller, ""))
+    if (is_active(*pod) && selector->matches(*pod)) claimed.push_back(adopt(world, *pod, set));
+  std::sort(claimed.begin(), claimed.end(), by_name);
+  return claimed;
+}
+
+std::vector<Object> sets_that_select(const Store& store, const Json& pod) {
+  std::vector<Object> sets;
+  for (Object& set : store.list("replicasets", ns_of(pod)))
+    if (const auto selector = selector_of(*set); selector && selector->matches(pod)) sets.push_back(std::move(set));
+  return sets;
+}
+
+void sort_for_deletion(std::vector<Object>& pods, WallTime now) {
+  std::map<std::string, int> on_node;
+  for (const Object& pod : pods) ++on_node[text(*pod, "/spec/nodeName")];
+  // A condition without a time counts as old. The real controller takes it for new, but a kubelet always writes one.
+  const auto age = [now](const Json& pod) {
+    const auto written = k8s::parse_time(text(condition(pod, "Ready"), "/lastTransitionTime"));
+    const WallTime since = written ? *written : WallTime();
+    return pod_ready(pod) && since < now ? std::bit_width(static_cast<std::uint64_t>((now - since).count())) : 0;
+  };
+  const auto rank = [&](const Json& pod) {
+    const std::string phase = text(pod, "/status/phase"), node = text(pod, "/spec/nodeName");
+    const auto cost = parse_number<std::int32_t>(annotation(pod, "controller.kubernetes.io/pod-deletion-cost"));
+    return std::tuple(!node.empty(),
+                      phase == "Running"   ? 2
+                      : phase == "Unknown" ? 1
+                                           : 0,
+                      pod_ready(pod), cost.value_or(0), -on_node[node], age(pod));
+  };
+  std::sort(pods.begin(), pods.end(), [&](const Object& one, const Object& other) {
+    const auto first = rank(*one), second = rank(*other);
+    return first != second ? first < second : name_of(*one) > name_of(*other);
+  });
+}
+
+bool quota_refuses_pod(const Store& store, const std::string& ns) {
+  for (const Object& quota : store.list("resourcequotas", ns)) {
+    if (!at(*quota, "/spec/scopes").is_null() || !at(*quota, "/spec/scopeSelector").is_null()) continue;
+    std::int64_t all = 0, unfinished = 0;
+    for (const Object& pod : store.list("pods", ns)) ++all, unfinished += pod_finished(*pod) ? 0 : 1;
+    const Json& limits = at(*quota, "/spec/hard");
+    for (const auto& [name, used] : {std::pair("pods", unfinished), {"count/pods", all}}) {
+      if (!limits.is_object() || !limits.contains(name)) continue;
+      const Json& hard = limits.at(name);
+      const auto most = hard.is_string() ? parse_number<std::int64_t>(hard.get<std::string>()) : std::nullopt;
+      if (used >= (hard.is_number() ? hard.get<std::int64_t>() : most.value_or(used + 1))) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace haulout::sim

@@ -1,0 +1,33 @@
+// The rules of the ReplicaSet controller: which pods a ReplicaSet owns, which surplus pods it deletes, and whether a
+// ResourceQuota refuses a new pod. No I/O; nothing fails.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/objects.hpp"
+#include "sim/world.hpp"
+
+namespace haulout::sim {
+
+// Returns true if the pod is neither terminating nor finished. A ReplicaSet counts only such pods.
+bool is_active(const Json& pod);
+
+// Returns the active pods of the ReplicaSet, sorted by name, after it has claimed them as the real controller does: it
+// releases each of its active pods that its selector does not match, by removing the ownerReference, and adopts each
+// active pod that its selector matches and that has no controller. A ReplicaSet without a selector, or with one that
+// does not match its own template, neither releases nor adopts: a real server accepts no such ReplicaSet.
+std::vector<Object> claim_pods(World& world, const Json& set);
+// Returns the ReplicaSets that would adopt the pod.
+std::vector<Object> sets_that_select(const Store& store, const Json& pod);
+
+// Sorts the pods of one ReplicaSet in the order in which the controller deletes surplus pods, first one first:
+// unassigned, pending, not Ready, lower deletion cost, more pods of the set on the same node, Ready for a shorter time
+// (compared by powers of two), the last name.
+void sort_for_deletion(std::vector<Object>& pods, WallTime now);
+
+// Returns true if a ResourceQuota of the namespace refuses one more pod: its limit of `pods` counts all unfinished
+// pods, its limit of `count/pods` all pods. Quotas with scopes, and other limits, refuse nothing.
+bool quota_refuses_pod(const Store& store, const std::string& ns);
+
+}  // namespace haulout::sim

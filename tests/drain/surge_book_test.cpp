@@ -1,0 +1,496 @@
+// SurgeBook: which pods are replaced in advance, when they are surged, when they may be evicted, and when they are
+// given back.
+#include "drain/surge_book.hpp"
+
+#include "drain/reasons.hpp"
+#include "k8s/codec.hpp"
+#include "tests/drain/controller_book_fixture.hpp"
+
+namespace haulout::drain::testing {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Kind = SurgeBook::Step::Kind;
+
+k8s::Rollout rolls(std::string max_surge, std::string strategy = "RollingUpdate", std::string replacement_policy = {}) {
+  return {std::move(strategy), std::move(max_surge), std::move(replacement_policy)};
+}
+
+class SurgeTest : public BookTest {
+ protected:
+  // Makes the Deployment shop/web with Ready pods on node n1, which is drained.
+  void make_surge(Surge mode, std::int32_t replicas = 1, k8s::Rollout rollout = {}, std::string annotation = "") {
+    options = {};
+    options.guards.surge = mode;
+    book.emplace("n1");
+    guard.emplace(options.guards, *book);
+    surge.emplace(options, *book, rng, [this](const k8s::Pod&) { return closed; });
+    tracked_.clear();
+    controller.ns = "shop";
+    controller.api_version = "apps/v1";
+    controller.kind = "Deployment";
+    controller.name = "web";
+    controller.uid = "deployment-uid";
+    controller.replicas = replicas;
+    controller.rollout = std::move(rollout);
+    book->learned("rs-uid", controller, now);
+    for (std::int32_t i = 0; i < replicas; ++i) show(labelled(i));
+    book->namespace_seen("shop");
+    surge->facts().namespace_known("shop", std::move(annotation));
+  }
+  static k8s::Pod labelled(int number) {
+    k8s::Pod of_deployment = pod(number);
+    of_deployment.owned = true;
+    of_deployment.labels = {{"app", "web"}, {"pod-template-hash", "6d4b9"}};
+    return of_deployment;
+  }
+  static k8s::Pod surged(k8s::Pod pod, std::int64_t ready) {
+    pod.labels.erase("pod-template-hash");
+    pod.owned = false;
+    pod.surge_mark = k8s::SurgeMark{"run", "me", {}, "n1", "6d4b9", "web-6d4b9", "rs-uid", ready};
+    return pod;
+  }
+  // Shows the pod to the books, and to the pipeline's view of the node if it is on n1.
+  void show(const k8s::Pod& seen) {
+    see(seen);
+    if (seen.node_name != "n1") return;
+    TrackedPod& tracked = tracked_[seen.uid];
+    tracked.pod = seen;
+    tracked.report.ns = seen.ns;
+    tracked.report.name = seen.name;
+    tracked.report.uid = seen.uid;
+  }
+  std::vector<TrackedPod*> leaving() {
+    std::vector<TrackedPod*> all;
+    for (auto& [uid, tracked] : tracked_) all.push_back(&tracked);
+    return all;
+  }
+  std::vector<SurgeBook::Step> steps() { return surge->take_steps(leaving(), 10, now); }
+  std::string surge_holds(const k8s::Pod& asked) {
+    const auto hold = surge->held(asked, now);
+    message = hold ? hold->message : "";
+    return hold ? hold->reason : "";
+  }
+  // Carries out the step of a pod that has to be surged now, and returns the pod after that.
+  k8s::Pod carry_out(const SurgeBook::Step& step) {
+    const k8s::Pod after = surged(step.pod, step.ready);
+    EXPECT_FALSE(surge->answered(step, after, now));
+    show(after);
+    return after;
+  }
+  std::vector<std::string> codes() {
+    std::vector<DiagnosisFact> facts;
+    surge->diagnose(leaving(), facts);
+    std::vector<std::string> found;
+    for (const DiagnosisFact& fact : facts) found.push_back(fact.code);
+    message = facts.empty() ? "" : facts.front().message;
+    return found;
+  }
+
+  Options options;
+  Controller controller;
+  bool closed = false;
+  SeededRng rng{1};
+  std::map<std::string, TrackedPod> tracked_;
+  std::optional<SurgeBook> surge;
+};
+
+TEST_F(SurgeTest, APodIsEvictedWhenItsReplacementIsReady) {
+  make_surge(Surge::all);
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].kind, Kind::surge);
+  EXPECT_EQ(due[0].ready, 1);
+  EXPECT_THAT(steps(), IsEmpty()) << "its answer is awaited";
+  const k8s::Pod old = carry_out(due[0]);
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  EXPECT_THAT(message, HasSubstr("Deployment shop/web has 0 other Ready pods and needs 1"));
+  show(replacement(0, false));
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  show(replacement(0, true));
+  EXPECT_EQ(surge_holds(old), "");
+}
+
+TEST_F(SurgeTest, OffHoldsNothingAndDoesNothing) {
+  make_surge(Surge::off, 1, {}, "true");
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
+TEST_F(SurgeTest, ADrainWithoutSurgeGivesBackWhatAnEarlierOneHasSurged) {
+  make_surge(Surge::off);
+  k8s::Pod old = surged(labelled(0), 1);
+  show(old);
+  EXPECT_EQ(surge_holds(old), "SurgeFailed");
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].kind, Kind::relabel);
+  old.labels["pod-template-hash"] = "6d4b9";
+  surge->answered(due[0], old, now);
+  show(old);
+  EXPECT_EQ(surge_holds(old), "SurgeFailed") << "its ReplicaSet has not adopted it yet";
+  EXPECT_THAT(steps(), IsEmpty());
+  old.owned = true;
+  show(old);
+  EXPECT_EQ(surge_holds(old), "") << "it is evicted as ever";
+  ASSERT_EQ(steps().size(), 1u);
+}
+
+TEST_F(SurgeTest, ADrainWithoutSurgeDoesNotWaitForeverForAnAdoption) {
+  make_surge(Surge::off);
+  k8s::Pod old = surged(labelled(0), 1);
+  old.labels["pod-template-hash"] = "6d4b9";
+  show(old);
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge_holds(old), "SurgeFailed");
+  now += SurgeBook::adoption_limit;
+  EXPECT_EQ(surge_holds(old), "");
+}
+
+TEST_F(SurgeTest, APodThatIsReplacedIsNotGivenBackWithoutSurge) {
+  make_surge(Surge::off);
+  const k8s::Pod old = surged(labelled(0), 1);
+  show(old);
+  show(replacement(0, true));
+  EXPECT_EQ(surge_holds(old), "");
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
+TEST_F(SurgeTest, WhileTheMachineGoesDownNothingIsHeldAndNothingSent) {
+  make_surge(Surge::all);
+  options.policy.waits_for_work = false;
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  show(surged(labelled(0), 1));
+  EXPECT_EQ(surge_holds(surged(labelled(0), 1)), "");
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
+TEST_F(SurgeTest, NoPodIsSurgedWhileNoneMayBe) {
+  make_surge(Surge::all);
+  EXPECT_THAT(surge->take_steps(leaving(), 0, now), IsEmpty());
+  EXPECT_EQ(steps().size(), 1u);
+}
+
+TEST_F(SurgeTest, OnlyAsManyAsMaxSurgeAtATime) {
+  make_surge(Surge::all, 4, rolls("50%"));
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 2u);
+  EXPECT_EQ(due[0].ready, 4);
+  const k8s::Pod first = carry_out(due[0]);
+  const k8s::Pod second = carry_out(due[1]);
+  EXPECT_THAT(steps(), IsEmpty());
+  show(replacement(0, true));
+  EXPECT_EQ(surge_holds(first), "") << "four of five stay";
+  leave(first);
+  EXPECT_EQ(surge_holds(second), "AwaitingReplacement") << "of four, three would stay";
+  show(replacement(1, true));
+  EXPECT_EQ(surge_holds(second), "");
+}
+
+TEST_F(SurgeTest, AReplicaThatNeedsNoReplacementIsNotSurged) {
+  make_surge(Surge::all);
+  k8s::Pod broken = labelled(0);
+  broken.ready = false;
+  show(broken);
+  EXPECT_EQ(surge_holds(broken), "");
+  EXPECT_THAT(steps(), IsEmpty());
+  controller.gone = true;
+  book->learned("rs-uid", controller, now);
+  EXPECT_EQ(surge_holds(labelled(0)), "") << "nothing replaces it";
+}
+
+TEST_F(SurgeTest, FewerReplicasAreNeededAfterAScaleDown) {
+  make_surge(Surge::all, 3, rolls("1"));
+  const k8s::Pod old = carry_out(steps().at(0));
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  controller.replicas = 2;
+  book->learned("rs-uid", controller, now);
+  EXPECT_EQ(surge_holds(old), "");
+}
+
+TEST_F(SurgeTest, APodThatAnotherDrainHasSurgedDoesNotCount) {
+  make_surge(Surge::all, 2, rolls("100%"));
+  const k8s::Pod here = carry_out(steps().at(0));
+  k8s::Pod there = surged(labelled(1), 2);
+  there.node_name = "n2";
+  tracked_.erase(there.uid);
+  show(there);
+  show(replacement(0, true));
+  EXPECT_EQ(surge_holds(here), "AwaitingReplacement") << "the pod on n2 leaves, too";
+  show(replacement(1, true));
+  EXPECT_EQ(surge_holds(here), "");
+}
+
+TEST_F(SurgeTest, AModeChoosesItsPods) {
+  make_surge(Surge::single_replica, 2);
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  EXPECT_THAT(steps(), IsEmpty());
+  make_surge(Surge::single_replica, 1);
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+
+  make_surge(Surge::closed_budget, 1);
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  closed = true;
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  const k8s::Pod old = carry_out(steps().at(0));
+  closed = false;
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement") << "a pod that is surged stays so";
+}
+
+TEST_F(SurgeTest, AnAnnotationTakesPrecedence) {
+  make_surge(Surge::all, 1, {}, "false");
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  make_surge(Surge::single_replica, 2, {}, "true");
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  k8s::Pod never = labelled(0);
+  never.annotations["haulout.dev/surge"] = "false";
+  EXPECT_EQ(surge_holds(never), "") << "the pod's own annotation comes before that of its namespace";
+  make_surge(Surge::all, 1, {}, "maybe");
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement") << "another value counts as none";
+}
+
+TEST_F(SurgeTest, ItWaitsForWhatIsNotKnownYet) {
+  make_surge(Surge::all);
+  k8s::Pod elsewhere = labelled(0);
+  elsewhere.claims = {"data"};
+  show(elsewhere);
+  EXPECT_EQ(surge_holds(elsewhere), "ControllerUnknown");
+  const auto question = surge->facts().next_question(now);
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->claim, "data");
+  surge->facts().not_answered(*question, Error(Errc::timeout, "no answer"), now);
+  EXPECT_FALSE(surge->facts().next_question(now));
+  EXPECT_EQ(surge->next_due(now), now + 5s);
+  EXPECT_THAT(steps(), IsEmpty());
+  surge->facts().claim_known(*question, "");
+  EXPECT_EQ(surge_holds(elsewhere), "AwaitingReplacement");
+}
+
+TEST_F(SurgeTest, WhatCannotBeReplacedIsEvictedAndNamed) {
+  const auto expect_obstacle = [&](const k8s::Pod& pod, const char* why) {
+    show(pod);
+    EXPECT_EQ(surge_holds(pod), "") << why;
+    EXPECT_THAT(steps(), IsEmpty()) << why;
+    EXPECT_THAT(codes(), ElementsAre("SurgeImpossible"));
+    EXPECT_THAT(message, HasSubstr(why));
+  };
+  for (const auto& [rollout, why] : std::vector<std::pair<k8s::Rollout, const char*>>{
+           {rolls("25%", "Recreate"), "the strategy of Deployment shop/web is Recreate"},
+           {rolls("0"), "maxSurge of Deployment shop/web is 0"},
+           {rolls("0%"), "maxSurge of Deployment shop/web is 0"},
+           {rolls("25%", "RollingUpdate", "TerminationComplete"), "podReplacementPolicy"}}) {
+    make_surge(Surge::all, 1, rollout);
+    expect_obstacle(labelled(0), why);
+  }
+  make_surge(Surge::all);
+  k8s::Pod with_port = labelled(0);
+  with_port.host_ports = true;
+  expect_obstacle(with_port, "ports of the node");
+  make_surge(Surge::all);
+  expect_obstacle(pod(0), "no label pod-template-hash");
+  make_surge(Surge::all);
+  k8s::Pod with_claim = labelled(0);
+  with_claim.claims = {"data"};
+  surge->facts().claim_known({"shop", "data"}, "only one node may mount its PersistentVolumeClaim data");
+  expect_obstacle(with_claim, "only one node may mount");
+  make_surge(Surge::all);
+  controller.kind = "StatefulSet";
+  controller.rollout.reset();
+  book->learned("rs-uid", controller, now);
+  expect_obstacle(labelled(0), "StatefulSet shop/web is no Deployment");
+}
+
+TEST_F(SurgeTest, AGenericEphemeralVolumeIsNoObstacle) {
+  make_surge(Surge::all);
+  k8s::Pod pod = labelled(0);
+  pod.claims = pod.own_claims = {"web-0-scratch"};
+  EXPECT_EQ(surge_holds(pod), "AwaitingReplacement");
+}
+
+TEST_F(SurgeTest, APodWhoseReplacementDoesNotComeIsGivenBackAndTriedAgainLater) {
+  make_surge(Surge::all);
+  carry_out(steps().at(0));
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge->next_due(now), now + 5min);
+  show(homeless(0));
+  now += 5min;
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 1u);
+  EXPECT_EQ(due[0].kind, Kind::relabel);
+  EXPECT_THAT(steps(), IsEmpty());
+  // The answer is lost. The watch shows that the label is there again.
+  surge->answered(due[0], Error(Errc::timeout, "no answer"), now);
+  k8s::Pod back = surged(labelled(0), 1);
+  back.labels["pod-template-hash"] = "6d4b9";
+  show(back);
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge_holds(back), "SurgeFailed") << "its ReplicaSet has not adopted it yet";
+  back.owned = true;
+  show(back);
+  now += 1min;
+  const auto last = steps();
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0].kind, Kind::unmark);
+  surge->answered(last[0], labelled(0), now);
+  show(labelled(0));
+  EXPECT_EQ(surge_holds(labelled(0)), "SurgeFailed");
+  EXPECT_THAT(codes(), ElementsAre("SurgeFailed"));
+  EXPECT_THAT(steps(), IsEmpty());
+  now += 1h;
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  const auto again = steps();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].kind, Kind::surge);
+}
+
+TEST_F(SurgeTest, TheMessageNamesWhyThereIsNoReplacement) {
+  make_surge(Surge::all);
+  const k8s::Pod old = carry_out(steps().at(0));
+  show(homeless(0));
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  EXPECT_THAT(message, HasSubstr("pod shop/new-0 cannot be scheduled: 0/3 nodes"));
+}
+
+TEST_F(SurgeTest, APersonMayHaveAPodEvictedWithoutAReplacement) {
+  make_surge(Surge::all);
+  k8s::Pod old = carry_out(steps().at(0));
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  old.annotations["haulout.dev/surge"] = "false";
+  EXPECT_EQ(surge_holds(old), "");
+}
+
+TEST_F(SurgeTest, AWebhookThatRestoresTheLabelCausesOneRequestInEachPause) {
+  make_surge(Surge::all);
+  EXPECT_FALSE(surge->answered(steps().at(0), labelled(0), now));
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge_holds(labelled(0)), "SurgeFailed");
+  EXPECT_THAT(message, HasSubstr("webhook restores the label"));
+}
+
+TEST_F(SurgeTest, AWebhookThatRemovesTheMarkLeavesNoPodWithoutOwner) {
+  make_surge(Surge::all);
+  k8s::Pod naked = labelled(0);
+  naked.labels.erase("pod-template-hash");
+  const auto undo = surge->answered(steps().at(0), naked, now);
+  ASSERT_TRUE(undo);
+  EXPECT_EQ(undo->kind, Kind::relabel);
+  EXPECT_THAT(k8s::relabel_patch(undo->pod), HasSubstr(R"("pod-template-hash":"6d4b9")"));
+}
+
+TEST_F(SurgeTest, APodOfAnotherNamespaceIsNoReplacement) {
+  make_surge(Surge::all);
+  const k8s::Pod old = carry_out(steps().at(0));
+  k8s::Pod foreign = replacement(0, true);
+  foreign.ns = "other";
+  see(foreign);
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+}
+
+TEST_F(SurgeTest, ANamespaceThatMayNotBeReadForbidsToSurgeItsPods) {
+  make_surge(Surge::all);
+  surge.emplace(options, *book, rng, [](const k8s::Pod&) { return false; });
+  EXPECT_EQ(surge_holds(labelled(0)), "ControllerUnknown");
+  const auto question = surge->facts().next_question(now);
+  ASSERT_TRUE(question);
+  const Error forbidden = status_error(403,
+                                       "Forb"
+                                       "idden");
+  surge->facts().not_answered(*question, forbidden, now);
+  EXPECT_EQ(surge_holds(labelled(0)), "ControllerUnknown") << "one 403 proves nothing";
+  surge->facts().not_answered(*question, forbidden, now);
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  EXPECT_THAT(codes(), ElementsAre("RightMissing"));
+}
+
+TEST_F(SurgeTest, AReplacementThatIsReadyIsNotGivenBackForLackOfTime) {
+  make_surge(Surge::all);
+  const k8s::Pod old = carry_out(steps().at(0));
+  show(replacement(0, true));
+  now += 1h;
+  EXPECT_THAT(steps(), IsEmpty()) << "it waits for its budget";
+  EXPECT_EQ(surge_holds(old), "");
+}
+
+TEST_F(SurgeTest, ThePodsOfADrainThatWasKilledAreTakenOver) {
+  make_surge(Surge::all, 2, rolls("1"));
+  const k8s::Pod old = surged(labelled(0), 2);
+  show(old);
+  EXPECT_THAT(steps(), IsEmpty()) << "the place is taken";
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  now += 5min;
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 1u) << "its time counts from when this drain has seen it";
+  EXPECT_EQ(due[0].kind, Kind::relabel);
+}
+
+TEST_F(SurgeTest, AMissingRightIsNamedAndTheRequestRepeatedWithPauses) {
+  make_surge(Surge::all);
+  const std::string refusal = R"(pods "web-0" is forbidden: User "jane" cannot patch resource "pods")";
+  surge->answered(steps().at(0),
+                  status_error(403,
+                               "Forb"
+                               "idden",
+                               "", "", refusal),
+                  now);
+  EXPECT_EQ(surge_holds(labelled(0)), "SurgeFailed");
+  EXPECT_THAT(codes(), ElementsAre("RightMissing"));
+  EXPECT_THAT(message, HasSubstr("grant verb patch on resource pods"));
+  EXPECT_THAT(steps(), IsEmpty());
+  now = surge->next_due(now);
+  EXPECT_EQ(steps().size(), 1u);
+}
+
+TEST_F(SurgeTest, AWebhookThatDeniesThePatchIsNoMissingRight) {
+  make_surge(Surge::all);
+  surge->answered(steps().at(0),
+                  status_error(403,
+                               "Forb"
+                               "idden",
+                               "", "", "admission webhook \"a.b\" denied it"),
+                  now);
+  EXPECT_THAT(codes(), ElementsAre("SurgeFailed"));
+  EXPECT_THAT(message, HasSubstr("denied it"));
+}
+
+TEST_F(SurgeTest, AConflictIsTriedAgainSoon) {
+  make_surge(Surge::all);
+  surge->answered(steps().at(0), status_error(409, "Conflict"), now);
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  EXPECT_THAT(codes(), IsEmpty());
+  EXPECT_LE(surge->next_due(now), now + 1s);
+}
+
+TEST_F(SurgeTest, PodsThatPolicyHoldsAreNotSurged) {
+  make_surge(Surge::all);
+  TrackedPod& tracked = tracked_.begin()->second;
+  tracked.state = PodState::parked;
+  tracked.hold = TrackedPod::Hold::policy;
+  EXPECT_THAT(steps(), IsEmpty());
+  tracked.hold = TrackedPod::Hold::guard;
+  EXPECT_EQ(steps().size(), 1u);
+}
+
+TEST(SurgePlacesTest, PercentagesAreRoundedUpAndAtLeastOneIsAllowed) {
+  Controller deployment;
+  deployment.kind = "Deployment";
+  struct Row {
+    const char* max_surge;
+    std::int32_t replicas;
+    std::size_t places;
+  };
+  for (const Row& row : {Row{"25%", 1, 1}, Row{"25%", 4, 1}, Row{"25%", 5, 2}, Row{"100%", 3, 3}, Row{"2", 10, 2},
+                         Row{"0", 10, 1}, Row{"nonsense", 10, 1}, Row{"150%", 2, 3}}) {
+    deployment.rollout = rolls(row.max_surge);
+    deployment.replicas = row.replicas;
+    EXPECT_EQ(surge_places(deployment), row.places) << row.max_surge << " of " << row.replicas;
+  }
+}
+
+}  // namespace
+}  // namespace haulout::drain::testing

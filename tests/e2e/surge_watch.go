@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// SurgeWatch watches the pods of one app from its creation on, and records how few of them were Ready at a time, and how
+// many were surged. A pod that terminates counts as neither, because Services leave it out, and it is on its way.
+type SurgeWatch struct {
+	world *World
+	app   string
+
+	mu      sync.Mutex
+	pods    map[types.UID]*corev1.Pod
+	lowest  int // of Ready pods
+	highest int // of surged pods
+	story   []string
+	problem error
+}
+
+// SurgeState is what a SurgeWatch has seen of the present.
+type SurgeState struct {
+	Pods, Ready, Surged, Terminating int
+}
+
+// WatchSurge starts to watch. All pods of the app must be Ready. The watch ends with the context.
+func (w *World) WatchSurge(ctx context.Context, app string) (*SurgeWatch, error) {
+	list, err := w.Client.CoreV1().Pods(w.Name).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		return nil, err
+	}
+	s := &SurgeWatch{world: w, app: app, pods: map[types.UID]*corev1.Pod{}, lowest: len(list.Items)}
+	for _, pod := range list.Items {
+		s.see(watch.Event{Type: watch.Added, Object: &pod})
+	}
+	source := cache.NewFilteredListWatchFromClient(w.Client.CoreV1().RESTClient(), "pods", w.Name,
+		func(options *metav1.ListOptions) { options.LabelSelector = "app=" + app })
+	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, source)
+	if err != nil {
+		return nil, err
+	}
+	s.lowest = s.state().Ready
+	go func() {
+		for event := range watcher.ResultChan() {
+			s.see(event)
+		}
+	}()
+	return s, nil
+}
+
+func (s *SurgeWatch) see(event watch.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pod, ok := event.Object.(*corev1.Pod)
+	switch {
+	case !ok && event.Type == watch.Bookmark:
+		return
+	case !ok:
+		s.problem = fmt.Errorf("the watch has ended: %v", event.Object)
+		return
+	case event.Type == watch.Deleted:
+		delete(s.pods, pod.UID)
+	default:
+		s.pods[pod.UID] = pod
+	}
+	now := s.state()
+	s.lowest, s.highest = min(s.lowest, now.Ready), max(s.highest, now.Surged)
+	owner := "nobody"
+	if controller := metav1.GetControllerOf(pod); controller != nil {
+		owner = controller.Name
+	}
+	s.story = append(s.story, fmt.Sprintf("%-8s %s on %s: Ready %v, terminating %v, owner %s, hash %q, mark %v; %d Ready",
+		event.Type, pod.Name, pod.Spec.NodeName, podReady(pod), pod.DeletionTimestamp != nil, owner, pod.Labels[hashLabel],
+		pod.Annotations[surgeMark] != "", now.Ready))
+}
+
+// state counts the pods. The caller holds the mutex.
+func (s *SurgeWatch) state() (now SurgeState) {
+	now.Pods = len(s.pods)
+	for _, pod := range s.pods {
+		if pod.DeletionTimestamp != nil {
+			now.Terminating++
+			continue
+		}
+		if podReady(pod) {
+			now.Ready++
+		}
+		if pod.Annotations[surgeMark] != "" {
+			now.Surged++
+		}
+	}
+	return now
+}
+
+// State returns what the watch has seen last.
+func (s *SurgeWatch) State() SurgeState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state()
+}
+
+// Extremes returns the lowest number of Ready pods and the highest number of surged pods that the watch has seen, up to
+// a state that a list confirms.
+func (s *SurgeWatch) Extremes(ctx context.Context) (lowest, highest int, err error) {
+	err = Until(ctx, "the watch has seen all", func() (bool, error) {
+		list, err := s.world.Client.CoreV1().Pods(s.world.Name).List(ctx, metav1.ListOptions{LabelSelector: "app=" + s.app})
+		if err != nil {
+			return false, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(list.Items) != len(s.pods) || s.problem != nil {
+			return false, s.problem
+		}
+		return !slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool {
+			seen := s.pods[pod.UID]
+			return seen == nil || seen.ResourceVersion != pod.ResourceVersion
+		}), nil
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lowest, s.highest, err
+}
+
+// Story returns every change of a pod that the watch has seen.
+func (s *SurgeWatch) Story() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.story, "\n")
+}
