@@ -128,8 +128,8 @@ bool Drain::Impl::is_closed_while_healthy(const std::string& uid) const {
   const BudgetBook& book = pipeline.book();
   const auto found = pipeline.pods().find(uid);
   if (found == pipeline.pods().end() || session.options().delete_instead_of_evict || !book.visible()) return false;
-  const std::vector<std::string>& budgets = *found->second.budgets;
-  return std::any_of(budgets.begin(), budgets.end(), [&book](const std::string& budget) {
+  const std::vector<std::string>& names = *found->second.budgets;
+  return std::any_of(names.begin(), names.end(), [&book](const std::string& budget) {
     const auto known = book.budgets().find(budget);
     return known != book.budgets().end() && known->second.disruptions_allowed <= 0 &&
            known->second.observed_generation >= known->second.generation && known->second.disrupted_pods.empty() &&

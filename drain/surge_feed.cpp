@@ -23,34 +23,36 @@ bool is_left_over(const k8s::Pod& pod) {
   return pod.surge_mark && !pod.terminating() && !pod.finished();
 }
 
-enum class Progress { done, again, never };
+enum class BackProgress { done, again, never };
 struct Round {
-  Progress progress = Progress::again;
+  BackProgress progress = BackProgress::again;
   std::string why{};
 };
 
 Round failed(const Error& error) {
-  if (k8s::is_gone(error)) return {Progress::done};
-  return {k8s::is_conflict(error) || k8s::may_heal(error) ? Progress::again : Progress::never, error.message()};
+  if (k8s::is_gone(error)) return {BackProgress::done};
+  return {k8s::is_conflict(error) || k8s::may_heal(error) ? BackProgress::again : BackProgress::never, error.message()};
 }
 
 // Takes the next step for a pod that was just read.
 asio::awaitable<Round> give_back_one(k8s::Client& client, k8s::Pod pod, TimePoint deadline) {
   if (!pod.surged() && !pod.owned)
-    co_return Round{Progress::again, fmt::format("ReplicaSet {} has not adopted it yet", pod.surge_mark->owner)};
+    co_return Round{BackProgress::again, fmt::format("ReplicaSet {} has not adopted it yet", pod.surge_mark->owner)};
   if (!pod.surged()) {
     const auto unmarked = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::unmark_patch(pod), deadline);
-    co_return unmarked ? Round{Progress::done} : failed(unmarked.error());
+    co_return unmarked ? Round{BackProgress::done} : failed(unmarked.error());
   }
   const auto owner = co_await k8s::get_workload(client, "ReplicaSet", pod.ns, pod.surge_mark->owner, deadline);
   if ((owner && owner->uid != pod.surge_mark->owner_uid) || (!owner && k8s::is_gone(owner.error())))
-    co_return Round{Progress::never, fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is "
-                                                 "not needed",
-                                                 pod.surge_mark->owner)};
+    co_return Round{BackProgress::never,
+                    fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is "
+                                "not needed",
+                                pod.surge_mark->owner)};
   // Without the right to read the ReplicaSet, the pod is given back all the same.
   if (!owner && k8s::may_heal(owner.error())) co_return failed(owner.error());
   const auto relabelled = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::relabel_patch(pod), deadline);
-  co_return relabelled ? Round{Progress::again, "its ReplicaSet has not adopted it yet"} : failed(relabelled.error());
+  co_return relabelled ? Round{BackProgress::again, "its ReplicaSet has not adopted it yet"}
+                       : failed(relabelled.error());
 }
 
 }  // namespace
@@ -80,10 +82,10 @@ Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node
           continue;
         }
         const Round round = co_await give_back_one(client, pod, deadline);
-        if (round.progress == Progress::done) result.pods.push_back(pod.key());
-        if (round.progress != Progress::done) result.left.push_back({pod.key(), round.why});
-        if (round.progress == Progress::never) never.emplace(pod.uid, round.why);
-        result.may_heal |= round.progress == Progress::again;
+        if (round.progress == BackProgress::done) result.pods.push_back(pod.key());
+        if (round.progress != BackProgress::done) result.left.push_back({pod.key(), round.why});
+        if (round.progress == BackProgress::never) never.emplace(pod.uid, round.why);
+        result.may_heal |= round.progress == BackProgress::again;
       }
     const TimePoint next = clock.now() + backoff.next(rng, pods ? std::nullopt : pods.error().retry_after);
     if (pods && !result.may_heal && next >= look_until) co_return result;
