@@ -306,7 +306,8 @@ std::vector<Row> rows_of_guards() {
         "pods whose PodDisruptionBudget allows no eviction although all its pods are healthy. all: all Ready pods. The "
         "annotation haulout.dev/surge of a pod or namespace takes precedence: false means never, true always unless "
         "this is off. Pods that cannot be replaced in advance are evicted as without it, and the drain says why."},
-       "It requires permission to patch pods, and to read namespaces and Deployments.",
+       "It requires permission to patch pods, to list and watch them, and to get namespaces, persistentvolumeclaims, "
+       "deployments, replicasets and statefulsets.",
        "It requires additional RBAC permissions (kustomize component surge): see [guards](guards.md)."},
       {Users::both,
        {"surge-limit", duration<O>({&O::guards, &Guards::surge_limit}, Zero::refused),

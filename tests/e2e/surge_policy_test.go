@@ -179,7 +179,7 @@ func returnAbuses(before, pod *corev1.Pod) map[string]tree {
 		"another hash":             good.label(hashLabel, "other"),
 		"a part of the hash":       good.label(hashLabel, before.Labels[hashLabel][1:]),
 		"an empty hash":            good.label(hashLabel, ""),
-		"the mark stays":           tree{}.label(hashLabel, before.Labels[hashLabel]),
+		"back with another mark":   good.annotation(surgeMark, strings.Replace(mark, `"ready":1`, `"ready":2`, 1)),
 		"only the mark goes":       tree{}.annotation(surgeMark, nil),
 		"the mark changes":         tree{}.annotation(surgeMark, mark+" "),
 		"the mark gets a new hash": tree{}.annotation(surgeMark, strings.Replace(mark, before.Labels[hashLabel], "x", 1)),
@@ -342,8 +342,11 @@ func expectSurgeHeld(t *testing.T, in *Installed) {
 		denied("the mark of another hash", in.Own, surgePatch(labelled, giveBack(labelled).label(hashLabel, "other"))),
 		denied("label and mark", in.Own, surgePatch(labelled, giveBack(labelled).label(hashLabel, nil))),
 		allowed("the mark goes", in.Own, surgePatch(labelled, giveBack(labelled)), 200),
-		allowed("give back", in.Own, patch(podPath(own), giveBack(own).String()), 200),
+		allowed("release once more", in.Own, surgePatch(second, release(second)), 200),
+		allowed("give back in one step", in.Own, surgePatch(released, giveBack(own)), 200),
+		allowed("give back the label", in.Own, patch(podPath(own), giveBack(own).annotation(surgeMark, markOf(own)).String()), 200),
 	})
+	in.tryAll(t, []attempt{allowed("remove the mark", in.Own, patch(podPath(own), giveBack(own).String()), 200)})
 	must(t, Until(t.Context(), "the ReplicaSet has the pod back", func() (bool, error) {
 		list, err := in.Client.CoreV1().Pods("work").List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + own.Labels["app"]})
 		return err == nil && len(list.Items) == 1 && metav1.GetControllerOf(&list.Items[0]) != nil, err

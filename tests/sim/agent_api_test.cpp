@@ -75,18 +75,20 @@ TEST_F(AgentApiTest, TheStatusOfANode) {
         soon());
     EXPECT_TRUE(set) << set.error().message();
     if (!set) co_return;
-    EXPECT_EQ(set->conditions, (std::vector<k8s::NodeCondition>{{"HauloutMaintenance", "True", "Draining"}}));
-    EXPECT_TRUE(set->ready) << "other conditions stay";
+    EXPECT_EQ(set->conditions,
+              (std::vector<k8s::NodeCondition>{{"Ready", "True"}, {"HauloutMaintenance", "True", "Draining"}}))
+        << "other conditions stay";
     EXPECT_FALSE(set->unschedulable) << "the spec of the patch is ignored";
     EXPECT_EQ(set->labels.at("haulout.dev/state"), "draining");
     EXPECT_EQ(set->annotations.at("haulout.dev/message"), "x");
 
     const auto changed = co_await client.patch_node_status(
         "n1", R"({"status":{"conditions":[{"type":"HauloutMaintenance","reason":"Rebooting"}]}})", soon());
-    EXPECT_EQ(changed->conditions, (std::vector<k8s::NodeCondition>{{"HauloutMaintenance", "True", "Rebooting"}}));
+    EXPECT_EQ(changed->conditions,
+              (std::vector<k8s::NodeCondition>{{"Ready", "True"}, {"HauloutMaintenance", "True", "Rebooting"}}));
     const auto removed = co_await client.patch_node_status(
         "n1", R"({"status":{"conditions":[{"$patch":"delete","type":"HauloutMaintenance"}]}})", soon());
-    EXPECT_TRUE(removed && removed->conditions.empty() && removed->ready);
+    EXPECT_EQ(removed->conditions, (std::vector<k8s::NodeCondition>{{"Ready", "True"}}));
 
     const auto guarded = co_await client.patch_node_status(
         "n1", R"({"metadata":{"resourceVersion":"1"},"status":{"conditions":[]}})", soon());
