@@ -267,6 +267,12 @@ SurgeBook::Attempt& SurgeBook::attempt_of(const k8s::Pod& pod) {
   return found->second;
 }
 
+bool SurgeBook::is_under_way(const k8s::Pod& pod, Step::Kind kind) const {
+  const auto found = attempts_.find(pod.uid);
+  if (found == attempts_.end()) return false;
+  return found->second.request_out || (found->second.done == kind && found->second.done_for == pod.resource_version);
+}
+
 std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoint now) {
   Attempt& attempt = attempt_of(pod);
   const ControllerGroup* group = controllers_.group_of(pod);
@@ -278,7 +284,8 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
       attempt.not_before = now + attempt.pause.next(rng_);
       if (attempt.why.empty()) attempt.why = "the pod was given back to its ReplicaSet; the drain tries it again later";
     }
-    if (!pod.owned || attempt.request_out || (attempt.retry.attempts() > 0 && attempt.not_before > now))
+    if (!pod.owned || is_under_way(pod, Step::Kind::unmark) ||
+        (attempt.retry.attempts() > 0 && attempt.not_before > now))
       return std::nullopt;
     attempt.request_out = true;
     return Step{Step::Kind::unmark, pod};
@@ -292,7 +299,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
   if (group) attempt.most_ready = std::max(attempt.most_ready, others_ready(*group, pod) + (pod.ready ? 1 : 0));
   const Duration limit = is_on() ? options_.guards.surge_limit : Duration::zero();
   const TimePoint due = std::max(saturating_add(*attempt.surged_since, limit), attempt.not_before);
-  if (attempt.request_out || now < due || (is_on() && !group) || (group && is_replaced(*group, pod)))
+  if (is_under_way(pod, Step::Kind::relabel) || now < due || (is_on() && !group) || (group && is_replaced(*group, pod)))
     return std::nullopt;
   const std::string known = group ? why_not_replaced(*group) : std::string();
   attempt.why = !is_on() ? std::string()
@@ -310,8 +317,8 @@ bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& grou
   // A ReplicaSet that is not known yet may have Ready pods of this Deployment.
   if (controllers_.questions().may_be_of(group.controller)) return false;
   const auto attempt = attempts_.find(pod.uid);
-  if (attempt != attempts_.end() && (attempt->second.request_out || attempt->second.not_before > now)) return false;
-  return judge(pod, group).plan == Plan::surge;
+  if (attempt != attempts_.end() && attempt->second.not_before > now) return false;
+  return !is_under_way(pod, Step::Kind::surge) && judge(pod, group).plan == Plan::surge;
 }
 
 std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*>& leaving, std::size_t may_begin,
@@ -324,8 +331,7 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     const k8s::Pod& pod = tracked->pod;
     if (!pod.controller || pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
     const ControllerGroup* group = controllers_.group_of(pod);
-    const auto attempt = attempts_.find(pod.uid);
-    if (group && (pod.surged() || (attempt != attempts_.end() && attempt->second.request_out))) ++under_way[group];
+    if (group && (pod.surged() || is_under_way(pod, Step::Kind::surge))) ++under_way[group];
     if (!pod.surge_mark) {
       if (group && is_on()) candidates.push_back(tracked);
       continue;
@@ -354,6 +360,10 @@ std::optional<SurgeBook::Step> SurgeBook::answered(const Step& step, const Resul
   Attempt& attempt = attempt_of(step.pod);
   attempt.request_out = false;
   attempt.answer_lost = !answer && k8s::is_transient(answer.error());
+  if (answer || k8s::is_conflict(answer.error())) {
+    attempt.done = step.kind;
+    attempt.done_for = step.pod.resource_version;
+  }
   if (answer) {
     attempt.retry.reset();
     attempt.right_missing = attempt.refused = false;
@@ -361,7 +371,8 @@ std::optional<SurgeBook::Step> SurgeBook::answered(const Step& step, const Resul
     attempt.why.clear();
     attempt.not_before = {};
     if (answer->surged()) return std::nullopt;
-    // An admission webhook has changed what was written.
+    // An admission webhook has changed what was written, perhaps to what it was before.
+    attempt.done.reset();
     const bool has_label = answer->labels.contains(std::string(k8s::template_hash_label));
     attempt.failed = true;
     attempt.not_before = now + attempt.pause.next(rng_);

@@ -356,7 +356,9 @@ TEST_P(SurgesThatDie, LeaveNothingToTheirSuccessors) {
     ASSERT_TRUE(second);
     const bool all_gone = !died || row.surge != Surge::off;
     if (all_gone) EXPECT_THAT(*second, Ended(Outcome::drained));
-    EXPECT_EQ(fewest_, 2u);
+    // Without surge only the budget counts. It has room for one more while the ReplicaSet has not yet deleted the pod
+    // that is one too many after the give-back, and a ReplicaSet asks no budget.
+    EXPECT_GE(fewest_, row.surge == Surge::off ? 1u : 2u);
     EXPECT_THAT(marked(), IsEmpty());
     EXPECT_THAT(unowned(name), IsEmpty());
     EXPECT_THAT(pods_of(name), SizeIs(2));
