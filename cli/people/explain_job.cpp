@@ -110,7 +110,7 @@ asio::awaitable<void> Questions::ask_for_controllers() {
   constexpr const char* what = "whether pods are single replicas of their controllers";
   std::set<std::string> owners;
   for (const k8s::Pod& pod : leaving_) {
-    if (!drain::ControllerBook::guarded(pod) || !owners.insert(pod.controller->uid).second) continue;
+    if (!drain::is_guarded(pod) || !owners.insert(pod.controller->uid).second) continue;
     if (owners.size() > most_controllers) continue;
     auto controller = co_await controller_of(pod);
     if (!controller) co_return not_known(what, controller.error());

@@ -212,6 +212,8 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"single-replica", "block",
        [](const C& c) { return c.drain.guards.single_replica == drain::SingleReplica::block; }},
       {"canary", "30s", [](const C& c) { return c.drain.guards.canary == Duration(30s); }},
+      {"surge", "all", [](const C& c) { return c.drain.guards.surge == drain::Surge::all; }},
+      {"surge-limit", "90s", [](const C& c) { return c.drain.guards.surge_limit == Duration(90s); }},
       {"lb-drain-wait", "30s", [](const C& c) { return c.lb_drain_wait == Duration(30s); }},
       {"hooks-dir", "/h", [](const C& c) { return c.hooks_dir == "/h"; }},
       {"hook-limit", "1m", [](const C& c) { return c.hook_limit == Duration(1min); }},
