@@ -136,8 +136,8 @@ class SurgeBook final : public EvictionGuard {
     bool request_out = false;
     bool answer_lost = false;
     // The last step that the server has carried out or refused because of a newer version, and the version of the pod
-    // for which it was sent. The step is not sent again for this version until `done_until`: the watch will show a newer
-    // one, unless etcd is restored from a backup.
+    // for which it was sent. The step is not sent again for this version until `done_until`: the watch will show a
+    // newer one, unless etcd is restored from a backup.
     std::optional<Step::Kind> done{};
     std::string done_for{};
     TimePoint done_until{};
