@@ -280,6 +280,8 @@ bool SurgeBook::is_under_way(const k8s::Pod& pod, Step::Kind kind, TimePoint now
 std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoint now) {
   Attempt& attempt = attempt_of(pod);
   const ControllerGroup* group = controllers_.group_of(pod);
+  // The watch shows what the step has changed.
+  if (attempt.done == (pod.given_back() ? Step::Kind::relabel : Step::Kind::surge)) attempt.done.reset();
   if (pod.given_back()) {
     if (!attempt.back_since) {
       attempt.back_since = now;
@@ -424,7 +426,7 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
   };
   for (const auto& [uid, attempt] : attempts_) {
     consider(attempt.not_before);
-    consider(attempt.done_until);
+    if (attempt.done) consider(attempt.done_until);
     if (attempt.surged_since && is_on()) consider(saturating_add(*attempt.surged_since, options_.guards.surge_limit));
     if (attempt.back_since) consider(*attempt.back_since + adoption_limit);
   }
