@@ -231,7 +231,8 @@ Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
     want(pod);
     finding = {Verdict::park, reason::controller_unknown,
                fmt::format("waiting until its {} {} has been read", pod.controller->kind, pod.controller->name)};
-  } else if (group && single_replica(pod, group->controller) == SingleReplica::block) {
+  } else if (group && !pod.surged() && single_replica(pod, group->controller) == SingleReplica::block) {
+    // A pod that is surged already waits for its replacement, also if its Deployment has one replica only since then.
     group->holds = true;
     book_.questions().note(pod.controller->uid, ControllerQuestion{*pod.controller, pod.ns});
     finding = {

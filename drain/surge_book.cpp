@@ -21,6 +21,8 @@ constexpr BackoffOptions pause_after_failure{minutes(5), 2.0, std::chrono::hours
 constexpr BackoffOptions retry_of_request{seconds(1), 2.0, minutes(1), BackoffOptions::Jitter::equal};
 // How long a question whose request failed waits.
 constexpr Duration question_pause = seconds(5);
+// The watch shows what a patch has changed within this time.
+constexpr Duration news_take = seconds(30);
 // One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
 constexpr unsigned refusals_that_count = 2;
 
@@ -267,15 +269,19 @@ SurgeBook::Attempt& SurgeBook::attempt_of(const k8s::Pod& pod) {
   return found->second;
 }
 
-bool SurgeBook::is_under_way(const k8s::Pod& pod, Step::Kind kind) const {
+bool SurgeBook::is_under_way(const k8s::Pod& pod, Step::Kind kind, TimePoint now) const {
   const auto found = attempts_.find(pod.uid);
   if (found == attempts_.end()) return false;
-  return found->second.request_out || (found->second.done == kind && found->second.done_for == pod.resource_version);
+  const Attempt& attempt = found->second;
+  return attempt.request_out ||
+         (attempt.done == kind && attempt.done_for == pod.resource_version && now < attempt.done_until);
 }
 
 std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoint now) {
   Attempt& attempt = attempt_of(pod);
   const ControllerGroup* group = controllers_.group_of(pod);
+  // The watch shows what the step has changed.
+  if (attempt.done == (pod.given_back() ? Step::Kind::relabel : Step::Kind::surge)) attempt.done.reset();
   if (pod.given_back()) {
     if (!attempt.back_since) {
       attempt.back_since = now;
@@ -284,7 +290,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
       attempt.not_before = now + attempt.pause.next(rng_);
       if (attempt.why.empty()) attempt.why = "the pod was given back to its ReplicaSet; the drain tries it again later";
     }
-    if (!pod.owned || is_under_way(pod, Step::Kind::unmark) ||
+    if (!pod.owned || is_under_way(pod, Step::Kind::unmark, now) ||
         (attempt.retry.attempts() > 0 && attempt.not_before > now))
       return std::nullopt;
     attempt.request_out = true;
@@ -299,7 +305,8 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
   if (group) attempt.most_ready = std::max(attempt.most_ready, others_ready(*group, pod) + (pod.ready ? 1 : 0));
   const Duration limit = is_on() ? options_.guards.surge_limit : Duration::zero();
   const TimePoint due = std::max(saturating_add(*attempt.surged_since, limit), attempt.not_before);
-  if (is_under_way(pod, Step::Kind::relabel) || now < due || (is_on() && !group) || (group && is_replaced(*group, pod)))
+  if (is_under_way(pod, Step::Kind::relabel, now) || now < due || (is_on() && !group) ||
+      (group && is_replaced(*group, pod)))
     return std::nullopt;
   const std::string known = group ? why_not_replaced(*group) : std::string();
   attempt.why = !is_on() ? std::string()
@@ -318,7 +325,7 @@ bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& grou
   if (controllers_.questions().may_be_of(group.controller)) return false;
   const auto attempt = attempts_.find(pod.uid);
   if (attempt != attempts_.end() && attempt->second.not_before > now) return false;
-  return !is_under_way(pod, Step::Kind::surge) && judge(pod, group).plan == Plan::surge;
+  return !is_under_way(pod, Step::Kind::surge, now) && judge(pod, group).plan == Plan::surge;
 }
 
 std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*>& leaving, std::size_t may_begin,
@@ -331,7 +338,7 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     const k8s::Pod& pod = tracked->pod;
     if (!pod.controller || pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
     const ControllerGroup* group = controllers_.group_of(pod);
-    if (group && (pod.surged() || is_under_way(pod, Step::Kind::surge))) ++under_way[group];
+    if (group && (pod.surged() || is_under_way(pod, Step::Kind::surge, now))) ++under_way[group];
     if (!pod.surge_mark) {
       if (group && is_on()) candidates.push_back(tracked);
       continue;
@@ -363,6 +370,7 @@ std::optional<SurgeBook::Step> SurgeBook::answered(const Step& step, const Resul
   if (answer || k8s::is_conflict(answer.error())) {
     attempt.done = step.kind;
     attempt.done_for = step.pod.resource_version;
+    attempt.done_until = now + news_take;
   }
   if (answer) {
     attempt.retry.reset();
@@ -418,6 +426,7 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
   };
   for (const auto& [uid, attempt] : attempts_) {
     consider(attempt.not_before);
+    if (attempt.done) consider(attempt.done_until);
     if (attempt.surged_since && is_on()) consider(saturating_add(*attempt.surged_since, options_.guards.surge_limit));
     if (attempt.back_since) consider(*attempt.back_since + adoption_limit);
   }

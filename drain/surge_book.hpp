@@ -136,9 +136,11 @@ class SurgeBook final : public EvictionGuard {
     bool request_out = false;
     bool answer_lost = false;
     // The last step that the server has carried out or refused because of a newer version, and the version of the pod
-    // for which it was sent. The step is not sent again for this version: the watch will show a newer one.
+    // for which it was sent. The step is not sent again for this version until `done_until`: the watch will show a
+    // newer one, unless etcd is restored from a backup.
     std::optional<Step::Kind> done{};
     std::string done_for{};
+    TimePoint done_until{};
     bool sent = false;                        // a request to surge it was sent
     std::optional<TimePoint> surged_since{};  // as far as this drain knows
     std::optional<TimePoint> back_since{};    // seen with its label again, and with its mark
@@ -164,8 +166,9 @@ class SurgeBook final : public EvictionGuard {
   std::string why_not_replaced(const ControllerGroup& group) const;
   std::optional<Hold> held_with_mark(const k8s::Pod& pod, const Attempt& attempt, TimePoint now);
   Attempt& attempt_of(const k8s::Pod& pod);
-  // Returns true while the request of such a step is in flight, or until the watch shows what it has changed.
-  bool is_under_way(const k8s::Pod& pod, Step::Kind kind) const;
+  // Returns true while the request of such a step is in flight, or until the watch shows what it has changed, or
+  // should have.
+  bool is_under_way(const k8s::Pod& pod, Step::Kind kind, TimePoint now) const;
   // Returns the step that is due for a pod with a mark.
   std::optional<Step> step_back(const k8s::Pod& pod, TimePoint now);
   bool may_surge(const TrackedPod& tracked, const ControllerGroup& group, TimePoint now);

@@ -21,7 +21,8 @@ sim::Json Invariants::workload_of(const Instance& pod) const {
 }
 
 bool Invariants::is_only_replica(const Instance& pod) const {
-  if (given_.options.guards.single_replica != drain::SingleReplica::block) return false;
+  // A surged pod is evicted only after its replacement is Ready.
+  if (given_.options.guards.single_replica != drain::SingleReplica::block || pod.surged) return false;
   // If the drain reports that it could not read a controller, it assumes that the controller has more than one replica.
   const sim::Json workload = workload_of(pod);
   // The report names a Deployment by its own name, which is the prefix of the names of its ReplicaSets.

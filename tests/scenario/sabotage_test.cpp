@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
                "Ready pods, but there were"},
         Defect{"takes each Deployment for one that may be surged", BrokenWire::no_request, call_each_surgeable,
                "was released, but"},
-        Defect{"leaves its marks", keep_the_mark, BrokenWire::no_answer, "but its mark was left on"}),
+        Defect{"leaves its marks", keep_the_mark, BrokenWire::no_answer, "but its mark was left on", 122}),
     [](const auto& param) {
       std::string name = param.param.what;
       std::replace_if(

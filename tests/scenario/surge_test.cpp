@@ -206,6 +206,23 @@ TEST_F(Surges, AnAutoscalerThatScalesDownMakesItNeedless) {
   EXPECT_THAT(marked(), IsEmpty());
 }
 
+// Once it is surged, a pod is not refused as the only replica that is left: it would stay surged for ever.
+TEST_F(Surges, ASurgedPodIsNotRefusedAsTheOnlyReplica) {
+  deploy("web", 2);
+  start_slowly(1min);
+  options.guards.surge_limit = 20min;
+  options.guards.single_replica = drain::SingleReplica::block;
+  after(10s, [this] {
+    ASSERT_THAT(unowned("web"), SizeIs(1));
+    const std::string other = sim::name_of(pods_of("web")[0]) == unowned("web")[0] ? sim::name_of(pods_of("web")[1])
+                                                                                   : sim::name_of(pods_of("web")[0]);
+    cluster.patch("pods", "shop", other, {{"spec", {{"nodeName", "n2"}}}});
+    cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(marked(), IsEmpty());
+}
+
 TEST_F(Surges, ADeploymentThatIsDeletedKeepsNothing) {
   deploy("web", 1);
   start_slowly(10min);
