@@ -128,7 +128,7 @@ void SurgeFacts::claim_known(const Question& claim, std::string obstacle) {
 void SurgeFacts::not_answered(const Question& question, const Error& error, TimePoint now) {
   Open& open = questions_[question];
   open.not_before = now + question_pause;
-  const bool refused = !k8s::may_heal(error) || (k8s::is_forbidden(error) && ++open.refusals >= refusals_that_count);
+  const bool refused = k8s::is_forbidden(error) ? ++open.refusals >= refusals_that_count : !k8s::may_heal(error);
   if (!refused) return;
   const bool of_namespace = question.claim.empty();
   if (k8s::is_forbidden(error)) rights_[of_namespace ? "namespaces" : "persistentvolumeclaims"] = error.message();
@@ -242,8 +242,9 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
     auto hold = held_with_mark(pod, found == attempts_.end() ? Attempt() : found->second, now);
     if (hold || pod.surged() || !is_on()) return hold;
   }
-  if (found != attempts_.end() && found->second.failed && found->second.not_before > now)
-    return Hold{reason::surge_failed, found->second.why, found->second.not_before};
+  if (found != attempts_.end() && found->second.failed)
+    if (const TimePoint until = std::max(found->second.not_before, found->second.retry_at); until > now)
+      return Hold{reason::surge_failed, found->second.why, until};
   if (!is_guarded(pod)) return std::nullopt;
   ControllerGroup* group = controllers_.group_of(pod);
   // Without a group, the ControllerGuard lets the pod wait until the controller has been read.
@@ -290,9 +291,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
       attempt.not_before = now + attempt.pause.next(rng_);
       if (attempt.why.empty()) attempt.why = "the pod was given back to its ReplicaSet; the drain tries it again later";
     }
-    if (!pod.owned || is_under_way(pod, Step::Kind::unmark, now) ||
-        (attempt.retry.attempts() > 0 && attempt.not_before > now))
-      return std::nullopt;
+    if (!pod.owned || is_under_way(pod, Step::Kind::unmark, now) || attempt.retry_at > now) return std::nullopt;
     attempt.request_out = true;
     return Step{Step::Kind::unmark, pod};
   }
@@ -304,7 +303,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
   }
   if (group) attempt.most_ready = std::max(attempt.most_ready, others_ready(*group, pod) + (pod.ready ? 1 : 0));
   const Duration limit = is_on() ? options_.guards.surge_limit : Duration::zero();
-  const TimePoint due = std::max(saturating_add(*attempt.surged_since, limit), attempt.not_before);
+  const TimePoint due = std::max(saturating_add(*attempt.surged_since, limit), attempt.retry_at);
   if (is_under_way(pod, Step::Kind::relabel, now) || now < due || (is_on() && !group) ||
       (group && is_replaced(*group, pod)))
     return std::nullopt;
@@ -324,7 +323,7 @@ bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& grou
   // A ReplicaSet that is not known yet may have Ready pods of this Deployment.
   if (controllers_.questions().may_be_of(group.controller)) return false;
   const auto attempt = attempts_.find(pod.uid);
-  if (attempt != attempts_.end() && attempt->second.not_before > now) return false;
+  if (attempt != attempts_.end() && std::max(attempt->second.not_before, attempt->second.retry_at) > now) return false;
   return !is_under_way(pod, Step::Kind::surge, now) && judge(pod, group).plan == Plan::surge;
 }
 
@@ -374,6 +373,7 @@ std::optional<SurgeBook::Step> SurgeBook::answered(const Step& step, const Resul
   }
   if (answer) {
     attempt.retry.reset();
+    attempt.retry_at = {};
     attempt.right_missing = attempt.refused = false;
     if (step.kind != Step::Kind::surge) return std::nullopt;
     attempt.why.clear();
@@ -400,7 +400,7 @@ std::optional<SurgeBook::Step> SurgeBook::answered(const Step& step, const Resul
   attempt.refused = !passes;
   attempt.failed = attempt.failed || (step.kind == Step::Kind::surge && !passes);
   attempt.why = fmt::format("{}: {}", words_of(step.kind), error.message());
-  attempt.not_before = now + attempt.retry.next(rng_, error.retry_after);
+  attempt.retry_at = now + attempt.retry.next(rng_, error.retry_after);
   return std::nullopt;
 }
 
@@ -426,6 +426,7 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
   };
   for (const auto& [uid, attempt] : attempts_) {
     consider(attempt.not_before);
+    consider(attempt.retry_at);
     if (attempt.done) consider(attempt.done_until);
     if (attempt.surged_since && is_on()) consider(saturating_add(*attempt.surged_since, options_.guards.surge_limit));
     if (attempt.back_since) consider(*attempt.back_since + adoption_limit);

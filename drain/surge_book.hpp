@@ -144,10 +144,11 @@ class SurgeBook final : public EvictionGuard {
     bool sent = false;                        // a request to surge it was sent
     std::optional<TimePoint> surged_since{};  // as far as this drain knows
     std::optional<TimePoint> back_since{};    // seen with its label again, and with its mark
-    bool failed = false;                      // it waits until `not_before`, because of `why`
+    bool failed = false;                      // it waits until `not_before` and `retry_at`, because of `why`
     bool right_missing = false;
-    bool refused = false;  // the server will not accept the last step, however often it is sent
-    TimePoint not_before{};
+    bool refused = false;    // the server will not accept the last step, however often it is sent
+    TimePoint not_before{};  // end of the pause after a replacement that did not become Ready
+    TimePoint retry_at{};    // end of the pause after a request that failed
     std::string why{};
     std::int64_t most_ready = 0;      // most Ready pods of its Deployment that were seen while it was surged
     Backoff pause{BackoffOptions{}};  // after a replacement that did not become Ready

@@ -31,6 +31,7 @@ TEST(Codec, ReadsEveryFieldOfAPod) {
   expected.labels = {{"app", "web"}, {"containers", "yes"}};
   expected.annotations = {{"haulout.dev/drain-order", "3"}, {"karpenter.sh/do-not-disrupt", "true"}};
   expected.controller = OwnerReference{"apps/v1", "StatefulSet", "web", "o1", true};
+  expected.owned = true;
   expected.finalizers = {"example.com/hold"};
   expected.deletion_timestamp = at("2026-11-21T02:00:30Z");
   expected.deletion_grace_seconds = 30;

@@ -71,6 +71,8 @@ const std::map<std::string, Told> told{
     {"ClockSkew", {Waits::pod, node_advice}},
     {"VolumeAttachmentLeaked", {Waits::nothing, {.volumes = {"csi-2"}, .holds = false}}},
     {"OnlyReplicaEvicted", {Waits::nothing, pod_advice}},
+    {"SurgeFailed", {Waits::pod, of_pod}},
+    {"SurgeImpossible", {Waits::nothing, pod_advice}},
     {"LastReadyPods", {Waits::nothing, pod_advice}},
     {"ReplicasUnknown", {Waits::nothing, pod_advice}},
     {"OverrideInvalid", {Waits::nothing, pod_advice}},
