@@ -5,6 +5,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "base/ascii.hpp"
 #include "base/scope_exit.hpp"
 #include "http/base64.hpp"
 #include "k8s/codec.hpp"
@@ -41,8 +42,7 @@ std::string header_key(std::string_view key) {
   constexpr std::string_view legal = "!#$&'*+-.^_`|~";
   std::string out;
   for (const char c : key) {
-    const bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (alphanumeric || legal.find(c) != std::string_view::npos)
+    if (is_alphanumeric(c) || legal.find(c) != std::string_view::npos)
       out += c;
     else
       out += fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));

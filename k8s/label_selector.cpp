@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 
 namespace haulout::k8s {
@@ -18,15 +19,11 @@ using Requirement = LabelSelector::Requirement;
 constexpr std::size_t longest_name = 63;     // of a label name and of a label value
 constexpr std::size_t longest_prefix = 253;  // of a DNS subdomain
 
-bool alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool valid_name(std::string_view name) {
   if (name.empty() || name.size() > longest_name) return false;
-  if (!alphanumeric(name.front()) || !alphanumeric(name.back())) return false;
+  if (!is_alphanumeric(name.front()) || !is_alphanumeric(name.back())) return false;
   return std::all_of(name.begin(), name.end(),
-                     [](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+                     [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 bool valid_prefix(std::string_view prefix) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <initializer_list>
 
+#include "base/ascii.hpp"
+
 namespace haulout::k8s {
 namespace {
 
@@ -143,8 +145,7 @@ std::string encode_eviction(std::string_view ns, std::string_view pod, const Del
 std::string percent_encode(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-                            c == '.' || c == '_' || c == '~';
+    const bool unreserved = is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
     if (unreserved) {
       out += c;
     } else {

@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <set>
 
+#include "base/ascii.hpp"
 #include "base/plain_text.hpp"
 #include "base/text.hpp"
 
 namespace haulout::agent {
 
 namespace {
-
-bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 // The characters of a package name are those of deb-control(5), with the ":" before an architecture. The first
 // character is never "-", so that apt-get does not take a name for an option.

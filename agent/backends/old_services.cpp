@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "base/plain_text.hpp"
 
 namespace haulout::agent {
@@ -14,8 +15,7 @@ namespace {
 bool is_unit(std::string_view name) {
   constexpr std::string_view others = ":-_.\\@+";
   return !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
+    return is_alphanumeric(c) || others.find(c) != std::string_view::npos;
   });
 }
 

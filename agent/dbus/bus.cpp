@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "agent/dbus/bus_link.hpp"
+#include "base/ascii.hpp"
 #include "base/scope_exit.hpp"
 #include "base/text.hpp"
 #include "retry/backoff.hpp"
@@ -17,8 +18,7 @@ namespace {
 // Returns true for bytes that are written unescaped in an address ("Server addresses" in the D-Bus specification); all
 // others are written as %XX.
 bool stands_for_itself(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-         std::string_view("-_/.\\*").find(c) != std::string_view::npos;
+  return is_alphanumeric(c) || std::string_view("-_/.\\*").find(c) != std::string_view::npos;
 }
 
 std::string unix_address(std::string_view path) {

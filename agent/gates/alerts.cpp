@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
 #include "http/base64.hpp"
@@ -19,7 +20,7 @@ using Verdict = Gate::Verdict;
 constexpr std::size_t shown_columns = 120;  // longest text of a series in a message
 
 bool goes_on(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  return is_alphanumeric(c) || c == '_';
 }
 
 // Returns the labels that ALERTS and ALERTS_FOR_STATE share, which identify an alert: its two series differ only in the

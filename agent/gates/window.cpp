@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <array>
 
+#include "base/ascii.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
 
@@ -21,14 +22,6 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 // Returns the value of at most six digits. Returns nothing if the text is empty, longer, or has other characters.
 std::optional<unsigned> small_number(std::string_view digits) {
   if (digits.empty() || digits.size() > 6 || !std::all_of(digits.begin(), digits.end(), is_digit)) return std::nullopt;
@@ -39,7 +32,7 @@ std::optional<unsigned> small_number(std::string_view digits) {
 
 template <std::size_t Count>
 std::optional<unsigned> named(const std::array<std::string_view, Count>& names, std::string_view name) {
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   for (std::size_t i = 0; i < Count; ++i) {
     if (wanted == names[i] || wanted == names[i].substr(0, 3)) return static_cast<unsigned>(i);
   }
@@ -309,7 +302,7 @@ struct Starts {
 std::optional<std::size_t> ordinal(std::string_view word) {
   static constexpr std::string_view ordinals[] = {"", "1st", "2nd", "3rd", "4th", "5th", "last"};
   for (std::size_t i = 1; i < std::size(ordinals); ++i) {
-    if (lower(word) == ordinals[i]) return i;
+    if (lower_case(word) == ordinals[i]) return i;
   }
   return std::nullopt;
 }
@@ -394,12 +387,12 @@ bool Parser::at_clock() const {
 
 bool Parser::at_ordinal() const {
   Grammar ahead = grammar_;
-  return is_digit(ahead.next()) || lower(ahead.letters()) == "last";
+  return is_digit(ahead.next()) || lower_case(ahead.letters()) == "last";
 }
 
 Result<Starts> Parser::parse_starts() {
   grammar_.skip_blanks();
-  if (Grammar ahead = grammar_; lower(ahead.letters()) == "cron") return parse_cron_starts();
+  if (Grammar ahead = grammar_; lower_case(ahead.letters()) == "cron") return parse_cron_starts();
   Starts starts;
   if (!at_clock()) {
     auto on = parse_days();

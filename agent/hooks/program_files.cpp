@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/ascii.hpp"
 #include "base/plain_text.hpp"
 
 namespace haulout::agent {
@@ -25,7 +26,7 @@ namespace {
 constexpr std::size_t longest_name = 100;
 
 bool is_plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
 }
 
 bool is_name(std::string_view name) {
@@ -38,7 +39,8 @@ struct Looked {
 };
 
 // Fails with Errc::invalid if users other than root and this process's own user may change the file of `info`. `name`
-// is its name for messages, and `path` the one for commands. `on_the_way`: what counts is the entry that leads on.
+// is its name for messages, and `path` the one for commands. `on_the_way`: it is a directory or a link on the way to a
+// program.
 Result<> check_owner(const struct stat& info, bool on_the_way, const std::string& name, const std::string& path,
                      std::string_view refusal) {
   if (info.st_uid != 0 && info.st_uid != ::geteuid())

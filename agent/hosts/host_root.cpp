@@ -13,6 +13,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "base/ascii.hpp"
 #include "base/descriptor.hpp"
 #include "base/text.hpp"
 
@@ -242,9 +243,7 @@ Result<std::string> read_boot_id(const HostRoot& root) {
     return Error(Errc::unavailable, fmt::format("{} does not exist; mount the host's /proc", root.display(path)));
   std::string id = **std::move(content);
   while (!id.empty() && id.back() == '\n') id.pop_back();
-  const bool plain = std::all_of(id.begin(), id.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
-  });
+  const bool plain = std::all_of(id.begin(), id.end(), [](char c) { return is_alphanumeric(c) || c == '-'; });
   if (id.empty() || id.size() >= longest - 1 || !plain)
     return Error(Errc::unavailable, fmt::format("{} contains no boot id", root.display(path)));
   return id;

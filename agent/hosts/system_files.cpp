@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/hosts/host_command.hpp"
+#include "base/ascii.hpp"
 #include "base/descriptor.hpp"
 #include "base/plain_text.hpp"
 
@@ -70,13 +71,6 @@ Result<std::optional<OsRelease>> read_os_release(const HostRoot& root) {
 namespace {
 
 constexpr std::size_t file_limit = std::size_t{256} * 1024;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -145,7 +139,7 @@ bool is_part(std::string_view name) {
 }  // namespace
 
 std::optional<std::string> apt_option(std::string_view text, std::string_view name) {
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   std::optional<std::string> found;
   std::vector<std::string> scopes;
   std::string prefix, word;
@@ -153,7 +147,7 @@ std::optional<std::string> apt_option(std::string_view text, std::string_view na
   while (const auto token = tokens.next()) {
     if (token->is("{")) {
       scopes.push_back(prefix);
-      prefix += lower(word) + "::";
+      prefix += lower_case(word) + "::";
       word.clear();
     } else if (token->is("}")) {
       prefix = scopes.empty() ? std::string() : scopes.back();
@@ -163,7 +157,7 @@ std::optional<std::string> apt_option(std::string_view text, std::string_view na
       word.clear();
     } else if (word.empty()) {
       word = token->text;
-    } else if (prefix + lower(word) == wanted) {
+    } else if (prefix + lower_case(word) == wanted) {
       found = token->text;
     }
   }
@@ -187,7 +181,7 @@ Result<std::optional<std::string>> read_apt_option(const HostRoot& root, std::st
 }
 
 bool apt_true(std::string_view value) {
-  const std::string word = lower(value);
+  const std::string word = lower_case(value);
   for (const std::string_view yes : {"true", "yes", "on", "with", "enable"})
     if (word == yes) return true;
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; }) &&

@@ -77,20 +77,12 @@ asio::awaitable<void> AutoscalerHold::attempt() {
   for (unsigned conflicts = 0; conflicts < most_conflicts; ++conflicts) {
     const auto patch = due();
     if (!patch) co_return;
-    std::uint64_t news = context_.view.news();
-    auto node = co_await context_.client.patch_node(context_.options.node, *patch, k8s::DryRun::none,
-                                                    context_.within(attempt_limit));
-    const bool conflict = !node && k8s::is_conflict(node.error());
-    if (conflict) {
-      last_conflict = node.error();
-      news = context_.view.news();
-      node = co_await context_.client.get_node(context_.options.node, context_.within(attempt_limit));
-    }
-    if (!node && k8s::is_gone(node.error())) co_return context_.activity.interrupt_to_reload();
-    if (!node) co_return note_failure(node.error());
-    if (node->uid != context_.node().uid) co_return context_.activity.interrupt_to_reload();
-    context_.view.learn(*std::move(node), news);
-    if (!conflict) co_return note_success();
+    auto patched = co_await patch_own_node(context_, *patch, attempt_limit);
+    const bool gone = patched ? patched->replaced : k8s::is_gone(patched.error());
+    if (gone) co_return context_.activity.interrupt_to_reload();
+    if (!patched) co_return note_failure(patched.error());
+    if (!patched->conflict) co_return note_success();
+    last_conflict = std::move(patched->conflict);
     co_await context_.pause(backoff.next(context_.rng));
   }
   if (last_conflict) note_failure(*last_conflict);

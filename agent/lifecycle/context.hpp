@@ -121,4 +121,14 @@ struct Context {
   std::string new_run() const { return fmt::format("{}.{:x}", options.node, wall().time_since_epoch().count()); }
 };
 
+// The result of patch_own_node(). If neither member is set, the patch was written.
+struct PatchedNode {
+  bool replaced = false;            // the answer is about another Node of this name
+  std::optional<Error> conflict{};  // another client has changed the Node meanwhile; the Node was read again instead
+};
+// Sends a merge patch of the agent's Node that is guarded by its resourceVersion. After a conflict reads the Node. The
+// view learns the Node of the answer, unless that is another Node. `limit` is that of each request. Fails with the
+// error of the request. Cancellable. Borrows the context.
+Task<PatchedNode> patch_own_node(const Context& context, std::string patch, Duration limit);
+
 }  // namespace haulout::agent

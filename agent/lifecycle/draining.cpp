@@ -50,29 +50,21 @@ asio::awaitable<void> leave_load_balancers(const Context& context, std::function
 }
 
 asio::awaitable<void> return_to_load_balancers(const Context& context) {
-  k8s::Client& client = context.client;
-  const std::string& name = context.options.node;
   Backoff backoff(patience);
   while (!context.activity.must_reload()) {
     const auto patch = exclude_patch(context.node(), false);
     if (!patch) co_return;
-    std::uint64_t news = context.view.news();
-    auto node = co_await client.patch_node(name, *patch, k8s::DryRun::none, context.within(request_timeout));
-    const bool conflict = !node && k8s::is_conflict(node.error());
-    if (conflict) news = context.view.news();
-    if (conflict) node = co_await client.get_node(name, context.within(request_timeout));
-    if (node) {
-      if (node->uid != context.node().uid)
-        context.activity.reload();
-      else
-        context.view.learn(std::move(*node), news);
-      if (conflict) co_await context.pause(backoff.next(context.rng));
+    const auto patched = co_await patch_own_node(context, *patch, request_timeout);
+    if (patched) {
+      if (patched->replaced) context.activity.reload();
+      if (patched->conflict) co_await context.pause(backoff.next(context.rng));
       continue;
     }
-    if (k8s::is_gone(node.error())) co_return context.activity.reload();
+    const Error& error = patched.error();
+    if (k8s::is_gone(error)) co_return context.activity.reload();
     co_await context.writer.show(reason::cannot_restore,
-                                 "the node cannot be added to load balancers again yet: " + node.error().message());
-    co_await context.pause(backoff.next(context.rng, node.error().retry_after));
+                                 "the node cannot be added to load balancers again yet: " + error.message());
+    co_await context.pause(backoff.next(context.rng, error.retry_after));
   }
 }
 

@@ -76,10 +76,14 @@ bool is_between_attempts(const Record& record) {
          (record.state == State::degraded && record.uncordon);
 }
 
-// A node has kept the cordon of its last attempt, and lacks nothing any more. The cordon ends when the agent
-// establishes the duties of the state again.
+// The node has kept the cordon of its last attempt. When it lacks nothing any more, the cordon ends as soon as the
+// agent establishes the duties of the state again.
+bool has_kept_cordon(const Record& record) {
+  return is_between_attempts(record) && !record.run.empty();
+}
+
 bool cordon_is_over(const Context& context) {
-  return is_between_attempts(context.record) && !context.record.run.empty() && lacks_since_last_boot(context).empty();
+  return has_kept_cordon(context.record) && lacks_since_last_boot(context).empty();
 }
 
 }  // namespace
@@ -447,11 +451,11 @@ asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need
       until = context.within(std::chrono::minutes(1));
     } else if (record.cause != reason::record_unreadable) {
       if (need.requested()) co_return Decision{Event::needed};
-      if (cordon_is_over(context)) {
+      const bool lacks = !lacks_since_last_boot(context).empty();
+      if (!lacks && has_kept_cordon(context.record)) {
         activity.reload();
         break;
       }
-      const bool lacks = !lacks_since_last_boot(context).empty();
       if (need.all().need == Need::no && !record.requested && !lacks) co_return Decision{Event::not_needed};
       if (!needs_person(record.cause) && need.all().need == Need::yes) {
         const GateAnswer answer = co_await gates.ask(GateQuestion::When::before_turn);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/ascii.hpp"
 #include "base/text.hpp"
 
 namespace haulout::agent {
@@ -22,10 +23,8 @@ bool is_readiness_taint(const k8s::Taint& taint) {
 
 bool is_type(std::string_view text) {
   return !text.empty() && text.size() <= k8s::longest_condition_type &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-                  c == '.' || c == '/';
-         });
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '/'; });
 }
 
 }  // namespace

@@ -178,7 +178,8 @@ Record decoded(const Json& json) {
   read(json, "cause", record.cause);
   read(json, "causeMessage", record.cause_message);
   read(json, "uncordon", record.uncordon);
-  // An earlier agent did not write whether the boot of a degraded node was verified. Its cordon says so.
+  // An earlier agent did not write whether the boot of a degraded node was verified. If the node has kept its cordon,
+  // the boot was not verified.
   if (record.state == State::degraded && !record.uncordon && record.cause != reason::record_unreadable)
     record.unverified = true;
   read(json, "hooksPassed", record.hooks_passed);

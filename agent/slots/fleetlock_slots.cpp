@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "agent/node/pool.hpp"
+#include "base/ascii.hpp"
 #include "base/plain_text.hpp"
 #include "base/text.hpp"
 #include "http/hmac.hpp"
@@ -174,9 +175,8 @@ Result<std::string> fleetlock_group(const SlotGrouping& grouping, const std::str
   auto groups = groups_of(only_pool, node, node_labels);
   if (!groups) return std::move(groups).error();
   std::string group = groups->back().pool;
-  const bool fits = std::all_of(group.begin(), group.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-';
-  });
+  const bool fits =
+      std::all_of(group.begin(), group.end(), [](char c) { return is_alphanumeric(c) || c == '.' || c == '-'; });
   if (fits) return group;
   return Error(Errc::invalid,
                fmt::format("pool \"{}\" cannot be a group of FleetLock, which takes letters, digits, dots "

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "agent/hosts/host_command.hpp"
+#include "base/ascii.hpp"
 #include "base/descriptor.hpp"
 #include "base/plain_text.hpp"
 #include "base/text.hpp"
@@ -24,10 +25,7 @@
 namespace haulout::cli {
 
 std::string node_name_of(const MachineIdentity& machine) {
-  std::string name = machine.host_name;
-  for (char& c : name)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return name;
+  return lower_case(machine.host_name);
 }
 
 namespace {
@@ -69,8 +67,7 @@ std::string another_machine(const k8s::NodeMachine& node, const MachineIdentity&
   if (node.name != node_name_of(machine) && !shows_an_address(node, machine))
     return fmt::format(
         "the Node is not known to be this machine's: its name is not the host name {}, and none of its addresses ({}) "
-        "is "
-        "on this machine. Run the command on the machine of the Node",
+        "is on this machine. Run the command on the machine of the Node",
         one_line(machine.host_name), one_line(joined(node.addresses, ", ")));
   return {};
 }

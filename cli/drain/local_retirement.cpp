@@ -122,8 +122,8 @@ Task<std::string> LocalRetirement::prepare(k8s::Node node) {
   co_return std::string();
 }
 
-// The UID does not show that the kubelet of another machine has taken over the Node, as it does with a Node that has
-// its name. So the ids are looked at again. A Node that is gone harms nobody.
+// Compares the ids of the machine again, because the UID of a Node stays the same when the kubelet of another machine
+// with the same node name takes it over. If the Node is gone, the machine may be cleaned up.
 boost::asio::awaitable<std::optional<drain::Leftover>> LocalRetirement::look_before() {
   const auto node = co_await look(drain::patience_with_others);
   if (!node && k8s::is_gone(node.error())) co_return std::nullopt;

@@ -94,7 +94,7 @@ TEST_F(Autoscalers, AreNotAskedIfTheOptionIsOff) {
   EXPECT_FALSE(seen);
 }
 
-// A policy that refuses the annotations blocks nothing, and is told once.
+// If a policy refuses the annotations, the update goes on, and the agent warns once.
 struct AutoscalersDenied : Autoscalers, ::testing::WithParamInterface<int> {};
 
 TEST_P(AutoscalersDenied, BlockNothing) {

@@ -81,7 +81,8 @@ TEST_F(Readiness, ATaintThatComesLateIsWaitedFor) {
   expect_updated(*machines[0]);
 }
 
-// P8: the agent may not read its Node any more, so it cannot look once more before it goes on. It says so.
+// P8: the agent has lost the permission to read its Node, so it cannot check the node before it goes on. The Node says
+// so.
 TEST_F(Readiness, ANodeThatCannotBeReadBeforeTheUncordonIsNotWaitedForSilently) {
   machine("n1", {.boot_takes = 1min});
   once_in("verifying", [&] { cluster.forbid("get", "nodes"); });

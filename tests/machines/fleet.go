@@ -331,6 +331,11 @@ func (f *Fleet) Install(ctx context.Context, m *Machine, more string) error {
 	if err := m.Write(agentConfigFile, agentConfig(m.Name)+more); err != nil {
 		return err
 	}
+	return f.installPackage(ctx, m)
+}
+
+// installPackage installs Haulout's package on a machine that has its configuration, and returns when the agent is idle.
+func (f *Fleet) installPackage(ctx context.Context, m *Machine) error {
 	if err := f.CopyPackage(m); err != nil {
 		return err
 	}

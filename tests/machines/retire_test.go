@@ -153,14 +153,7 @@ func (f *Fleet) installForRetirement(ctx context.Context, m *Machine) error {
 	if err := m.WriteSecret(adminConfig, kubeconfig); err != nil {
 		return err
 	}
-	if err := f.CopyPackage(m); err != nil {
-		return err
-	}
-	if _, err := m.Run(ctx, "apt-get", "install", "-q", "-y", "-o", "Dpkg::Options::=--force-confold", packagePath); err != nil {
-		return err
-	}
-	f.Line.Note(m.Name, "package installed")
-	return f.UntilState(ctx, 2*time.Minute, m.Name, "idle")
+	return f.installPackage(ctx, m)
 }
 
 // deployOnEachNode creates a DaemonSet and returns when all its pods are Ready. They run until the clean-up.
