@@ -184,7 +184,7 @@ asio::awaitable<bool> Drain::Impl::run_cordon() {
 }
 
 asio::awaitable<bool> Drain::Impl::run_eviction() {
-  if (session.options().dry_run != DryRunMode::none) co_return co_await dry_run(session, pipeline);
+  if (session.options().dry_run != DryRunMode::none) co_return co_await dry_run(session, pipeline, surge);
   session.open(co_await asio::this_coro::executor);
   begin_waits();
   pipeline.start(session.now());

@@ -186,7 +186,7 @@ TimePoint Eviction::next_wake() const {
                    proof_.next_wake(at)});
 }
 
-asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline) {
+asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const SurgeFeed& surge) {
   std::size_t would_go = 0;
   std::size_t blocked = 0;
   std::map<std::string, std::size_t> guarded;  // number of evictable pods that use up a disruption, by budget UID
@@ -220,6 +220,7 @@ asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline) {
       message += fmt::format("; PodDisruptionBudget {} selects {} of them and allows {} now", found->second.key(),
                              count, count_of(allowed, "disruption"));
   }
+  message += surge.plan();
   session.ending().end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));
   session.emit(EventType::finished, session.ending().message());
   co_return session.ending().is(Outcome::drained);

@@ -53,14 +53,6 @@ std::optional<std::string> annotation_of(const std::map<std::string, std::string
   return value && (*value == "true" || *value == "false") ? value : std::nullopt;
 }
 
-std::string obstacle_of(const k8s::Pod& pod, const Controller& controller) {
-  if (auto obstacle = surge_obstacle(controller); !obstacle.empty()) return obstacle;
-  if (!pod.labels.contains(std::string(k8s::template_hash_label)))
-    return fmt::format("pods of {} have no label {}", controller.text(), k8s::template_hash_label);
-  if (pod.host_ports) return fmt::format("pods of {} use ports of the node", controller.text());
-  return {};
-}
-
 std::string_view words_of(SurgeBook::Step::Kind kind) {
   switch (kind) {
     case SurgeBook::Step::Kind::surge: return "the label pod-template-hash could not be taken off the pod";
@@ -86,6 +78,14 @@ std::string surge_obstacle(const Controller& controller) {
   if (rollout.replacement_policy == "TerminationComplete")
     return fmt::format("podReplacementPolicy of {} is TerminationComplete, so it never runs an additional pod",
                        controller.text());
+  return {};
+}
+
+std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller) {
+  if (auto obstacle = surge_obstacle(controller); !obstacle.empty()) return obstacle;
+  if (!pod.labels.contains(std::string(k8s::template_hash_label)))
+    return fmt::format("pods of {} have no label {}", controller.text(), k8s::template_hash_label);
+  if (pod.host_ports) return fmt::format("pods of {} use ports of the node", controller.text());
   return {};
 }
 
@@ -172,7 +172,7 @@ SurgeBook::Judgement SurgeBook::judge(const k8s::Pod& pod, const ControllerGroup
                       (mode == Surge::single_replica && controller.replicas == 1) ||
                       (mode == Surge::closed_budget && budget_closed_(pod));
   if (!wanted) return {};
-  if (auto obstacle = obstacle_of(pod, controller); !obstacle.empty()) return {Plan::impossible, std::move(obstacle)};
+  if (auto obstacle = surge_obstacle(pod, controller); !obstacle.empty()) return {Plan::impossible, std::move(obstacle)};
   return judge_claims(pod);
 }
 

@@ -38,6 +38,8 @@ namespace haulout::drain {
 
 // Returns why the pods of this controller cannot be surged; empty if they can.
 std::string surge_obstacle(const Controller& controller);
+// Returns why this pod of the controller cannot be surged, as far as is known without its claims; empty if it can.
+std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller);
 // Returns how many pods of the Deployment may be surged at the same time: its maxSurge, a percentage rounded up as the
 // Deployment controller does, but at least one.
 std::size_t surge_places(const Controller& deployment);

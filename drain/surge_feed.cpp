@@ -96,12 +96,24 @@ Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node
 }
 
 asio::awaitable<void> SurgeFeed::read_at_first() {
-  if (!book_.is_on() || session_.options().dry_run != DryRunMode::none) co_return;
+  if (!book_.is_on()) co_return;
   // Claims are of interest only after the namespace has been read, hence two rounds.
   for (int round = 0; round < 2; ++round) {
     for (const TrackedPod* tracked : pipeline_.leaving()) static_cast<void>(book_.held(tracked->pod, session_.now()));
     while (const auto question = book_.facts().next_question(session_.now())) co_await read(*question);
   }
+}
+
+std::string SurgeFeed::plan() const {
+  if (!book_.is_on()) return {};
+  std::size_t replaced = 0;
+  for (const TrackedPod* tracked : pipeline_.leaving())
+    replaced += tracked->decision.verdict == Verdict::evict && book_.covers(tracked->pod);
+  std::vector<DiagnosisFact> facts;
+  diagnose(facts);
+  std::string words = fmt::format("; {} of them would be replaced in advance (--surge)", replaced);
+  for (const DiagnosisFact& fact : facts) words += fmt::format("; {}: {}", fact.subject, fact.message);
+  return words;
 }
 
 void SurgeFeed::look(TaskGroup& group) {
@@ -123,8 +135,9 @@ asio::awaitable<void> SurgeFeed::read(SurgeFacts::Question question) {
   const TimePoint limit = session_.within(request_timeout);
   if (question.claim.empty()) {
     const auto ns = co_await session_.client().get<k8s::Namespace>(question.ns, limit);
-    if (!ns) co_return book_.facts().not_answered(question, ns.error(), session_.now());
-    book_.facts().namespace_known(question.ns, k8s::value_at(ns->annotations, surge_annotation).value_or(""));
+    if (!ns && !k8s::is_gone(ns.error())) co_return book_.facts().not_answered(question, ns.error(), session_.now());
+    book_.facts().namespace_known(question.ns,
+                                  ns ? k8s::value_at(ns->annotations, surge_annotation).value_or("") : std::string());
     co_return;
   }
   const auto claim = co_await session_.client().get<k8s::PersistentVolumeClaim>(question.ns, question.claim, limit);

@@ -30,6 +30,8 @@ class SurgeFeed {
   // Starts the requests that are due. Surges no pod while the node is known to be schedulable, or may be.
   void look(TaskGroup& group);
   void diagnose(std::vector<DiagnosisFact>& facts) const { book_.diagnose(pipeline_.leaving(), facts); }
+  // Returns what a dry run tells: how many pods would be surged, and why others cannot be. Empty if surge is off.
+  std::string plan() const;
   TimePoint next_wake(TimePoint at) const;
   // Gives back the pods that are still surged when the drain has ended. Adds to the message of the drain what could not
   // be given back. Cancellable.

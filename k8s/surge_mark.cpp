@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/ascii.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/pod.hpp"
 
@@ -25,12 +26,9 @@ std::string patch_of(const Pod& pod, const Json& labels, const Json& annotations
 
 // Returns true for a value that the API server accepts for a label.
 bool is_label_value(std::string_view text) {
-  const auto alphanumeric = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-  };
-  const auto allowed = [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
+  const auto allowed = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
   return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), allowed) &&
-         alphanumeric(text.front()) && alphanumeric(text.back());
+         is_alphanumeric(text.front()) && is_alphanumeric(text.back());
 }
 
 }  // namespace

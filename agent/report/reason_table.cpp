@@ -294,9 +294,6 @@ constexpr std::array table{
         "in service, and the drain tries it again later.",
         "See the message. Usually no node has room, a quota is used up, or an image cannot be pulled. To evict the "
         "pod without a replacement, annotate it `haulout.dev/surge=false`."},
-    Reason{reason::surge_impossible, finds, waiting,
-           "With `--surge`: the pod cannot be replaced in advance, so it is evicted as without `--surge`.",
-           "Nothing, if a short gap is acceptable. Otherwise see the message for what would have to change."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",
@@ -447,7 +444,10 @@ constexpr std::array table{
            "Find out what the volume is. If nothing needs it, delete the VolumeAttachment that the Event names."},
     Reason{reason::only_replica_evicted, finds, waiting, "The drain evicts the only pod of a controller.",
            "Nothing, if an outage is acceptable. Otherwise scale the controller to two replicas before you drain the "
-           "node."},
+           "node, or let the drain replace the pod first (`--surge`)."},
+    Reason{reason::surge_impossible, finds, waiting,
+           "With `--surge`: the pod cannot be replaced in advance, so it is evicted as without `--surge`.",
+           "Nothing, if a short gap is acceptable. Otherwise see the message for what would have to change."},
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",
            "Create a PodDisruptionBudget for them, spread the pods, or set `--max-unavailable-per-controller`."},

@@ -333,7 +333,7 @@ func TestSurgeKilled(t *testing.T) {
 		row("release", func(t *testing.T, s *surgeSetup) {
 			run(t, s.World, 0, haulout, "release", s.Node("old"))
 		})
-		if point == "after the eviction" {
+		if point != "after the release" { // a pod that is replaced is evicted
 			row("without surge", func(t *testing.T, s *surgeSetup) {
 				s.drain(0, "--timeout="+afterKill.String())
 				s.expectMoved()
@@ -749,7 +749,10 @@ func TestSurgeDryRun(t *testing.T) {
 			t.Parallel()
 			s := newSurge(t, 1, nil)
 			before := s.podsOn("old")
-			s.drain(0, "--surge=all", "--dry-run="+kind)
+			result := s.drain(0, "--surge=all", "--dry-run="+kind)
+			if want := "1 of them would be replaced in advance (--surge)"; !strings.Contains(result.Stdout+result.Stderr, want) {
+				t.Errorf("the dry run does not say %q\n%s%s", want, result.Stdout, result.Stderr)
+			}
 			s.expectPatched()
 			if after := s.podsOn("old"); !slices.Equal(before, after) {
 				t.Errorf("on the node were %v, and are %v", before, after)

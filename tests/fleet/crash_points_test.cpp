@@ -43,6 +43,33 @@ struct Open : Fleet {
     add(a_pod("held-0", held));
     add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
   }
+  // Adds a Deployment whose pods are on n1 at first, behind a budget that allows no disruption, and lets agents replace
+  // its pods before they evict them. It is a violation if fewer pods are Ready at any time after they all were.
+  void surged_web(int replicas) {
+    options.drain.guards.surge = drain::Surge::all;
+    options.drain.guards.surge_limit = 1min;
+    Json deployment = a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", 5}},
+                                 {{"sim.haulout.dev/prefers-node", "n1"}});
+    deployment["metadata"]["annotations"]["sim.haulout.dev/template-hash"] = "true";
+    add(deployment);
+    add(a_budget("web", {{"maxUnavailable", 0}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+    cluster.on_change([this, replicas, reached = false](const sim::Change& change) mutable {
+      if (change.key.resource != "pods") return;
+      const auto pods = cluster.all("pods");
+      const auto ready = std::count_if(pods.begin(), pods.end(), [](const Json& pod) {
+        return sim::name_of(pod).starts_with("web-") && !sim::terminating(pod) && sim::pod_ready(pod);
+      });
+      reached = reached || ready >= replicas;
+      if (reached && ready < replicas) checks.violated(fmt::format("surge: {} of {} pods are Ready", ready, replicas));
+    });
+  }
+  // Returns the names of the pods that agents have surged and not given back.
+  std::vector<std::string> marked() const {
+    std::vector<std::string> names;
+    for (const Json& pod : cluster.all("pods"))
+      if (!sim::annotation(pod, "haulout.dev/surged").empty()) names.push_back(sim::name_of(pod));
+    return names;
+  }
   void annotate(const std::string& node, const std::string& key, Json value) {
     cluster.patch("nodes", "", node, {{"metadata", {{"annotations", {{key, std::move(value)}}}}}});
   }
@@ -165,6 +192,24 @@ const std::vector<Row>& rows() {
          fleet.held_pod();
          fleet.after(4min, [&fleet] { fleet.cluster.remove("poddisruptionbudgets", "shop", "held"); });
          return fleet.machine("n1");
+       }},
+      {.name = "pods that are replaced first",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1");
+         fleet.machine("n2", {.target = ""});
+         fleet.surged_web(2);
+         return n1;
+       }},
+      // Until a person uncordons n2, no replacement finds a node, and the drain ends at its deadline.
+      {.name = "pods that cannot be replaced for a while",
+       .stage = [](Open& fleet) -> Machine& {
+         Machine& n1 = fleet.machine("n1");
+         fleet.machine("n2", {.target = ""});
+         fleet.cordon("n2");
+         fleet.options.drain.timeout = 3min;
+         fleet.surged_web(1);
+         fleet.after(20min, [&fleet] { fleet.uncordon("n2"); });
+         return n1;
        }},
       {.name = "a person's cordon",
        .stage = [](Open& fleet) -> Machine& {
@@ -294,6 +339,7 @@ Played play(const Row& row, const Crash& crash) {
   EXPECT_EQ(n1.boots(), row.boots) << where;
   EXPECT_EQ(fleet.slots_held(), row.slots) << where;
   EXPECT_EQ(fleet.label("n1", "node.kubernetes.io/exclude-from-external-load-balancers"), "") << where;
+  EXPECT_THAT(fleet.marked(), ::testing::IsEmpty()) << where;
   Played played{.requests = n1.requests(), .timers = {}};
   for (const TimePoint sent : n1.request_times())
     if (const Duration due = sent - fleet.start - 1us; due > 0s) played.timers.push_back(due);

@@ -154,6 +154,27 @@ TEST_F(RehearsalTest, ABudgetThatNeverOpensIsNamed) {
               HasSubstr("would not be drained (blocked after 1m00s): the deadline passed with 3 pods"));
 }
 
+TEST_F(RehearsalTest, ASurgeOpensABudgetThatNeverOpensByItself) {
+  const Json labels = {{"app", "web"}, {"pod-template-hash", "1"}};
+  Json& set = item("web");
+  set["metadata"]["ownerReferences"] = {
+      {{"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"name", "shop"}, {"uid", "shop"}, {"controller", true}}};
+  set["spec"]["selector"]["matchLabels"] = labels;
+  set["spec"]["template"]["metadata"]["labels"] = labels;
+  for (const char* name : {"web-a", "web-b", "web-c"}) item(name)["metadata"]["labels"] = labels;
+  items.push_back(workload(
+      "Deployment", "shop",
+      {{"replicas", 3}, {"strategy", {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxSurge", "25%"}}}}}}));
+  item("shop")["spec"]["selector"]["matchLabels"] = {{"app", "web"}};
+  item("shop")["spec"]["template"]["metadata"]["labels"] = {{"app", "web"}};
+  add_budget(3);
+  EXPECT_EQ(play().drains[0].outcome, drain::Outcome::blocked);
+  input.drain.guards.surge = drain::Surge::closed_budget;
+  const Rehearsal surged = play();
+  EXPECT_EQ(surged.drains[0].outcome, drain::Outcome::drained) << lines_of(surged);
+  EXPECT_GE(surged.took, 3 * 30s) << "the replacements have to be Ready one after the other";
+}
+
 // The snapshot comes from `kubectl get nodes,pods`. So missing DaemonSets do not prove that the cluster has none.
 TEST_F(RehearsalTest, ASnapshotWithoutDaemonSetsSaysSo) {
   const auto is_daemon_set = [](const Json& item) { return item["kind"] == "DaemonSet"; };

@@ -8,6 +8,7 @@ using namespace std::chrono_literals;
 namespace {
 using drain::Outcome;
 using drain::Surge;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -131,6 +132,18 @@ TEST_F(Surges, WhatCannotBeSurgedIsEvictedAndSaid) {
   ASSERT_THAT(patches(), SizeIs(1));
   EXPECT_THAT(patches()[0].name, HasSubstr("shared-"));
   EXPECT_TRUE(told.advised("SurgeImpossible"));
+}
+
+TEST_F(Surges, ADryRunTellsWhatWouldBeSurgedAndWritesNothing) {
+  deploy("web", 2);
+  deploy("recreated", 1, {{"spec", {{"strategy", {{"type", "Recreate"}}}}}});
+  deploy("never", 1, of_template({{"metadata", {{"annotations", {{"haulout.dev/surge", "false"}}}}}}));
+  for (const drain::DryRunMode mode : {drain::DryRunMode::client, drain::DryRunMode::server}) {
+    options.dry_run = mode;
+    EXPECT_THAT(drain().message, AllOf(HasSubstr("4 pods would be evicted; 2 of them would be replaced in advance"),
+                                       HasSubstr("the strategy of Deployment shop/recreated is Recreate")));
+    EXPECT_THAT(patches(), IsEmpty());
+  }
 }
 
 // A person repairs what keeps the replacement from being Ready. Until then the pod is given back and waits.

@@ -61,6 +61,8 @@ const Arrival arrivals[] = {
      }},
     {"single-replica", "block",
      [](const AgentOptions& o) { return o.drain.guards.single_replica == drain::SingleReplica::block; }},
+    {"surge", "closed-budget", [](const AgentOptions& o) { return o.drain.guards.surge == drain::Surge::closed_budget; }},
+    {"surge-limit", "21m", [](const AgentOptions& o) { return o.drain.guards.surge_limit == 21min; }},
     {"canary", "23s", [](const AgentOptions& o) { return o.drain.guards.canary == 23s; }},
     {"lb-drain-wait", "29s", [](const AgentOptions& o) { return o.lb_drain_wait == 29s; }},
     {"hook-limit", "31s", [](const AgentOptions& o) { return o.hooks.limit == 31s; }},

@@ -152,6 +152,8 @@ std::map<std::string, Row> rows() {
           controller.ready_replicas = 1;
         }),
         "--max-unavailable-per-controller"}},
+      {"SurgeImpossible",
+       {of_controller([](auto& controller) { controller.replicas = 1; }), "no Deployment, and only pods of Deployments"}},
       {"ReplicasUnknown",
        {of_controller([](auto& controller) { controller = drain::gone_controller(*a_pod().controller, "shop"); }),
         "perhaps nothing replaces its pods"}},

@@ -10,6 +10,7 @@
 #include "base/files.hpp"
 #include "cli/options/command_line.hpp"
 #include "retry/real_clock.hpp"
+#include "tests/k8s/temp_dir.hpp"
 #include "tests/rehearse/a_snapshot.hpp"
 
 namespace haulout::cli {
@@ -24,7 +25,6 @@ class RehearseProgramTest : public ::testing::Test, protected rehearse::ASnapsho
     items.push_back(pod("web-0", "ReplicaSet", "web", "500m"));
   }
   ~RehearseProgramTest() override {
-    std::remove(path_.c_str());
     ::close(err_);
     ::close(out_);
   }
@@ -49,7 +49,8 @@ class RehearseProgramTest : public ::testing::Test, protected rehearse::ASnapsho
     return text;
   }
 
-  const std::string path_ = ::testing::TempDir() + "haulout-rehearse-program.json";
+  const testing::TempDir directory_;
+  const std::string path_ = directory_ / "snapshot.json";
   int out_ = ::memfd_create("out", MFD_CLOEXEC), err_ = ::memfd_create("err", MFD_CLOEXEC);
   boost::asio::io_context context_{1};
   RealClock clock_;
