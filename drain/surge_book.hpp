@@ -7,15 +7,17 @@
 // So the number of Ready pods of the Deployment never falls below what it was (see docs/decisions.md).
 //
 // A pod goes through these states:
-//   - It waits until fewer pods of its Deployment are surged than the Deployment's maxSurge (at least one at a time).
+//   - It waits for its turn, as without surge, and then until fewer pods of its Deployment are surged than the
+//     Deployment's maxSurge (at least one at a time).
 //   - It is surged (k8s::Pod::surged()), and waits until enough other pods are Ready. Then the guard lets it go.
 //   - If that takes longer than Guards::surge_limit, the drain restores the label, waits until the ReplicaSet has
-//     adopted the pod, and removes the mark. The ReplicaSet deletes the replacement. After a pause the drain surges the
-//     pod again.
+//     adopted the pod, and removes the mark. The ReplicaSet deletes a pod that is too many. After a pause the drain
+//     surges the pod again. The same happens if the replacement is Ready, but nobody lets the pod go for an hour.
 // The number of pods that must be Ready stands in the pod's mark, so that it outlives a crash of the drain.
 //
-// A drain without surge gives back the pods that an earlier one has surged, and evicts them after that. While the
-// machine goes down (Policy::waits_for_work is false) the book holds no pod and returns no step.
+// A drain without surge evicts a pod that an earlier one has surged, if its replacement is Ready. Otherwise it gives the
+// pod back, and evicts it after that. While the machine goes down (Policy::waits_for_work is false) the book holds no
+// pod and returns no step.
 #pragma once
 
 #include <functional>
@@ -31,6 +33,7 @@
 #include "drain/options.hpp"
 #include "drain/pipeline.hpp"
 #include "k8s/objects.hpp"
+#include "k8s/surge_mark.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 
@@ -80,22 +83,38 @@ class SurgeFacts {
   std::map<std::string, std::string> rights_;
 };
 
+// What the SurgeBook has to know about the budgets of a pod.
+struct SurgeBudgets {
+  std::function<bool()> visible;
+  // Returns true if a budget of the pod allows no disruption although all its pods are healthy.
+  std::function<bool(const k8s::Pod&)> closed;
+  // Returns the name of a budget of the pod that counts the replicas of other controllers, too, and that counts a pod
+  // without a controller as healthy but not as expected (`maxUnavailable`, or a percentage). It would allow one more
+  // disruption if no pod of this Deployment had an owner. Empty if there is none. `replicas` are the Deployment's.
+  std::function<std::string(const k8s::Pod&, std::int32_t replicas)> shared;
+};
+
 class SurgeBook final : public EvictionGuard {
  public:
-  // Returns true if a budget of the pod allows no disruption although all its pods are healthy.
-  using BudgetClosed = std::function<bool(const k8s::Pod&)>;
-  // How long a drain without surge waits until a ReplicaSet has adopted a pod that was given back. Longer than a
-  // controller manager takes to replace one that has crashed (its Lease expires after 15 s).
+  // How long a drain without surge waits until a ReplicaSet has adopted a pod that was given back, and how long any
+  // drain waits until a ReplicaSet has deleted the pod that is then too many. Longer than a controller manager takes to
+  // replace one that has crashed (its Lease expires after 15 s).
   static constexpr Duration adoption_limit = std::chrono::minutes(1);
+  // A pod whose replacement is Ready, but whose eviction nobody accepts, is given back after this time. While it has no
+  // owner, rollouts and scaling do not reach it.
+  static constexpr Duration refusal_limit = std::chrono::hours(1);
+  // How many pods of the node may be surged at the same time. Each needs room for its replacement.
+  static constexpr std::size_t most_surged = 20;
 
-  // Borrows `options` and `controllers`. A ControllerGuard before this guard fills `controllers`.
-  SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, BudgetClosed budget_closed)
-      : options_(options), controllers_(controllers), rng_(rng), budget_closed_(std::move(budget_closed)) {}
+  // Borrows `options` and `controllers`. A ControllerGuard before this guard, or ControllersFeed alone if surge is off,
+  // fills `controllers`.
+  SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, SurgeBudgets budgets)
+      : options_(options), controllers_(controllers), rng_(rng), budgets_(std::move(budgets)) {}
 
   bool is_on() const { return options_.guards.surge != Surge::off && !is_hurried(); }
 
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
-  void leaving(const k8s::Pod&, Leaves) override {}
+  void leaving(const k8s::Pod& pod, Leaves leaves) override;
 
   SurgeFacts& facts() { return facts_; }
 
@@ -105,12 +124,16 @@ class SurgeBook final : public EvictionGuard {
     k8s::Pod pod;
     std::int64_t ready = 0;  // for the mark: Ready pods of the Deployment, this one included
   };
-  // Returns the steps that are due; among them at most `may_begin` that surge a pod. `leaving` is Pipeline::leaving().
-  std::vector<Step> take_steps(const std::vector<TrackedPod*>& leaving, std::size_t may_begin, TimePoint now);
+  // Returns at most `most` steps that are due, those that give pods back first. If `may_begin` is false, none of them
+  // surges a pod. `leaving` is Pipeline::leaving().
+  std::vector<Step> take_steps(const std::vector<TrackedPod*>& leaving, std::size_t most, bool may_begin,
+                               TimePoint now);
   // Records the answer to a step, which has the pod as the server stored it. A conflict is tried again soon, because
-  // the watch shows the newer pod. Returns a step to send at once: if an admission webhook has removed the mark, the
-  // label is restored.
-  std::optional<Step> answered(const Step& step, const Result<k8s::Pod>& answer, TimePoint now);
+  // the watch shows the newer pod. If an admission webhook has removed the mark, take_steps() restores the label.
+  void answered(const Step& step, const Result<k8s::Pod>& answer, TimePoint now);
+  // Records that a step `relabel` was not sent, because the ReplicaSet does not exist any more. The pod stays as it is
+  // until it may be evicted.
+  void orphaned(const Step& step);
   // Returns true if a pod was surged, or may have been: a request was sent.
   bool may_have_surged() const;
   // Returns true if the answer to a step is lost or has not come yet, so that it may still take effect.
@@ -124,7 +147,7 @@ class SurgeBook final : public EvictionGuard {
   // Appends the diagnoses:
   //   SurgeImpossible  Pods are evicted without a replacement, because they cannot be surged.
   //   SurgeFailed      No replacement was Ready in time, or the pod could not be changed. It waits.
-  //   RightMissing     The drain may not patch the pod, or may not read its namespace or its claims.
+  //   RightMissing     The drain may not patch the pod, or may not read its namespace, its claims or its budgets.
   void diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts);
 
  private:
@@ -143,16 +166,26 @@ class SurgeBook final : public EvictionGuard {
     std::optional<Step::Kind> done{};
     std::string done_for{};
     TimePoint done_until{};
-    bool sent = false;                        // a request to surge it was sent
-    std::optional<TimePoint> surged_since{};  // as far as this drain knows
-    std::optional<TimePoint> back_since{};    // seen with its label again, and with its mark
-    bool failed = false;                      // it waits until `not_before` and `retry_at`, because of `why`
+    bool sent = false;                     // a request to surge it was sent
+    std::optional<k8s::SurgeMark> mark{};  // the mark that this drain has written, or has found
+    // ControllerBook::last_number() when this drain surged the pod. Pods with a larger number came after that.
+    std::optional<std::uint64_t> last_before{};
+    std::optional<TimePoint> first_seen{};  // with a mark
+    // Since when it has been surged without a Ready replacement, as far as this drain knows.
+    std::optional<TimePoint> surged_since{};
+    std::optional<TimePoint> replaced_since{};  // since when its replacement has been Ready
+    std::optional<TimePoint> back_since{};      // seen with its label again, and with its mark
+    std::optional<TimePoint> lost_since{};      // seen without its mark, and without its label or an owner
+    bool failed = false;                        // it is tried again after `not_before` and `retry_at`, because of `why`
+    unsigned failures = 0;                      // requests that failed one after the other
     bool right_missing = false;
     bool refused = false;    // the server will not accept the last step, however often it is sent
+    bool orphan = false;     // its ReplicaSet does not exist any more
     TimePoint not_before{};  // end of the pause after a replacement that did not become Ready
     TimePoint retry_at{};    // end of the pause after a request that failed
     std::string why{};
-    std::int64_t most_ready = 0;      // most Ready pods of its Deployment that were seen while it was surged
+    // The most Ready pods of its Deployment that were seen while it was surged, among those that existed before that.
+    std::int64_t most_ready = 0;
     Backoff pause{BackoffOptions{}};  // after a replacement that did not become Ready
     Backoff retry{BackoffOptions{}};  // after a request that failed
   };
@@ -167,20 +200,41 @@ class SurgeBook final : public EvictionGuard {
   bool is_replaced(const ControllerGroup& group, const k8s::Pod& pod) const;
   // Returns why a replacement is not Ready, as far as is known.
   std::string why_not_replaced(const ControllerGroup& group) const;
+  // Returns the number of other pods of the group that an owner has and that stay.
+  std::int64_t others_owned(const ControllerGroup& group, const k8s::Pod& pod) const;
   std::optional<Hold> held_with_mark(const k8s::Pod& pod, const Attempt& attempt, TimePoint now);
+  std::optional<Hold> held_while_surplus(const k8s::Pod& pod, TimePoint now);
+  bool is_lost(const k8s::Pod& pod, const Attempt& attempt) const;
   Attempt& attempt_of(const k8s::Pod& pod);
+  static void forget_mark(Attempt& attempt);
   // Returns true while the request of such a step is in flight, or until the watch shows what it has changed, or
   // should have.
   bool is_under_way(const k8s::Pod& pod, Step::Kind kind, TimePoint now) const;
-  // Returns the step that is due for a pod with a mark.
-  std::optional<Step> step_back(const k8s::Pod& pod, TimePoint now);
-  bool may_surge(const TrackedPod& tracked, const ControllerGroup& group, TimePoint now);
+  // Which pods of a group existed before the first of its pods that are surged now was surged. For one that this drain
+  // has surged, `number` says it; for others, `created`.
+  struct Before {
+    std::optional<std::uint64_t> number{};
+    std::optional<WallTime> created{};
+    std::size_t surged = 0;  // pods of the group that are surged, or will be when a request is answered
+    std::size_t owned = 0;   // those of them that still have their owner
+    std::int64_t need = 0;   // how many Ready pods they leave behind at least
+  };
+  using BeforeOf = std::map<const ControllerGroup*, Before>;
+  BeforeOf before_of(const std::vector<TrackedPod*>& leaving, TimePoint now) const;
+  std::int64_t ready_before(const ControllerGroup& group, const Before& before) const;
+  // Return the step that is due for a pod with a mark, or for one that has lost it.
+  std::optional<Step> step_back(const k8s::Pod& pod, const BeforeOf& before, TimePoint now);
+  std::optional<Step> step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now);
+  Step step_to_relabel(const k8s::Pod& pod, Attempt& attempt) const;
+  bool may_surge(const TrackedPod& tracked, const ControllerGroup& group, const Before& before, TimePoint now);
 
   const Options& options_;
   ControllerBook& controllers_;
   Rng& rng_;
-  BudgetClosed budget_closed_;
+  SurgeBudgets budgets_;
   std::map<std::string, Attempt> attempts_;  // by UID of the pod
+  // Until when a ReplicaSet of the controller may delete a pod that is too many; by controller_key().
+  std::map<std::string, TimePoint> surplus_until_;
   SurgeFacts facts_;
 };
 
