@@ -33,6 +33,31 @@ void each_pod(All& all, const ControllerGroup& group, Visit visit) {
       for (auto& [uid, pod] : found->second) visit(pod);
 }
 
+// Returns how many pods of the controller lack a Ready replacement: pods that the drain evicted, and replicas that were
+// missing at the first count. Each pod that has become Ready since then lowers the number, except those that replace
+// pods deleted on other nodes, and those that a scale-up added. A scale-down lowers the number, too. A pod on another
+// node that only stops being Ready does not raise it.
+template <class All>
+std::size_t without_replacement(const All& all, const ControllerGroup& group) {
+  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
+  each_pod(all, group, [&](const ControlledPod& member) {
+    at_first += member.ready_at_first ? 1 : 0;
+    ours += member.leaving && member.ready_at_first ? 1 : 0;
+    taken += member.leaving && !member.takes_nothing ? 1 : 0;
+    if (!member.seen || member.terminating || member.leaving) return;
+    stayed += member.ready_at_first ? 1 : 0;
+    ready += member.ready ? 1 : 0;
+    new_ready += member.ready && !member.ready_at_first ? 1 : 0;
+  });
+  const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
+  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
+  const auto& wanted = group.controller.replicas;
+  const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
+  std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
+  if (wanted) missing = std::min(missing, *wanted - ready);
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
+}
+
 }  // namespace
 
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why) {
@@ -388,35 +413,11 @@ void ControllerBook::count_first(ControllerGroup& group) {
   group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
 }
 
-// Returns how many pods of the controller lack a Ready replacement: pods that the drain evicted, and replicas that were
-// missing at the first count. Each pod that has become Ready since then lowers the number, except those that replace
-// pods deleted on other nodes, and those that a scale-up added. A scale-down lowers the number, too. A pod on another
-// node that only stops being Ready does not raise it.
-std::size_t ControllerBook::without_replacement(const ControllerGroup& group) const {
-  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
-  each_pod(pods_, group, [&](const ControlledPod& member) {
-    at_first += member.ready_at_first ? 1 : 0;
-    ours += member.leaving && member.ready_at_first ? 1 : 0;
-    taken += member.leaving && !member.takes_nothing ? 1 : 0;
-    if (!member.seen || member.terminating || member.leaving) return;
-    stayed += member.ready_at_first ? 1 : 0;
-    ready += member.ready ? 1 : 0;
-    new_ready += member.ready && !member.ready_at_first ? 1 : 0;
-  });
-  const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
-  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
-  const auto& wanted = group.controller.replicas;
-  const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
-  std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
-  if (wanted) missing = std::min(missing, *wanted - ready);
-  return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
-}
-
 // Caches the tally, because it is needed for hundreds of pods between two events.
 const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) const {
   if (group.tally) return *group.tally;
   ControllerTally& tally = group.tally.emplace();
-  tally.without_replacement = without_replacement(group);
+  tally.without_replacement = without_replacement(pods_, group);
   each_pod(pods_, group, [&](const ControlledPod& member) {
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
@@ -433,13 +434,12 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
   return tally;
 }
 
-std::int64_t ControllerBook::count_staying(const ControllerGroup& group,
-                                           const std::function<bool(const ControlledPod&)>& counts) const {
-  std::int64_t count = 0;
+std::vector<const ControlledPod*> ControllerBook::staying(const ControllerGroup& group) const {
+  std::vector<const ControlledPod*> found;
   each_pod(pods_, group, [&](const ControlledPod& member) {
-    count += member.seen && !member.terminating && !member.leaving && counts(member) ? 1 : 0;
+    if (member.seen && !member.terminating && !member.leaving) found.push_back(&member);
   });
-  return count;
+  return found;
 }
 
 }  // namespace haulout::drain

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "k8s/objects.hpp"
 #include "retry/clock.hpp"
@@ -237,12 +238,9 @@ class ControllerBook {
   // Makes the first count of the group's pods. Called once, before the first of its pods is evicted.
   void count_first(ControllerGroup& group);
   const ControllerTally& tally_of(const ControllerGroup& group) const;
-  // Returns how many pods of the group exist and stay for now (neither terminate nor leave), among those for which
-  // `counts` returns true.
-  std::int64_t count_staying(const ControllerGroup& group,
-                             const std::function<bool(const ControlledPod&)>& counts) const;
-  // Returns the largest ControlledPod::number so far.
-  std::uint64_t last_number() const { return last_number_; }
+  // Returns the pods of the group that exist and stay for now: they neither terminate nor leave. Valid until a pod
+  // changes.
+  std::vector<const ControlledPod*> staying(const ControllerGroup& group) const;
 
  private:
   using Pods = std::map<std::string, ControlledPod>;  // by UID
@@ -251,7 +249,6 @@ class ControllerBook {
   void merge(ControllerGroup& old, const std::string& owner, ControllerGroup& into);
   void changed(const std::string& owner);
   void gone(const std::string& uid, TimePoint now);
-  std::size_t without_replacement(const ControllerGroup& group) const;
   bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 
   std::string node_;

@@ -28,11 +28,11 @@ class ControllersFeed {
 
   // Looks up the controllers of the pods that policy evicts. Without guards: only of pods that an earlier drain has
   // surged, as far as they can be read. If `anew` is true, reads known controllers again, because they may have been
-  // scaled since. Returns false if the drain has ended, because the guards need a right that is
-  // missing or because a controller could not be read. Cancellable.
+  // scaled since. Returns false if the drain has ended, because the guards need a right that is missing or because a
+  // controller could not be read. Cancellable.
   boost::asio::awaitable<bool> look_up(std::vector<k8s::Pod> pods, bool anew);
-  // Lists the pods in the namespaces of the controllers, if an enabled guard needs them or a pod was surged, and this is
-  // no dry run. Returns false if the drain has ended, because a namespace could not be listed. Cancellable.
+  // Lists the pods in the namespaces of the controllers, if an enabled guard needs them or a pod was surged, and this
+  // is no dry run. Returns false if the drain has ended, because a namespace could not be listed. Cancellable.
   boost::asio::awaitable<bool> list_pods();
   // Forgets the pods that were listed. Called when the plan is made again.
   void forget_pods();

@@ -311,7 +311,8 @@ std::vector<Row> rows_of_guards() {
        "It requires additional RBAC permissions (kustomize component surge): see [guards](guards.md)."},
       {Users::both,
        {"surge-limit", duration<O>({&O::guards, &Guards::surge_limit}, Zero::refused),
-        "With `--surge`: how long a pod waits for its replacement to become Ready. Then the drain gives the pod back to "
+        "With `--surge`: how long a pod waits for its replacement to become Ready. Then the drain gives the pod back "
+        "to "
         "its ReplicaSet, which deletes a pod that is too many, and tries again after a pause of up to 5 minutes, later "
         "of up to an hour."}},
       {Users::command,

@@ -19,28 +19,14 @@ using std::chrono::seconds;
 
 constexpr BackoffOptions pause_after_failure{minutes(5), 2.0, std::chrono::hours(1), BackoffOptions::Jitter::equal};
 constexpr BackoffOptions retry_of_request{seconds(1), 2.0, minutes(1), BackoffOptions::Jitter::equal};
-// How long a question whose request failed waits.
-constexpr Duration question_pause = seconds(5);
 // The watch shows what a patch has changed within this time.
 constexpr Duration news_take = seconds(30);
 // A drain without surge waits so long for the controller of a pod that an earlier drain has surged.
 constexpr Duration unseen_patience = seconds(15);
 // Within this time before the release, the clocks do not tell whether a pod was created before it or after it.
 constexpr Duration clocks_differ = seconds(5);
-// One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
-constexpr unsigned refusals_that_count = 2;
 // A single request that fails is not worth a diagnosis.
 constexpr unsigned failures_that_count = 3;
-
-// Returns the value of "25%" or "2" for this number of replicas; nullopt if the text is neither. Percentages are
-// rounded up, as the Deployment controller rounds maxSurge.
-std::optional<std::size_t> resolved(std::string_view text, std::int32_t replicas) {
-  const bool percent = text.ends_with('%');
-  const auto value = parse_number<std::uint32_t>(percent ? text.substr(0, text.size() - 1) : text);
-  if (!value) return std::nullopt;
-  const std::uint64_t all = static_cast<std::uint64_t>(std::max(0, replicas));
-  return percent ? static_cast<std::size_t>((all * *value + 99) / 100) : static_cast<std::size_t>(*value);
-}
 
 Scope about_pod(const TrackedPod& tracked) {
   return about(std::array<const TrackedPod*, 1>{&tracked});
@@ -57,13 +43,35 @@ bool has_label(const k8s::Pod& pod) {
   return pod.labels.contains(std::string(k8s::template_hash_label));
 }
 
-std::string key_of(const ControllerGroup& group) {
-  return controller_key(group.controller.ns, group.controller.uid);
+// Returns how many pods of the group other than this one are Ready and stay for now.
+std::int64_t others_ready(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) {
+  const ControlledPod* member = controllers.find(pod);
+  const bool counted = member && member->seen && member->ready && !member->terminating && !member->leaving;
+  return static_cast<std::int64_t>(controllers.tally_of(group).ready) - (counted ? 1 : 0);
 }
 
-std::optional<std::string> annotation_of(const std::map<std::string, std::string>& annotations) {
-  auto value = k8s::value_at(annotations, surge_annotation);
-  return value && (*value == "true" || *value == "false") ? value : std::nullopt;
+// Returns how many other pods of the group have an owner and stay.
+std::int64_t others_owned(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) {
+  return std::ranges::count_if(controllers.staying(group),
+                               [&](const ControlledPod* other) { return other->owned && other->key != pod.key(); });
+}
+
+// Returns the largest number of a pod of the group. Pods that the book sees later have larger ones.
+std::uint64_t last_number(const ControllerBook& controllers, const ControllerGroup& group) {
+  std::uint64_t last = 0;
+  for (const ControlledPod* member : controllers.staying(group)) last = std::max(last, member->number);
+  return last;
+}
+
+// Returns why a replacement is not Ready, as far as is known.
+std::string why_not_replaced(const ControllerBook& controllers, const ControllerGroup& group) {
+  if (const ControlledPod* homeless = controllers.tally_of(group).homeless_of_all)
+    return fmt::format("pod {} cannot be scheduled: {}", homeless->key, *homeless->unschedulable);
+  return {};
+}
+
+std::string key_of(const ControllerGroup& group) {
+  return controller_key(group.controller.ns, group.controller.uid);
 }
 
 std::string_view words_of(SurgeBook::Step::Kind kind) {
@@ -77,142 +85,12 @@ std::string_view words_of(SurgeBook::Step::Kind kind) {
 
 }  // namespace
 
-std::string surge_obstacle(const Controller& controller) {
-  if (controller.kind != "Deployment" || !controller.rollout)
-    return fmt::format("{} is no Deployment, and only pods of Deployments can be replaced in advance",
-                       controller.text());
-  const k8s::Rollout& rollout = *controller.rollout;
-  if (rollout.strategy != "RollingUpdate")
-    return fmt::format("the strategy of {} is {}, so it never runs an additional pod", controller.text(),
-                       rollout.strategy);
-  // Of 100 replicas every percentage is at least one pod.
-  if (resolved(rollout.max_surge, 100) == 0)
-    return fmt::format("maxSurge of {} is 0, so it never runs an additional pod", controller.text());
-  if (rollout.replacement_policy == "TerminationComplete")
-    return fmt::format("podReplacementPolicy of {} is TerminationComplete, so it never runs an additional pod",
-                       controller.text());
-  return {};
-}
-
-std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller) {
-  if (auto obstacle = surge_obstacle(controller); !obstacle.empty()) return obstacle;
-  if (!has_label(pod)) return fmt::format("pods of {} have no label {}", controller.text(), k8s::template_hash_label);
-  if (pod.host_ports) return fmt::format("pods of {} use ports of the node", controller.text());
-  return {};
-}
-
-std::size_t surge_places(const Controller& deployment) {
-  const std::int32_t replicas = deployment.replicas.value_or(1);
-  return std::max<std::size_t>(1,
-                               deployment.rollout ? resolved(deployment.rollout->max_surge, replicas).value_or(1) : 1);
-}
-
-const std::string* SurgeFacts::annotation_of(const std::string& ns) {
-  const auto known = namespaces_.find(ns);
-  if (known != namespaces_.end()) return &known->second;
-  questions_.try_emplace(Question{ns, {}});
-  return nullptr;
-}
-
-const std::string* SurgeFacts::obstacle_of(const Question& claim) {
-  const auto known = claims_.find(claim);
-  if (known != claims_.end()) return &known->second;
-  questions_.try_emplace(claim);
-  return nullptr;
-}
-
-std::optional<SurgeFacts::Question> SurgeFacts::next_question(TimePoint now) const {
-  for (const auto& [question, open] : questions_)
-    if (open.not_before <= now) return question;
-  return std::nullopt;
-}
-
-void SurgeFacts::namespace_known(const std::string& ns, std::string annotation) {
-  namespaces_[ns] = std::move(annotation);
-  questions_.erase(Question{ns, {}});
-}
-
-void SurgeFacts::claim_known(const Question& claim, std::string obstacle) {
-  claims_[claim] = std::move(obstacle);
-  questions_.erase(claim);
-}
-
-void SurgeFacts::not_answered(const Question& question, const Error& error, TimePoint now) {
-  Open& open = questions_[question];
-  open.not_before = now + question_pause;
-  const bool refused = k8s::is_forbidden(error) ? ++open.refusals >= refusals_that_count : !k8s::may_heal(error);
-  if (!refused) return;
-  const bool of_namespace = question.claim.empty();
-  if (k8s::is_forbidden(error)) rights_[of_namespace ? "namespaces" : "persistentvolumeclaims"] = error.message();
-  // An owner may have forbidden to surge these pods, so a namespace that may not be read counts as one that does.
-  if (of_namespace) return namespace_known(question.ns, "false");
-  claim_known(question,
-              fmt::format("its PersistentVolumeClaim {} could not be read: {}", question.claim, error.message()));
-}
-
-TimePoint SurgeFacts::next_due(TimePoint now) const {
-  TimePoint next = TimePoint::max();
-  for (const auto& [question, open] : questions_)
-    if (open.not_before > now) next = std::min(next, open.not_before);
-  return next;
-}
-
-SurgeBook::Judgement SurgeBook::judge_claims(const k8s::Pod& pod) {
-  for (const std::string& claim : pod.claims) {
-    // The claim of a generic ephemeral volume is the pod's own: its replacement gets another.
-    if (std::find(pod.own_claims.begin(), pod.own_claims.end(), claim) != pod.own_claims.end()) continue;
-    const std::string* obstacle = facts_.obstacle_of({pod.ns, claim});
-    if (!obstacle) return {Plan::unknown, fmt::format("its PersistentVolumeClaim {} has been read", claim)};
-    if (!obstacle->empty()) return {Plan::impossible, *obstacle};
-  }
-  return {Plan::surge};
-}
-
-SurgeBook::Judgement SurgeBook::judge(const k8s::Pod& pod, const ControllerGroup& group) {
-  const Controller& controller = group.controller;
-  // Evicting a pod that is not Ready takes no Ready pod away. Nothing replaces the pods of a controller that is gone.
-  if (!pod.ready || controller.gone) return {};
-  auto annotation = annotation_of(pod.annotations);
-  if (!annotation) {
-    const std::string* known = facts_.annotation_of(pod.ns);
-    if (!known) return {Plan::unknown, fmt::format("namespace {} has been read", pod.ns)};
-    annotation = *known;
-  }
-  if (*annotation == "false") return {};
-  const Surge mode = options_.guards.surge;
-  const bool wanted = *annotation == "true" || mode == Surge::all ||
-                      (mode == Surge::single_replica && controller.replicas == 1) ||
-                      (mode == Surge::closed_budget && budgets_.closed(pod));
-  if (!wanted) return {};
-  if (auto obstacle = surge_obstacle(pod, controller); !obstacle.empty())
-    return {Plan::impossible, std::move(obstacle)};
-  if (const std::int32_t replicas = controller.replicas.value_or(1); replicas <= 1)
-    if (const std::string budget = budgets_.shared(pod, replicas); !budget.empty())
-      return {Plan::impossible,
-              fmt::format("PodDisruptionBudget {} counts pods of other controllers, too, and would allow one more "
-                          "disruption while the only pod of {} has no owner",
-                          budget, controller.text())};
-  return judge_claims(pod);
-}
-
 bool SurgeBook::covers(const k8s::Pod& pod) {
   if (!is_on()) return false;
   if (pod.surged()) return true;
   if (!is_guarded(pod)) return false;
   const ControllerGroup* group = controllers_.group_of(pod);
-  return group && judge(pod, *group).plan == Plan::surge;
-}
-
-std::int64_t SurgeBook::others_ready(const ControllerGroup& group, const k8s::Pod& pod) const {
-  const ControlledPod* member = controllers_.find(pod);
-  const bool counted = member && member->seen && member->ready && !member->terminating && !member->leaving;
-  return static_cast<std::int64_t>(controllers_.tally_of(group).ready) - (counted ? 1 : 0);
-}
-
-std::int64_t SurgeBook::others_owned(const ControllerGroup& group, const k8s::Pod& pod) const {
-  const ControlledPod* member = controllers_.find(pod);
-  const bool counted = member && member->seen && member->owned && !member->terminating && !member->leaving;
-  return controllers_.count_staying(group, [](const ControlledPod& other) { return other.owned; }) - (counted ? 1 : 0);
+  return group && judge_.judge(pod, *group).plan == SurgeJudge::Plan::surge;
 }
 
 std::int64_t SurgeBook::needed(const ControllerGroup& group, const k8s::Pod& pod) const {
@@ -224,13 +102,7 @@ std::int64_t SurgeBook::needed(const ControllerGroup& group, const k8s::Pod& pod
 }
 
 bool SurgeBook::is_replaced(const ControllerGroup& group, const k8s::Pod& pod) const {
-  return !pod.ready || group.controller.gone || others_ready(group, pod) >= needed(group, pod);
-}
-
-std::string SurgeBook::why_not_replaced(const ControllerGroup& group) const {
-  if (const ControlledPod* homeless = controllers_.tally_of(group).homeless_of_all)
-    return fmt::format("pod {} cannot be scheduled: {}", homeless->key, *homeless->unschedulable);
-  return {};
+  return !pod.ready || group.controller.gone || others_ready(controllers_, group, pod) >= needed(group, pod);
 }
 
 void SurgeBook::leaving(const k8s::Pod& pod, Leaves leaves) {
@@ -249,11 +121,11 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_with_mark(const k8s::Pod& pod
   if (group) group->holds = true;
   const std::string error = attempt.why.empty() || attempt.request_out ? std::string() : "; " + attempt.why;
   if (pod.surged() && is_on()) {
-    const std::string why = why_not_replaced(*group);
+    const std::string why = why_not_replaced(controllers_, *group);
     return Hold{reason::awaiting_replacement,
                 fmt::format("waiting until its replacement is Ready (--surge): {} has {} other Ready pods and needs "
                             "{}{}{}{}",
-                            group->controller.text(), others_ready(*group, pod), needed(*group, pod),
+                            group->controller.text(), others_ready(controllers_, *group, pod), needed(*group, pod),
                             why.empty() ? "" : "; ", why, error)};
   }
   if (is_on() && pod.owned) return std::nullopt;  // `failed` holds it
@@ -275,7 +147,7 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_while_surplus(const k8s::Pod&
   if (!group || group->controller.gone || !group->controller.replicas) return std::nullopt;
   const auto until = surplus_until_.find(key_of(*group));
   if (until == surplus_until_.end() || until->second <= now) return std::nullopt;
-  const auto owned = controllers_.count_staying(*group, [](const ControlledPod& other) { return other.owned; });
+  const auto owned = std::ranges::count_if(controllers_.staying(*group), &ControlledPod::owned);
   if (owned <= std::int64_t{*group->controller.replicas}) return std::nullopt;
   group->holds = true;
   return Hold{reason::surge_failed,
@@ -284,15 +156,10 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_while_surplus(const k8s::Pod&
               until->second};
 }
 
-// Somebody has removed the mark, so that the pod looks as if it had never had a controller.
-bool SurgeBook::is_lost(const k8s::Pod& pod, const Attempt& attempt) const {
-  return attempt.mark && !pod.surge_mark && (!has_label(pod) || !pod.owned);
-}
-
 std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoint now) {
   if (is_hurried()) return std::nullopt;
   const auto found = attempts_.find(pod.uid);
-  if (found != attempts_.end() && is_lost(pod, found->second)) {
+  if (found != attempts_.end() && found->second.has_lost(pod)) {
     const TimePoint until = found->second.lost_since.value_or(now) + adoption_limit;
     if (now < until)
       return Hold{reason::surge_failed,
@@ -301,7 +168,7 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
                               found->second.mark->owner, found->second.why),
                   until};
   }
-  if (annotation_of(pod.annotations) == "false") return std::nullopt;
+  if (surge_wish(pod.annotations) == "false") return std::nullopt;
   if (pod.surge_mark) {
     auto hold = held_with_mark(pod, found == attempts_.end() ? Attempt() : found->second, now);
     if (hold || pod.surged() || !pod.owned) return hold;
@@ -311,10 +178,10 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
   ControllerGroup* group = controllers_.group_of(pod);
   // Without a group, the ControllerGuard lets the pod wait until the controller has been read.
   if (!group) return std::nullopt;
-  const Judgement judgement = judge(pod, *group);
-  if (judgement.plan == Plan::unknown)
+  const SurgeJudge::Judgement judgement = judge_.judge(pod, *group);
+  if (judgement.plan == SurgeJudge::Plan::unknown)
     return Hold{reason::controller_unknown, fmt::format("waiting until {} (--surge)", judgement.why)};
-  if (judgement.plan != Plan::surge) return std::nullopt;
+  if (judgement.plan != SurgeJudge::Plan::surge) return std::nullopt;
   group->holds = true;
   const std::string why = found == attempts_.end() ? std::string() : found->second.why;
   if (found != attempts_.end() && found->second.failed) {
@@ -325,6 +192,26 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
               why.empty() ? fmt::format("waiting for its replacement (--surge): {} replaces at most {} at a time",
                                         group->controller.text(), surge_places(group->controller))
                           : "waiting for its replacement (--surge): " + why};
+}
+
+bool SurgeBook::Attempt::has_lost(const k8s::Pod& pod) const {
+  return mark && !pod.surge_mark && (!has_label(pod) || !pod.owned);
+}
+
+void SurgeBook::Attempt::forget_mark() {
+  const bool may_come = done == Step::Kind::surge || answer_lost;
+  if (!may_come) mark.reset();
+  first_seen.reset();
+  surged_since.reset();
+  back_since.reset();
+  lost_since.reset();
+}
+
+SurgeBook::Step SurgeBook::Attempt::relabel(const k8s::Pod& pod) {
+  request_out = true;
+  Step step{Step::Kind::relabel, pod};
+  step.pod.surge_mark = mark;
+  return step;
 }
 
 SurgeBook::Attempt& SurgeBook::attempt_of(const k8s::Pod& pod) {
@@ -367,18 +254,11 @@ SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving
   return all;
 }
 
-std::int64_t SurgeBook::ready_before(const ControllerGroup& group, const Before& before) const {
-  return controllers_.count_staying(group, [&before](const ControlledPod& member) {
-    return member.ready && !member.surged_elsewhere && (!before.number || member.number <= *before.number) &&
-           (!before.created || (member.created && *member.created + clocks_differ < *before.created));
+std::int64_t SurgeBook::Before::ready(const ControllerBook& controllers, const ControllerGroup& group) const {
+  return std::ranges::count_if(controllers.staying(group), [this](const ControlledPod* member) {
+    return member->ready && !member->surged_elsewhere && (!number || member->number <= *number) &&
+           (!created || (member->created && *member->created + clocks_differ < *created));
   });
-}
-
-SurgeBook::Step SurgeBook::step_to_relabel(const k8s::Pod& pod, Attempt& attempt) const {
-  attempt.request_out = true;
-  Step step{Step::Kind::relabel, pod};
-  step.pod.surge_mark = attempt.mark;
-  return step;
 }
 
 std::optional<SurgeBook::Step> SurgeBook::step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now) {
@@ -393,7 +273,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_of_lost(const k8s::Pod& pod, Atte
   }
   if (has_label(pod) || attempt.orphan || attempt.retry_at > now || is_under_way(pod, Step::Kind::relabel, now))
     return std::nullopt;
-  return step_to_relabel(pod, attempt);
+  return attempt.relabel(pod);
 }
 
 std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const BeforeOf& all_before, TimePoint now) {
@@ -425,7 +305,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
     attempt.not_before = {};
   }
   if (const auto before = all_before.find(group); group && before != all_before.end())
-    attempt.most_ready = std::max(attempt.most_ready, ready_before(*group, before->second));
+    attempt.most_ready = std::max(attempt.most_ready, before->second.ready(controllers_, *group));
   if (attempt.orphan || attempt.retry_at > now || is_under_way(pod, Step::Kind::relabel, now)) return std::nullopt;
   if (group && is_replaced(*group, pod)) {
     attempt.surged_since = now;
@@ -435,19 +315,19 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
         "its eviction was not accepted within {} min, so the pod was given back to its "
         "ReplicaSet; the drain tries it again later",
         std::chrono::floor<minutes>(refusal_limit).count());
-    return step_to_relabel(pod, attempt);
+    return attempt.relabel(pod);
   }
   attempt.replaced_since.reset();
   const bool known = group && controllers_.sees(pod.ns);
   const Duration limit = is_on() ? options_.guards.surge_limit : known ? Duration::zero() : Duration(unseen_patience);
   if (now < saturating_add(*attempt.surged_since, limit) || (is_on() && !group)) return std::nullopt;
-  const std::string cause = group ? why_not_replaced(*group) : std::string();
+  const std::string cause = group ? why_not_replaced(controllers_, *group) : std::string();
   attempt.why = !is_on() ? std::string()
                          : fmt::format(
                                "no replacement was Ready within {} s, so the pod was given back to its "
                                "ReplicaSet; the drain tries it again later{}{}",
                                std::chrono::ceil<seconds>(limit).count(), cause.empty() ? "" : ": ", cause);
-  return step_to_relabel(pod, attempt);
+  return attempt.relabel(pod);
 }
 
 bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& group, const Before& before,
@@ -458,10 +338,11 @@ bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& grou
   if (controllers_.questions().may_be_of(group.controller)) return false;
   const auto attempt = attempts_.find(pod.uid);
   if (attempt != attempts_.end() && std::max(attempt->second.not_before, attempt->second.retry_at) > now) return false;
-  if (is_under_way(pod, Step::Kind::surge, now) || judge(pod, group).plan != Plan::surge) return false;
+  if (is_under_way(pod, Step::Kind::surge, now) || judge_.judge(pod, group).plan != SurgeJudge::Plan::surge)
+    return false;
   // One pod at least keeps its owner, so that a budget which counts several controllers goes on to count this one.
-  return others_owned(group, pod) > static_cast<std::int64_t>(before.owned) ||
-         budgets_.shared(pod, group.controller.replicas.value_or(1)).empty();
+  return others_owned(controllers_, group, pod) > static_cast<std::int64_t>(before.owned) ||
+         judge_.budgets().shared(pod, group.controller.replicas.value_or(1)).empty();
 }
 
 std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*>& leaving, std::size_t most,
@@ -477,12 +358,12 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     if (pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
     std::optional<Step> step;
     const auto known = attempts_.find(pod.uid);
-    if (known != attempts_.end() && is_lost(pod, known->second)) {
+    if (known != attempts_.end() && known->second.has_lost(pod)) {
       if (steps.size() < most && !known->second.request_out) step = step_of_lost(pod, known->second, now);
     } else if (pod.surge_mark && pod.controller) {
       if (tracked->state != PodState::in_flight && steps.size() < most) step = step_back(pod, before, now);
     } else if (pod.controller) {
-      if (known != attempts_.end() && !known->second.request_out) forget_mark(known->second);
+      if (known != attempts_.end() && !known->second.request_out) known->second.forget_mark();
       if (is_on() && may_begin && controllers_.group_of(pod)) candidates.push_back(tracked);
     }
     if (step) steps.push_back(*std::move(step));
@@ -496,9 +377,9 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     Attempt& attempt = attempt_of(pod);
     attempt.request_out = attempt.sent = true;
     // A pod that is surged already may have been replaced, and its replacement may not be one of those before.
-    const std::int64_t ready_now = others_ready(group, pod) + 1;
-    attempt.most_ready = std::max(ready_before(group, of_group), std::min(of_group.need, ready_now));
-    attempt.last_before = controllers_.last_number();
+    const std::int64_t ready_now = others_ready(controllers_, group, pod) + 1;
+    attempt.most_ready = std::max(of_group.ready(controllers_, group), std::min(of_group.need, ready_now));
+    attempt.last_before = last_number(controllers_, group);
     k8s::SurgeMark& mark = attempt.mark.emplace();
     mark.hash = k8s::value_at(pod.labels, k8s::template_hash_label).value_or("");
     mark.owner = pod.controller->name;
@@ -516,16 +397,6 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     steps.push_back({Step::Kind::surge, pod, attempt.most_ready});
   }
   return steps;
-}
-
-// The pod is one like any other: it was given back, or it was never surged.
-void SurgeBook::forget_mark(Attempt& attempt) {
-  const bool may_come = attempt.done == Step::Kind::surge || attempt.answer_lost;
-  if (!may_come) attempt.mark.reset();
-  attempt.first_seen.reset();
-  attempt.surged_since.reset();
-  attempt.back_since.reset();
-  attempt.lost_since.reset();
 }
 
 void SurgeBook::answered(const Step& step, const Result<k8s::Pod>& answer, TimePoint now) {
@@ -592,7 +463,7 @@ std::size_t SurgeBook::requests_out() const {
 }
 
 TimePoint SurgeBook::next_due(TimePoint now) const {
-  TimePoint next = facts_.next_due(now);
+  TimePoint next = judge_.facts().next_due(now);
   const auto consider = [&](TimePoint at) {
     if (at > now) next = std::min(next, at);
   };
@@ -613,13 +484,13 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
 
 void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) {
   if (is_hurried()) return;
-  if (options_.guards.surge == Surge::closed_budget && !leaving.empty() && !budgets_.visible())
+  if (options_.guards.surge == Surge::closed_budget && !leaving.empty() && !judge_.budgets().visible())
     facts.push_back({reason::right_missing,
                      "poddisruptionbudgets (--surge)",
                      "no pod is replaced in advance because of a closed budget: the drain cannot see budgets; grant "
                      "verbs list and watch on resource poddisruptionbudgets (API group \"policy\")",
                      {}});
-  for (const auto& [resource, why] : facts_.missing_rights())
+  for (const auto& [resource, why] : judge_.facts().missing_rights())
     facts.push_back({reason::right_missing,
                      resource + " (--surge)",
                      fmt::format("pods whose {} cannot be read are not replaced in advance: {}; grant verb get on "
@@ -642,7 +513,8 @@ void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<Di
     }
     const ControllerGroup* group = is_guarded(pod) ? controllers_.group_of(pod) : nullptr;
     if (!is_on() || !group || pod.surge_mark || tracked->decision.verdict != Verdict::evict) continue;
-    if (const Judgement judgement = judge(pod, *group); judgement.plan == Plan::impossible)
+    if (const SurgeJudge::Judgement judgement = judge_.judge(pod, *group);
+        judgement.plan == SurgeJudge::Plan::impossible)
       impossible[judgement.why].push_back(tracked);
   }
   for (const auto& [why, pods] : impossible) {

@@ -1,5 +1,5 @@
-// Decides which pods are surged, that is replaced before they are evicted, and when (`--surge`). SurgeFeed carries the
-// decisions out. Pure.
+// Decides when a pod is surged, that is replaced before it is evicted (`--surge`), and when it is given back.
+// SurgeJudge decides which pods. SurgeFeed carries the decisions out. Pure.
 //
 // To surge a pod of a Deployment, the drain takes the label pod-template-hash off it. The ReplicaSet then does not
 // select the pod any more, lets it go, and creates a replacement on another node, because this one is cordoned. The pod
@@ -15,9 +15,9 @@
 //     surges the pod again. The same happens if the replacement is Ready, but nobody lets the pod go for an hour.
 // The number of pods that must be Ready stands in the pod's mark, so that it outlives a crash of the drain.
 //
-// A drain without surge evicts a pod that an earlier one has surged, if its replacement is Ready. Otherwise it gives the
-// pod back, and evicts it after that. While the machine goes down (Policy::waits_for_work is false) the book holds no
-// pod and returns no step.
+// A drain without surge evicts a pod that an earlier one has surged, if its replacement is Ready. Otherwise it gives
+// the pod back, and evicts it after that. While the machine goes down (Policy::waits_for_work is false) the book holds
+// no pod and returns no step.
 #pragma once
 
 #include <functional>
@@ -32,67 +32,13 @@
 #include "drain/guards.hpp"
 #include "drain/options.hpp"
 #include "drain/pipeline.hpp"
+#include "drain/surge_judge.hpp"
 #include "k8s/objects.hpp"
 #include "k8s/surge_mark.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::drain {
-
-// Returns why the pods of this controller cannot be surged; empty if they can.
-std::string surge_obstacle(const Controller& controller);
-// Returns why this pod of the controller cannot be surged, as far as is known without its claims; empty if it can.
-std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller);
-// Returns how many pods of the Deployment may be surged at the same time: its maxSurge, a percentage rounded up as the
-// Deployment controller does, but at least one.
-std::size_t surge_places(const Controller& deployment);
-
-// What has to be read before it is known whether a pod can be surged: the annotations of its namespace, and the access
-// modes of its claims. SurgeFeed reads it and reports the answers.
-class SurgeFacts {
- public:
-  struct Question {
-    std::string ns;
-    std::string claim;  // empty: the namespace itself
-    auto operator<=>(const Question&) const = default;
-  };
-  // Return the value of haulout.dev/surge of the namespace (empty: it has none), and why the claim keeps its pods from
-  // being surged (empty: it does not). Return nullptr and note the question if the answer is not known yet.
-  const std::string* annotation_of(const std::string& ns);
-  const std::string* obstacle_of(const Question& claim);
-
-  std::optional<Question> next_question(TimePoint now) const;
-  void namespace_known(const std::string& ns, std::string annotation);
-  void claim_known(const Question& claim, std::string obstacle);
-  // Records that the request failed. The question is asked again after a pause. If that cannot help, or if a right was
-  // missing twice, the pods are not surged.
-  void not_answered(const Question& question, const Error& error, TimePoint now);
-  // Returns the next time after `now` at which next_question() can have one; max() if there is none.
-  TimePoint next_due(TimePoint now) const;
-  // The resources that may not be read, each with the error.
-  const std::map<std::string, std::string>& missing_rights() const { return rights_; }
-
- private:
-  struct Open {
-    TimePoint not_before{};
-    unsigned refusals = 0;
-  };
-  std::map<std::string, std::string> namespaces_;
-  std::map<Question, std::string> claims_;
-  std::map<Question, Open> questions_;
-  std::map<std::string, std::string> rights_;
-};
-
-// What the SurgeBook has to know about the budgets of a pod.
-struct SurgeBudgets {
-  std::function<bool()> visible;
-  // Returns true if a budget of the pod allows no disruption although all its pods are healthy.
-  std::function<bool(const k8s::Pod&)> closed;
-  // Returns the name of a budget of the pod that counts the replicas of other controllers, too, and that counts a pod
-  // without a controller as healthy but not as expected (`maxUnavailable`, or a percentage). It would allow one more
-  // disruption if no pod of this Deployment had an owner. Empty if there is none. `replicas` are the Deployment's.
-  std::function<std::string(const k8s::Pod&, std::int32_t replicas)> shared;
-};
 
 class SurgeBook final : public EvictionGuard {
  public:
@@ -109,14 +55,14 @@ class SurgeBook final : public EvictionGuard {
   // Borrows `options` and `controllers`. A ControllerGuard before this guard, or ControllersFeed alone if surge is off,
   // fills `controllers`.
   SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, SurgeBudgets budgets)
-      : options_(options), controllers_(controllers), rng_(rng), budgets_(std::move(budgets)) {}
+      : options_(options), controllers_(controllers), rng_(rng), judge_(options.guards, std::move(budgets)) {}
 
   bool is_on() const { return options_.guards.surge != Surge::off && !is_hurried(); }
 
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
   void leaving(const k8s::Pod& pod, Leaves leaves) override;
 
-  SurgeFacts& facts() { return facts_; }
+  SurgeFacts& facts() { return judge_.facts(); }
 
   // A patch to send now. Each stays in flight until answered() is called for its pod.
   struct Step {
@@ -151,11 +97,6 @@ class SurgeBook final : public EvictionGuard {
   void diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts);
 
  private:
-  enum class Plan { evict, surge, unknown, impossible };
-  struct Judgement {
-    Plan plan = Plan::evict;
-    std::string why{};  // for `unknown` and `impossible`
-  };
   // The state of a pod that was surged, or is to be.
   struct Attempt {
     bool request_out = false;
@@ -168,7 +109,7 @@ class SurgeBook final : public EvictionGuard {
     TimePoint done_until{};
     bool sent = false;                     // a request to surge it was sent
     std::optional<k8s::SurgeMark> mark{};  // the mark that this drain has written, or has found
-    // ControllerBook::last_number() when this drain surged the pod. Pods with a larger number came after that.
+    // The largest ControlledPod::number of its group when this drain surged it. Pods with a larger one came later.
     std::optional<std::uint64_t> last_before{};
     std::optional<TimePoint> first_seen{};  // with a mark
     // Since when it has been surged without a Ready replacement, as far as this drain knows.
@@ -188,25 +129,22 @@ class SurgeBook final : public EvictionGuard {
     std::int64_t most_ready = 0;
     Backoff pause{BackoffOptions{}};  // after a replacement that did not become Ready
     Backoff retry{BackoffOptions{}};  // after a request that failed
+
+    // Returns true if somebody has removed the mark, so that the pod looks as if it had never had a controller.
+    bool has_lost(const k8s::Pod& pod) const;
+    // The pod is one like any other: it was given back, or it was never surged.
+    void forget_mark();
+    // Returns the step that restores the label.
+    Step relabel(const k8s::Pod& pod);
   };
 
   bool is_hurried() const { return !options_.policy.waits_for_work; }
-  Judgement judge(const k8s::Pod& pod, const ControllerGroup& group);
-  Judgement judge_claims(const k8s::Pod& pod);
-  // Returns how many pods of the group other than this one are Ready and stay for now.
-  std::int64_t others_ready(const ControllerGroup& group, const k8s::Pod& pod) const;
   // Returns how many other pods must be Ready before this marked one may be evicted.
   std::int64_t needed(const ControllerGroup& group, const k8s::Pod& pod) const;
   bool is_replaced(const ControllerGroup& group, const k8s::Pod& pod) const;
-  // Returns why a replacement is not Ready, as far as is known.
-  std::string why_not_replaced(const ControllerGroup& group) const;
-  // Returns the number of other pods of the group that an owner has and that stay.
-  std::int64_t others_owned(const ControllerGroup& group, const k8s::Pod& pod) const;
   std::optional<Hold> held_with_mark(const k8s::Pod& pod, const Attempt& attempt, TimePoint now);
   std::optional<Hold> held_while_surplus(const k8s::Pod& pod, TimePoint now);
-  bool is_lost(const k8s::Pod& pod, const Attempt& attempt) const;
   Attempt& attempt_of(const k8s::Pod& pod);
-  static void forget_mark(Attempt& attempt);
   // Returns true while the request of such a step is in flight, or until the watch shows what it has changed, or
   // should have.
   bool is_under_way(const k8s::Pod& pod, Step::Kind kind, TimePoint now) const;
@@ -218,24 +156,24 @@ class SurgeBook final : public EvictionGuard {
     std::size_t surged = 0;  // pods of the group that are surged, or will be when a request is answered
     std::size_t owned = 0;   // those of them that still have their owner
     std::int64_t need = 0;   // how many Ready pods they leave behind at least
+
+    // Returns how many of them are Ready and stay for now.
+    std::int64_t ready(const ControllerBook& controllers, const ControllerGroup& group) const;
   };
   using BeforeOf = std::map<const ControllerGroup*, Before>;
   BeforeOf before_of(const std::vector<TrackedPod*>& leaving, TimePoint now) const;
-  std::int64_t ready_before(const ControllerGroup& group, const Before& before) const;
   // Return the step that is due for a pod with a mark, or for one that has lost it.
   std::optional<Step> step_back(const k8s::Pod& pod, const BeforeOf& before, TimePoint now);
   std::optional<Step> step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now);
-  Step step_to_relabel(const k8s::Pod& pod, Attempt& attempt) const;
   bool may_surge(const TrackedPod& tracked, const ControllerGroup& group, const Before& before, TimePoint now);
 
   const Options& options_;
   ControllerBook& controllers_;
   Rng& rng_;
-  SurgeBudgets budgets_;
+  SurgeJudge judge_;
   std::map<std::string, Attempt> attempts_;  // by UID of the pod
   // Until when a ReplicaSet of the controller may delete a pod that is too many; by controller_key().
   std::map<std::string, TimePoint> surplus_until_;
-  SurgeFacts facts_;
 };
 
 }  // namespace haulout::drain
