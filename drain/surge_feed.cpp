@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "k8s/patience.hpp"
 #include "k8s/status.hpp"
 #include "k8s/surge_mark.hpp"
@@ -184,7 +185,7 @@ std::string SurgeFeed::plan() const {
     replaced += tracked->decision.verdict == Verdict::evict && book_.covers(tracked->pod);
   std::vector<DiagnosisFact> facts;
   diagnose(facts);
-  std::string words = fmt::format("; {} of them would be replaced in advance (--surge)", replaced);
+  std::string words = fmt::format("; {} would be replaced in advance (--surge)", count_of(replaced, "pod"));
   for (const DiagnosisFact& fact : facts) words += fmt::format("; {}: {}", fact.subject, fact.message);
   return words;
 }

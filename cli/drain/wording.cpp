@@ -191,6 +191,9 @@ Summary drained(const Report& report, const Wording& wording) {
                     count_of(count(report, PodOutcome::evicted) + count(report, PodOutcome::gone), "pod"),
                     count(report, PodOutcome::skipped), volumes_detached(report),
                     format_duration(report.finished_at - report.started_at)));
+  // The message of a dry run begins with the number of pods, which the lines above show already.
+  if (const auto more = report.message.find("; "); wording.dry_run != DryRunMode::none && more != std::string::npos)
+    result.errors.push_back("node/" + report.node + ": " + printable(report.message.substr(more + 2)));
   // Diagnoses that remain after a successful drain are printed, because a person should look at them.
   for (const drain::Diagnosis& diagnosis : report.diagnoses)
     result.errors.push_back(fmt::format("Warning: {} {}: {}", diagnosis.code, diagnosis.subject,

@@ -750,7 +750,7 @@ func TestSurgeDryRun(t *testing.T) {
 			s := newSurge(t, 1, nil)
 			before := s.podsOn("old")
 			result := s.drain(0, "--surge=all", "--dry-run="+kind)
-			if want := "1 of them would be replaced in advance (--surge)"; !strings.Contains(result.Stdout+result.Stderr, want) {
+			if want := "node/" + s.Node("old") + ": 1 pod would be replaced in advance (--surge)"; !strings.Contains(result.Stdout+result.Stderr, want) {
 				t.Errorf("the dry run does not say %q\n%s%s", want, result.Stdout, result.Stderr)
 			}
 			s.expectPatched()

@@ -140,8 +140,9 @@ TEST_F(Surges, ADryRunTellsWhatWouldBeSurgedAndWritesNothing) {
   deploy("never", 1, of_template({{"metadata", {{"annotations", {{"haulout.dev/surge", "false"}}}}}}));
   for (const drain::DryRunMode mode : {drain::DryRunMode::client, drain::DryRunMode::server}) {
     options.dry_run = mode;
-    EXPECT_THAT(drain().message, AllOf(HasSubstr("4 pods would be evicted; 2 of them would be replaced in advance"),
-                                       HasSubstr("the strategy of Deployment shop/recreated is Recreate")));
+    EXPECT_THAT(drain().message,
+                AllOf(HasSubstr("4 pods would be evicted; 2 pods would be replaced in advance (--surge)"),
+                      HasSubstr("the strategy of Deployment shop/recreated is Recreate")));
     EXPECT_THAT(patches(), IsEmpty());
   }
 }
