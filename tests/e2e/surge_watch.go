@@ -7,12 +7,18 @@ import (
 	"strings"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+)
+
+const (
+	hashLabel = appsv1.DefaultDeploymentUniqueLabelKey
+	surgeMark = "haulout.dev/surged"
 )
 
 // SurgeWatch watches the pods of one app from its creation on, and records how few of them were Ready at a time, and how
