@@ -90,12 +90,12 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 }
 
 func expectComponents(t *testing.T, in *Installed) {
-	for _, component := range []string{
-		"policies-only", "kubelet-credentials", "unmarked-kubelets", "bottlerocket", "guards", "surge",
-		"network-policy",
+	for _, components := range [][]string{
+		{"policies-only"}, {"kubelet-credentials"}, {"unmarked-kubelets"}, {"bottlerocket"}, {"guards"}, {"surge"},
+		{"network-policy"}, {"guards", "surge"}, {"policies-only", "surge", "guards"},
 	} {
-		t.Run(component, func(t *testing.T) {
-			dir, err := kustomization(in.Dir, component)
+		t.Run(strings.Join(components, ","), func(t *testing.T) {
+			dir, err := kustomization(in.Dir, components...)
 			must(t, err)
 			_, err = in.AdminKubectl(t.Context(), "apply", "-k", dir, "--validate=strict", "--dry-run=server")
 			must(t, err)

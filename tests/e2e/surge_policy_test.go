@@ -206,9 +206,10 @@ func otherManagers(pod *corev1.Pod) map[string][]metav1.ManagedFieldsEntry {
 			return now
 		}
 		all["without a manager"] = slices.Delete(slices.Clone(pod.ManagedFields), i, i+1)
-		thief, other := *old.DeepCopy(), *old.DeepCopy()
-		thief.Manager, other.Operation = "thief", metav1.ManagedFieldsOperationApply
+		thief, other, version := *old.DeepCopy(), *old.DeepCopy(), *old.DeepCopy()
+		thief.Manager, other.Operation, version.APIVersion = "thief", metav1.ManagedFieldsOperationApply, "e2e.invalid/v1"
 		replaced("with another manager", thief)
+		replaced("with another version", version)
 		replaced("with another operation", other)
 		replaced("without the spec", without("f:spec"))
 		replaced("without a label", without("f:metadata", "f:labels", "f:app"))
@@ -487,6 +488,26 @@ func expectFirstAnnotation(t *testing.T, in *Installed) {
 	}
 }
 
+// expectFieldsBounded checks that a thief who applies the label as ever another manager cannot fill the managedFields of
+// the pod, which must have its label and its mark.
+func (in *Installed) expectFieldsBounded(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	for i := range 30 {
+		what := forced(pod, tree{}.label(hashLabel, pod.Labels[hashLabel]))
+		what.Path = strings.Replace(what.Path, "fieldManager=thief", fmt.Sprintf("fieldManager=thief-%d", i), 1)
+		what.Path = strings.Replace(what.Path, "&dryRun=All", "", 1)
+		code, status, err := in.Own.Send(t.Context(), what)
+		must(t, err)
+		if code == http.StatusForbidden {
+			return
+		}
+		if code != http.StatusOK {
+			t.Fatalf("%d %s", code, status.Message)
+		}
+	}
+	t.Errorf("the pod has %d managers", len(in.podNow(t, pod).ManagedFields))
+}
+
 // expectSurgeHeld checks that an agent may release a pod of its own node and give it back, and may change nothing else of
 // any pod. The component surge must be applied.
 func expectSurgeHeld(t *testing.T, in *Installed) {
@@ -567,6 +588,7 @@ func expectSurgeHeld(t *testing.T, in *Installed) {
 		allowed("give back in one step", in.Own, surgePatch(released, giveBack(own)), 200),
 		allowed("give back the label", in.Own, patch(podPath(own), giveBack(own).annotation(surgeMark, markOf(own)).String()), 200),
 	})
+	in.expectFieldsBounded(t, own)
 	in.tryAll(t, []attempt{allowed("remove the mark", in.Own, patch(podPath(own), giveBack(own).String()), 200)})
 	must(t, Until(t.Context(), "the ReplicaSet has the pod back", func() (bool, error) {
 		list, err := in.Client.CoreV1().Pods("work").List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + own.Labels["app"]})
