@@ -33,6 +33,7 @@ func TestInstall(t *testing.T) {
 		in.changeTo(t, "surge")
 		expectTypeChecked(t, in)
 		expectSurgeHeld(t, in)
+		in.tryAll(t, otherReads(in.Own, in.pod(t, ownNode)))
 		t.Run("a fleet of its pods", func(t *testing.T) { expectSurgeByPods(t, in, "impersonation") })
 		defer in.agentsMayAll(t)()
 		expectSurgeHeld(t, in)

@@ -365,6 +365,13 @@ func otherWrites(by *AgentToken, pod *corev1.Pod) []attempt {
 	}
 }
 
+// otherReads returns what an agent with the component surge may not read or open, although it may list all pods. RBAC
+// alone refuses it.
+func otherReads(by *AgentToken, pod *corev1.Pod) []attempt {
+	return append(connections(by, pod), denied("read", by, get(podPath(pod))), denied("log", by, get(podPath(pod)+"/log")),
+		denied("bind", by, post(podPath(pod)+"/binding", `{"metadata":{"name":"`+pod.Name+`"},"target":{"name":"`+ownNode+`"}}`)))
+}
+
 // deployed creates a Deployment with one pod in the namespace `work`, and returns the pod when it is Ready, or, if node is
 // empty, when it exists. Then no node takes it.
 func (in *Installed) deployed(t *testing.T, node string, options ...PodOption) *corev1.Pod {
