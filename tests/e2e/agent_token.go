@@ -19,6 +19,7 @@ import (
 
 const (
 	agentName      = "haulout" // name of the namespace, the ServiceAccount and the DaemonSet in the manifests
+	jsonPatch      = "application/json-patch+json"
 	mergePatch     = "application/merge-patch+json"
 	strategicPatch = "application/strategic-merge-patch+json"
 	applyPatch     = "application/apply-patch+yaml"

@@ -33,6 +33,7 @@ func TestInstall(t *testing.T) {
 		in.changeTo(t, "surge")
 		expectTypeChecked(t, in)
 		expectSurgeHeld(t, in)
+		in.tryAll(t, otherReads(in.Own, in.pod(t, ownNode)))
 		t.Run("a fleet of its pods", func(t *testing.T) { expectSurgeByPods(t, in, "impersonation") })
 		defer in.agentsMayAll(t)()
 		expectSurgeHeld(t, in)
@@ -90,12 +91,12 @@ func expectTypeChecked(t *testing.T, in *Installed) {
 }
 
 func expectComponents(t *testing.T, in *Installed) {
-	for _, component := range []string{
-		"policies-only", "kubelet-credentials", "unmarked-kubelets", "bottlerocket", "guards", "surge",
-		"network-policy",
+	for _, components := range [][]string{
+		{"policies-only"}, {"kubelet-credentials"}, {"unmarked-kubelets"}, {"bottlerocket"}, {"guards"}, {"surge"},
+		{"network-policy"}, {"guards", "surge"}, {"policies-only", "surge", "guards"},
 	} {
-		t.Run(component, func(t *testing.T) {
-			dir, err := kustomization(in.Dir, component)
+		t.Run(strings.Join(components, ","), func(t *testing.T) {
+			dir, err := kustomization(in.Dir, components...)
 			must(t, err)
 			_, err = in.AdminKubectl(t.Context(), "apply", "-k", dir, "--validate=strict", "--dry-run=server")
 			must(t, err)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -62,7 +63,7 @@ func newSurgeOf(t *testing.T, web *appsv1.Deployment, others int, objects ...any
 	must(t, s.AddNode(t.Context(), "new", "new"))
 	must(t, s.UntilOpen(t.Context(), "new"))
 	var err error
-	s.SurgeWatch, err = s.WatchSurge(t.Context(), "web")
+	s.SurgeWatch, err = s.WatchSurge(t.Context(), "app=web")
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -251,6 +252,26 @@ func TestSurgeOff(t *testing.T) {
 	}
 }
 
+// useUpQuota creates a quota that allows as many pods as there are.
+func (s *surgeSetup) useUpQuota(pods int64) {
+	s.t.Helper()
+	quotas := s.Client.CoreV1().ResourceQuotas(s.Name)
+	most := *resource.NewQuantity(pods, resource.DecimalSI)
+	_, err := quotas.Create(s.t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "pods"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: most}},
+	}, metav1.CreateOptions{})
+	must(s.t, err)
+	must(s.t, Until(s.t.Context(), "the quota is used up", func() (bool, error) {
+		now, err := quotas.Get(s.t.Context(), "pods", getOptions)
+		if err != nil {
+			return false, err
+		}
+		used := now.Status.Used[corev1.ResourcePods]
+		return used.Value() == pods, nil
+	}))
+}
+
 // A quota refuses the replacement. The pod is given back, and stays in service.
 func TestSurgeRefusedByQuota(t *testing.T) {
 	t.Parallel()
@@ -260,17 +281,7 @@ func TestSurgeRefusedByQuota(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSurge(t, 1, nil, AtLeast("web", "1"))
-			quota := &corev1.ResourceQuota{
-				ObjectMeta: metav1.ObjectMeta{Name: "pods"},
-				Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
-			}
-			_, err := s.Client.CoreV1().ResourceQuotas(s.Name).Create(t.Context(), quota, metav1.CreateOptions{})
-			must(t, err)
-			must(t, Until(t.Context(), "the quota is used up", func() (bool, error) {
-				now, err := s.Client.CoreV1().ResourceQuotas(s.Name).Get(t.Context(), "pods", getOptions)
-				used := now.Status.Used[corev1.ResourcePods]
-				return err == nil && used.Value() == 1, err
-			}))
+			s.useUpQuota(1)
 			before := s.podsOn("old")
 			result := s.drain(1, append(flags, "--surge=all")...)
 			if s.expectKept() != 1 {
@@ -291,7 +302,7 @@ func TestSurgeRefusedByQuota(t *testing.T) {
 	}
 }
 
-// surgePoints are moments of a drain at which a test interrupts it.
+// points are moments of a drain at which a test interrupts it.
 func (s *surgeSetup) points() map[string]func(SurgeState) bool {
 	return map[string]func(SurgeState) bool{
 		"after the release":     released,
@@ -353,13 +364,14 @@ func TestSurgeKilled(t *testing.T) {
 // A drain that a person interrupts gives its pods back.
 func TestSurgeInterrupted(t *testing.T) {
 	t.Parallel()
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
-		t.Run(signal.String(), func(t *testing.T) {
+	row := func(name string, signal syscall.Signal, point, minAvailable string, check func(s *surgeSetup, before []string)) {
+		t.Run(name+", "+signal.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newSurge(t, 1, []PodOption{slowly(3 * time.Second)}, AtLeast("web", "1"))
+			pace := []PodOption{slowly(3 * time.Second), Annotate(TerminatesAfter, "3s")}
+			s := newSurge(t, 1, pace, AtLeast("web", minAvailable))
 			before := s.podsOn("old")
 			run := s.start("--surge=all")
-			s.until("the pod is released", released)
+			s.until(point, s.points()[point])
 			must(t, run.Signal(signal))
 			result, err := run.Wait()
 			must(t, err)
@@ -367,13 +379,80 @@ func TestSurgeInterrupted(t *testing.T) {
 				t.Errorf("exit %d\n%s%s", result.Exit, result.Stdout, result.Stderr)
 			}
 			if s.State().Surged > 0 { // the watch may be late
-				s.until("the pod is given back", func(now SurgeState) bool { return now.Surged == 0 })
+				s.until("no pod is released", func(now SurgeState) bool { return now.Surged == 0 })
 			}
 			s.expectKept()
+			check(s, before)
+		})
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		row("after the release", signal, "after the release", "1", func(s *surgeSetup, before []string) {
 			if after := s.podsOn("old"); !slices.Equal(before, after) {
-				t.Errorf("on the node were %v, and are %v", before, after)
+				s.t.Errorf("on the node were %v, and are %v", before, after)
 			}
 		})
+		// The budget wants two pods, so that it stays closed with a Ready replacement. The ReplicaSet deletes either pod.
+		row("a closed budget after the replacement", signal, "after the replacement", "2", func(s *surgeSetup, _ []string) {})
+		row("after the eviction", signal, "after the eviction", "1", func(s *surgeSetup, _ []string) { s.expectMoved() })
+	}
+}
+
+// selectedTogether gives the pods a label that the budget of shopBudget selects.
+func selectedTogether(pod *corev1.PodTemplateSpec) { pod.Labels["part-of"] = "shop" }
+
+// shopBudget returns a budget over the pods of several Deployments.
+func shopBudget(budget *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"part-of": "shop"}}
+	return budget
+}
+
+// A budget over two Deployments that counts by a percentage or maxUnavailable counts the replicas of a pod's controller.
+// A released pod has none, so such a budget would allow one more disruption. The drain does not release the only pod of
+// a Deployment behind such a budget, and says so. Neither Deployment loses a pod that the budget protects.
+func TestSurgeBehindABudgetOfTwoDeployments(t *testing.T) {
+	t.Parallel()
+	never := Annotate("haulout.dev/surge", "false")
+	for _, row := range []struct {
+		name   string
+		budget *policyv1.PodDisruptionBudget
+		api    []PodOption
+		mode   string
+		lowest int // of the pods of both Deployments
+	}{
+		{"maxUnavailable 0", Budget("shop", "0"), []PodOption{never}, "all", 4},
+		{"maxUnavailable 0%", Budget("shop", "0%"), []PodOption{never}, "all", 4},
+		{"minAvailable 100%", AtLeast("shop", "100%"), []PodOption{never}, "all", 4},
+		{"single-replica", Budget("shop", "0"), nil, "single-replica", 4},
+		{"maxUnavailable 1", Budget("shop", "1"), []PodOption{never}, "all", 3},
+	} {
+		for _, quota := range []bool{false, true} { // with a quota no replacement comes, so the budget would stay open
+			t.Run(fmt.Sprintf("%s, quota %v", row.name, quota), func(t *testing.T) {
+				t.Parallel()
+				started := slowly(300 * time.Millisecond)
+				s := newSurgeOf(t, Deployment("web", 1, selectedTogether, started), 3,
+					Deployment("api", 3, append([]PodOption{selectedTogether, started}, row.api...)...), shopBudget(row.budget.DeepCopy()))
+				api, err := s.WatchSurge(t.Context(), "app=api")
+				must(t, err)
+				both, err := s.WatchSurge(t.Context(), "part-of=shop")
+				must(t, err)
+				if quota {
+					s.useUpQuota(4)
+				}
+				exit := 1
+				if row.lowest < 4 {
+					exit = 0
+				}
+				s.expectImpossible(s.drain(exit, "--surge="+row.mode, fmt.Sprintf("--timeout=%ds", 12+60*(1-exit)), "-o", "jsonl"))
+				lowest, _, err := both.Extremes(t.Context())
+				must(t, err)
+				if lowest != row.lowest {
+					t.Errorf("%d pods of both Deployments were Ready, want %d\n%s", lowest, row.lowest, both.Story())
+				}
+				if lowest, _, err := api.Extremes(t.Context()); err != nil || lowest < row.lowest-1 {
+					t.Errorf("%d pods of api were Ready, %v", lowest, err)
+				}
+			})
+		}
 	}
 }
 
@@ -496,7 +575,7 @@ func TestSurgeImpossible(t *testing.T) {
 		must(t, s.Settle(t.Context(), 1))
 		must(t, disks.AddNode(t.Context(), "new"))
 		must(t, s.UntilOpen(t.Context(), "new"))
-		s.SurgeWatch, err = s.WatchSurge(t.Context(), "web")
+		s.SurgeWatch, err = s.WatchSurge(t.Context(), "app=web")
 		must(t, err)
 		s.drain(0, "--surge=all", "--timeout=60s")
 		s.expectPatched("web")
@@ -524,7 +603,7 @@ func newSurgeFleet(t *testing.T, c *Cluster) (*Fleet, *Machine, *SurgeWatch) {
 	t.Helper()
 	f := newFleetOf(t, c, 1, 1, Deployment("web", 1, slowly(1500*time.Millisecond), Annotate(TerminatesAfter, "1500ms")),
 		AtLeast("web", "1"))
-	watch, err := f.WatchSurge(t.Context(), "web")
+	watch, err := f.WatchSurge(t.Context(), "app=web")
 	must(t, err)
 	pods, err := f.Client.CoreV1().Pods(f.Name).List(t.Context(), metav1.ListOptions{})
 	must(t, err)
@@ -535,6 +614,13 @@ func newSurgeFleet(t *testing.T, c *Cluster) (*Fleet, *Machine, *SurgeWatch) {
 	}
 	t.Fatal("the pod is on no machine")
 	return nil, nil, nil
+}
+
+// remembersSurge returns true if the record of the Node says that pods may be released.
+func remembersSurge(node *corev1.Node) (bool, error) {
+	record := struct{ Surges bool }{}
+	err := json.Unmarshal([]byte(node.Annotations["haulout.dev/record"]), &record)
+	return record.Surges, err
 }
 
 // expectSurgeUpdate offers an update to the machine, and kills its agent at five points of the update if `kills` is
@@ -565,6 +651,13 @@ func expectSurgeUpdate(t *testing.T, f *Fleet, m *Machine, w *SurgeWatch, kills 
 		must(t, UntilWithin(t.Context(), afterKill, point.name, func() (bool, error) {
 			return point.holds(), fmt.Errorf("states %v, pods %+v", f.States(m.Node), w.State())
 		}))
+		if point.name == "the pod is released" {
+			node, err := f.Client.CoreV1().Nodes().Get(t.Context(), m.Node, getOptions)
+			must(t, err)
+			if remembers, err := remembersSurge(node); !remembers {
+				t.Errorf("the record does not say that a pod may be released: %v, %s", err, node.Annotations["haulout.dev/record"])
+			}
+		}
 		if kills {
 			must(t, m.RestartAgent(syscall.SIGKILL))
 		}
@@ -575,6 +668,14 @@ func expectSurgeUpdate(t *testing.T, f *Fleet, m *Machine, w *SurgeWatch, kills 
 			return false, err
 		}
 		return m.Version() == "1.1" && node.Labels["haulout.dev/state"] == "idle" && !node.Spec.Unschedulable, m.Problem()
+	}))
+	must(t, Until(t.Context(), "the record forgets that pods may be released", func() (bool, error) {
+		node, err := f.Client.CoreV1().Nodes().Get(t.Context(), m.Node, getOptions)
+		if err != nil {
+			return false, err
+		}
+		remembers, err := remembersSurge(node)
+		return err == nil && !remembers, fmt.Errorf("%v, %s", err, node.Annotations["haulout.dev/record"])
 	}))
 	s := &surgeSetup{World: f.World, SurgeWatch: w, t: t, replicas: 1}
 	if s.expectKept() != 1 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,11 +16,17 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// SurgeWatch watches the pods of one app from its creation on, and records how few of them were Ready at a time, and how
-// many were surged. A pod that terminates counts as neither, because Services leave it out, and it is on its way.
+const (
+	hashLabel = appsv1.DefaultDeploymentUniqueLabelKey
+	surgeMark = "haulout.dev/surged"
+)
+
+// SurgeWatch watches the pods that a selector selects from its creation on, and records how few of them were Ready at a
+// time, and how many were surged: without the label by which ReplicaSets select, with a mark or without one. A pod that
+// terminates counts as neither, because Services leave it out, and it is on its way.
 type SurgeWatch struct {
-	world *World
-	app   string
+	world    *World
+	selector string
 
 	mu      sync.Mutex
 	pods    map[types.UID]*corev1.Pod
@@ -34,18 +41,18 @@ type SurgeState struct {
 	Pods, Ready, Surged, Terminating int
 }
 
-// WatchSurge starts to watch. All pods of the app must be Ready. The watch ends with the context.
-func (w *World) WatchSurge(ctx context.Context, app string) (*SurgeWatch, error) {
-	list, err := w.Client.CoreV1().Pods(w.Name).List(ctx, metav1.ListOptions{LabelSelector: "app=" + app})
+// WatchSurge starts to watch pods of Deployments. All of them must be Ready. The watch ends with the context.
+func (w *World) WatchSurge(ctx context.Context, selector string) (*SurgeWatch, error) {
+	list, err := w.Client.CoreV1().Pods(w.Name).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, err
 	}
-	s := &SurgeWatch{world: w, app: app, pods: map[types.UID]*corev1.Pod{}, lowest: len(list.Items)}
+	s := &SurgeWatch{world: w, selector: selector, pods: map[types.UID]*corev1.Pod{}, lowest: len(list.Items)}
 	for _, pod := range list.Items {
 		s.see(watch.Event{Type: watch.Added, Object: &pod})
 	}
 	source := cache.NewFilteredListWatchFromClient(w.Client.CoreV1().RESTClient(), "pods", w.Name,
-		func(options *metav1.ListOptions) { options.LabelSelector = "app=" + app })
+		func(options *metav1.ListOptions) { options.LabelSelector = selector })
 	watcher, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, source)
 	if err != nil {
 		return nil, err
@@ -96,7 +103,7 @@ func (s *SurgeWatch) state() (now SurgeState) {
 		if podReady(pod) {
 			now.Ready++
 		}
-		if pod.Annotations[surgeMark] != "" {
+		if pod.Labels[hashLabel] == "" {
 			now.Surged++
 		}
 	}
@@ -114,7 +121,7 @@ func (s *SurgeWatch) State() SurgeState {
 // a state that a list confirms.
 func (s *SurgeWatch) Extremes(ctx context.Context) (lowest, highest int, err error) {
 	err = Until(ctx, "the watch has seen all", func() (bool, error) {
-		list, err := s.world.Client.CoreV1().Pods(s.world.Name).List(ctx, metav1.ListOptions{LabelSelector: "app=" + s.app})
+		list, err := s.world.Client.CoreV1().Pods(s.world.Name).List(ctx, metav1.ListOptions{LabelSelector: s.selector})
 		if err != nil {
 			return false, err
 		}

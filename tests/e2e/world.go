@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -140,14 +141,14 @@ func (w *World) Settle(ctx context.Context, pods int) error {
 			return false, err
 		}
 		running := 0
-		up := map[string]int32{}
+		up := []labels.Set{} // of the Ready pods
 		for _, pod := range list.Items {
 			if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodPending {
 				continue
 			}
 			running++
 			if podReady(&pod) {
-				up[pod.Labels["app"]]++
+				up = append(up, pod.Labels)
 			}
 		}
 		budgets, err := w.Client.PolicyV1().PodDisruptionBudgets(w.Name).List(ctx, metav1.ListOptions{})
@@ -155,9 +156,17 @@ func (w *World) Settle(ctx context.Context, pods int) error {
 			return false, err
 		}
 		for _, budget := range budgets.Items {
-			noticed := budget.Status.ObservedGeneration == budget.Generation &&
-				budget.Status.CurrentHealthy == up[budget.Name]
-			if !noticed {
+			selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+			if err != nil {
+				return false, err
+			}
+			healthy := int32(0)
+			for _, set := range up {
+				if selector.Matches(set) {
+					healthy++
+				}
+			}
+			if budget.Status.ObservedGeneration != budget.Generation || budget.Status.CurrentHealthy != healthy {
 				return false, nil
 			}
 		}
