@@ -324,7 +324,10 @@ void Invariants::check_replaced(Instance& pod) {
     return;
   }
   if (now - *pod.ready_since < 5s || !pod.last_state || !sim::label(*pod.last_state, hash_label)) return;
-  const auto wish = wish_of(*pod.last_state);
+  auto wish = wish_of(*pod.last_state);
+  const std::string ns = sim::ns_of(*pod.last_state);
+  // The drain has not asked, so the namespace decides as it is.
+  if (!wish && !namespaces_told_.contains(ns)) wish = sim::annotation(cluster_.get("namespaces", "", ns), wish_key);
   if (!wish || *wish == "false" || !exclusion(*pod.last_state, rollout).empty()) return;
   const bool covered = *wish == "true" || given_.options.guards.surge == drain::Surge::all ||
                        (given_.options.guards.surge == drain::Surge::single_replica && most == 1 && least == 1);
