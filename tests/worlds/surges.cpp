@@ -402,7 +402,8 @@ class Surges {
       incident("namespace annotated", [ns, value = rng_.chance(50) ? "true" : "false"](TestCluster& cluster) {
         cluster.patch("namespaces", "", ns, {{"metadata", {{"annotations", {{surge_annotation, value}}}}}});
       });
-    if (rng_.chance(30)) {
+    // The simulation does not scale a Deployment during a rollout.
+    if (one.older.empty() && rng_.chance(30)) {
       tell("scaled");
       const std::uint64_t wanted = rng_.chance(10) ? 0 : pick(1, 6);
       incident("Deployment scaled", [ns, app, wanted](TestCluster& cluster) {
@@ -415,8 +416,12 @@ class Surges {
     }
     if (!one.older.empty() && rng_.chance(30)) {
       tell("old-set-deleted");
+      // The Deployment controller then lets the newer one have all replicas.
       incident("old ReplicaSet deleted",
-               [ns, older = one.older](TestCluster& cluster) { delete_set(cluster, ns, older); });
+               [ns, older = one.older, set = one.set, all = one.replicas](TestCluster& cluster) {
+                 delete_set(cluster, ns, older);
+                 cluster.patch("replicasets", ns, set, {{"spec", {{"replicas", all}}}});
+               });
     }
     if (rng_.chance(12)) {
       tell("annotator");
