@@ -142,11 +142,11 @@ class Surges {
     one.hash = fmt::format("7c{}d9", number);
     one.set = one.app + "-" + one.hash;
     // Under a budget of several Deployments, one of them has a single pod, and others are not surged.
-    one.replicas = together_ && number == 1 && rng_.chance(60) ? 1 : pick(1, 5);
+    one.replicas = together_ && number == 1 && rng_.chance(80) ? 1 : pick(1, 5);
     Json pods_labels = {{"app", one.app}, {hash_label, one.hash}};
     if (together_) pods_labels["instance"] = "shop";
     Json template_metadata = {{"labels", pods_labels}, {"annotations", annotations()}};
-    if (together_ && number > 1 && rng_.chance(40)) template_metadata["annotations"][surge_annotation] = "false";
+    if (together_ && number > 1 && rng_.chance(60)) template_metadata["annotations"][surge_annotation] = "false";
     const Json spec = {{"terminationGracePeriodSeconds", pick(0, 12)},
                        {"containers", {{{"name", "app"}, {"image", "example.com/app:1"}}}}};
     Json of_template = {{"metadata", template_metadata}, {"spec", spec}};
@@ -307,7 +307,8 @@ class Surges {
         metadata["annotations"][deletion_cost] = fmt::format("{}", static_cast<int>(pick(0, 10)) - 5);
       const Left mine = i == 0 ? left : Left::nothing;
       const bool sick = degraded && i + 1 == count;
-      const bool here = mine == Left::nothing ? !sick && rng_.chance(60) : mine != Left::surged_elsewhere;
+      const bool here =
+          mine == Left::nothing ? !sick && (rng_.chance(60) || (together_ && i == 0)) : mine != Left::surged_elsewhere;
       Json spec = of_template["spec"];
       spec["nodeName"] = here                                          ? world_.node
                          : doubled_up || sick || mine != Left::nothing ? nodes_.back()
@@ -371,7 +372,9 @@ class Surges {
   void budget(const std::string& ns, const std::string& name, const Json& labels) {
     static const Json kinds[] = {{{"minAvailable", 1}},   {{"minAvailable", "50%"}},  {{"minAvailable", "100%"}},
                                  {{"maxUnavailable", 0}}, {{"maxUnavailable", "0%"}}, {{"maxUnavailable", 1}}};
-    Json spec = kinds[pick(0, std::size(kinds) - 1)];
+    // The disruption controller computes the demand of a budget from the replicas of its Deployments, unless the demand
+    // is a number of pods.
+    Json spec = kinds[pick(together_ ? 2 : 0, std::size(kinds) - 1)];
     spec["selector"] = {{"matchLabels", labels}};
     if (together_) tell("budget-of-several");
     world_.objects.push_back(
