@@ -356,9 +356,9 @@ std::optional<std::int64_t> Invariants::scale_of(const Instance& pod, std::strin
   return std::nullopt;
 }
 
-// After an eviction: as many pods of the budget are Ready as it demands for all workloads whose pods it selects. While a
-// surged pod has no replacement, the disruption controller does not count its Deployment, so it allows more. Judged only
-// for budgets of pods that the drain has changed.
+// After an eviction, as many pods of the budget are Ready as it demands for all workloads whose pods it selects. While
+// a surged pod has no replacement, the disruption controller does not count its Deployment, so it allows more. Judged
+// only for budgets of pods that the drain has changed.
 void Invariants::check_budget_of_all(const Instance& evicted, const Json& budget) {
   if (!sim::annotation(budget, "sim.haulout.dev/expects-pods").empty()) return;
   const sim::Selector selector = sim::Selector::from_object(sim::at(budget, "/spec/selector"));
