@@ -25,12 +25,37 @@ bool may_belong_to(const ControllerQuestion& found, const Controller& controller
          found.owner.name.starts_with(controller.name + "-");
 }
 
-// Calls visit(pod) for each pod of the group. `all` has the pods by UID of their direct controller.
+// Calls visit(pod) for each pod of the group. `all` has the pods by their direct controller.
 template <class All, class Visit>
 void each_pod(All& all, const ControllerGroup& group, Visit visit) {
   for (const std::string& owner : group.owners)
     if (const auto found = all.find(owner); found != all.end())
       for (auto& [uid, pod] : found->second) visit(pod);
+}
+
+// Returns how many pods of the controller lack a Ready replacement: pods that the drain evicted, and replicas that were
+// missing at the first count. Each pod that has become Ready since then lowers the number, except those that replace
+// pods deleted on other nodes, and those that a scale-up added. A scale-down lowers the number, too. A pod on another
+// node that only stops being Ready does not raise it.
+template <class All>
+std::size_t without_replacement(const All& all, const ControllerGroup& group) {
+  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
+  each_pod(all, group, [&](const ControlledPod& member) {
+    at_first += member.ready_at_first ? 1 : 0;
+    ours += member.leaving && member.ready_at_first ? 1 : 0;
+    taken += member.leaving && !member.takes_nothing ? 1 : 0;
+    if (!member.seen || member.terminating || member.leaving) return;
+    stayed += member.ready_at_first ? 1 : 0;
+    ready += member.ready ? 1 : 0;
+    new_ready += member.ready && !member.ready_at_first ? 1 : 0;
+  });
+  const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
+  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
+  const auto& wanted = group.controller.replicas;
+  const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
+  std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
+  if (wanted) missing = std::min(missing, *wanted - ready);
+  return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
 }
 
 }  // namespace
@@ -83,42 +108,49 @@ Task<TopController> top_controller(k8s::OwnerReference owner, std::string ns, Re
   co_return TopController{owner, {}, std::move(below)};
 }
 
-void ControllerQuestions::want(const std::string& owner_uid, ControllerQuestion question) {
-  wanted_.try_emplace(owner_uid, Open{std::move(question)});
+std::string controller_key(const std::string& ns, const std::string& uid) {
+  return ns + "/" + uid;
 }
 
-void ControllerQuestions::found(const std::string& owner_uid, ControllerQuestion question) {
-  found_.try_emplace(owner_uid, Open{std::move(question)});
+void ControllerQuestions::want(ControllerQuestion question) {
+  std::string key = question.key();
+  wanted_.try_emplace(std::move(key), Open{std::move(question)});
 }
 
-void ControllerQuestions::note(const std::string& owner_uid, ControllerQuestion question) {
-  asked_.try_emplace(owner_uid, std::move(question));
+void ControllerQuestions::found(ControllerQuestion question) {
+  std::string key = question.key();
+  found_.try_emplace(std::move(key), Open{std::move(question)});
 }
 
-void ControllerQuestions::answered(const std::string& owner_uid) {
+void ControllerQuestions::note(ControllerQuestion question) {
+  std::string key = question.key();
+  asked_.try_emplace(std::move(key), std::move(question));
+}
+
+void ControllerQuestions::answered(const std::string& key) {
   for (auto* open : {&found_, &wanted_}) {
-    const auto found = open->find(owner_uid);
+    const auto found = open->find(key);
     if (found == open->end()) continue;
-    asked_.insert_or_assign(owner_uid, found->second.question);
+    asked_.insert_or_assign(key, found->second.question);
     open->erase(found);
   }
 }
 
-void ControllerQuestions::not_answered(const std::string& owner_uid, TimePoint now) {
+void ControllerQuestions::not_answered(const std::string& key, TimePoint now) {
   for (auto* open : {&found_, &wanted_})
-    if (const auto found = open->find(owner_uid); found != open->end())
+    if (const auto found = open->find(key); found != open->end())
       found->second.not_before = now + ControllerBook::retry;
 }
 
-bool ControllerQuestions::forbidden(const std::string& owner_uid) {
-  const auto found = wanted_.find(owner_uid);
+bool ControllerQuestions::forbidden(const std::string& key) {
+  const auto found = wanted_.find(key);
   return found != wanted_.end() && ++found->second.refusals >= 2;
 }
 
-bool ControllerQuestions::ask_again(const std::string& owner_uid) {
-  const auto asked = asked_.find(owner_uid);
+bool ControllerQuestions::ask_again(const std::string& key) {
+  const auto asked = asked_.find(key);
   if (asked == asked_.end()) return false;
-  want(owner_uid, asked->second);
+  want(asked->second);
   return true;
 }
 
@@ -142,38 +174,38 @@ bool is_guarded(const k8s::Pod& pod) {
 }
 
 const Controller* ControllerBook::of(const k8s::Pod& pod) const {
-  const auto top = pod.controller ? tops_.find(pod.controller->uid) : tops_.end();
+  const auto top = pod.controller ? tops_.find(controller_key(pod.ns, pod.controller->uid)) : tops_.end();
   return top == tops_.end() ? nullptr : &groups_.at(top->second).controller;
 }
 
 ControllerGroup* ControllerBook::group_of(const k8s::Pod& pod) {
-  const auto top = tops_.find(pod.controller->uid);
+  const auto top = tops_.find(controller_key(pod.ns, pod.controller->uid));
   return top == tops_.end() ? nullptr : &groups_.at(top->second);
 }
 
 const ControlledPod* ControllerBook::find(const k8s::Pod& pod) const {
-  const auto pods = pods_.find(pod.controller->uid);
+  const auto pods = pods_.find(controller_key(pod.ns, pod.controller->uid));
   if (pods == pods_.end()) return nullptr;
   const auto found = pods->second.find(pod.uid);
   return found == pods->second.end() ? nullptr : &found->second;
 }
 
-void ControllerBook::changed(const std::string& owner_uid) {
-  if (const auto top = tops_.find(owner_uid); top != tops_.end()) groups_.at(top->second).tally.reset();
+void ControllerBook::changed(const std::string& owner) {
+  if (const auto top = tops_.find(owner); top != tops_.end()) groups_.at(top->second).tally.reset();
 }
 
 // Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
 // The records of its pods are kept. The old controller is not read again because of these pods.
-void ControllerBook::move_owner(const std::string& owner_uid, const std::string& top) {
-  const auto before = tops_.find(owner_uid);
+void ControllerBook::move_owner(const std::string& owner, const std::string& top) {
+  const auto before = tops_.find(owner);
   if (before == tops_.end() || before->second == top) return;
   const std::string old_top = before->second;
   ControllerGroup& old = groups_.at(old_top);
-  old.owners.erase(owner_uid);
+  old.owners.erase(owner);
   old.holds = false;
   old.tally.reset();
   const auto found = groups_.find(top);
-  if (found != groups_.end()) merge(old, owner_uid, found->second);
+  if (found != groups_.end()) merge(old, owner, found->second);
   if (!old.owners.empty()) return;
   auto moved = groups_.extract(old_top);
   tops_.erase(old_top);
@@ -182,48 +214,52 @@ void ControllerBook::move_owner(const std::string& owner_uid, const std::string&
   groups_.insert(std::move(moved));
 }
 
-void ControllerBook::merge(ControllerGroup& old, const std::string& owner_uid, ControllerGroup& into) {
+void ControllerBook::merge(ControllerGroup& old, const std::string& owner, ControllerGroup& into) {
   into.tally.reset();
   if (!into.left_first) into.left_first = old.left_first;
   if (!into.counted || old.counted) return;
-  for (auto& [uid, member] : pods_[owner_uid])
+  for (auto& [uid, member] : pods_[owner])
     if (member.leaving) member.left_before = member.takes_nothing = true;
 }
 
 void ControllerBook::learned(const std::string& owner_uid, Controller controller, TimePoint now) {
-  questions_.answered(owner_uid);
-  const std::string uid = controller.uid;
-  move_owner(owner_uid, uid);
-  ControllerGroup& group = groups_[uid];
+  const std::string owner = controller_key(controller.ns, owner_uid);
+  const std::string key = controller_key(controller.ns, controller.uid);
+  questions_.answered(owner);
+  move_owner(owner, key);
+  ControllerGroup& group = groups_[key];
   group.holds = false;
   group.read_again_at = now + reread;
-  if (controller.gone && owner_uid == uid && !group.owners.contains(uid)) {
+  if (controller.gone && owner == key && !group.owners.contains(key)) {
     // The Deployment may have been deleted without its ReplicaSets. The records of these stay valid until they are
     // looked up again.
     bool asks = false;
-    for (const std::string& owner : group.owners) asks |= questions_.ask_again(owner);
+    for (const std::string& one : group.owners) asks |= questions_.ask_again(one);
     if (asks) return;
   }
-  tops_[owner_uid] = uid;
-  tops_[uid] = uid;
+  tops_[owner] = key;
+  tops_[key] = key;
   // A Deployment that is read again is not added to the owners: it owns no pods itself.
-  if (owner_uid != uid || group.owners.empty()) group.owners.insert(owner_uid);
+  if (owner != key || group.owners.empty()) group.owners.insert(owner);
   group.controller = std::move(controller);
   group.tally.reset();
 }
 
-void ControllerBook::not_answered(const std::string& owner_uid, TimePoint now) {
-  questions_.not_answered(owner_uid, now);
-  if (const auto top = tops_.find(owner_uid); top != tops_.end()) groups_.at(top->second).read_again_at = now + reread;
+void ControllerBook::not_answered(const ControllerQuestion& question, TimePoint now) {
+  const std::string key = question.key();
+  questions_.not_answered(key, now);
+  if (const auto top = tops_.find(key); top != tops_.end()) groups_.at(top->second).read_again_at = now + reread;
 }
 
 bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& controller) const {
-  if (groups_.contains(controller.in_place_of)) return false;
+  const std::string owner = controller_key(controller.ns, owner_uid);
+  const std::string key = controller_key(controller.ns, controller.uid);
+  if (groups_.contains(controller_key(controller.ns, controller.in_place_of))) return false;
   if (controller.unknown.empty() || controller.gone || controller.cannot_scale) return true;
-  const auto known = groups_.find(controller.uid);
+  const auto known = groups_.find(key);
   if (known != groups_.end() && known->second.controller.unknown.empty()) return false;
-  if (const auto before = tops_.find(owner_uid); before != tops_.end()) return before->second == controller.uid;
-  return questions_.wants(owner_uid) || controller.uid != owner_uid;
+  if (const auto before = tops_.find(owner); before != tops_.end()) return before->second == key;
+  return questions_.wants(owner) || key != owner;
 }
 
 std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) const {
@@ -249,21 +285,21 @@ TimePoint ControllerBook::next_due(TimePoint now) const {
 }
 
 void ControllerBook::gone(const std::string& uid, TimePoint now) {
-  const auto owner = owner_.find(uid);
-  if (owner == owner_.end()) return;
-  const std::string owner_uid = owner->second;
-  owner_.erase(owner);
-  Pods& members = pods_[owner_uid];
+  const auto known = owner_.find(uid);
+  if (known == owner_.end()) return;
+  const std::string owner = known->second;
+  owner_.erase(known);
+  Pods& members = pods_[owner];
   const auto found = members.find(uid);
   const bool ours = found->second.leaving;
-  changed(owner_uid);
+  changed(owner);
   if (ours || found->second.here_at_first) {
     found->second.seen = false;
   } else {
     members.erase(found);
   }
   // If the drain did not evict this pod, the controller may have been scaled down, so it is read again soon.
-  const auto top = tops_.find(owner_uid);
+  const auto top = tops_.find(owner);
   if (ours || top == tops_.end()) return;
   ControllerGroup& group = groups_.at(top->second);
   group.read_again_at = std::min(group.read_again_at, now + reread_soon);
@@ -271,22 +307,23 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
 
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
   if (!pod || !is_guarded(*pod)) return gone(uid, now);
-  const std::string& owner = pod->controller->uid;
-  const auto top = tops_.find(owner);
-  // A mark or an ownerReference may name the UID of a controller of another namespace, which owns no pod here.
-  if (top != tops_.end() && groups_.at(top->second).controller.ns != pod->ns) return gone(uid, now);
-  owner_[uid] = owner;
   const ControllerQuestion question{*pod->controller, pod->ns};
+  const std::string owner = question.key();
+  const auto top = tops_.find(owner);
+  owner_[uid] = owner;
   if (top != tops_.end()) {
-    questions_.note(owner, question);
+    questions_.note(question);
   } else {
-    questions_.found(owner, question);
+    questions_.found(question);
   }
   ControlledPod& member = pods_[owner][uid];
+  if (member.number == 0) member.number = ++last_number_;
   const bool is_new = !member.seen;
   const bool was_homeless = !is_new && member.unschedulable.has_value();
   member.seen = true;
+  member.created = pod->created;
   member.key = pod->key();
+  member.owned = pod->owned;
   member.ready = pod->ready;
   member.terminating = pod->terminating();
   member.bound = !pod->node_name.empty();
@@ -335,9 +372,10 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   if (!is_guarded(pod)) return;
   const ControlledPod* known = find(pod);
   if (!leaves && !(known && known->leaving)) return;
-  ControlledPod* member = &pods_[pod.controller->uid][pod.uid];
+  const std::string owner = controller_key(pod.ns, pod.controller->uid);
+  ControlledPod* member = &pods_[owner][pod.uid];
   member->leaving = leaves;
-  changed(pod.controller->uid);
+  changed(owner);
   ControllerGroup* group = group_of(pod);
   // A pod that was created after the first count replaced another one. When it is evicted, that other pod lacks its
   // replacement again, but no further pod is missing.
@@ -348,7 +386,7 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
     member->takes_nothing = false;
     member->ready_at_first = true;
   }
-  if (!member->seen && !member->here_at_first) pods_[pod.controller->uid].erase(pod.uid);
+  if (!member->seen && !member->here_at_first) pods_[owner].erase(pod.uid);
   if (group && !tally_of(*group).any_left) group->left_first.reset();
 }
 
@@ -375,35 +413,11 @@ void ControllerBook::count_first(ControllerGroup& group) {
   group.missing_at_first = !replicas ? coming : wanted > accounted ? wanted - accounted : 0;
 }
 
-// Returns how many pods of the controller lack a Ready replacement: pods that the drain evicted, and replicas that were
-// missing at the first count. Each pod that has become Ready since then lowers the number, except those that replace
-// pods deleted on other nodes, and those that a scale-up added. A scale-down lowers the number, too. A pod on another
-// node that only stops being Ready does not raise it.
-std::size_t ControllerBook::without_replacement(const ControllerGroup& group) const {
-  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
-  each_pod(pods_, group, [&](const ControlledPod& member) {
-    at_first += member.ready_at_first ? 1 : 0;
-    ours += member.leaving && member.ready_at_first ? 1 : 0;
-    taken += member.leaving && !member.takes_nothing ? 1 : 0;
-    if (!member.seen || member.terminating || member.leaving) return;
-    stayed += member.ready_at_first ? 1 : 0;
-    ready += member.ready ? 1 : 0;
-    new_ready += member.ready && !member.ready_at_first ? 1 : 0;
-  });
-  const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
-  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
-  const auto& wanted = group.controller.replicas;
-  const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
-  std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
-  if (wanted) missing = std::min(missing, *wanted - ready);
-  return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
-}
-
 // Caches the tally, because it is needed for hundreds of pods between two events.
 const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) const {
   if (group.tally) return *group.tally;
   ControllerTally& tally = group.tally.emplace();
-  tally.without_replacement = without_replacement(group);
+  tally.without_replacement = without_replacement(pods_, group);
   each_pod(pods_, group, [&](const ControlledPod& member) {
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
@@ -418,6 +432,14 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
     if (!member.here_at_first) consider(tally.homeless);
   });
   return tally;
+}
+
+std::vector<const ControlledPod*> ControllerBook::staying(const ControllerGroup& group) const {
+  std::vector<const ControlledPod*> found;
+  each_pod(pods_, group, [&](const ControlledPod& member) {
+    if (member.seen && !member.terminating && !member.leaving) found.push_back(&member);
+  });
+  return found;
 }
 
 }  // namespace haulout::drain

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "k8s/objects.hpp"
 #include "retry/clock.hpp"
@@ -71,30 +72,36 @@ using ReadWorkload = std::function<Task<k8s::Workload>(k8s::OwnerReference owner
 // the result has a controller that is `gone`. Fails with any other error of `read`. Cancellable.
 Task<TopController> top_controller(k8s::OwnerReference owner, std::string ns, ReadWorkload read);
 
+// The name of a controller in the books: its namespace and its UID. A pod can name the UID of a controller of another
+// namespace, which does not own it.
+std::string controller_key(const std::string& ns, const std::string& uid);
+
 // A controller to look up: the direct controller of a pod, or a top-level controller that is read again.
 struct ControllerQuestion {
   k8s::OwnerReference owner;
   std::string ns;
+
+  std::string key() const { return controller_key(ns, owner.uid); }
 };
 
-// Schedules the look-ups of the direct controllers of pods. `owner_uid` is always the UID of such a controller.
+// Schedules the look-ups of the direct controllers of pods. `key` is always the controller_key() of such a controller.
 class ControllerQuestions {
  public:
   // Adds the controller of a pod that must leave. It is always looked up.
-  void want(const std::string& owner_uid, ControllerQuestion question);
+  void want(ControllerQuestion question);
   // Adds the controller of a pod on any node, if it was not looked up yet. It is looked up only if it may belong to a
   // top-level controller that is known.
-  void found(const std::string& owner_uid, ControllerQuestion question);
+  void found(ControllerQuestion question);
   // Stores the question for ask_again(). Does not schedule a look-up.
-  void note(const std::string& owner_uid, ControllerQuestion question);
+  void note(ControllerQuestion question);
 
   // Record that the look-up succeeded or failed. A look-up that failed is repeated after a pause.
-  void answered(const std::string& owner_uid);
-  void not_answered(const std::string& owner_uid, TimePoint now);
+  void answered(const std::string& key);
+  void not_answered(const std::string& key, TimePoint now);
   // Records that the server answered 403 for a controller of want(). Returns true from the second such answer on.
-  bool forbidden(const std::string& owner_uid);
+  bool forbidden(const std::string& key);
   // Schedules the look-up of a stored question again. Returns false if none is stored.
-  bool ask_again(const std::string& owner_uid);
+  bool ask_again(const std::string& key);
   void forget_found() { found_.clear(); }
 
   // Returns the look-up that is due now, or nullopt. `may_be_known` returns whether a controller of found() may belong
@@ -107,7 +114,7 @@ class ControllerQuestions {
       if (found.not_before <= now && may_be_known(found.question)) return found.question;
     return std::nullopt;
   }
-  bool wants(const std::string& owner_uid) const { return wanted_.contains(owner_uid); }
+  bool wants(const std::string& key) const { return wanted_.contains(key); }
   // Returns a controller of found() that may be a ReplicaSet of `controller`, or nullptr.
   const ControllerQuestion* may_be_of(const Controller& controller) const;
   // Returns the next time after `now` at which a pause ends; max() if there is none.
@@ -126,8 +133,11 @@ class ControllerQuestions {
 
 // A pod of a controller, on any node. The entry is kept as long as a count needs it, even after the pod was deleted.
 struct ControlledPod {
-  bool seen = false;  // exists, as far as is known; if false, the fields up to `unschedulable_since` are not valid
+  bool seen = false;         // exists, as far as is known; if false, the fields up to `surged_elsewhere` are not valid
+  std::uint64_t number = 0;  // counts the pods of the book in the order in which it has seen them
+  std::optional<WallTime> created;
   std::string key;
+  bool owned = false;  // has an ownerReference with controller: true
   bool ready = false;
   bool terminating = false;
   bool bound = false;
@@ -161,7 +171,7 @@ struct ControllerTally {
 // A top-level controller, and the counts of its pods.
 struct ControllerGroup {
   Controller controller;
-  std::set<std::string> owners;  // UIDs of the direct owners of its pods: the controller itself, or its ReplicaSets
+  std::set<std::string> owners;  // the direct owners of its pods (controller_key()): itself, or its ReplicaSets
   std::optional<TimePoint> left_first;
   bool counted = false;  // the first count was made, so the next two fields are valid
   // The number of replicas that had neither a Ready nor a broken pod at the first count. If the number of replicas is
@@ -193,14 +203,14 @@ class ControllerBook {
   // Return the topmost controller of the pod, and its group; nullptr if the controller was not looked up yet.
   const Controller* of(const k8s::Pod& pod) const;
   ControllerGroup* group_of(const k8s::Pod& pod);
-  const std::map<std::string, ControllerGroup>& groups() const { return groups_; }  // by UID of the controller
+  const std::map<std::string, ControllerGroup>& groups() const { return groups_; }  // by controller_key()
   // Returns nullptr if the pod is not known.
   const ControlledPod* find(const k8s::Pod& pod) const;
 
   // Record that a look-up succeeded with this controller, or that it failed. `owner_uid` is the UID in the question. A
   // look-up that failed is repeated later.
   void learned(const std::string& owner_uid, Controller controller, TimePoint now);
-  void not_answered(const std::string& owner_uid, TimePoint now);
+  void not_answered(const ControllerQuestion& question, TimePoint now);
   // Returns false if the result of a look-up must be ignored. In the first case `controller` is a ReplicaSet that was
   // returned in place of the controller above it (Controller::in_place_of), and the book has a group for that one. In
   // all other cases the look-up found out nothing (Controller::unknown), and one of these holds: the book knows the
@@ -228,22 +238,26 @@ class ControllerBook {
   // Makes the first count of the group's pods. Called once, before the first of its pods is evicted.
   void count_first(ControllerGroup& group);
   const ControllerTally& tally_of(const ControllerGroup& group) const;
+  // Returns the pods of the group that exist and stay for now: they neither terminate nor leave. Valid until a pod
+  // changes.
+  std::vector<const ControlledPod*> staying(const ControllerGroup& group) const;
 
  private:
   using Pods = std::map<std::string, ControlledPod>;  // by UID
 
-  void move_owner(const std::string& owner_uid, const std::string& top);
-  void merge(ControllerGroup& old, const std::string& owner_uid, ControllerGroup& into);
-  void changed(const std::string& owner_uid);
+  void move_owner(const std::string& owner, const std::string& top);
+  void merge(ControllerGroup& old, const std::string& owner, ControllerGroup& into);
+  void changed(const std::string& owner);
   void gone(const std::string& uid, TimePoint now);
-  std::size_t without_replacement(const ControllerGroup& group) const;
   bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 
   std::string node_;
-  std::map<std::string, ControllerGroup> groups_;  // by UID of the top-level controller
-  std::map<std::string, std::string> tops_;   // UID of the top-level controller, by UID of a direct one and by its own
-  std::map<std::string, Pods> pods_;          // by UID of their direct controller
-  std::map<std::string, std::string> owner_;  // UID of the direct controller, by UID of each pod that is seen
+  // Controllers are named by controller_key().
+  std::map<std::string, ControllerGroup> groups_;  // by top-level controller
+  std::map<std::string, std::string> tops_;        // the top-level controller, by each direct one and by itself
+  std::map<std::string, Pods> pods_;               // by direct controller
+  std::map<std::string, std::string> owner_;       // the direct controller, by UID of each pod that is seen
+  std::uint64_t last_number_ = 0;
   ControllerQuestions questions_;
   std::set<std::string> seen_;  // namespaces whose pods are all known
 };

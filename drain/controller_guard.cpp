@@ -234,7 +234,7 @@ Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
   } else if (group && !pod.surged() && single_replica(pod, group->controller) == SingleReplica::block) {
     // A pod that is surged already waits for its replacement, also if its Deployment has one replica only since then.
     group->holds = true;
-    book_.questions().note(pod.controller->uid, ControllerQuestion{*pod.controller, pod.ns});
+    book_.questions().note({*pod.controller, pod.ns});
     finding = {
         Verdict::refuse, reason::single_replica,
         fmt::format("{} has a single replica, so it is unavailable while this pod moves; scale it to two replicas "

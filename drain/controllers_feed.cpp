@@ -93,19 +93,21 @@ Task<Controller> ControllersFeed::find(ControllerQuestion question, TimePoint un
 }
 
 asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool anew) {
-  if (!guard_.guards().any()) co_return true;
+  const bool guards = guard_.guards().any();
   std::set<std::string> asked;
   const TimePoint limit = session_.now() + patience_with_others;
   for (const k8s::Pod& pod : pods) {
-    if (!is_guarded(pod)) continue;
+    if (!is_guarded(pod) || !(guards || pod.surge_mark)) continue;
     const bool known = book_.of(pod) != nullptr;
-    if ((known && !anew) || asked.contains(pod.controller->uid)) continue;
+    const ControllerQuestion question{*pod.controller, pod.ns};
+    if ((known && !anew) || asked.contains(question.key())) continue;
     if (!ControllerGuard::judges(by_policy_(pod))) continue;
     const k8s::OwnerReference owner = *pod.controller;
-    asked.insert(owner.uid);
-    auto controller = co_await find({owner, pod.ns}, known ? limit : TimePoint::max(), known ? session_.now() : limit);
+    asked.insert(question.key());
+    auto controller =
+        co_await find(question, known || !guards ? limit : TimePoint::max(), known ? session_.now() : limit);
     // The earlier answer stays valid. The main loop reads the controller again if pods are parked because of it.
-    if (!controller && known) continue;
+    if (!controller && (known || !guards)) continue;
     if (!controller && k8s::is_forbidden(controller.error())) {
       if (guard_.guards().follows_pods()) {
         k8s::ResourceAttributes right;
@@ -129,17 +131,20 @@ asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool 
 }
 
 asio::awaitable<bool> ControllersFeed::list_pods() {
-  if (!guard_.guards().follows_pods() || session_.options().dry_run != DryRunMode::none) co_return true;
+  if (session_.options().dry_run != DryRunMode::none) co_return true;
+  const bool needed = guard_.guards().follows_pods();
   std::set<std::string> namespaces;
   for (const auto& [uid, tracked] : pipeline_.pods())
-    if (tracked.state != PodState::left && is_guarded(tracked.pod)) namespaces.insert(tracked.pod.ns);
+    if (tracked.state != PodState::left && follows(tracked.pod)) namespaces.insert(tracked.pod.ns);
   for (const std::string& ns : namespaces) {
     k8s::ListOptions options;
     options.ns = ns;
     options.limit = session_.options().page_size;
     const std::string what = "the pods of namespace " + ns + " could not be listed";
     auto pods = co_await session_.insist<k8s::List<k8s::Pod>>(
-        what, [&](TimePoint limit) { return session_.client().list<k8s::Pod>(options, limit); });
+        what, [&](TimePoint limit) { return session_.client().list<k8s::Pod>(options, limit); },
+        needed ? std::nullopt : std::optional(request_timeout), needed ? TimePoint::max() : session_.now());
+    if (!pods && !needed) continue;
     if (!pods && k8s::is_forbidden(pods.error())) {
       k8s::ResourceAttributes right;
       right.verb = "list";
@@ -157,18 +162,21 @@ asio::awaitable<bool> ControllersFeed::list_pods() {
   // Looks up the ReplicaSets that the lists have shown and that may belong to these controllers, each only once. The
   // main loop repeats look-ups that failed (look()).
   std::set<std::string> asked;
-  for (auto question = book_.next_question(session_.now()); question && asked.insert(question->owner.uid).second;
+  for (auto question = book_.next_question(session_.now()); question && asked.insert(question->key()).second;
        question = book_.next_question(session_.now()))
     co_await resolve(*question);
   co_return true;
 }
 
+// Without a guard that counts pods, only the controllers of pods are followed that an earlier drain has surged.
+bool ControllersFeed::follows(const k8s::Pod& pod) const {
+  return is_guarded(pod) && (guard_.guards().follows_pods() || pod.surge_mark);
+}
+
 void ControllersFeed::look(TaskGroup& group) {
-  if (!guard_.guards().any()) return;
   if (!resolver_.runs() && book_.next_question(session_.now())) resolver_.start(group, resolve_all());
-  if (!guard_.guards().follows_pods()) return;
   for (const TrackedPod* tracked : pipeline_.leaving()) {
-    if (views_.contains(tracked->pod.ns) || !is_guarded(tracked->pod)) continue;
+    if (!follows(tracked->pod) || views_.contains(tracked->pod.ns)) continue;
     views_[tracked->pod.ns];
     group.spawn(follow(tracked->pod.ns));
   }
@@ -188,12 +196,12 @@ asio::awaitable<void> ControllersFeed::resolve_all() {
 asio::awaitable<void> ControllersFeed::resolve(ControllerQuestion question) {
   const std::string& owner_uid = question.owner.uid;
   auto controller = co_await find(question, session_.now(), session_.now());
-  if (!controller && k8s::is_forbidden(controller.error()) && book_.questions().forbidden(owner_uid))
+  if (!controller && k8s::is_forbidden(controller.error()) && book_.questions().forbidden(question.key()))
     controller = nothing_known_of(question.owner, question.ns, controller.error().message());
   if (controller && book_.is_answer(owner_uid, *controller)) {
     book_.learned(owner_uid, *std::move(controller), session_.now());
   } else {
-    book_.not_answered(owner_uid, session_.now());
+    book_.not_answered(question, session_.now());
   }
 }
 
@@ -269,7 +277,7 @@ void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
                      found.pod, found.message,
                      guard_.guards().canary > Duration::zero() ? "no further pod of the controller is evicted"
                      : guard_.guards().max_unavailable         ? "it counts against --max-unavailable-per-controller"
-                                                               : "the pod that it replaces is not evicted (--surge)"),
+                                                               : "it replaces no pod"),
          {},
          {.pods = held_of(*found.controller)}});
   for (const auto& [ns, view] : views_) {

@@ -26,12 +26,13 @@ class ControllersFeed {
                   Pipeline::Decide by_policy)
       : session_(session), pipeline_(pipeline), book_(book), guard_(guard), by_policy_(std::move(by_policy)) {}
 
-  // Looks up the controllers of the pods that policy evicts. If `anew` is true, reads known controllers again, because
-  // they may have been scaled since. Returns false if the drain has ended, because the guards need a right that is
-  // missing or because a controller could not be read. Cancellable.
+  // Looks up the controllers of the pods that policy evicts. Without guards: only of pods that an earlier drain has
+  // surged, as far as they can be read. If `anew` is true, reads known controllers again, because they may have been
+  // scaled since. Returns false if the drain has ended, because the guards need a right that is missing or because a
+  // controller could not be read. Cancellable.
   boost::asio::awaitable<bool> look_up(std::vector<k8s::Pod> pods, bool anew);
-  // Lists the pods in the namespaces of the controllers, if an enabled guard needs them and this is no dry run. Returns
-  // false if the drain has ended, because a namespace could not be listed. Cancellable.
+  // Lists the pods in the namespaces of the controllers, if an enabled guard needs them or a pod was surged, and this
+  // is no dry run. Returns false if the drain has ended, because a namespace could not be listed. Cancellable.
   boost::asio::awaitable<bool> list_pods();
   // Forgets the pods that were listed. Called when the plan is made again.
   void forget_pods();
@@ -52,6 +53,7 @@ class ControllersFeed {
   boost::asio::awaitable<void> follow(std::string ns);
   boost::asio::awaitable<void> doubt();
   void tell_pipeline();
+  bool follows(const k8s::Pod& pod) const;
   std::vector<std::string> held_of(const Controller& controller) const;
 
   Session& session_;

@@ -48,7 +48,10 @@ struct Drain::Impl {
   void begin_waits();
   std::optional<Duration> draining_for() const;
   Decision by_policy(const k8s::Pod& pod) const;
-  bool is_closed_while_healthy(const std::string& uid) const;
+  // Returns a budget of the pod for which `is_wanted` returns true; nullptr if there is none, or budgets do not count.
+  const k8s::PodDisruptionBudget* budget_of(
+      const k8s::Pod& pod, const std::function<bool(const k8s::PodDisruptionBudget&)>& is_wanted) const;
+  SurgeBudgets surge_budgets() const;
   Pipeline make_pipeline();
   Progress progress() const;
   // If `goes_on` is false, emits `finished`: the drain has ended before its first eviction. Returns `goes_on`.
@@ -81,8 +84,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
     : session(client, rng, observer, std::move(options), std::move(node_name)),
       controller_book(session.node_name()),
       controller_guard(session.options().guards, controller_book),
-      surge_book(session.options(), controller_book, session.rng(),
-                 [this](const k8s::Pod& pod) { return is_closed_while_healthy(pod.uid); }),
+      surge_book(session.options(), controller_book, session.rng(), surge_budgets()),
       volume_book(
           session.node_name(), session.options().volume_limit,
           [this](EventType type, const VolumeReport& volume) { session.emit(type, volume); },
@@ -122,20 +124,34 @@ Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
   return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for());
 }
 
-// Returns true if a budget of the pod allows no disruption although all its pods are healthy, so that it does not open
-// by itself.
-bool Drain::Impl::is_closed_while_healthy(const std::string& uid) const {
+const k8s::PodDisruptionBudget* Drain::Impl::budget_of(
+    const k8s::Pod& pod, const std::function<bool(const k8s::PodDisruptionBudget&)>& is_wanted) const {
   const BudgetBook& book = pipeline.book();
-  const auto found = pipeline.pods().find(uid);
-  if (found == pipeline.pods().end() || session.options().delete_instead_of_evict || !book.visible()) return false;
-  const std::vector<std::string>& names = *found->second.budgets;
-  return std::any_of(names.begin(), names.end(), [&book](const std::string& budget) {
-    const auto known = book.budgets().find(budget);
-    return known != book.budgets().end() && known->second.disruptions_allowed <= 0 &&
-           known->second.observed_generation >= known->second.generation && known->second.disrupted_pods.empty() &&
-           known->second.current_healthy <= known->second.desired_healthy &&
-           known->second.current_healthy >= known->second.expected_pods;
-  });
+  const auto found = pipeline.pods().find(pod.uid);
+  if (found == pipeline.pods().end() || session.options().delete_instead_of_evict || !book.visible()) return nullptr;
+  for (const std::string& budget : *found->second.budgets)
+    if (const auto known = book.budgets().find(budget); known != book.budgets().end() && is_wanted(known->second))
+      return &known->second;
+  return nullptr;
+}
+
+SurgeBudgets Drain::Impl::surge_budgets() const {
+  const auto is_closed = [](const k8s::PodDisruptionBudget& budget) {
+    return budget.disruptions_allowed <= 0 && budget.observed_generation >= budget.generation &&
+           budget.disrupted_pods.empty() && budget.current_healthy <= budget.desired_healthy &&
+           budget.current_healthy >= budget.expected_pods;
+  };
+  const auto is_shared = [](const k8s::PodDisruptionBudget& budget, std::int32_t replicas) {
+    const bool by_scale = !budget.max_unavailable.empty() || budget.min_available.ends_with('%');
+    return by_scale && budget.expected_pods > replicas;
+  };
+  return {[this] { return pipeline.book().visible(); },
+          [this, is_closed](const k8s::Pod& pod) { return budget_of(pod, is_closed) != nullptr; },
+          [this, is_shared](const k8s::Pod& pod, std::int32_t replicas) {
+            const auto* budget =
+                budget_of(pod, [&](const k8s::PodDisruptionBudget& one) { return is_shared(one, replicas); });
+            return budget ? budget->key() : std::string();
+          }};
 }
 
 Progress Drain::Impl::progress() const {

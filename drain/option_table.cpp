@@ -300,21 +300,21 @@ std::vector<Row> rows_of_guards() {
                                                         {"single-replica", Surge::single_replica},
                                                         {"closed-budget", Surge::closed_budget},
                                                         {"all", Surge::all}}),
-        "Have a pod of a Deployment replaced before it is evicted, so that the Deployment never has fewer Ready pods. "
+        "Have a pod of a Deployment replaced before it is evicted, so that the drain leaves it no fewer Ready pods. "
         "The drain takes the label pod-template-hash off the pod, the ReplicaSet creates a replacement, and the pod is "
         "evicted when the replacement is Ready. single-replica: only Deployments with one replica. closed-budget: only "
         "pods whose PodDisruptionBudget allows no eviction although all its pods are healthy. all: all Ready pods. The "
         "annotation haulout.dev/surge of a pod or namespace takes precedence: false means never, true always unless "
         "this is off. Pods that cannot be replaced in advance are evicted as without it, and the drain says why."},
-       "It requires permission to patch pods, to list and watch them, and to get namespaces, persistentvolumeclaims, "
-       "deployments, replicasets and statefulsets.",
+       "It requires permission to patch pods, to list and watch pods and poddisruptionbudgets, and to get namespaces, "
+       "persistentvolumeclaims, deployments, replicasets and statefulsets.",
        "It requires additional RBAC permissions (kustomize component surge): see [guards](guards.md)."},
       {Users::both,
        {"surge-limit", duration<O>({&O::guards, &Guards::surge_limit}, Zero::refused),
         "With `--surge`: how long a pod waits for its replacement to become Ready. Then the drain gives the pod back "
         "to "
-        "its ReplicaSet, which deletes the replacement, and tries again after a pause of 5 minutes, later up to an "
-        "hour."}},
+        "its ReplicaSet, which deletes a pod that is too many, and tries again after a pause of up to 5 minutes, later "
+        "of up to an hour."}},
       {Users::command,
        {"uncordon-on-failure", boolean<O>(&O::restore_cordon_on_failure),
         "If the drain has cordoned the node, and then fails or does not end before `--timeout`, uncordon it. Without "

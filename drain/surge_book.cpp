@@ -19,38 +19,59 @@ using std::chrono::seconds;
 
 constexpr BackoffOptions pause_after_failure{minutes(5), 2.0, std::chrono::hours(1), BackoffOptions::Jitter::equal};
 constexpr BackoffOptions retry_of_request{seconds(1), 2.0, minutes(1), BackoffOptions::Jitter::equal};
-// How long a question whose request failed waits.
-constexpr Duration question_pause = seconds(5);
 // The watch shows what a patch has changed within this time.
 constexpr Duration news_take = seconds(30);
-// One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
-constexpr unsigned refusals_that_count = 2;
-
-// Returns the value of "25%" or "2" for this number of replicas; nullopt if the text is neither. Percentages are
-// rounded up, as the Deployment controller rounds maxSurge.
-std::optional<std::size_t> resolved(std::string_view text, std::int32_t replicas) {
-  const bool percent = text.ends_with('%');
-  const auto value = parse_number<std::uint32_t>(percent ? text.substr(0, text.size() - 1) : text);
-  if (!value) return std::nullopt;
-  const std::uint64_t all = static_cast<std::uint64_t>(std::max(0, replicas));
-  return percent ? static_cast<std::size_t>((all * *value + 99) / 100) : static_cast<std::size_t>(*value);
-}
+// A drain without surge waits so long for the controller of a pod that an earlier drain has surged.
+constexpr Duration unseen_patience = seconds(15);
+// Within this time before the release, the clocks do not tell whether a pod was created before it or after it.
+constexpr Duration clocks_differ = seconds(5);
+// A single request that fails is not worth a diagnosis.
+constexpr unsigned failures_that_count = 3;
 
 Scope about_pod(const TrackedPod& tracked) {
   return about(std::array<const TrackedPod*, 1>{&tracked});
 }
 
-// Returns true if the pod may still be surged: it waits to be evicted, and nothing but a guard or a budget holds it.
+// Returns true if the pod's turn has come, and nothing but a guard or a budget holds it.
 bool may_begin_with(const TrackedPod& tracked) {
-  if (tracked.decision.verdict != Verdict::evict || tracked.decision.last || tracked.request_out) return false;
-  if (tracked.state == PodState::queued) return true;
-  return tracked.state == PodState::parked &&
+  return tracked.decision.verdict == Verdict::evict && !tracked.decision.last && !tracked.request_out &&
+         tracked.state == PodState::parked &&
          (tracked.hold == TrackedPod::Hold::none || tracked.hold == TrackedPod::Hold::guard);
 }
 
-std::optional<std::string> annotation_of(const std::map<std::string, std::string>& annotations) {
-  auto value = k8s::value_at(annotations, surge_annotation);
-  return value && (*value == "true" || *value == "false") ? value : std::nullopt;
+bool has_label(const k8s::Pod& pod) {
+  return pod.labels.contains(std::string(k8s::template_hash_label));
+}
+
+// Returns how many pods of the group other than this one are Ready and stay for now.
+std::int64_t others_ready(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) {
+  const ControlledPod* member = controllers.find(pod);
+  const bool counted = member && member->seen && member->ready && !member->terminating && !member->leaving;
+  return static_cast<std::int64_t>(controllers.tally_of(group).ready) - (counted ? 1 : 0);
+}
+
+// Returns how many other pods of the group have an owner and stay.
+std::int64_t others_owned(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) {
+  return std::ranges::count_if(controllers.staying(group),
+                               [&](const ControlledPod* other) { return other->owned && other->key != pod.key(); });
+}
+
+// Returns the largest number of a pod of the group. Pods that the book sees later have larger ones.
+std::uint64_t last_number(const ControllerBook& controllers, const ControllerGroup& group) {
+  std::uint64_t last = 0;
+  for (const ControlledPod* member : controllers.staying(group)) last = std::max(last, member->number);
+  return last;
+}
+
+// Returns why a replacement is not Ready, as far as is known.
+std::string why_not_replaced(const ControllerBook& controllers, const ControllerGroup& group) {
+  if (const ControlledPod* homeless = controllers.tally_of(group).homeless_of_all)
+    return fmt::format("pod {} cannot be scheduled: {}", homeless->key, *homeless->unschedulable);
+  return {};
+}
+
+std::string key_of(const ControllerGroup& group) {
+  return controller_key(group.controller.ns, group.controller.uid);
 }
 
 std::string_view words_of(SurgeBook::Step::Kind kind) {
@@ -64,130 +85,12 @@ std::string_view words_of(SurgeBook::Step::Kind kind) {
 
 }  // namespace
 
-std::string surge_obstacle(const Controller& controller) {
-  if (controller.kind != "Deployment" || !controller.rollout)
-    return fmt::format("{} is no Deployment, and only pods of Deployments can be replaced in advance",
-                       controller.text());
-  const k8s::Rollout& rollout = *controller.rollout;
-  if (rollout.strategy != "RollingUpdate")
-    return fmt::format("the strategy of {} is {}, so it never runs an additional pod", controller.text(),
-                       rollout.strategy);
-  // Of 100 replicas every percentage is at least one pod.
-  if (resolved(rollout.max_surge, 100) == 0)
-    return fmt::format("maxSurge of {} is 0, so it never runs an additional pod", controller.text());
-  if (rollout.replacement_policy == "TerminationComplete")
-    return fmt::format("podReplacementPolicy of {} is TerminationComplete, so it never runs an additional pod",
-                       controller.text());
-  return {};
-}
-
-std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller) {
-  if (auto obstacle = surge_obstacle(controller); !obstacle.empty()) return obstacle;
-  if (!pod.labels.contains(std::string(k8s::template_hash_label)))
-    return fmt::format("pods of {} have no label {}", controller.text(), k8s::template_hash_label);
-  if (pod.host_ports) return fmt::format("pods of {} use ports of the node", controller.text());
-  return {};
-}
-
-std::size_t surge_places(const Controller& deployment) {
-  const std::int32_t replicas = deployment.replicas.value_or(1);
-  return std::max<std::size_t>(1,
-                               deployment.rollout ? resolved(deployment.rollout->max_surge, replicas).value_or(1) : 1);
-}
-
-const std::string* SurgeFacts::annotation_of(const std::string& ns) {
-  const auto known = namespaces_.find(ns);
-  if (known != namespaces_.end()) return &known->second;
-  questions_.try_emplace(Question{ns, {}});
-  return nullptr;
-}
-
-const std::string* SurgeFacts::obstacle_of(const Question& claim) {
-  const auto known = claims_.find(claim);
-  if (known != claims_.end()) return &known->second;
-  questions_.try_emplace(claim);
-  return nullptr;
-}
-
-std::optional<SurgeFacts::Question> SurgeFacts::next_question(TimePoint now) const {
-  for (const auto& [question, open] : questions_)
-    if (open.not_before <= now) return question;
-  return std::nullopt;
-}
-
-void SurgeFacts::namespace_known(const std::string& ns, std::string annotation) {
-  namespaces_[ns] = std::move(annotation);
-  questions_.erase(Question{ns, {}});
-}
-
-void SurgeFacts::claim_known(const Question& claim, std::string obstacle) {
-  claims_[claim] = std::move(obstacle);
-  questions_.erase(claim);
-}
-
-void SurgeFacts::not_answered(const Question& question, const Error& error, TimePoint now) {
-  Open& open = questions_[question];
-  open.not_before = now + question_pause;
-  const bool refused = k8s::is_forbidden(error) ? ++open.refusals >= refusals_that_count : !k8s::may_heal(error);
-  if (!refused) return;
-  const bool of_namespace = question.claim.empty();
-  if (k8s::is_forbidden(error)) rights_[of_namespace ? "namespaces" : "persistentvolumeclaims"] = error.message();
-  // An owner may have forbidden to surge these pods, so a namespace that may not be read counts as one that does.
-  if (of_namespace) return namespace_known(question.ns, "false");
-  claim_known(question,
-              fmt::format("its PersistentVolumeClaim {} could not be read: {}", question.claim, error.message()));
-}
-
-TimePoint SurgeFacts::next_due(TimePoint now) const {
-  TimePoint next = TimePoint::max();
-  for (const auto& [question, open] : questions_)
-    if (open.not_before > now) next = std::min(next, open.not_before);
-  return next;
-}
-
-SurgeBook::Judgement SurgeBook::judge_claims(const k8s::Pod& pod) {
-  for (const std::string& claim : pod.claims) {
-    // The claim of a generic ephemeral volume is the pod's own: its replacement gets another.
-    if (std::find(pod.own_claims.begin(), pod.own_claims.end(), claim) != pod.own_claims.end()) continue;
-    const std::string* obstacle = facts_.obstacle_of({pod.ns, claim});
-    if (!obstacle) return {Plan::unknown, fmt::format("its PersistentVolumeClaim {} has been read", claim)};
-    if (!obstacle->empty()) return {Plan::impossible, *obstacle};
-  }
-  return {Plan::surge};
-}
-
-SurgeBook::Judgement SurgeBook::judge(const k8s::Pod& pod, const ControllerGroup& group) {
-  const Controller& controller = group.controller;
-  // Evicting a pod that is not Ready takes no Ready pod away. Nothing replaces the pods of a controller that is gone.
-  if (!pod.ready || controller.gone) return {};
-  auto annotation = annotation_of(pod.annotations);
-  if (!annotation) {
-    const std::string* known = facts_.annotation_of(pod.ns);
-    if (!known) return {Plan::unknown, fmt::format("namespace {} has been read", pod.ns)};
-    annotation = *known;
-  }
-  if (*annotation == "false") return {};
-  const Surge mode = options_.guards.surge;
-  const bool wanted = *annotation == "true" || mode == Surge::all ||
-                      (mode == Surge::single_replica && controller.replicas == 1) ||
-                      (mode == Surge::closed_budget && budget_closed_(pod));
-  if (!wanted) return {};
-  if (auto obstacle = surge_obstacle(pod, controller); !obstacle.empty()) return {Plan::impossible, std::move(obstacle)};
-  return judge_claims(pod);
-}
-
 bool SurgeBook::covers(const k8s::Pod& pod) {
   if (!is_on()) return false;
   if (pod.surged()) return true;
   if (!is_guarded(pod)) return false;
   const ControllerGroup* group = controllers_.group_of(pod);
-  return group && judge(pod, *group).plan == Plan::surge;
-}
-
-std::int64_t SurgeBook::others_ready(const ControllerGroup& group, const k8s::Pod& pod) const {
-  const ControlledPod* member = controllers_.find(pod);
-  const bool counted = member && member->seen && member->ready && !member->terminating && !member->leaving;
-  return static_cast<std::int64_t>(controllers_.tally_of(group).ready) - (counted ? 1 : 0);
+  return group && judge_.judge(pod, *group).plan == SurgeJudge::Plan::surge;
 }
 
 std::int64_t SurgeBook::needed(const ControllerGroup& group, const k8s::Pod& pod) const {
@@ -199,66 +102,116 @@ std::int64_t SurgeBook::needed(const ControllerGroup& group, const k8s::Pod& pod
 }
 
 bool SurgeBook::is_replaced(const ControllerGroup& group, const k8s::Pod& pod) const {
-  return !pod.ready || group.controller.gone || others_ready(group, pod) >= needed(group, pod);
+  return !pod.ready || group.controller.gone || others_ready(controllers_, group, pod) >= needed(group, pod);
 }
 
-std::string SurgeBook::why_not_replaced(const ControllerGroup& group) const {
-  if (const ControlledPod* homeless = controllers_.tally_of(group).homeless_of_all)
-    return fmt::format("pod {} cannot be scheduled: {}", homeless->key, *homeless->unschedulable);
-  return {};
+void SurgeBook::leaving(const k8s::Pod& pod, Leaves leaves) {
+  // Otherwise the ControllerGuard reports it.
+  if (!options_.guards.any()) controllers_.leaving(pod, leaves != Leaves::no);
 }
 
 std::optional<EvictionGuard::Hold> SurgeBook::held_with_mark(const k8s::Pod& pod, const Attempt& attempt,
                                                              TimePoint now) {
   ControllerGroup* group = controllers_.group_of(pod);
+  if (!group) controllers_.questions().want({*pod.controller, pod.ns});
   if (is_on() && !group)
     return Hold{reason::controller_unknown,
                 fmt::format("waiting until its {} {} has been read", pod.controller->kind, pod.controller->name)};
   if (group && is_replaced(*group, pod)) return std::nullopt;
   if (group) group->holds = true;
+  const std::string error = attempt.why.empty() || attempt.request_out ? std::string() : "; " + attempt.why;
   if (pod.surged() && is_on()) {
-    const std::string why = why_not_replaced(*group);
+    const std::string why = why_not_replaced(controllers_, *group);
     return Hold{reason::awaiting_replacement,
                 fmt::format("waiting until its replacement is Ready (--surge): {} has {} other Ready pods and needs "
-                            "{}{}{}",
-                            group->controller.text(), others_ready(*group, pod), needed(*group, pod),
-                            why.empty() ? "" : "; ", why)};
+                            "{}{}{}{}",
+                            group->controller.text(), others_ready(controllers_, *group, pod), needed(*group, pod),
+                            why.empty() ? "" : "; ", why, error)};
   }
-  // Without surge, the pod is evicted as ever as soon as it is given back, or if that is not possible.
-  const bool patient = now < attempt.back_since.value_or(now) + adoption_limit;
-  if (!is_on() && (attempt.refused || (pod.given_back() && (pod.owned || !patient)))) return std::nullopt;
   if (is_on() && pod.owned) return std::nullopt;  // `failed` holds it
+  // Without surge, the pod is evicted as ever as soon as it is given back, or if that is not possible.
+  const TimePoint limit = attempt.first_seen.value_or(now) + adoption_limit;
+  if (!is_on() && (attempt.refused || now >= limit || (pod.given_back() && pod.owned))) return std::nullopt;
+  return Hold{
+      reason::surge_failed,
+      fmt::format("waiting until ReplicaSet {} has adopted the pod again, which was to be replaced in advance{}",
+                  pod.surge_mark->owner, error),
+      is_on() ? TimePoint::max() : limit};
+}
+
+// After a pod was given back, its ReplicaSet deletes one pod, and asks no budget. Until then a budget would let the
+// drain evict another one.
+std::optional<EvictionGuard::Hold> SurgeBook::held_while_surplus(const k8s::Pod& pod, TimePoint now) {
+  if (surplus_until_.empty() || !is_guarded(pod) || !pod.ready) return std::nullopt;
+  ControllerGroup* group = controllers_.group_of(pod);
+  if (!group || group->controller.gone || !group->controller.replicas) return std::nullopt;
+  const auto until = surplus_until_.find(key_of(*group));
+  if (until == surplus_until_.end() || until->second <= now) return std::nullopt;
+  const auto owned = std::ranges::count_if(controllers_.staying(*group), &ControlledPod::owned);
+  if (owned <= std::int64_t{*group->controller.replicas}) return std::nullopt;
+  group->holds = true;
   return Hold{reason::surge_failed,
-              fmt::format("waiting until ReplicaSet {} has adopted the pod again, which a drain has surged",
-                          pod.surge_mark->owner),
-              attempt.back_since.value_or(now) + adoption_limit};
+              fmt::format("waiting until {} has {} pods again: a pod was given back to it, and it has {} now",
+                          group->controller.text(), *group->controller.replicas, owned),
+              until->second};
 }
 
 std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoint now) {
-  if (is_hurried() || annotation_of(pod.annotations) == "false") return std::nullopt;
-  if (!is_on() && !pod.surge_mark) return std::nullopt;
+  if (is_hurried()) return std::nullopt;
   const auto found = attempts_.find(pod.uid);
+  if (found != attempts_.end() && found->second.has_lost(pod)) {
+    const TimePoint until = found->second.lost_since.value_or(now) + adoption_limit;
+    if (now < until)
+      return Hold{reason::surge_failed,
+                  fmt::format("waiting until ReplicaSet {} has adopted the pod again, which was to be replaced in "
+                              "advance: {}",
+                              found->second.mark->owner, found->second.why),
+                  until};
+  }
+  if (surge_wish(pod.annotations) == "false") return std::nullopt;
   if (pod.surge_mark) {
     auto hold = held_with_mark(pod, found == attempts_.end() ? Attempt() : found->second, now);
-    if (hold || pod.surged() || !is_on()) return hold;
+    if (hold || pod.surged() || !pod.owned) return hold;
   }
-  if (found != attempts_.end() && found->second.failed)
-    if (const TimePoint until = std::max(found->second.not_before, found->second.retry_at); until > now)
-      return Hold{reason::surge_failed, found->second.why, until};
-  if (!is_guarded(pod)) return std::nullopt;
+  if (auto hold = held_while_surplus(pod, now)) return hold;
+  if (!is_on() || !is_guarded(pod)) return std::nullopt;
   ControllerGroup* group = controllers_.group_of(pod);
   // Without a group, the ControllerGuard lets the pod wait until the controller has been read.
   if (!group) return std::nullopt;
-  const Judgement judgement = judge(pod, *group);
-  if (judgement.plan == Plan::unknown)
+  const SurgeJudge::Judgement judgement = judge_.judge(pod, *group);
+  if (judgement.plan == SurgeJudge::Plan::unknown)
     return Hold{reason::controller_unknown, fmt::format("waiting until {} (--surge)", judgement.why)};
-  if (judgement.plan != Plan::surge) return std::nullopt;
+  if (judgement.plan != SurgeJudge::Plan::surge) return std::nullopt;
   group->holds = true;
   const std::string why = found == attempts_.end() ? std::string() : found->second.why;
+  if (found != attempts_.end() && found->second.failed) {
+    const TimePoint until = std::max(found->second.not_before, found->second.retry_at);
+    return Hold{reason::surge_failed, why, until > now ? until : TimePoint::max()};
+  }
   return Hold{reason::awaiting_replacement,
               why.empty() ? fmt::format("waiting for its replacement (--surge): {} replaces at most {} at a time",
                                         group->controller.text(), surge_places(group->controller))
                           : "waiting for its replacement (--surge): " + why};
+}
+
+bool SurgeBook::Attempt::has_lost(const k8s::Pod& pod) const {
+  return mark && !pod.surge_mark && (!has_label(pod) || !pod.owned);
+}
+
+void SurgeBook::Attempt::forget_mark() {
+  const bool may_come = done == Step::Kind::surge || answer_lost;
+  if (!may_come) mark.reset();
+  first_seen.reset();
+  surged_since.reset();
+  back_since.reset();
+  lost_since.reset();
+}
+
+SurgeBook::Step SurgeBook::Attempt::relabel(const k8s::Pod& pod) {
+  request_out = true;
+  Step step{Step::Kind::relabel, pod};
+  step.pod.surge_mark = mark;
+  return step;
 }
 
 SurgeBook::Attempt& SurgeBook::attempt_of(const k8s::Pod& pod) {
@@ -278,8 +231,56 @@ bool SurgeBook::is_under_way(const k8s::Pod& pod, Step::Kind kind, TimePoint now
          (attempt.done == kind && attempt.done_for == pod.resource_version && now < attempt.done_until);
 }
 
-std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoint now) {
+SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving, TimePoint now) const {
+  BeforeOf all;
+  for (const TrackedPod* tracked : leaving) {
+    const k8s::Pod& pod = tracked->pod;
+    if (!pod.controller || pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
+    const ControllerGroup* group = controllers_.group_of(pod);
+    if (!group || !(pod.surged() || is_under_way(pod, Step::Kind::surge, now))) continue;
+    Before& before = all[group];
+    ++before.surged;
+    before.owned += pod.owned ? 1 : 0;
+    if (tracked->state == PodState::in_flight) continue;  // the replacement of a pod that leaves is one no more
+    if (pod.surge_mark) before.need = std::max(before.need, needed(*group, pod));
+    const auto attempt = attempts_.find(pod.uid);
+    if (attempt != attempts_.end() && attempt->second.last_before) {
+      before.number = std::min(before.number.value_or(UINT64_MAX), *attempt->second.last_before);
+      before.need = std::max(before.need, attempt->second.most_ready);
+    } else if (pod.surge_mark) {
+      before.created = std::min(before.created.value_or(WallTime::max()), pod.surge_mark->at);
+    }
+  }
+  return all;
+}
+
+std::int64_t SurgeBook::Before::ready(const ControllerBook& controllers, const ControllerGroup& group) const {
+  return std::ranges::count_if(controllers.staying(group), [this](const ControlledPod* member) {
+    return member->ready && !member->surged_elsewhere && (!number || member->number <= *number) &&
+           (!created || (member->created && *member->created + clocks_differ < *created));
+  });
+}
+
+std::optional<SurgeBook::Step> SurgeBook::step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now) {
+  if (!attempt.lost_since) {
+    attempt.lost_since = now;
+    if (!attempt.failed) {
+      attempt.failed = true;
+      attempt.not_before = now + attempt.pause.next(rng_);
+      attempt.why = fmt::format("the annotation {} was removed from the pod; the drain tries it again later",
+                                k8s::surge_mark_annotation);
+    }
+  }
+  if (has_label(pod) || attempt.orphan || attempt.retry_at > now || is_under_way(pod, Step::Kind::relabel, now))
+    return std::nullopt;
+  return attempt.relabel(pod);
+}
+
+std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const BeforeOf& all_before, TimePoint now) {
   Attempt& attempt = attempt_of(pod);
+  attempt.mark = pod.surge_mark;
+  attempt.lost_since.reset();
+  if (!attempt.first_seen) attempt.first_seen = now;
   const ControllerGroup* group = controllers_.group_of(pod);
   // The watch shows what the step has changed.
   if (attempt.done == (pod.given_back() ? Step::Kind::relabel : Step::Kind::surge)) attempt.done.reset();
@@ -287,10 +288,12 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
     if (!attempt.back_since) {
       attempt.back_since = now;
       attempt.surged_since.reset();
+      attempt.replaced_since.reset();
       attempt.failed = true;
       attempt.not_before = now + attempt.pause.next(rng_);
       if (attempt.why.empty()) attempt.why = "the pod was given back to its ReplicaSet; the drain tries it again later";
     }
+    if (group) surplus_until_[key_of(*group)] = now + adoption_limit;
     if (!pod.owned || is_under_way(pod, Step::Kind::unmark, now) || attempt.retry_at > now) return std::nullopt;
     attempt.request_out = true;
     return Step{Step::Kind::unmark, pod};
@@ -301,68 +304,102 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, TimePoi
     attempt.failed = false;
     attempt.not_before = {};
   }
-  if (group) attempt.most_ready = std::max(attempt.most_ready, others_ready(*group, pod) + (pod.ready ? 1 : 0));
-  const Duration limit = is_on() ? options_.guards.surge_limit : Duration::zero();
-  const TimePoint due = std::max(saturating_add(*attempt.surged_since, limit), attempt.retry_at);
-  if (is_under_way(pod, Step::Kind::relabel, now) || now < due || (is_on() && !group) ||
-      (group && is_replaced(*group, pod)))
-    return std::nullopt;
-  const std::string known = group ? why_not_replaced(*group) : std::string();
+  if (const auto before = all_before.find(group); group && before != all_before.end())
+    attempt.most_ready = std::max(attempt.most_ready, before->second.ready(controllers_, *group));
+  if (attempt.orphan || attempt.retry_at > now || is_under_way(pod, Step::Kind::relabel, now)) return std::nullopt;
+  if (group && is_replaced(*group, pod)) {
+    attempt.surged_since = now;
+    if (!attempt.replaced_since) attempt.replaced_since = now;
+    if (now < *attempt.replaced_since + refusal_limit) return std::nullopt;
+    attempt.why = fmt::format(
+        "its eviction was not accepted within {} min, so the pod was given back to its "
+        "ReplicaSet; the drain tries it again later",
+        std::chrono::floor<minutes>(refusal_limit).count());
+    return attempt.relabel(pod);
+  }
+  attempt.replaced_since.reset();
+  const bool known = group && controllers_.sees(pod.ns);
+  const Duration limit = is_on() ? options_.guards.surge_limit : known ? Duration::zero() : Duration(unseen_patience);
+  if (now < saturating_add(*attempt.surged_since, limit) || (is_on() && !group)) return std::nullopt;
+  const std::string cause = group ? why_not_replaced(controllers_, *group) : std::string();
   attempt.why = !is_on() ? std::string()
                          : fmt::format(
                                "no replacement was Ready within {} s, so the pod was given back to its "
                                "ReplicaSet; the drain tries it again later{}{}",
-                               std::chrono::ceil<seconds>(limit).count(), known.empty() ? "" : ": ", known);
-  attempt.request_out = true;
-  return Step{Step::Kind::relabel, pod};
+                               std::chrono::ceil<seconds>(limit).count(), cause.empty() ? "" : ": ", cause);
+  return attempt.relabel(pod);
 }
 
-bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& group, TimePoint now) {
+bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& group, const Before& before,
+                          TimePoint now) {
   const k8s::Pod& pod = tracked.pod;
   if (!may_begin_with(tracked) || !is_guarded(pod) || !controllers_.sees(pod.ns)) return false;
   // A ReplicaSet that is not known yet may have Ready pods of this Deployment.
   if (controllers_.questions().may_be_of(group.controller)) return false;
   const auto attempt = attempts_.find(pod.uid);
   if (attempt != attempts_.end() && std::max(attempt->second.not_before, attempt->second.retry_at) > now) return false;
-  return !is_under_way(pod, Step::Kind::surge, now) && judge(pod, group).plan == Plan::surge;
+  if (is_under_way(pod, Step::Kind::surge, now) || judge_.judge(pod, group).plan != SurgeJudge::Plan::surge)
+    return false;
+  // One pod at least keeps its owner, so that a budget which counts several controllers goes on to count this one.
+  return others_owned(controllers_, group, pod) > static_cast<std::int64_t>(before.owned) ||
+         judge_.budgets().shared(pod, group.controller.replicas.value_or(1)).empty();
 }
 
-std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*>& leaving, std::size_t may_begin,
-                                                   TimePoint now) {
+std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*>& leaving, std::size_t most,
+                                                   bool may_begin, TimePoint now) {
   std::vector<Step> steps;
   if (is_hurried()) return steps;
-  std::map<const ControllerGroup*, std::size_t> under_way;
+  BeforeOf before = before_of(leaving, now);
+  std::size_t surged = 0;
+  for (const auto& [group, of_group] : before) surged += of_group.surged;
   std::vector<const TrackedPod*> candidates;
   for (const TrackedPod* tracked : leaving) {
     const k8s::Pod& pod = tracked->pod;
-    if (!pod.controller || pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
-    const ControllerGroup* group = controllers_.group_of(pod);
-    if (group && (pod.surged() || is_under_way(pod, Step::Kind::surge, now))) ++under_way[group];
-    if (!pod.surge_mark) {
-      if (group && is_on()) candidates.push_back(tracked);
-      continue;
+    if (pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
+    std::optional<Step> step;
+    const auto known = attempts_.find(pod.uid);
+    if (known != attempts_.end() && known->second.has_lost(pod)) {
+      if (steps.size() < most && !known->second.request_out) step = step_of_lost(pod, known->second, now);
+    } else if (pod.surge_mark && pod.controller) {
+      if (tracked->state != PodState::in_flight && steps.size() < most) step = step_back(pod, before, now);
+    } else if (pod.controller) {
+      if (known != attempts_.end() && !known->second.request_out) known->second.forget_mark();
+      if (is_on() && may_begin && controllers_.group_of(pod)) candidates.push_back(tracked);
     }
-    if (tracked->state == PodState::in_flight) continue;
-    if (auto step = step_back(pod, now)) steps.push_back(*std::move(step));
+    if (step) steps.push_back(*std::move(step));
   }
   for (const TrackedPod* tracked : candidates) {
-    if (may_begin == 0) break;
+    if (steps.size() >= most || surged >= most_surged) break;
     const k8s::Pod& pod = tracked->pod;
     const ControllerGroup& group = *controllers_.group_of(pod);
-    if (under_way[&group] >= surge_places(group.controller) || !may_surge(*tracked, group, now)) continue;
-    ++under_way[&group];
-    --may_begin;
+    Before& of_group = before[&group];
+    if (of_group.surged >= surge_places(group.controller) || !may_surge(*tracked, group, of_group, now)) continue;
     Attempt& attempt = attempt_of(pod);
     attempt.request_out = attempt.sent = true;
-    attempt.most_ready = others_ready(group, pod) + 1;
+    // A pod that is surged already may have been replaced, and its replacement may not be one of those before.
+    const std::int64_t ready_now = others_ready(controllers_, group, pod) + 1;
+    attempt.most_ready = std::max(of_group.ready(controllers_, group), std::min(of_group.need, ready_now));
+    attempt.last_before = last_number(controllers_, group);
+    k8s::SurgeMark& mark = attempt.mark.emplace();
+    mark.hash = k8s::value_at(pod.labels, k8s::template_hash_label).value_or("");
+    mark.owner = pod.controller->name;
+    mark.owner_uid = pod.controller->uid;
+    mark.ready = attempt.most_ready;
     attempt.surged_since.reset();
+    attempt.replaced_since.reset();
     attempt.back_since.reset();
+    attempt.lost_since.reset();
+    of_group.number = std::min(of_group.number.value_or(UINT64_MAX), *attempt.last_before);
+    of_group.need = std::max(of_group.need, attempt.most_ready);
+    ++of_group.surged;
+    ++of_group.owned;
+    ++surged;
     steps.push_back({Step::Kind::surge, pod, attempt.most_ready});
   }
   return steps;
 }
 
-std::optional<SurgeBook::Step> SurgeBook::answered(const Step& step, const Result<k8s::Pod>& answer, TimePoint now) {
+void SurgeBook::answered(const Step& step, const Result<k8s::Pod>& answer, TimePoint now) {
   Attempt& attempt = attempt_of(step.pod);
   attempt.request_out = false;
   attempt.answer_lost = !answer && k8s::is_transient(answer.error());
@@ -374,39 +411,45 @@ std::optional<SurgeBook::Step> SurgeBook::answered(const Step& step, const Resul
   if (answer) {
     attempt.retry.reset();
     attempt.retry_at = {};
+    attempt.failures = 0;
     attempt.right_missing = attempt.refused = false;
-    if (step.kind != Step::Kind::surge) return std::nullopt;
+    if (step.kind != Step::Kind::surge) return;
     attempt.why.clear();
     attempt.not_before = {};
-    if (answer->surged()) return std::nullopt;
+    if (answer->surged()) return;
     // An admission webhook has changed what was written, perhaps to what it was before.
     attempt.done.reset();
-    const bool has_label = answer->labels.contains(std::string(k8s::template_hash_label));
+    const bool restored = has_label(*answer);
+    if (restored) attempt.mark.reset();
     attempt.failed = true;
     attempt.not_before = now + attempt.pause.next(rng_);
     attempt.why =
         fmt::format("an admission webhook {}, so the pod cannot be replaced in advance",
-                    has_label ? "restores the label pod-template-hash" : "removes the annotation haulout.dev/surged");
-    if (has_label) return std::nullopt;
-    Step undo{Step::Kind::relabel, *answer};
-    undo.pod.surge_mark = k8s::SurgeMark{};
-    undo.pod.surge_mark->hash = k8s::value_at(step.pod.labels, k8s::template_hash_label).value_or("");
-    attempt.request_out = true;
-    return undo;
+                    restored ? "restores the label pod-template-hash" : "removes the annotation haulout.dev/surged");
+    return;
   }
   const Error& error = answer.error();
   const bool passes = k8s::is_conflict(error) || k8s::is_gone(error) || k8s::may_heal(error);
   attempt.right_missing = k8s::is_denied_by_rbac(error);
   attempt.refused = !passes;
   attempt.failed = attempt.failed || (step.kind == Step::Kind::surge && !passes);
+  if (step.kind == Step::Kind::surge && !attempt.answer_lost) attempt.mark.reset();
+  ++attempt.failures;
   attempt.why = fmt::format("{}: {}", words_of(step.kind), error.message());
   attempt.retry_at = now + attempt.retry.next(rng_, error.retry_after);
-  return std::nullopt;
+}
+
+void SurgeBook::orphaned(const Step& step) {
+  Attempt& attempt = attempt_of(step.pod);
+  attempt.request_out = false;
+  attempt.orphan = attempt.refused = true;
+  attempt.why = fmt::format("its ReplicaSet {} does not exist any more, so the pod cannot be given back",
+                            step.pod.surge_mark->owner);
 }
 
 bool SurgeBook::may_have_surged() const {
   return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const auto& entry) { return entry.second.sent || entry.second.surged_since; });
+                     [](const auto& entry) { return entry.second.sent || entry.second.first_seen; });
 }
 
 bool SurgeBook::any_unanswered() const {
@@ -420,7 +463,7 @@ std::size_t SurgeBook::requests_out() const {
 }
 
 TimePoint SurgeBook::next_due(TimePoint now) const {
-  TimePoint next = facts_.next_due(now);
+  TimePoint next = judge_.facts().next_due(now);
   const auto consider = [&](TimePoint at) {
     if (at > now) next = std::min(next, at);
   };
@@ -428,15 +471,26 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
     consider(attempt.not_before);
     consider(attempt.retry_at);
     if (attempt.done) consider(attempt.done_until);
-    if (attempt.surged_since && is_on()) consider(saturating_add(*attempt.surged_since, options_.guards.surge_limit));
-    if (attempt.back_since) consider(*attempt.back_since + adoption_limit);
+    if (attempt.surged_since && !attempt.replaced_since && is_on())
+      consider(saturating_add(*attempt.surged_since, options_.guards.surge_limit));
+    if (attempt.surged_since && !is_on()) consider(*attempt.surged_since + unseen_patience);
+    if (attempt.replaced_since) consider(*attempt.replaced_since + refusal_limit);
+    if (attempt.first_seen && !is_on()) consider(*attempt.first_seen + adoption_limit);
+    if (attempt.lost_since) consider(*attempt.lost_since + adoption_limit);
   }
+  for (const auto& [controller, until] : surplus_until_) consider(until);
   return next;
 }
 
 void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) {
   if (is_hurried()) return;
-  for (const auto& [resource, why] : facts_.missing_rights())
+  if (options_.guards.surge == Surge::closed_budget && !leaving.empty() && !judge_.budgets().visible())
+    facts.push_back({reason::right_missing,
+                     "poddisruptionbudgets (--surge)",
+                     "no pod is replaced in advance because of a closed budget: the drain cannot see budgets; grant "
+                     "verbs list and watch on resource poddisruptionbudgets (API group \"policy\")",
+                     {}});
+  for (const auto& [resource, why] : judge_.facts().missing_rights())
     facts.push_back({reason::right_missing,
                      resource + " (--surge)",
                      fmt::format("pods whose {} cannot be read are not replaced in advance: {}; grant verb get on "
@@ -446,9 +500,10 @@ void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<Di
   std::map<std::string, std::vector<const TrackedPod*>> impossible;  // by the obstacle, which names the controller
   for (const TrackedPod* tracked : leaving) {
     const k8s::Pod& pod = tracked->pod;
-    if (tracked->state == PodState::terminating || !is_guarded(pod)) continue;
+    if (tracked->state == PodState::terminating) continue;
     const auto found = attempts_.find(pod.uid);
-    if (found != attempts_.end() && (found->second.failed || found->second.refused) && !found->second.why.empty()) {
+    if (found != attempts_.end() && !found->second.why.empty() &&
+        (found->second.failed || found->second.refused || found->second.failures >= failures_that_count)) {
       const bool right = found->second.right_missing;
       facts.push_back({right ? reason::right_missing : reason::surge_failed,
                        "pod " + pod.key(),
@@ -456,9 +511,10 @@ void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<Di
                        {},
                        about_pod(*tracked)});
     }
-    const ControllerGroup* group = controllers_.group_of(pod);
+    const ControllerGroup* group = is_guarded(pod) ? controllers_.group_of(pod) : nullptr;
     if (!is_on() || !group || pod.surge_mark || tracked->decision.verdict != Verdict::evict) continue;
-    if (const Judgement judgement = judge(pod, *group); judgement.plan == Plan::impossible)
+    if (const SurgeJudge::Judgement judgement = judge_.judge(pod, *group);
+        judgement.plan == SurgeJudge::Plan::impossible)
       impossible[judgement.why].push_back(tracked);
   }
   for (const auto& [why, pods] : impossible) {

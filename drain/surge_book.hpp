@@ -1,5 +1,5 @@
-// Decides which pods are surged, that is replaced before they are evicted, and when (`--surge`). SurgeFeed carries the
-// decisions out. Pure.
+// Decides when a pod is surged, that is replaced before it is evicted (`--surge`), and when it is given back.
+// SurgeJudge decides which pods. SurgeFeed carries the decisions out. Pure.
 //
 // To surge a pod of a Deployment, the drain takes the label pod-template-hash off it. The ReplicaSet then does not
 // select the pod any more, lets it go, and creates a replacement on another node, because this one is cordoned. The pod
@@ -7,15 +7,17 @@
 // So the number of Ready pods of the Deployment never falls below what it was (see docs/decisions.md).
 //
 // A pod goes through these states:
-//   - It waits until fewer pods of its Deployment are surged than the Deployment's maxSurge (at least one at a time).
+//   - It waits for its turn, as without surge, and then until fewer pods of its Deployment are surged than the
+//     Deployment's maxSurge (at least one at a time).
 //   - It is surged (k8s::Pod::surged()), and waits until enough other pods are Ready. Then the guard lets it go.
 //   - If that takes longer than Guards::surge_limit, the drain restores the label, waits until the ReplicaSet has
-//     adopted the pod, and removes the mark. The ReplicaSet deletes the replacement. After a pause the drain surges the
-//     pod again.
+//     adopted the pod, and removes the mark. The ReplicaSet deletes a pod that is too many. After a pause the drain
+//     surges the pod again. The same happens if the replacement is Ready, but nobody lets the pod go for an hour.
 // The number of pods that must be Ready stands in the pod's mark, so that it outlives a crash of the drain.
 //
-// A drain without surge gives back the pods that an earlier one has surged, and evicts them after that. While the
-// machine goes down (Policy::waits_for_work is false) the book holds no pod and returns no step.
+// A drain without surge evicts a pod that an earlier one has surged, if its replacement is Ready. Otherwise it gives
+// the pod back, and evicts it after that. While the machine goes down (Policy::waits_for_work is false) the book holds
+// no pod and returns no step.
 #pragma once
 
 #include <functional>
@@ -30,74 +32,37 @@
 #include "drain/guards.hpp"
 #include "drain/options.hpp"
 #include "drain/pipeline.hpp"
+#include "drain/surge_judge.hpp"
 #include "k8s/objects.hpp"
+#include "k8s/surge_mark.hpp"
 #include "retry/backoff.hpp"
 #include "retry/rng.hpp"
 
 namespace haulout::drain {
 
-// Returns why the pods of this controller cannot be surged; empty if they can.
-std::string surge_obstacle(const Controller& controller);
-// Returns why this pod of the controller cannot be surged, as far as is known without its claims; empty if it can.
-std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller);
-// Returns how many pods of the Deployment may be surged at the same time: its maxSurge, a percentage rounded up as the
-// Deployment controller does, but at least one.
-std::size_t surge_places(const Controller& deployment);
-
-// What has to be read before it is known whether a pod can be surged: the annotations of its namespace, and the access
-// modes of its claims. SurgeFeed reads it and reports the answers.
-class SurgeFacts {
- public:
-  struct Question {
-    std::string ns;
-    std::string claim;  // empty: the namespace itself
-    auto operator<=>(const Question&) const = default;
-  };
-  // Return the value of haulout.dev/surge of the namespace (empty: it has none), and why the claim keeps its pods from
-  // being surged (empty: it does not). Return nullptr and note the question if the answer is not known yet.
-  const std::string* annotation_of(const std::string& ns);
-  const std::string* obstacle_of(const Question& claim);
-
-  std::optional<Question> next_question(TimePoint now) const;
-  void namespace_known(const std::string& ns, std::string annotation);
-  void claim_known(const Question& claim, std::string obstacle);
-  // Records that the request failed. The question is asked again after a pause. If that cannot help, or if a right was
-  // missing twice, the pods are not surged.
-  void not_answered(const Question& question, const Error& error, TimePoint now);
-  // Returns the next time after `now` at which next_question() can have one; max() if there is none.
-  TimePoint next_due(TimePoint now) const;
-  // The resources that may not be read, each with the error.
-  const std::map<std::string, std::string>& missing_rights() const { return rights_; }
-
- private:
-  struct Open {
-    TimePoint not_before{};
-    unsigned refusals = 0;
-  };
-  std::map<std::string, std::string> namespaces_;
-  std::map<Question, std::string> claims_;
-  std::map<Question, Open> questions_;
-  std::map<std::string, std::string> rights_;
-};
-
 class SurgeBook final : public EvictionGuard {
  public:
-  // Returns true if a budget of the pod allows no disruption although all its pods are healthy.
-  using BudgetClosed = std::function<bool(const k8s::Pod&)>;
-  // How long a drain without surge waits until a ReplicaSet has adopted a pod that was given back. Longer than a
-  // controller manager takes to replace one that has crashed (its Lease expires after 15 s).
+  // How long a drain without surge waits until a ReplicaSet has adopted a pod that was given back, and how long any
+  // drain waits until a ReplicaSet has deleted the pod that is then too many. Longer than a controller manager takes to
+  // replace one that has crashed (its Lease expires after 15 s).
   static constexpr Duration adoption_limit = std::chrono::minutes(1);
+  // A pod whose replacement is Ready, but whose eviction nobody accepts, is given back after this time. While it has no
+  // owner, rollouts and scaling do not reach it.
+  static constexpr Duration refusal_limit = std::chrono::hours(1);
+  // How many pods of the node may be surged at the same time. Each needs room for its replacement.
+  static constexpr std::size_t most_surged = 20;
 
-  // Borrows `options` and `controllers`. A ControllerGuard before this guard fills `controllers`.
-  SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, BudgetClosed budget_closed)
-      : options_(options), controllers_(controllers), rng_(rng), budget_closed_(std::move(budget_closed)) {}
+  // Borrows `options` and `controllers`. A ControllerGuard before this guard, or ControllersFeed alone if surge is off,
+  // fills `controllers`.
+  SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, SurgeBudgets budgets)
+      : options_(options), controllers_(controllers), rng_(rng), judge_(options.guards, std::move(budgets)) {}
 
   bool is_on() const { return options_.guards.surge != Surge::off && !is_hurried(); }
 
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
-  void leaving(const k8s::Pod&, Leaves) override {}
+  void leaving(const k8s::Pod& pod, Leaves leaves) override;
 
-  SurgeFacts& facts() { return facts_; }
+  SurgeFacts& facts() { return judge_.facts(); }
 
   // A patch to send now. Each stays in flight until answered() is called for its pod.
   struct Step {
@@ -105,12 +70,16 @@ class SurgeBook final : public EvictionGuard {
     k8s::Pod pod;
     std::int64_t ready = 0;  // for the mark: Ready pods of the Deployment, this one included
   };
-  // Returns the steps that are due; among them at most `may_begin` that surge a pod. `leaving` is Pipeline::leaving().
-  std::vector<Step> take_steps(const std::vector<TrackedPod*>& leaving, std::size_t may_begin, TimePoint now);
+  // Returns at most `most` steps that are due, those that give pods back first. If `may_begin` is false, none of them
+  // surges a pod. `leaving` is Pipeline::leaving().
+  std::vector<Step> take_steps(const std::vector<TrackedPod*>& leaving, std::size_t most, bool may_begin,
+                               TimePoint now);
   // Records the answer to a step, which has the pod as the server stored it. A conflict is tried again soon, because
-  // the watch shows the newer pod. Returns a step to send at once: if an admission webhook has removed the mark, the
-  // label is restored.
-  std::optional<Step> answered(const Step& step, const Result<k8s::Pod>& answer, TimePoint now);
+  // the watch shows the newer pod. If an admission webhook has removed the mark, take_steps() restores the label.
+  void answered(const Step& step, const Result<k8s::Pod>& answer, TimePoint now);
+  // Records that a step `relabel` was not sent, because the ReplicaSet does not exist any more. The pod stays as it is
+  // until it may be evicted.
+  void orphaned(const Step& step);
   // Returns true if a pod was surged, or may have been: a request was sent.
   bool may_have_surged() const;
   // Returns true if the answer to a step is lost or has not come yet, so that it may still take effect.
@@ -124,15 +93,10 @@ class SurgeBook final : public EvictionGuard {
   // Appends the diagnoses:
   //   SurgeImpossible  Pods are evicted without a replacement, because they cannot be surged.
   //   SurgeFailed      No replacement was Ready in time, or the pod could not be changed. It waits.
-  //   RightMissing     The drain may not patch the pod, or may not read its namespace or its claims.
+  //   RightMissing     The drain may not patch the pod, or may not read its namespace, its claims or its budgets.
   void diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts);
 
  private:
-  enum class Plan { evict, surge, unknown, impossible };
-  struct Judgement {
-    Plan plan = Plan::evict;
-    std::string why{};  // for `unknown` and `impossible`
-  };
   // The state of a pod that was surged, or is to be.
   struct Attempt {
     bool request_out = false;
@@ -143,45 +107,73 @@ class SurgeBook final : public EvictionGuard {
     std::optional<Step::Kind> done{};
     std::string done_for{};
     TimePoint done_until{};
-    bool sent = false;                        // a request to surge it was sent
-    std::optional<TimePoint> surged_since{};  // as far as this drain knows
-    std::optional<TimePoint> back_since{};    // seen with its label again, and with its mark
-    bool failed = false;                      // it waits until `not_before` and `retry_at`, because of `why`
+    bool sent = false;                     // a request to surge it was sent
+    std::optional<k8s::SurgeMark> mark{};  // the mark that this drain has written, or has found
+    // The largest ControlledPod::number of its group when this drain surged it. Pods with a larger one came later.
+    std::optional<std::uint64_t> last_before{};
+    std::optional<TimePoint> first_seen{};  // with a mark
+    // Since when it has been surged without a Ready replacement, as far as this drain knows.
+    std::optional<TimePoint> surged_since{};
+    std::optional<TimePoint> replaced_since{};  // since when its replacement has been Ready
+    std::optional<TimePoint> back_since{};      // seen with its label again, and with its mark
+    std::optional<TimePoint> lost_since{};      // seen without its mark, and without its label or an owner
+    bool failed = false;                        // it is tried again after `not_before` and `retry_at`, because of `why`
+    unsigned failures = 0;                      // requests that failed one after the other
     bool right_missing = false;
     bool refused = false;    // the server will not accept the last step, however often it is sent
+    bool orphan = false;     // its ReplicaSet does not exist any more
     TimePoint not_before{};  // end of the pause after a replacement that did not become Ready
     TimePoint retry_at{};    // end of the pause after a request that failed
     std::string why{};
-    std::int64_t most_ready = 0;      // most Ready pods of its Deployment that were seen while it was surged
+    // The most Ready pods of its Deployment that were seen while it was surged, among those that existed before that.
+    std::int64_t most_ready = 0;
     Backoff pause{BackoffOptions{}};  // after a replacement that did not become Ready
     Backoff retry{BackoffOptions{}};  // after a request that failed
+
+    // Returns true if somebody has removed the mark, so that the pod looks as if it had never had a controller.
+    bool has_lost(const k8s::Pod& pod) const;
+    // The pod is one like any other: it was given back, or it was never surged.
+    void forget_mark();
+    // Returns the step that restores the label.
+    Step relabel(const k8s::Pod& pod);
   };
 
   bool is_hurried() const { return !options_.policy.waits_for_work; }
-  Judgement judge(const k8s::Pod& pod, const ControllerGroup& group);
-  Judgement judge_claims(const k8s::Pod& pod);
-  // Returns how many pods of the group other than this one are Ready and stay for now.
-  std::int64_t others_ready(const ControllerGroup& group, const k8s::Pod& pod) const;
   // Returns how many other pods must be Ready before this marked one may be evicted.
   std::int64_t needed(const ControllerGroup& group, const k8s::Pod& pod) const;
   bool is_replaced(const ControllerGroup& group, const k8s::Pod& pod) const;
-  // Returns why a replacement is not Ready, as far as is known.
-  std::string why_not_replaced(const ControllerGroup& group) const;
   std::optional<Hold> held_with_mark(const k8s::Pod& pod, const Attempt& attempt, TimePoint now);
+  std::optional<Hold> held_while_surplus(const k8s::Pod& pod, TimePoint now);
   Attempt& attempt_of(const k8s::Pod& pod);
   // Returns true while the request of such a step is in flight, or until the watch shows what it has changed, or
   // should have.
   bool is_under_way(const k8s::Pod& pod, Step::Kind kind, TimePoint now) const;
-  // Returns the step that is due for a pod with a mark.
-  std::optional<Step> step_back(const k8s::Pod& pod, TimePoint now);
-  bool may_surge(const TrackedPod& tracked, const ControllerGroup& group, TimePoint now);
+  // Which pods of a group existed before the first of its pods that are surged now was surged. For one that this drain
+  // has surged, `number` says it; for others, `created`.
+  struct Before {
+    std::optional<std::uint64_t> number{};
+    std::optional<WallTime> created{};
+    std::size_t surged = 0;  // pods of the group that are surged, or will be when a request is answered
+    std::size_t owned = 0;   // those of them that still have their owner
+    std::int64_t need = 0;   // how many Ready pods they leave behind at least
+
+    // Returns how many of them are Ready and stay for now.
+    std::int64_t ready(const ControllerBook& controllers, const ControllerGroup& group) const;
+  };
+  using BeforeOf = std::map<const ControllerGroup*, Before>;
+  BeforeOf before_of(const std::vector<TrackedPod*>& leaving, TimePoint now) const;
+  // Return the step that is due for a pod with a mark, or for one that has lost it.
+  std::optional<Step> step_back(const k8s::Pod& pod, const BeforeOf& before, TimePoint now);
+  std::optional<Step> step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now);
+  bool may_surge(const TrackedPod& tracked, const ControllerGroup& group, const Before& before, TimePoint now);
 
   const Options& options_;
   ControllerBook& controllers_;
   Rng& rng_;
-  BudgetClosed budget_closed_;
+  SurgeJudge judge_;
   std::map<std::string, Attempt> attempts_;  // by UID of the pod
-  SurgeFacts facts_;
+  // Until when a ReplicaSet of the controller may delete a pod that is too many; by controller_key().
+  std::map<std::string, TimePoint> surplus_until_;
 };
 
 }  // namespace haulout::drain

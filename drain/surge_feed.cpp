@@ -19,41 +19,128 @@ constexpr BackoffOptions give_back_patience{std::chrono::milliseconds(100), 2.0,
 // the 10 s that the server allows for admission webhooks.
 constexpr Duration unanswered_limit = std::chrono::seconds(10);
 
+// Limit of one request of give_back_surged(), so that one that hangs does not take the time of the others.
+constexpr Duration give_back_request = std::chrono::seconds(4);
+// One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
+constexpr unsigned refusals_that_count = 2;
+
 bool is_left_over(const k8s::Pod& pod) {
   return pod.surge_mark && !pod.terminating() && !pod.finished();
 }
 
-enum class BackProgress { done, again, never };
+// Returns false if the ReplicaSet that the mark names does not exist any more, so that nothing can adopt the pod. Fails
+// if that cannot be found out.
+Task<bool> owner_exists(k8s::Client& client, k8s::Pod pod, TimePoint deadline) {
+  const auto owner = co_await k8s::get_workload(client, "ReplicaSet", pod.ns, pod.surge_mark->owner, deadline);
+  if (owner) co_return owner->uid == pod.surge_mark->owner_uid && !owner->terminating;
+  if (k8s::is_gone(owner.error())) co_return false;
+  co_return owner.error();
+}
+
+// What has become of one pod. `orphan`: its ReplicaSet is gone.
+enum class BackProgress { done, gone, again, refused, orphan };
 struct Round {
   BackProgress progress = BackProgress::again;
   std::string why{};
+  bool failed = false;  // a request of it failed
 };
 
 Round failed(const Error& error) {
-  if (k8s::is_gone(error)) return {BackProgress::done};
-  return {k8s::is_conflict(error) || k8s::may_heal(error) ? BackProgress::again : BackProgress::never, error.message()};
+  if (k8s::is_gone(error)) return {BackProgress::gone};
+  const bool passes = k8s::is_conflict(error) || k8s::may_heal(error);
+  return {passes ? BackProgress::again : BackProgress::refused, error.message(), true};
 }
 
 // Takes the next step for a pod that was just read.
-asio::awaitable<Round> give_back_one(k8s::Client& client, k8s::Pod pod, TimePoint deadline) {
-  if (!pod.surged() && !pod.owned)
-    co_return Round{BackProgress::again, fmt::format("ReplicaSet {} has not adopted it yet", pod.surge_mark->owner)};
-  if (!pod.surged()) {
+Task<Round> give_back_one(k8s::Client& client, k8s::Pod pod, TimePoint deadline) {
+  if (!pod.surged() && pod.owned) {
     const auto unmarked = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::unmark_patch(pod), deadline);
     co_return unmarked ? Round{BackProgress::done} : failed(unmarked.error());
   }
-  const auto owner = co_await k8s::get_workload(client, "ReplicaSet", pod.ns, pod.surge_mark->owner, deadline);
-  if ((owner && owner->uid != pod.surge_mark->owner_uid) || (!owner && k8s::is_gone(owner.error())))
-    co_return Round{BackProgress::never,
-                    fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is "
-                                "not needed",
+  const auto exists = co_await owner_exists(client, pod, deadline);
+  if (exists && !*exists)
+    co_return Round{BackProgress::orphan,
+                    fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is not needed",
                                 pod.surge_mark->owner)};
   // Without the right to read the ReplicaSet, the pod is given back all the same.
-  if (!owner && k8s::may_heal(owner.error())) co_return failed(owner.error());
+  if (!exists && k8s::may_heal(exists.error())) co_return failed(exists.error());
+  const Round waits{BackProgress::again, fmt::format("ReplicaSet {} has not adopted it yet", pod.surge_mark->owner)};
+  if (!pod.surged()) co_return waits;
   const auto relabelled = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::relabel_patch(pod), deadline);
-  co_return relabelled ? Round{BackProgress::again, "its ReplicaSet has not adopted it yet"}
-                       : failed(relabelled.error());
+  co_return relabelled ? waits : failed(relabelled.error());
 }
+
+// Gives back the pods of one node in rounds. Borrows the client.
+class GivingBack {
+ public:
+  GivingBack(k8s::Client& client, TimePoint deadline) : client_(client), deadline_(deadline) {}
+
+  // Makes one attempt for each pod of the list that is left over, several at a time. `pods` are all pods of the node.
+  asio::awaitable<void> round(std::vector<k8s::Pod> pods) {
+    open_.clear();
+    for (k8s::Pod& pod : pods) {
+      const auto begun = states_.find(pod.uid);
+      if (is_left_over(pod)) {
+        open_.push_back(std::move(pod));
+      } else if (begun != states_.end() && !pod.surge_mark) {  // the answer to the last step was lost
+        begun->second.round = {BackProgress::done};
+      }
+    }
+    // A pod whose last attempt failed comes last, because its next one may hang.
+    std::ranges::sort(open_, {}, [this](const k8s::Pod& pod) { return states_[pod.uid].failures; });
+    for (std::size_t first = 0; first < open_.size(); first += SurgeFeed::most_requests) {
+      const std::size_t last = std::min(open_.size(), first + SurgeFeed::most_requests);
+      co_await with_task_group([this, first, last](TaskGroup& group) {
+        for (std::size_t i = first; i < last; ++i) group.spawn(attempt(open_[i]));
+        return group.join();
+      });
+    }
+  }
+
+  // Returns true if a next round may make progress.
+  bool goes_on() const {
+    return std::ranges::any_of(open_, [this](const k8s::Pod& pod) {
+      const State& state = states_.at(pod.uid);
+      return state.round.progress == BackProgress::again ||
+             (state.round.progress == BackProgress::refused && state.refusals < refusals_that_count);
+    });
+  }
+
+  GivenBack result() const {
+    GivenBack result;
+    for (const auto& [uid, state] : states_)
+      if (state.round.progress == BackProgress::done) result.pods.push_back(state.key);
+    for (const k8s::Pod& pod : open_) {
+      const State& state = states_.at(pod.uid);
+      if (state.round.progress == BackProgress::done || state.round.progress == BackProgress::gone) continue;
+      result.left.push_back({state.key, state.round.why});
+      result.may_heal |= state.round.progress != BackProgress::orphan;
+    }
+    return result;
+  }
+
+ private:
+  struct State {
+    std::string key{};
+    Round round{};
+    unsigned failures = 0, refusals = 0;
+  };
+
+  asio::awaitable<void> attempt(k8s::Pod pod) {
+    State& state = states_[pod.uid];
+    state.key = pod.key();
+    if (state.round.progress == BackProgress::orphan || state.refusals >= refusals_that_count) co_return;
+    auto round = co_await give_back_one(client_, pod, std::min(deadline_, client_.clock().now() + give_back_request));
+    state.round = round ? *std::move(round) : failed(round.error());
+    if (state.round.failed) ++state.failures;
+    if (state.round.progress == BackProgress::refused) ++state.refusals;
+  }
+
+  k8s::Client& client_;
+  TimePoint deadline_;
+  std::vector<k8s::Pod> open_;  // the pods of the last list that are left over
+  std::map<std::string, State> states_;
+};
 
 }  // namespace
 
@@ -67,30 +154,16 @@ Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node
   Clock& clock = client.clock();
   const TimePoint look_until = std::min(deadline, clock.now() + (unanswered ? unanswered_limit : Duration::zero()));
   Backoff backoff(give_back_patience);
-  GivenBack result;
-  std::map<std::string, std::string> never;  // why a pod cannot be given back, by its UID
+  GivingBack back(client, deadline);
   for (;;) {
-    const auto pods = co_await client.list_pods_on(node, deadline);
-    result.left.clear();
-    result.may_heal = false;
+    auto pods = co_await client.list_pods_on(node, deadline);
     if (!pods && !k8s::may_heal(pods.error())) co_return pods.error();
-    if (pods)
-      for (const k8s::Pod& pod : pods->items) {
-        if (!is_left_over(pod)) continue;
-        if (const auto known = never.find(pod.uid); known != never.end()) {
-          result.left.push_back({pod.key(), known->second});
-          continue;
-        }
-        const Round round = co_await give_back_one(client, pod, deadline);
-        if (round.progress == BackProgress::done) result.pods.push_back(pod.key());
-        if (round.progress != BackProgress::done) result.left.push_back({pod.key(), round.why});
-        if (round.progress == BackProgress::never) never.emplace(pod.uid, round.why);
-        result.may_heal |= round.progress == BackProgress::again;
-      }
-    const TimePoint next = clock.now() + backoff.next(rng, pods ? std::nullopt : pods.error().retry_after);
-    if (pods && !result.may_heal && next >= look_until) co_return result;
+    const Duration pause = backoff.next(rng, pods ? std::nullopt : pods.error().retry_after);
+    if (pods) co_await back.round(std::move(pods->items));
+    const TimePoint next = clock.now() + pause;
+    if (pods && !back.goes_on() && next >= look_until) co_return back.result();
     if (!pods && next >= deadline) co_return pods.error();
-    if (next >= deadline) co_return result;
+    if (next >= deadline) co_return back.result();
     co_await clock.sleep_until(next);
   }
 }
@@ -117,11 +190,11 @@ std::string SurgeFeed::plan() const {
 }
 
 void SurgeFeed::look(TaskGroup& group) {
-  const std::size_t out = book_.requests_out();
-  const bool may_begin = node_.unschedulable() && !node_.gone() && !node_.in_doubt() && out < most_requests;
-  for (SurgeBook::Step& step :
-       book_.take_steps(pipeline_.leaving(), may_begin ? most_requests - out : 0, session_.now()))
-    group.spawn(take(std::move(step)));
+  const std::size_t out = std::min(book_.requests_out(), most_requests);
+  const bool may_begin = node_.unschedulable() && !node_.gone() && !node_.in_doubt();
+  if (session_.now() >= throttled_until())
+    for (SurgeBook::Step& step : book_.take_steps(pipeline_.leaving(), most_requests - out, may_begin, session_.now()))
+      group.spawn(take(std::move(step)));
   if (!reader_.runs() && book_.facts().next_question(session_.now())) reader_.start(group, read_all());
 }
 
@@ -147,32 +220,56 @@ asio::awaitable<void> SurgeFeed::read(SurgeFacts::Question question) {
                                                                   question.ns, question.claim));
 }
 
-asio::awaitable<void> SurgeFeed::take(SurgeBook::Step step) {
+// Sends the patch of a step. Returns nullopt if it would make the pod one that nothing adopts.
+asio::awaitable<std::optional<Result<k8s::Pod>>> SurgeFeed::send(const SurgeBook::Step& step) {
   const Options& options = session_.options();
-  for (std::optional<SurgeBook::Step> next = std::move(step); next;) {
-    const SurgeBook::Step now = *std::exchange(next, std::nullopt);
-    const k8s::Pod& pod = now.pod;
-    std::string patch;
-    switch (now.kind) {
-      case SurgeBook::Step::Kind::surge:
-        patch = k8s::surge_patch(
-            pod, {options.run_id, options.cordoned_by, session_.client().server_now(), session_.node_name(),
-                  k8s::value_at(pod.labels, k8s::template_hash_label).value_or(""), pod.controller->name,
-                  pod.controller->uid, now.ready});
-        break;
-      case SurgeBook::Step::Kind::relabel: patch = k8s::relabel_patch(pod); break;
-      case SurgeBook::Step::Kind::unmark: patch = k8s::unmark_patch(pod); break;
+  const k8s::Pod& pod = step.pod;
+  const TimePoint limit = session_.within(request_timeout);
+  std::string patch;
+  switch (step.kind) {
+    case SurgeBook::Step::Kind::surge:
+      patch =
+          k8s::surge_patch(pod, {options.run_id, options.cordoned_by, session_.client().server_now(),
+                                 session_.node_name(), k8s::value_at(pod.labels, k8s::template_hash_label).value_or(""),
+                                 pod.controller->name, pod.controller->uid, step.ready});
+      break;
+    case SurgeBook::Step::Kind::relabel: {
+      const auto exists = co_await owner_exists(session_.client(), pod, limit);
+      if (exists && !*exists) co_return std::nullopt;
+      // Without the right to read the ReplicaSet, the pod is given back all the same.
+      if (!exists && k8s::may_heal(exists.error())) co_return exists.error();
+      patch = k8s::relabel_patch(pod);
+      break;
     }
-    const auto patched = co_await session_.client().patch<k8s::Pod>(pod.ns, pod.name, std::move(patch),
-                                                                    session_.within(request_timeout));
-    next = book_.answered(now, patched, session_.now());
+    case SurgeBook::Step::Kind::unmark: patch = k8s::unmark_patch(pod); break;
+  }
+  co_return co_await session_.client().patch<k8s::Pod>(pod.ns, pod.name, std::move(patch), limit);
+}
+
+asio::awaitable<void> SurgeFeed::take(SurgeBook::Step step) {
+  const std::optional<Result<k8s::Pod>> sent = co_await send(step);
+  if (sent) {
+    const Result<k8s::Pod>& answer = *sent;
+    book_.answered(step, answer, session_.now());
+    if (!answer && k8s::is_too_many_requests(answer.error())) {
+      const Duration pause = answer.error().retry_after.value_or(std::chrono::milliseconds(0));
+      throttled_until_ = session_.now() + std::max(pause, throttle_pause);
+    }
+  } else {
+    book_.orphaned(step);
   }
   pipeline_.guards_changed();
   session_.changed().notify();
 }
 
+TimePoint SurgeFeed::throttled_until() const {
+  return std::max(throttled_until_, pipeline_.throttled_until());
+}
+
 TimePoint SurgeFeed::next_wake(TimePoint at) const {
-  return book_.next_due(at);
+  const TimePoint due = book_.next_due(at);
+  const TimePoint throttled = throttled_until();
+  return throttled > at ? std::min(due, throttled) : due;
 }
 
 asio::awaitable<void> SurgeFeed::give_back() {
@@ -181,7 +278,8 @@ asio::awaitable<void> SurgeFeed::give_back() {
     return is_left_over(entry.second.pod) && entry.second.state != PodState::vanished;
   });
   left_ = false;
-  if (!any && !book_.any_unanswered()) co_return;
+  // The watch may not have shown a pod yet that was surged a moment ago.
+  if (!any && (session_.ending().is(Outcome::drained) || !book_.may_have_surged())) co_return;
   left_ = true;
   const auto given = co_await give_back_surged(session_.client(), session_.rng(), session_.node_name(),
                                                book_.any_unanswered(), session_.now() + request_timeout);

@@ -20,6 +20,8 @@ class SurgeFeed {
  public:
   // How many patches may be in flight at the same time.
   static constexpr std::size_t most_requests = 10;
+  // Pause of all steps after an answer 429 that names none.
+  static constexpr Duration throttle_pause = std::chrono::seconds(1);
 
   SurgeFeed(Session& session, Pipeline& pipeline, NodeFeed& node, SurgeBook& book)
       : session_(session), pipeline_(pipeline), node_(node), book_(book) {}
@@ -43,18 +45,22 @@ class SurgeFeed {
   boost::asio::awaitable<void> read_all();
   boost::asio::awaitable<void> read(SurgeFacts::Question question);
   boost::asio::awaitable<void> take(SurgeBook::Step step);
+  boost::asio::awaitable<std::optional<Result<k8s::Pod>>> send(const SurgeBook::Step& step);
+  TimePoint throttled_until() const;
 
   Session& session_;
   Pipeline& pipeline_;
   NodeFeed& node_;
   SurgeBook& book_;
   SingleTask reader_;
-  std::optional<bool> left_;  // set by give_back()
+  TimePoint throttled_until_{};  // by an answer to a step; the pipeline knows that of an eviction
+  std::optional<bool> left_;     // set by give_back()
 };
 
 struct GivenBack {
   std::vector<std::string> pods{};  // "namespace/name" of the pods that their ReplicaSets have again
-  // The pods that are not given back, each with the reason; and whether a later attempt may succeed for one of them.
+  // The pods that are not given back, each with the reason; and whether a later attempt may succeed for one of them,
+  // which it cannot if its ReplicaSet does not exist any more.
   struct Left {
     std::string pod;
     std::string why;
@@ -67,9 +73,10 @@ struct GivenBack {
 
 // Lists the pods of the node and gives back those that a drain has surged, except those that terminate: restores the
 // label pod-template-hash, waits until the ReplicaSet has adopted the pod, and removes the mark. Tries the pods in
-// rounds until all are given back, nothing more can succeed, or `deadline` has passed. With `unanswered`, the answer to
-// an earlier patch is lost, so it lists the pods again for some seconds although none is surged. Fails if the pods
-// cannot be listed. Cancellable. Borrows client and rng.
+// rounds until all are given back, the server has refused what is left twice, or `deadline` has passed. A pod whose
+// ReplicaSet does not exist any more stays as it is. With `unanswered`, the answer to an earlier patch is lost, so it
+// lists the pods again for some seconds although none is surged. Fails if the pods cannot be listed. Cancellable.
+// Borrows client and rng.
 Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node, bool unanswered, TimePoint deadline);
 
 }  // namespace haulout::drain

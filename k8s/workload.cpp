@@ -18,6 +18,7 @@ void read(const Object& json, std::string_view kind, Workload& workload) {
   for (const auto& [key, value] : metadata.strings("annotations"))
     if (kept_annotation(key)) workload.annotations.emplace(key, value);
   workload.controller = codec::read_controller(metadata);
+  workload.terminating = metadata.time("deletionTimestamp").has_value();
   // A Scale without `replicas` has zero. The other kinds then have their default, one.
   const auto spec = json.object("spec");
   workload.replicas = spec.has("replicas") ? spec.integer32("replicas") : kind == "Scale" ? 0 : 1;

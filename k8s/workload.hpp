@@ -40,6 +40,7 @@ struct Workload {
   std::int32_t replicas = 1;                       // spec.replicas; the API's default if absent
   std::int32_t ready_replicas = 0;                 // status.readyReplicas; a Scale does not have it
   std::optional<Rollout> rollout{};                // of a Deployment
+  bool terminating = false;                        // has a deletionTimestamp
 };
 
 // Workload has no Kind, because it is of several kinds. Decodes a Deployment, a ReplicaSet, a StatefulSet or a Scale;

@@ -413,6 +413,9 @@ std::vector<Rule> about_slots(const AgentConfig& c) {
       {c.authority == AuthorityChoice::kubelet && leases,
        "authority is kubelet and slots is lease, but the kubelet's credentials may not write Leases: set slots to "
        "fleetlock, or to none for a machine on its own"},
+      {c.authority == AuthorityChoice::kubelet && c.drain.guards.surge != drain::Surge::off,
+       "authority is kubelet and surge is on, but the kubelet's credentials may not change pods: remove surge, or "
+       "choose another authority"},
       {!c.pool_label.empty() && c.pool != fresh.pool,
        "pool and pool-label both say which pool the node is in: remove one of them"},
       {!leases && c.max_unavailable != fresh.max_unavailable,

@@ -55,8 +55,9 @@ asio::awaitable<void> undo_cordon(const Context& context) {
   }
 }
 
-// How long the agent tries to give pods back before it goes on. It tries again in each later state.
+// How long the agent tries to give pods back before it goes on, and after which time it tries again.
 constexpr Duration give_back_limit = std::chrono::minutes(1);
+constexpr Duration give_back_interval = std::chrono::minutes(10);
 
 // Gives back the pods that the drain of this run has surged, if the drain has not done that because it was cancelled or
 // the agent was killed. A pod that cannot be given back must not hold up the node and the fleet.
@@ -108,6 +109,7 @@ class Life {
 
  private:
   asio::awaitable<void> live();
+  asio::awaitable<void> keep_giving_back();
   asio::awaitable<void> keep_going();
   // Does the work of the current state. Returns the decision that ends it; if the Node has to be read again, the
   // decision does not count.
@@ -175,6 +177,7 @@ asio::awaitable<void> Life::run() {
     group.spawn(writer_.keep_heartbeat());
     group.spawn(writer_.keep_shown());
     group.spawn(hold_.keep());
+    group.spawn(keep_giving_back());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
     return live();
   });
@@ -189,6 +192,15 @@ asio::awaitable<void> Life::live() {
       return shutdowns_.until_drain_is_due();
     });
     co_await shutdowns_.drain_node();
+  }
+}
+
+// Tries again to give pods back if that has failed.
+asio::awaitable<void> Life::keep_giving_back() {
+  for (;;) {
+    co_await context_.clock.sleep_until(context_.clock.now() + give_back_interval);
+    if (record_.surges && record_.state != State::draining && !shutdowns_.going_down())
+      co_await give_back_pods(context_);
   }
 }
 

@@ -50,7 +50,6 @@ class Releasing {
       out_.done.emplace_back(
           "the agent was installing updates, and the installation may still run: see `systemctl status haulout-update` "
           "on the machine (Flatcar: `update_engine_client -status`)");
-    if (record && record->surges) co_await give_pods_back();
     const bool uncordoned = co_await take_cordon_back();
     co_await change(
         "the node was added to load balancers again", "the node is still excluded from load balancers",
@@ -58,6 +57,7 @@ class Releasing {
     co_await change("condition HauloutMaintenance was removed", "condition HauloutMaintenance stays",
                     no_condition_patch, true);
     if (uncordoned) co_await free_turn(duties_of(state).turn != Duty::no);
+    if (record && record->surges) co_await give_pods_back(state == State::draining);
     if (out_.failures.empty())
       co_await change("labels and annotations were removed", "labels and annotations stay", no_status_patch, false);
     if (uncordoned)
@@ -66,8 +66,10 @@ class Releasing {
           [](const k8s::Node& seen) { return hold_patch(seen, Duty::no); }, false);
   }
 
-  asio::awaitable<void> give_pods_back() {
-    const auto given = co_await drain::give_back_surged(parts_.client, parts_.rng, name_, true, deadline_);
+  // Comes after the cordon and the slot, because a pod that cannot be given back must not hold up the node and the
+  // fleet. With `draining`, the last request of the agent may not have been answered.
+  asio::awaitable<void> give_pods_back(bool draining) {
+    const auto given = co_await drain::give_back_surged(parts_.client, parts_.rng, name_, draining, deadline_);
     if (given)
       for (const std::string& pod : given->pods)
         out_.done.push_back("pod " + pod + " was given back to its ReplicaSet");

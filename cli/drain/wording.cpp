@@ -423,10 +423,11 @@ std::vector<std::string> given_back_lines(const std::string& node, const Result<
   if (given)
     for (const std::string& pod : given->pods) lines.push_back(fmt::format("pod/{} given back to its ReplicaSet", pod));
   if (given && given->left.empty()) return lines;
-  lines.push_back(fmt::format(
-      "error: node/{}: pods that were to be replaced in advance may not be given back to their ReplicaSets: {}; run {} "
-      "release {}",
-      node, printable(given ? given->words() : given.error().message()), program, node));
+  lines.push_back(
+      fmt::format("error: node/{}: pods that were to be replaced in advance could not be given back to their "
+                  "ReplicaSets: {}; run {} "
+                  "release {}",
+                  node, printable(given ? given->words() : given.error().message()), program, node));
   return lines;
 }
 

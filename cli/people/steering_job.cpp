@@ -213,10 +213,11 @@ Task<> ReleaseJob::act(std::string node) {
   CO_TRY(const drain::GivenBack given,
          co_await drain::give_back_surged(tools_.client, tools_.rng, node, false, deadline()));
   for (const std::string& pod : given.pods) tools_.console.say(fmt::format("pod/{} given back to its ReplicaSet", pod));
-  if (!given.left.empty())
-    co_return Error(given.may_heal ? Errc::timeout : Errc::status,
-                    "pods could not be given back to their ReplicaSets: " + given.words());
-  if (!given.pods.empty()) co_return Result<>();
+  for (const auto& left : given.left)
+    tools_.console.warn(
+        printable(fmt::format("error: pod/{} could not be given back to its ReplicaSet: {}", left.pod, left.why)));
+  if (!given.left.empty()) exit_code_ = std::max(exit_code_, agent::exit_not_done);
+  if (!given.pods.empty() || !given.left.empty()) co_return Result<>();
   // A node that does not exist has no pods, either. Its name may be wrong.
   CO_CHECK(co_await tools_.client.get_node(node, deadline()));
   tools_.console.say(fmt::format("node/{} has no pod to give back", node));

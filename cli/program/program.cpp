@@ -84,9 +84,17 @@ rules:
 - apiGroups: ["policy"]
   resources: ["poddisruptionbudgets"]
   verbs: ["list", "watch"]
-# with --max-unavailable-per-controller, --canary or --single-replica (other kinds of controllers need RESOURCE/scale):
+# with --max-unavailable-per-controller, --canary, --single-replica or --surge (other kinds of controllers need
+# RESOURCE/scale):
 - apiGroups: ["apps"]
   resources: ["deployments", "replicasets", "statefulsets"]
+  verbs: ["get"]
+# with --surge:
+- apiGroups: [""]
+  resources: ["pods"]
+  verbs: ["patch"]
+- apiGroups: [""]
+  resources: ["namespaces", "persistentvolumeclaims"]
   verbs: ["get"]
 # with --wait-volumes or --serialize-volumes:
 - apiGroups: ["storage.k8s.io"]

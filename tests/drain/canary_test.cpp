@@ -173,7 +173,7 @@ TEST_F(BookTest, OneThatWasNotLookedUpWaitsForThat) {
   const auto question = book->next_question(now);
   ASSERT_TRUE(question);
   EXPECT_EQ(question->owner.uid, "rs-uid");
-  book->not_answered("rs-uid", now);
+  book->not_answered({{"apps/v1", "ReplicaSet", "rs", "rs-uid", true}, "shop"}, now);
   EXPECT_FALSE(book->next_question(now));
   EXPECT_EQ(next_due(now), now + ControllerBook::retry);
   EXPECT_TRUE(book->next_question(now + ControllerBook::retry));

@@ -170,6 +170,7 @@ TEST_F(BookTest, WhatHasRecoveredLacksAReplacementOnceItLeaves) {
 TEST_F(BookTest, NobodyWaitsForReplacementsByAControllerThatIsGone) {
   make(at_most(1));
   Controller gone;
+  gone.ns = "shop";
   gone.uid = "gone-uid";
   gone.gone = true;
   book->learned("gone-uid", gone, now);

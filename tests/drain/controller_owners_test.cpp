@@ -107,10 +107,10 @@ TEST_F(BookTest, AnAnswerWithLessThanIsKnownIsIgnored) {
   const auto late = owned_by(pod(5), "apps/v1", "ReplicaSet", "late-1", "late-uid");
   EXPECT_EQ(held(late), "ControllerUnknown");
   EXPECT_TRUE(book->is_answer("late-uid", not_known(top("late-1", "late-uid", 4)))) << "its pod has to go";
-  EXPECT_FALSE(book->questions().forbidden("late-uid"));
-  EXPECT_TRUE(book->questions().forbidden("late-uid")) << "an authorizer is believed the second time";
-  EXPECT_FALSE(book->questions().forbidden("stranger"));
-  EXPECT_FALSE(book->questions().forbidden("stranger"));
+  EXPECT_FALSE(book->questions().forbidden("shop/late-uid"));
+  EXPECT_TRUE(book->questions().forbidden("shop/late-uid")) << "an authorizer is believed the second time";
+  EXPECT_FALSE(book->questions().forbidden("shop/stranger"));
+  EXPECT_FALSE(book->questions().forbidden("shop/stranger"));
 }
 
 TEST_F(BookTest, AnUnknownOwnerIsLookedUpBeforeItsPodsAreCounted) {
@@ -118,7 +118,7 @@ TEST_F(BookTest, AnUnknownOwnerIsLookedUpBeforeItsPodsAreCounted) {
   see(owned_by(replacement(0, true), "apps/v1", "ReplicaSet", "web-77777", "new-rs-uid"));
   EXPECT_EQ(held(pod(0)), "ControllerUnknown");
   ASSERT_TRUE(book->next_question(now));
-  book->not_answered("new-rs-uid", now);
+  book->not_answered({{"apps/v1", "ReplicaSet", "new-rs", "new-rs-uid", true}, "shop"}, now);
   EXPECT_FALSE(book->next_question(now));
   EXPECT_EQ(next_due(now), now + ControllerBook::retry);
   EXPECT_TRUE(book->next_question(now + ControllerBook::retry)) << "its pods may say nothing more";

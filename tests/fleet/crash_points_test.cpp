@@ -46,6 +46,7 @@ struct Open : Fleet {
   // Adds a Deployment whose pods are on n1 at first, behind a budget that allows no disruption, and lets agents replace
   // its pods before they evict them. It is a violation if fewer pods are Ready at any time after they all were.
   void surged_web(int replicas) {
+    checks.surges = true;
     options.drain.guards.surge = drain::Surge::all;
     options.drain.guards.surge_limit = 1min;
     Json deployment = a_workload("Deployment", "web", replicas, {{"terminationGracePeriodSeconds", 5}},
@@ -195,19 +196,20 @@ const std::vector<Row>& rows() {
        }},
       {.name = "pods that are replaced first",
        .stage = [](Open& fleet) -> Machine& {
+         fleet.surged_web(2);
          Machine& n1 = fleet.machine("n1");
          fleet.machine("n2", {.target = ""});
-         fleet.surged_web(2);
          return n1;
        }},
-      // Until a person uncordons n2, no replacement finds a node, and the drain ends at its deadline.
+      // Until a person uncordons n2, no replacement finds a node, and each drain ends at its deadline.
       {.name = "pods that cannot be replaced for a while",
        .stage = [](Open& fleet) -> Machine& {
+         fleet.options.drain.timeout = 3min;
+         fleet.surged_web(1);
+         fleet.limit = 2;
          Machine& n1 = fleet.machine("n1");
          fleet.machine("n2", {.target = ""});
          fleet.cordon("n2");
-         fleet.options.drain.timeout = 3min;
-         fleet.surged_web(1);
          fleet.after(20min, [&fleet] { fleet.uncordon("n2"); });
          return n1;
        }},

@@ -34,6 +34,7 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::size_t> limits;  // limits of pools that have a limit of their own
   bool leaves_pinned_pods = false;            // if true, pods may stay whose app has come back twice since the cordon
   bool remembers_versions = false;  // if true, agents must not install a version that has failed on another node
+  bool surges = false;              // if true, agents may patch pods of their own nodes (`--surge`)
   bool leaves_cordoned_nodes_alone = false;  // if true, agents must not touch nodes that a person has cordoned
 
   void life_began(Machine& machine) override;

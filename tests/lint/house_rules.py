@@ -392,6 +392,37 @@ def behaviours(tree):
             yield Finding(page, number, "behaviours", f"row {name} names no test")
 
 
+def comparison(tree):
+    """docs/comparison.md has rows '| D1 | a feature | yes: by an option | no | … | [`Suite.Name`](../tests/a_test.cpp) |'. What
+    Haulout has is shown by a test. Each test is in the file to which its link leads."""
+    page = "docs/comparison.md"
+    tests = test_names(tree)
+    numbers, columns = set(), 0
+    for number, line in enumerate(tree.files.get(page, "").splitlines(), 1):
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        if cells and cells[0] == "#":
+            columns = len(cells)
+        shown = re.findall(r"\[`([^`]+)`\]\(\.\./([^)]+)\)", line)
+        for name, path in shown:
+            if name in tests and tests[name][0] != path or path not in tree.files:
+                yield Finding(page, number, "comparison", f"{name} is not in {path}")
+            elif name not in tests and name != pathlib.PurePath(path).name:
+                yield Finding(page, number, "comparison", f"there is no test {name}")
+        if not cells or not re.fullmatch(r"[A-Z]\d+", cells[0]):
+            continue
+        if cells[0] in numbers:
+            yield Finding(page, number, "comparison", f"row {cells[0]} stands here twice")
+        numbers.add(cells[0])
+        if len(cells) != columns:
+            yield Finding(page, number, "comparison", f"row {cells[0]} has {len(cells)} columns, and its table has {columns}")
+            continue
+        ours = re.match(r"(yes|part|no)(?=:|$)", cells[2])
+        if not ours or any(cell not in ("yes", "part", "no", "–") for cell in cells[3:-1]):
+            yield Finding(page, number, "comparison", f"row {cells[0]} has another answer than yes, part, no or –")
+        elif ours.group(1) != "no" and not shown:
+            yield Finding(page, number, "comparison", f"row {cells[0]} names no test")
+
+
 def formatting(tree):
     """Checks C++ with clang-format and the file .clang-format, and Go with gofmt if that is installed."""
     program = shutil.which("clang-format-19") or shutil.which("clang-format")
@@ -426,7 +457,8 @@ def compare(path, text, run, remedy):
 
 
 RULES = [directions, no_cycles, library_homes, banned_words, header_guard, header_contract, includes_fmt, header_namespace, one_object_one_file, class_size, cmake_sources, comment_width,
-         unfinished, own_words, option_defaults, dev_commands, scenarios, behaviours, formatting]
+         unfinished, own_words, option_defaults, dev_commands, scenarios, behaviours, comparison,
+         formatting]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -8,6 +8,8 @@ HEADER = "// What it is for.\n#pragma once\n"
 DEV = "case $command in\n  help | -h) help ;;\n  build) build ;;\nesac\n"
 
 # rule -> (bad trees, good trees); a tree is {path: text}
+COMPARED = "| # | feature | Haulout | other | shown by |\n|---|---|---|---|---|\n"
+SHOWN = "[`TestEnds`](../tests/e2e/a_test.go)"
 ENDS = {"tests/e2e/a_test.go": "func TestEnds(t *testing.T) {\n"}
 
 
@@ -110,6 +112,16 @@ SAMPLES = {
             "| K1 | a | **as there** | `T.A` |\n", "| K1 | a | **not yet** | | |\n| K1 | b | **not yet** | | |\n")],
         [{"docs/behaviours.md": "| # | there | here |\n|---|---|---|\n| K1 | a | **as there**; b | `drain/a.cpp`, `drain/` | `T.A` (c) |\n"
           "| K2 | a | **left out**: b | | |\n", "drain/a.cpp": "int a;\n", "tests/a_test.cpp": "TEST_F(T, A) {}\n"}]),
+    "comparison": (
+        [{**ENDS, "docs/comparison.md": COMPARED + row} for row in (
+            "| D1 | it ends | yes | no |  |\n", "| D1 | it ends | part: at times | no |  |\n", f"| D1 | it ends | yes | {SHOWN} |\n",
+            f"| D1 | it ends | soon | no | {SHOWN} |\n", f"| D1 | it ends | yes | planned | {SHOWN} |\n",
+            "| D1 | it ends | yes | no | [`TestBegins`](../tests/e2e/a_test.go) |\n",
+            "| D1 | it ends | yes | no | [`TestEnds`](../tests/e2e/b_test.go) |\n",
+            "| D1 | it ends | no | yes |  |\n| D1 | it ends | no | yes |  |\n", "- D1: as [`TestBegins`](../tests/e2e/a_test.go)\n")],
+        [{**ENDS, "tests/a_test.py": "", "docs/comparison.md": COMPARED + f"| D1 | it ends | yes: always | – | {SHOWN} |\n"
+          "| D2 | it ends late | no: refused ([why](a.md)) | part |  |\n"
+          "| D3 | it ends well | part: by day | yes | [`a_test.py`](../tests/a_test.py) |\n"}]),
     "formatting": ([{"drain/a.cpp": "int   f( ) ;\n"}, {"drain/a.cpp": "int a;\nint\n b;\n"}], [{"drain/a.cpp": "int f();\n"}]),
 }
 

@@ -162,9 +162,9 @@ TEST_F(RehearsalTest, ASurgeOpensABudgetThatNeverOpensByItself) {
   set["spec"]["selector"]["matchLabels"] = labels;
   set["spec"]["template"]["metadata"]["labels"] = labels;
   for (const char* name : {"web-a", "web-b", "web-c"}) item(name)["metadata"]["labels"] = labels;
-  items.push_back(workload(
-      "Deployment", "shop",
-      {{"replicas", 3}, {"strategy", {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxSurge", "25%"}}}}}}));
+  items.push_back(
+      workload("Deployment", "shop",
+               {{"replicas", 3}, {"strategy", {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxSurge", "25%"}}}}}}));
   item("shop")["spec"]["selector"]["matchLabels"] = {{"app", "web"}};
   item("shop")["spec"]["template"]["metadata"]["labels"] = {{"app", "web"}};
   add_budget(3);

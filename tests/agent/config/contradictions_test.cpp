@@ -31,6 +31,8 @@ TEST(ContradictionsTest, Turns) {
       {{{"fleetlock-url", "http://f"}}, "set slots to fleetlock, or remove fleetlock-url"},
       {{{"slots", "none"}, {"fleetlock-url", "http://f"}}, "set slots to fleetlock, or remove fleetlock-url"},
       {{{"authority", "kubelet"}}, "the kubelet's credentials may not write Leases"},
+      {{{"authority", "kubelet"}, {"slots", "none"}, {"surge", "all"}},
+       "the kubelet's credentials may not change pods: remove surge"},
       {{{"authority", "kubelet"}, {"slots", "none"}}, ok},
       {{{"authority", "kubelet"}, {"slots", "fleetlock"}, {"fleetlock-url", "http://f"}}, ok},
       {{{"pool", "a"}, {"pool-label", "b"}}, "remove one of them"},

@@ -131,7 +131,7 @@ TEST_F(ExplainFindings, PodsThatAreTheOnlyOnesOfTheirControllers) {
   add_stateful_set("three", 3);
   add_pod("one-0", "one");
   add_pod("three-0", "three");
-  EXPECT_THAT(codes(), ElementsAre("OnlyReplicaEvicted StatefulSet shop/one"));
+  EXPECT_THAT(codes(), ElementsAre("OnlyReplicaEvicted StatefulSet shop/one", "SurgeImpossible StatefulSet shop/one"));
 }
 
 TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
