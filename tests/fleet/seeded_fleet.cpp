@@ -46,7 +46,8 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.drain.guards.surge = plan_.surge;
-  if (plan_.surge != drain::Surge::off) options.drain.guards.surge_limit = plan_.surge_limit;
+  checks.surges = plan_.surge != drain::Surge::off;
+  if (checks.surges) options.drain.guards.surge_limit = plan_.surge_limit;
   options.times.soak = plan_.soak;
   // Power cuts during installations count as failed attempts, and this class repairs no node that is degraded because
   // of them. Therefore a node has 1000 attempts.
