@@ -74,9 +74,20 @@ std::vector<Object> sets_that_select(const Store& store, const Json& pod) {
   return sets;
 }
 
-void sort_for_deletion(std::vector<Object>& pods, WallTime now) {
+std::vector<Object> related_pods(const Store& store, const Json& set) {
+  const std::string above = text(controller_of(set), "/uid");
+  if (above.empty()) return store.list("pods", ns_of(set), By::controller, uid_of(set));
+  std::vector<Object> related;
+  for (const Object& sibling : store.list("replicasets", ns_of(set), By::controller, above))
+    for (Object& pod : store.list("pods", ns_of(set), By::controller, uid_of(*sibling)))
+      related.push_back(std::move(pod));
+  return related;
+}
+
+void sort_for_deletion(std::vector<Object>& pods, const std::vector<Object>& related, WallTime now) {
   std::map<std::string, int> on_node;
-  for (const Object& pod : pods) ++on_node[text(*pod, "/spec/nodeName")];
+  for (const Object& pod : related)
+    if (is_active(*pod)) ++on_node[text(*pod, "/spec/nodeName")];
   // A condition without a time counts as old. The real controller takes it for new, but a kubelet always writes one.
   const auto age = [now](const Json& pod) {
     const auto written = k8s::parse_time(text(condition(pod, "Ready"), "/lastTransitionTime"));
@@ -94,7 +105,7 @@ void sort_for_deletion(std::vector<Object>& pods, WallTime now) {
   };
   std::sort(pods.begin(), pods.end(), [&](const Object& one, const Object& other) {
     const auto first = rank(*one), second = rank(*other);
-    return first != second ? first < second : name_of(*one) > name_of(*other);
+    return first != second ? first < second : uid_of(*one) < uid_of(*other);
   });
 }
 

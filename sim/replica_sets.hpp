@@ -1,5 +1,12 @@
 // The rules of the ReplicaSet controller: which pods a ReplicaSet owns, which surplus pods it deletes, and whether a
 // ResourceQuota refuses a new pod. No I/O; nothing fails.
+//
+// The simulation leaves out these parts of the real controller:
+//   - Expectations: after it has created or deleted pods, the real controller does neither again until it has seen them
+//     all, or for five minutes. It loses sight of one if the labels of a pod change while the pod is being deleted. So
+//     a release at the time of a scale-down may get its replacement minutes later.
+//   - Batches: the real controller creates 1, 2, 4, … pods at a time, and 500 at most in one go.
+//   - In the order of deletion: the restarts of containers and the creation time.
 #pragma once
 
 #include <string>
@@ -22,12 +29,15 @@ std::vector<Object> claim_pods(World& world, const Json& set);
 std::vector<Object> sets_that_select(const Store& store, const Json& pod);
 
 // Sorts the pods of one ReplicaSet in the order in which the controller deletes surplus pods, first one first:
-// unassigned, pending, not Ready, lower deletion cost, more pods of the set on the same node, Ready for a shorter time
-// (compared by powers of two), the last name.
-void sort_for_deletion(std::vector<Object>& pods, WallTime now);
+// unassigned, pending, not Ready, lower deletion cost, more active pods of `related` on the same node, Ready for a
+// shorter time (compared by powers of two), the smaller UID.
+void sort_for_deletion(std::vector<Object>& pods, const std::vector<Object>& related, WallTime now);
+// Returns the pods of all ReplicaSets that have the same controller as this one; its own pods if it has no controller.
+std::vector<Object> related_pods(const Store& store, const Json& set);
 
 // Returns true if a ResourceQuota of the namespace refuses one more pod: its limit of `pods` counts all unfinished
-// pods, its limit of `count/pods` all pods. Quotas with scopes, and other limits, refuse nothing.
+// pods, its limit of `count/pods` all pods. Quotas with scopes, and other limits, refuse nothing. A deleted pod makes
+// room at once; on a real server that takes seconds, because status.used is computed later.
 bool quota_refuses_pod(const Store& store, const std::string& ns);
 
 }  // namespace haulout::sim

@@ -235,8 +235,10 @@ void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
   const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(set, "/spec/replicas", 1)));
   for (std::size_t count = present.size(); count < replicas; ++count)
     if (!create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), "")) return;
+  // As in the real controller, a sync without an error ends the pauses after refused pods.
+  refusals_.erase(key);
   if (present.size() <= replicas) return;
-  sort_for_deletion(present, world_.wall_now());
+  sort_for_deletion(present, related_pods(world_.store, set), world_.wall_now());
   for (std::size_t i = 0; i < present.size() - replicas; ++i)
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[i])}, std::nullopt);
 }

@@ -310,6 +310,18 @@ void add_readiness(FleetPlan& plan) {
   }
 }
 
+// Generation 8: agents that have pods of Deployments replaced before they evict them.
+void add_surge(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 37);
+  if (!rng.chance(60)) return;
+  using drain::Surge;
+  plan.surge = rng.chance(60) ? Surge::all : rng.chance(50) ? Surge::closed_budget : Surge::single_replica;
+  plan.surge_limit = rng.between(30s, 5min);
+  for (Json& object : plan.objects)
+    if (sim::text(object, "/kind") == "Deployment")
+      object["metadata"]["annotations"]["sim.haulout.dev/template-hash"] = "true";
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -355,6 +367,9 @@ std::string FleetPlan::setting() const {
   if (pools == Pools::by_role) text += ", pools-by-role";
   if (cordoned_nodes == agent::CordonedNodes::wait) text += ", persons-cordon-waited-for";
   if (!pinned_app.empty()) text += pinned == drain::Treatment::skip ? ", pinned-pods-stay" : ", pinned-pods-waited-for";
+  if (surge == drain::Surge::all) text += ", surge-all";
+  if (surge == drain::Surge::closed_budget) text += ", surge-closed-budget";
+  if (surge == drain::Surge::single_replica) text += ", surge-single-replica";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
@@ -394,6 +409,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 5) add_package_updates(plan);
   if (generation >= 6) add_images(plan);
   if (generation >= 7) add_readiness(plan);
+  if (generation >= 8) add_surge(plan);
   return plan;
 }
 

@@ -81,7 +81,8 @@ struct PlannedMachine {
 //   6  machines whose agents write an image for the next boot, before or after the drain
 //   7  nodes that have a taint of node-readiness-controller for a while after each boot, or from before, and people's
 //      annotations for autoscalers
-inline constexpr unsigned newest_fleet_generation = 7;
+//   8  agents that have pods of Deployments replaced before they evict them
+inline constexpr unsigned newest_fleet_generation = 8;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -96,6 +97,9 @@ struct FleetPlan {
   unsigned limit_percent = 0;
   Duration drain_timeout{};  // limit of a drain; 0 means no limit
   Duration soak{};
+  // Which pods agents have replaced before they evict them, and how long they wait for a replacement.
+  drain::Surge surge = drain::Surge::off;
+  Duration surge_limit{};
   sim::Timing timing;
   std::vector<PlannedMachine> machines;
   std::vector<sim::Json> objects;

@@ -45,6 +45,9 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   limit_percent = plan_.limit_percent;
   checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
+  options.drain.guards.surge = plan_.surge;
+  checks.surges = plan_.surge != drain::Surge::off;
+  if (checks.surges) options.drain.guards.surge_limit = plan_.surge_limit;
   options.times.soak = plan_.soak;
   // Power cuts during installations count as failed attempts, and this class repairs no node that is degraded because
   // of them. Therefore a node has 1000 attempts.
@@ -358,6 +361,14 @@ void SeededFleet::look_at_the_end() {
   }
   for (const Json& lease : cluster.all("leases"))
     checks.violated("the end: " + sim::name_of(lease) + " is held by " + sim::text(lease, "/spec/holderIdentity"));
+  for (const Json& pod : cluster.all("pods")) {
+    if (sim::terminating(pod)) continue;
+    if (!sim::annotation(pod, "haulout.dev/surged").empty())
+      checks.violated("the end: " + sim::name_of(pod) + " carries the mark of a surge");
+    // Only the pods of workloads have this label.
+    const bool of_workload = sim::label(pod, "app").has_value() && !sim::is_mirror(pod) && !sim::pod_finished(pod);
+    if (of_workload && sim::controller_of(pod).is_null()) checks.violated("the end: nobody owns " + sim::name_of(pod));
+  }
 }
 
 SeededOutcome play_seed(std::uint64_t seed, bool traces_requests, unsigned generation) {

@@ -28,6 +28,7 @@ struct Circumstances {
   bool sound_wire = true;         // the connection has no faults, and the server does not restart
   Duration healed_after{};        // time from the start after which the connection has no faults in any case
   bool sound_kubelets = true;     // kubelets end all terminating pods
+  bool sound_budgets = true;      // the disruption controller works all the time
   bool human_cordon = false;      // a person cordoned the node before the drain
   std::string webhook_ns{};       // namespace in which a webhook sometimes denies evictions
   bool human_uncordon = false;    // a person uncordons the node during the drain and cordons it again later
@@ -49,6 +50,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void began();
   // Must be called at the same virtual time at which the drain returned.
   void ended(const drain::Report& report);
+  // Must be called when pods were given back after a drain that was cancelled.
+  void gave_back();
   void violated(std::string what);
   void note(const std::string& what);  // adds a line to the trace
 
@@ -91,6 +94,12 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     std::optional<TimePoint> finished;  // when `had_finished` became true
     // While it is surged: the number of Ready pods of its Deployment just before it was released, this one included.
     std::optional<std::int64_t> surged;
+    std::optional<TimePoint> surged_since;  // when this drain released it, or when it was first seen surged
+    bool released = false;                  // this drain has taken its label off at least once
+    std::string hash;                       // the value of its label pod-template-hash before it was surged
+    bool evicted_by_us = false;             // the server has accepted an eviction or deletion by the drain
+    TimePoint first_seen = TimePoint::max();
+    sim::Json labels;
     std::size_t patches = 0;                 // patches of it that the drain has sent
     bool was_ready = false;                  // it has been Ready at some time
     std::optional<TimePoint> unready_since;  // when it was last Ready
@@ -163,19 +172,26 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   };
   static bool is_pod_patch(const sim::Call& call);
   void check_pod_patch(const sim::Call& call);
-  // The drain may read a pod that it has patched: after a conflict.
-  bool may_read_pod(const sim::Call& call) const;
+  void check_give_back(const Instance& pod, const sim::Json& stored, const sim::Json& patch);
+  void told_of_namespace(const std::string& name, const sim::Json& object);
+  bool is_helpless() const;
   void see_rollout(const sim::Change& change);
   Rollout* rollout_of(const Instance& pod);
   std::pair<std::int64_t, std::int64_t> replicas_known(const Rollout& rollout) const;
   std::int64_t others_ready(const Instance& pod, bool lately) const;
+  std::int64_t ready_before_surges(const Instance& pod) const;
+  bool is_surged_elsewhere(const Instance& pod) const;
+  bool is_of_same_deployment(const Instance& one, const Instance& other) const;
   std::optional<std::string> wish_of(const sim::Json& pod) const;
   std::string exclusion(const sim::Json& pod, const Rollout* rollout) const;
   void see_surge(Instance& pod, const sim::Change& change);
   void check_release(const Instance& pod, const sim::Json& before, const sim::Json& mark);
   bool may_be_closed(const Instance& pod) const;
   void check_replaced(Instance& pod);
-  void check_marks(const drain::Report& report);
+  std::optional<std::int64_t> scale_of(const Instance& pod, std::string& whose);
+  void check_budget_of_all(const Instance& evicted, const sim::Json& budget);
+  bool has_replica_set(const Instance& pod) const;
+  void check_nothing_surged(const std::string& outcome);
 
   // invariants_volumes.cpp
   std::set<std::string> drivers_of(const Instance& pod) const;
@@ -216,12 +232,14 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::set<std::string> told_left_;            // UIDs of pods that the drain reports as left
   std::set<std::string> left_pinned_;          // subset of told_left_: left because their controller brings them back
   std::set<std::string> unknown_controllers_;  // as reported by the drain: "ReplicaSet shop/web-1"
-  std::map<std::string, TimePoint> attached_since_;         // by UID of the VolumeAttachment
-  std::map<std::string, TimePoint> detached_;               // by volume name: when it was last detached
-  std::map<std::string, std::string> deployment_of_;        // UID of the ReplicaSet: UID of its Deployment
-  std::map<std::string, Rollout> rollouts_;                 // by UID of the Deployment
-  std::map<std::string, std::string> namespaces_at_first_;  // annotation haulout.dev/surge of each at the start
-  std::set<std::string> patched_;                           // "namespace/name" of pods that the drain has patched
+  std::map<std::string, TimePoint> attached_since_;   // by UID of the VolumeAttachment
+  std::map<std::string, TimePoint> detached_;         // by volume name: when it was last detached
+  std::map<std::string, std::string> deployment_of_;  // UID of the ReplicaSet: UID of its Deployment
+  std::map<std::string, Rollout> rollouts_;           // by UID of the Deployment
+  // Annotation haulout.dev/surge of each namespace, as answers have told it to the drain: when, and which value.
+  std::map<std::string, std::vector<std::pair<TimePoint, std::string>>> namespaces_told_;
+  std::set<std::string> patched_;             // UIDs of pods that the drain has patched
+  std::vector<std::string> vain_give_backs_;  // violations if the drain ends as drained
   std::vector<std::string> violations_, trace_;
   // Terminating namespaces and those with a denying webhook. Other rules apply to their pods.
   std::set<std::string> touched_namespaces_;
@@ -236,6 +254,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::size_t throttled_ = 0;                 // evictions answered with 429, but not because of a budget
   std::size_t volume_refusals_ = 0;           // answers 403 about volumes and claims
   std::size_t pages_ = 0;                     // maximum number of pages of one list
+  TimePoint loaded_ = clock_.now();           // when the objects of the world were loaded
   TimePoint began_{};
   // When the drain learned that the node is cordoned. Empty if its last read of the Node showed otherwise.
   std::optional<TimePoint> cordon_told_;

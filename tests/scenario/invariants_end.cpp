@@ -54,7 +54,11 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::node_gone: end_node_gone(); break;
   }
   check_cordon(report);
-  check_marks(report);
+  // A drain that has not begun leaves everything as it was. One that was cancelled gives nothing back by itself.
+  if (cordon_claimed_ && report.outcome != drain::Outcome::cancelled)
+    check_nothing_surged(std::string(drain::to_string(report.outcome)));
+  if (report.outcome == drain::Outcome::drained)
+    for (const std::string& vain : vain_give_backs_) violated(vain);
   check_free_pods();
   check_asked();
   check_grace_periods();

@@ -51,6 +51,8 @@ void Invariants::see(const sim::Change& change) {
   Instance& pod = pods_[sim::uid_of(*change.object)];
   pod.key = change.key.ns + "/" + change.key.name;
   pod.node = sim::text(*change.object, "/spec/nodeName");
+  pod.first_seen = std::min(pod.first_seen, now);
+  pod.labels = sim::at(*change.object, "/metadata/labels");
   if (on_our_node(pod))
     if (auto decoded = k8s::decode<k8s::Pod>(change.object->dump())) {
       pod.pod = *std::move(decoded);
@@ -93,7 +95,7 @@ void Invariants::see(const sim::Change& change) {
 void Invariants::see_again(Instance& pod) const {
   pod.gone.reset();
   pod.terminating.reset();
-  pod.accepted = false;
+  pod.accepted = pod.evicted_by_us = false;
   ++pod.life;
   pod.in_flight = 0;  // requests still in flight belong to its previous life
   pod.place_until = pod.bound = TimePoint::max();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "sim/store.hpp"
 #include "tests/scenario/invariants.hpp"
 
 namespace haulout::scenario {
@@ -19,8 +20,15 @@ constexpr const char* wish_key = "haulout.dev/surge";
 // The drain reads Deployments again this often at least.
 constexpr Duration replicas_known_within = 45s;
 
+// Returns the mark of the pod; null if it has none that fits the pod. Anybody may write a mark, so one that names
+// another node, or another ReplicaSet than the owner of the pod, counts for nothing.
 Json mark_of(const Json& pod) {
-  return Json::parse(sim::annotation(pod, mark_key), nullptr, false);
+  Json mark = Json::parse(sim::annotation(pod, mark_key), nullptr, false);
+  const std::string owner = sim::text(sim::controller_of(pod), "/uid");
+  const bool fits = mark.is_object() && sim::text(mark, "/node") == sim::text(pod, "/spec/nodeName") &&
+                    !sim::text(mark, "/hash").empty() && !sim::text(mark, "/owner").empty() &&
+                    !sim::text(mark, "/ownerUid").empty() && (owner.empty() || owner == sim::text(mark, "/ownerUid"));
+  return fits ? mark : Json();
 }
 
 std::int64_t resolved(const Json& share, std::int64_t replicas) {
@@ -68,20 +76,46 @@ void Invariants::check_pod_patch(const sim::Call& call) {
   const auto found = pods_.find(sim::text(body, "/metadata/uid"));
   if (found == pods_.end() || found->second.key != call.ns + "/" + call.name || !on_our_node(found->second))
     return violated(fmt::format("surge: the patch of {}/{} names no pod of our node", call.ns, call.name));
-  patched_.insert(found->second.key);
+  patched_.insert(found->first);
   Instance& pod = found->second;
   const auto took = static_cast<std::size_t>(std::chrono::duration_cast<std::chrono::seconds>(since_start()).count());
   if (++pod.patches == 9 + failures_ + took / 60) violated(fmt::format("P10: {} patches of {}", pod.patches, pod.key));
   if (given_.options.guards.surge == drain::Surge::off && releases)
     violated("surge: released without --surge: " + pod.key);
+  const Json stored = cluster_.get("pods", call.ns, call.name);
+  // With another version the server refuses the patch, whatever it says.
+  const bool takes_effect =
+      sim::text(stored, "/metadata/resourceVersion") == sim::text(body, "/metadata/resourceVersion") &&
+      sim::uid_of(stored) == found->first;
+  if (takes_effect && !releases && !given_.etcd_restored) check_give_back(pod, stored, body);
+}
+
+// Checks a patch that restores the label or removes the mark. At each moment the pod has a controller or a mark, so the
+// mark goes only when the ReplicaSet has adopted the pod, or when there is none that could.
+void Invariants::check_give_back(const Instance& pod, const Json& stored, const Json& patch) {
+  const std::string value = sim::text(patch, "/metadata/labels/pod-template-hash");
+  const bool owned = !sim::controller_of(stored).is_null();
+  if (value.empty()) {
+    if (!sim::label(stored, hash_label) || (!owned && has_replica_set(pod)))
+      violated("surge: the mark is removed before the ReplicaSet has adopted the pod: " + pod.key);
+    return;
+  }
+  if (value != pod.hash) violated(fmt::format("surge: {} gets the label {}, but had {}", pod.key, value, pod.hash));
+  // Judged only if the drain ends as drained: before another end, it gives back whatever it has surged.
+  const Rollout* rollout = rollout_of(pod);
+  if (given_.options.guards.surge == drain::Surge::off || !rollout || rollout->gone_since || !given_.sound_wire ||
+      given_.human_uncordon || !pod.surged || !pod.ready_since || !pod.surged_since)
+    return;
+  // If its eviction is refused for long after that, the drain may give up.
+  if (clock_.now() - *pod.surged_since > 50min) return;
+  const std::int64_t needed = std::min(*pod.surged, replicas_known(*rollout).second);
+  if (const std::int64_t others = others_ready(pod, false); others >= needed)
+    vain_give_backs_.push_back(
+        fmt::format("surge: {} was given back, but {} others were Ready, and it needed {}", pod.key, others, needed));
 }
 
 bool Invariants::is_pod_patch(const sim::Call& call) {
   return call.verb == "patch" && is_about_a_pod(call);
-}
-
-bool Invariants::may_read_pod(const sim::Call& call) const {
-  return patched_.contains(call.ns + "/" + call.name);
 }
 
 void Invariants::see_rollout(const sim::Change& change) {
@@ -118,33 +152,68 @@ std::pair<std::int64_t, std::int64_t> Invariants::replicas_known(const Rollout& 
   return {least, most};
 }
 
+bool Invariants::is_of_same_deployment(const Instance& one, const Instance& other) const {
+  const auto ones = deployment_of_.find(one.controller), others = deployment_of_.find(other.controller);
+  return ones != deployment_of_.end() && others != deployment_of_.end() && ones->second == others->second;
+}
+
+// The drain of another node will evict such a pod at any time, so it counts for nobody.
+bool Invariants::is_surged_elsewhere(const Instance& pod) const {
+  return pod.surged && !on_our_node(pod);
+}
+
 // Counts the Ready pods of the Deployment of `pod`, except `pod` itself. With `lately`, pods that were lost or became
-// Ready a moment ago count as well: as Ready if `lately` is true, otherwise as not Ready.
+// Ready a moment ago count as well: as Ready if `lately` is true, otherwise as not Ready. The drain always knows what
+// it has evicted itself.
 std::int64_t Invariants::others_ready(const Instance& pod, bool lately) const {
-  const auto ours = deployment_of_.find(pod.controller);
-  if (ours == deployment_of_.end()) return 0;
   const TimePoint now = clock_.now();
   const auto is_new = [now](const std::optional<TimePoint>& time) { return time && now - *time <= news_takes; };
   return std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
-    const auto theirs = deployment_of_.find(other.controller);
-    if (&other == &pod || theirs == deployment_of_.end() || theirs->second != ours->second) return false;
+    if (&other == &pod || !is_of_same_deployment(pod, other) || is_surged_elsewhere(other)) return false;
     const bool serves = !other.gone && !other.terminating && other.ready_since;
     if (!lately) return serves && !is_new(other.ready_since);
     const bool lost = is_new(other.gone) || is_new(other.terminating) || is_new(other.unready_since);
-    return serves || (lost && other.was_ready);
+    return serves || (lost && other.was_ready && !other.evicted_by_us);
   });
 }
 
-// Returns what the pod or else its namespace wants: "true", "false" or nothing. The drain reads a namespace once, so
-// its annotation counts only if it has not changed.
+// Counts the Ready pods of the Deployment, `pod` included, without those that are there because of a surge: while one
+// of its pods on the node is surged, pods that came after that release. A pod that became Ready a moment ago does not
+// count, so if one flaps at the time of a release, the result is one too small, and the checks see less.
+std::int64_t Invariants::ready_before_surges(const Instance& pod) const {
+  const TimePoint now = clock_.now();
+  TimePoint earliest = TimePoint::max();
+  for (const auto& [uid, other] : pods_)
+    if (&other != &pod && other.surged_since && !other.gone && !other.terminating && on_our_node(other) &&
+        is_of_same_deployment(pod, other))
+      earliest = std::min(earliest, *other.surged_since);
+  // Marks and creation times have whole seconds.
+  const auto came_later = [&](const Instance& other) {
+    return earliest != TimePoint::max() && other.first_seen > loaded_ && other.first_seen > earliest - 2s;
+  };
+  return std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    const Instance& other = entry.second;
+    const bool serves = !other.gone && !other.terminating && other.ready_since && now - *other.ready_since > news_takes;
+    return serves &&
+           (&other == &pod || (is_of_same_deployment(pod, other) && !came_later(other) && !is_surged_elsewhere(other)));
+  });
+}
+
+void Invariants::told_of_namespace(const std::string& name, const Json& object) {
+  namespaces_told_[name].emplace_back(clock_.now(), sim::annotation(object, wish_key));
+}
+
+// Returns what the pod or else its namespace wants, as the drain was told: "true", "false", or nothing. Returns nullopt
+// if the drain has not read the namespace, or if the last two answers differ and the last one is new.
 std::optional<std::string> Invariants::wish_of(const Json& pod) const {
-  if (const std::string own = sim::annotation(pod, wish_key); !own.empty()) return own;
-  const auto first = namespaces_at_first_.find(sim::ns_of(pod));
-  const std::string now = sim::annotation(cluster_.get("namespaces", "", sim::ns_of(pod)), wish_key);
-  const std::string before = first == namespaces_at_first_.end() ? "" : first->second;
-  if (now != before) return std::nullopt;
-  return now;
+  if (const std::string own = sim::annotation(pod, wish_key); own == "true" || own == "false") return own;
+  const auto told = namespaces_told_.find(sim::ns_of(pod));
+  if (told == namespaces_told_.end()) return std::nullopt;
+  const auto& answers = told->second;
+  const bool differs = answers.size() > 1 && answers.back().second != answers[answers.size() - 2].second;
+  if (differs && clock_.now() - answers.back().first <= news_takes) return std::nullopt;
+  return answers.back().second;
 }
 
 // Returns why the pod must never be surged; empty if it may be.
@@ -172,17 +241,21 @@ void Invariants::see_surge(Instance& pod, const sim::Change& change) {
   const Json& object = *change.object;
   if (pod.ready_since) pod.was_ready = true;
   const Json mark = mark_of(object);
+  const auto label = sim::label(object, hash_label);
   if (pod.controller.empty()) pod.controller = sim::text(mark, "/ownerUid");
-  const bool released = mark.is_object() && !sim::label(object, hash_label);
-  if (change.restored) pod.surged.reset();
-  if (!released || change.type == sim::ChangeType::deleted || pod.surged) {
-    if (!released) pod.surged.reset();
-    return;
+  if (pod.hash.empty()) pod.hash = label.value_or(sim::text(mark, "/hash"));
+  const bool loses_label = change.before && sim::label(*change.before, hash_label) && !label;
+  if (loses_label && !change.restored) pod.released = true;
+  const bool released = mark.is_object() && !label;
+  if (change.restored || !released) {
+    pod.surged.reset();
+    pod.surged_since.reset();
   }
+  if (!released || change.type == sim::ChangeType::deleted || pod.surged) return;
   pod.surged = sim::number(mark, "/ready");
-  if (change.restored || !change.before || !sim::label(*change.before, hash_label)) return;
-  const bool was_ready_for_long = pod.ready_since && clock_.now() - *pod.ready_since > news_takes;
-  pod.surged = others_ready(pod, false) + (was_ready_for_long ? 1 : 0);
+  pod.surged_since = clock_.now();
+  if (change.restored || !loses_label) return;
+  pod.surged = ready_before_surges(pod);
   note(fmt::format("pod {} is surged: {} are Ready", pod.key, *pod.surged));
   check_release(pod, *change.before, mark);
 }
@@ -198,6 +271,9 @@ void Invariants::check_release(const Instance& pod, const Json& before, const Js
   const Rollout* rollout = rollout_of(pod);
   if (const std::string why = exclusion(before, rollout); !why.empty())
     violated(fmt::format("surge: {} was released, but {}", pod.key, why));
+  const bool read = namespaces_told_.contains(sim::ns_of(before));
+  if (const std::string own = sim::annotation(before, wish_key); own != "true" && own != "false" && !read)
+    violated(fmt::format("surge: {} was released before its namespace was read", pod.key));
   if (!rollout || given_.etcd_restored || !given_.sound_wire) return;
   if (sim::number(mark, "/ready") < *pod.surged)
     violated(fmt::format("surge: the mark of {} tells of {} Ready pods, but there were {}", pod.key,
@@ -210,11 +286,10 @@ void Invariants::check_release(const Instance& pod, const Json& before, const Js
     violated(fmt::format("surge: {} was released, but its budget is open", pod.key));
   const auto places =
       std::max<std::int64_t>(1, resolved(sim::at(rollout->spec, "/strategy/rollingUpdate/maxSurge"), most));
+  // Pods that another drain has surged, on another node, count against nobody.
   const auto under_way = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
-    const auto one = deployment_of_.find(other.controller), ours = deployment_of_.find(pod.controller);
-    return other.surged && !other.gone && !other.terminating && one != deployment_of_.end() &&
-           one->second == ours->second;
+    return other.surged && on_our_node(other) && !other.gone && !other.terminating && is_of_same_deployment(pod, other);
   });
   if (under_way > places)
     violated(
@@ -234,9 +309,13 @@ bool Invariants::may_be_closed(const Instance& pod) const {
 void Invariants::check_replaced(Instance& pod) {
   const TimePoint now = clock_.now();
   const bool began_now = pod.terminating == now || pod.gone == now;
+  if (!began_now || !pod.was_ready || !pod.ready_since) return;
+  if (!given_.sound_wire || given_.etcd_restored) return;
+  if (given_.sound_budgets && !given_.options.delete_instead_of_evict)
+    for (const auto& budget : cluster_.store().list("poddisruptionbudgets", pod.key.substr(0, pod.key.find('/'))))
+      check_budget_of_all(pod, *budget);
   const Rollout* rollout = rollout_of(pod);
-  if (!began_now || !rollout || rollout->gone_since || !pod.was_ready || !pod.ready_since) return;
-  if (given_.options.guards.surge == drain::Surge::off || !given_.sound_wire || given_.etcd_restored) return;
+  if (!rollout || rollout->gone_since || given_.options.guards.surge == drain::Surge::off) return;
   const auto [least, most] = replicas_known(*rollout);
   if (pod.surged) {
     const std::int64_t needed = std::min(*pod.surged, least), others = others_ready(pod, true);
@@ -245,25 +324,106 @@ void Invariants::check_replaced(Instance& pod) {
     return;
   }
   if (now - *pod.ready_since < 5s || !pod.last_state || !sim::label(*pod.last_state, hash_label)) return;
-  const auto wish = wish_of(*pod.last_state);
+  auto wish = wish_of(*pod.last_state);
+  const std::string ns = sim::ns_of(*pod.last_state);
+  // The drain has not asked, so the namespace decides as it is.
+  if (!wish && !namespaces_told_.contains(ns)) wish = sim::annotation(cluster_.get("namespaces", "", ns), wish_key);
   if (!wish || *wish == "false" || !exclusion(*pod.last_state, rollout).empty()) return;
   const bool covered = *wish == "true" || given_.options.guards.surge == drain::Surge::all ||
                        (given_.options.guards.surge == drain::Surge::single_replica && most == 1 && least == 1);
   if (covered) violated("surge: evicted without a replacement: " + pod.key);
 }
 
-// At the end, no pod of the node has the mark, unless it terminates, or nothing could be done about it.
-void Invariants::check_marks(const drain::Report& report) {
-  const bool helpless = (!given_.sound_wire && clock_.now() < began_ + given_.healed_after) || given_.rights_change ||
-                        given_.hopeless_answers || given_.etcd_restored || given_.node_goes || given_.as_kubelet ||
-                        report.outcome == drain::Outcome::cancelled;
-  // A drain that has not begun leaves everything as it was.
-  if (helpless || !cordon_claimed_) return;
-  for (const auto& object : cluster_.store().list("pods"))
-    if (sim::text(*object, "/spec/nodeName") == given_.node && !sim::terminating(*object) &&
-        !sim::annotation(*object, mark_key).empty())
-      violated(fmt::format("surge: {}, but its mark was left on {}/{}", drain::to_string(report.outcome),
-                           sim::ns_of(*object), sim::name_of(*object)));
+// Returns the smallest number of replicas that the workload above the pod may have had lately, and its UID. Returns
+// nullopt if the workload has no scale. A pod that nobody owns counts as one of its workload only if this drain has
+// released it.
+std::optional<std::int64_t> Invariants::scale_of(const Instance& pod, std::string& whose) {
+  const std::string ns = pod.key.substr(0, pod.key.find('/')), name = pod.key.substr(ns.size() + 1);
+  const auto stored = cluster_.store().get({"pods", ns, name});
+  const bool owned = stored && !sim::controller_of(*stored).is_null();
+  whose.clear();
+  if (!owned && !(pod.released && pod.surged)) return 0;
+  if (const Rollout* rollout = rollout_of(pod); rollout && !rollout->gone_since) {
+    whose = deployment_of_[pod.controller];
+    return replicas_known(*rollout).first;
+  }
+  for (const char* resource : {"replicasets", "statefulsets"})
+    for (const auto& set : cluster_.store().list(resource, ns)) {
+      if (sim::uid_of(*set) != pod.controller) continue;
+      whose = pod.controller;
+      return sim::number(*set, "/spec/replicas", 1);
+    }
+  return std::nullopt;
+}
+
+// After an eviction, as many pods of the budget are Ready as it demands for all workloads whose pods it selects. While
+// a surged pod has no replacement, the disruption controller does not count its Deployment, so it allows more. Judged
+// only for budgets of pods that the drain has changed.
+void Invariants::check_budget_of_all(const Instance& evicted, const Json& budget) {
+  if (!sim::annotation(budget, "sim.haulout.dev/expects-pods").empty()) return;
+  const sim::Selector selector = sim::Selector::from_object(sim::at(budget, "/spec/selector"));
+  const auto selects = [&](const Instance& pod) {
+    return pod.key.starts_with(sim::ns_of(budget) + "/") && selector.matches_labels(pod.labels);
+  };
+  const bool concerns_us = std::any_of(patched_.begin(), patched_.end(),
+                                       [&](const std::string& uid) { return !pods_[uid].gone && selects(pods_[uid]); });
+  if (!concerns_us || !selects(evicted)) return;
+  const TimePoint now = clock_.now();
+  const auto is_new = [now](const std::optional<TimePoint>& time) { return time && now - *time <= news_takes; };
+  std::map<std::string, std::int64_t> scales;
+  std::int64_t ready = 0;
+  for (const auto& [uid, pod] : pods_) {
+    if (!selects(pod)) continue;
+    const bool serves = !pod.gone && !pod.terminating && pod.ready_since;
+    const bool lost = is_new(pod.gone) || is_new(pod.terminating) || is_new(pod.unready_since);
+    if (serves || (lost && pod.was_ready && !pod.evicted_by_us)) ++ready;
+    if (pod.gone) continue;
+    std::string whose;
+    const auto scale = scale_of(pod, whose);
+    if (!scale) return;
+    if (!whose.empty()) scales[whose] = *scale;
+  }
+  std::int64_t all = 0;
+  for (const auto& [whose, scale] : scales) all += scale;
+  const Json& most_missing = sim::at(budget, "/spec/maxUnavailable");
+  const std::int64_t demanded = most_missing.is_null() ? resolved(sim::at(budget, "/spec/minAvailable"), all)
+                                                       : std::max<std::int64_t>(0, all - resolved(most_missing, all));
+  if (ready < demanded)
+    violated(fmt::format("surge: {} was evicted, and {} pods of budget {} are Ready, which demands {} of {}",
+                         evicted.key, ready, sim::name_of(budget), demanded, all));
+}
+
+bool Invariants::is_helpless() const {
+  return (!given_.sound_wire && clock_.now() < began_ + given_.healed_after) || given_.rights_change ||
+         given_.hopeless_answers || given_.etcd_restored || given_.node_goes || given_.as_kubelet;
+}
+
+// Returns true if the ReplicaSet of the pod is there and may adopt the pod.
+bool Invariants::has_replica_set(const Instance& pod) const {
+  const std::string ns = pod.key.substr(0, pod.key.find('/'));
+  if (sim::terminating(cluster_.get("namespaces", "", ns))) return false;
+  for (const auto& set : cluster_.store().list("replicasets", ns))
+    if (sim::uid_of(*set) == pod.controller) return !sim::terminating(*set);
+  return false;
+}
+
+// At the end, no pod of the node has the mark, and each that the drain has changed has an owner, unless the pod
+// terminates, or no ReplicaSet could adopt it, or nothing could be done about it.
+void Invariants::check_nothing_surged(const std::string& outcome) {
+  if (is_helpless()) return;
+  for (const auto& object : cluster_.store().list("pods")) {
+    if (sim::text(*object, "/spec/nodeName") != given_.node || sim::terminating(*object)) continue;
+    const std::string uid = sim::uid_of(*object);
+    const Instance& pod = pods_[uid];
+    if (!has_replica_set(pod)) continue;
+    if (mark_of(*object).is_object()) violated(fmt::format("surge: {}, but its mark was left on {}", outcome, pod.key));
+    if (patched_.contains(uid) && sim::controller_of(*object).is_null())
+      violated(fmt::format("surge: {}, but nobody owns {}, which the drain has changed", outcome, pod.key));
+  }
+}
+
+void Invariants::gave_back() {
+  if (cordon_claimed_) check_nothing_surged("cancelled and given back");
 }
 
 }  // namespace haulout::scenario

@@ -84,12 +84,64 @@ void call_each_surgeable(const sim::Call& call, Result<http::Response>& answer) 
   answer->body = body.dump();
 }
 
+// The drain believes that each Deployment was scaled down to nothing.
+void call_each_scaled_down(const sim::Call& call, Result<http::Response>& answer) {
+  if (!answer || answer->status != 200 || call.verb != "get" || !call.info || call.info->resource != "deployments")
+    return;
+  Json body = Json::parse(answer->body, nullptr, false);
+  if (!body.is_object()) return;
+  body["spec"]["replicas"] = 0;
+  answer->body = body.dump();
+}
+
+// The drain believes that each pod with the label is Ready as soon as it exists.
+void call_ready(Json& pod) {
+  if (!sim::label(pod, "pod-template-hash") || sim::text(pod, "/spec/nodeName") == "n1") return;
+  pod["status"]["phase"] = "Running";
+  pod["status"]["conditions"] = {{{"type", "Ready"}, {"status", "True"}}};
+}
+void list_as_ready(const sim::Call& call, Result<http::Response>& answer) {
+  if (!answer || answer->status != 200 || call.verb != "list" || !call.info || call.info->resource != "pods") return;
+  Json body = Json::parse(answer->body, nullptr, false);
+  if (!body.is_object() || !body["items"].is_array()) return;
+  for (Json& pod : body["items"]) call_ready(pod);
+  answer->body = body.dump();
+}
+void tell_as_ready(const sim::Call& call, std::string& line) {
+  if (!call.info || call.info->resource != "pods") return;
+  Json event = Json::parse(line, nullptr, false);
+  if (!event.is_object() || !event["object"].is_object()) return;
+  call_ready(event["object"]);
+  line = event.dump();
+}
+
+// The drain removes the mark in the patch that was to restore the label.
+void unmark_at_once(const sim::Call& call, http::Request& request) {
+  if (!is_pod_patch(call)) return;
+  Json body = Json::parse(request.body);
+  Json& metadata = body["metadata"];
+  if (!metadata.contains("labels") || metadata.contains("annotations")) return;
+  metadata.erase("labels");
+  metadata["annotations"] = {{"haulout.dev/surged", nullptr}};
+  request.body = body.dump();
+}
+
+void give_another_label(const sim::Call& call, http::Request& request) {
+  if (!is_pod_patch(call)) return;
+  Json body = Json::parse(request.body);
+  Json& metadata = body["metadata"];
+  if (!metadata.contains("labels") || metadata.contains("annotations")) return;
+  metadata["labels"]["pod-template-hash"] = "other";
+  request.body = body.dump();
+}
+
 struct Defect {
   const char* what;
   BrokenWire::Request request;
   BrokenWire::Answer answer;
   const char* caught_as;
   std::uint64_t first_seed = 1;  // the search starts near the seed that detects the defect
+  BrokenWire::Line line{};
 };
 
 void PrintTo(const Defect& defect, std::ostream* out) {
@@ -102,7 +154,7 @@ TEST_P(Sabotages, AreCaught) {
   constexpr std::uint64_t tries = 60;
   const Defect& defect = GetParam();
   const Sabotage sabotage = [&defect](http::Transport& sound) {
-    return std::make_unique<BrokenWire>(sound, defect.request, defect.answer);
+    return std::make_unique<BrokenWire>(sound, defect.request, defect.answer, defect.line);
   };
   for (std::uint64_t seed = defect.first_seed; seed < defect.first_seed + tries; ++seed)
     for (const std::string& violation : run_seed(seed, sim::newest_generation, sabotage).violations)
@@ -133,6 +185,14 @@ INSTANTIATE_TEST_SUITE_P(
                "Ready pods, but there were"},
         Defect{"takes each Deployment for one that may be surged", BrokenWire::no_request, call_each_surgeable,
                "was released, but"},
+        Defect{"takes each Deployment for one that was scaled down", BrokenWire::no_request, call_each_scaled_down,
+               "was evicted with"},
+        Defect{"believes that each replacement is Ready", BrokenWire::no_request, list_as_ready, "was evicted with", 1,
+               tell_as_ready},
+        Defect{"removes its mark before the ReplicaSet owns the pod", unmark_at_once, BrokenWire::no_answer,
+               "the mark is removed before"},
+        Defect{"gives a pod back with another label", give_another_label, BrokenWire::no_answer,
+               "gets the label other"},
         Defect{"leaves its marks", keep_the_mark, BrokenWire::no_answer, "but its mark was left on", 122}),
     [](const auto& param) {
       std::string name = param.param.what;

@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "drain/surge_feed.hpp"
 #include "retry/deadline.hpp"
 #include "retry/task_group.hpp"
 #include "sim/virtual_clock.hpp"
@@ -90,6 +91,8 @@ Case make_case(std::uint64_t seed, unsigned generation) {
   made.given.migrations_take = made.world.migrations_take;
   for (const auto& incident : made.world.incidents)
     if (incident.what.starts_with("kubelet stopped")) made.given.sound_kubelets = false;
+  for (const auto& incident : made.world.incidents)
+    if (incident.what == "disruption controller stopped") made.given.sound_budgets = false;
   if (rng.chance(30)) protect_some_pods(made, rng);
   meddle_with_the_cordon(made, rng);
   made.given.healed_after = made.world.healed_after;
@@ -240,8 +243,17 @@ class Runner {
       for (const auto& pod : last.pods)
         checks_.note(fmt::format("left {} {} {} {}", pod.key(), to_string(pod.outcome), pod.reason, pod.message));
     checks_.ended(last);
+    if (last.outcome == drain::Outcome::cancelled) co_await give_back(client);
     for (const std::string& struck : faulty.struck()) checks_.note("fault: " + struck);
     faults_struck_ = faulty.struck().size();
+  }
+
+  // As the command does on Ctrl-C.
+  asio::awaitable<void> give_back(k8s::Client& client) {
+    const auto given =
+        co_await drain::give_back_surged(client, drain_rng_, made_.world.node, true, clock_.now() + Duration(5min));
+    checks_.note(given ? "given back; left: " + given->words() : "cannot give back: " + given.error().message());
+    checks_.gave_back();
   }
 
   std::uint64_t seed_;

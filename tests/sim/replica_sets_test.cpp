@@ -166,14 +166,49 @@ TEST_F(ReplicaSetTest, SurplusPodsAreDeletedInTheControllersOrder) {
     const std::string name = fmt::format("p{}", number--);
     add_pod(name, labels(), true, row.what == std::string("young") ? 5s : 1h);
     cluster.patch("pods", "shop", name, row.patch);
+    // The UID decides only between the two pods that are alike otherwise.
+    cluster.patch("pods", "shop", name, {{"metadata", {{"uid", fmt::format("{}", (number + 6) % 10)}}}});
     pods.push_back(std::make_shared<const Json>(pod_now(name)));
     expected.push_back(name);
   }
   std::reverse(pods.begin(), pods.end());
-  sim::sort_for_deletion(pods, clock.wall_now());
+  sim::sort_for_deletion(pods, pods, clock.wall_now());
   std::vector<std::string> sorted;
   for (const sim::Object& pod : pods) sorted.push_back(sim::name_of(*pod));
   EXPECT_EQ(sorted, expected);
+}
+
+// Between two pods that are alike otherwise, the one on the node with more pods of the Deployment is deleted, whichever
+// of its ReplicaSets these belong to.
+TEST_F(ReplicaSetTest, PodsOfAllReplicaSetsOfTheDeploymentCountForTheirNode) {
+  add_web(1);
+  Json older = cluster.get("replicasets", "shop", "web-6d4b9");
+  older["metadata"]["name"] = "web-old";
+  older["metadata"]["uid"] = "uid-old";
+  older["metadata"].erase("resourceVersion");
+  for (const char* path : {"/spec/selector/matchLabels", "/spec/template/metadata/labels"})
+    older[Json::json_pointer(path)][hash_label] = "old";
+  Json of_older = labels();
+  of_older[hash_label] = "old";
+  for (const bool counts : {true, false}) {
+    for (const char* name : {"w0", "w1", "o0"}) cluster.remove("pods", "shop", name);
+    if (counts) cluster.create("replicasets", older);
+    if (!counts) cluster.remove("replicasets", "shop", "web-old");
+    for (const char* name : {"w0", "w1"}) {
+      add_pod(name, labels(), true);
+      // By its UID, w0 is the first one.
+      cluster.patch("pods", "shop", name, {{"metadata", {{"uid", name == std::string("w0") ? "a" : "b"}}}});
+    }
+    cluster.patch("pods", "shop", "w0", {{"spec", {{"nodeName", "n2"}}}});
+    add_pod("o0", of_older, false);
+    cluster.patch("pods", "shop", "o0",
+                  {{"metadata", {{"ownerReferences", {owner("ReplicaSet", "web-old", "uid-old")}}}}});
+    const Json set = cluster.get("replicasets", "shop", "web-6d4b9");
+    std::vector<sim::Object> pods = cluster.store().list("pods", "shop", sim::By::controller, "uid-set");
+    sim::sort_for_deletion(pods, sim::related_pods(cluster.store(), set), clock.wall_now());
+    ASSERT_EQ(pods.size(), 2u);
+    EXPECT_EQ(sim::name_of(*pods[0]), counts ? "w1" : "w0");
+  }
 }
 
 TEST_F(ReplicaSetTest, ADeploymentMayWantTheHashOfItsTemplate) {
@@ -234,6 +269,27 @@ TEST_F(ReplicaSetTest, AQuotaRefusesTheReplacementUntilThereIsRoom) {
   }
 }
 
+// A pod that is given back makes the refused replacement needless. When it is released once more, the controller tries
+// at once again, and not after a pause of minutes.
+TEST_F(ReplicaSetTest, ASyncThatNeedsNoPodEndsThePausesAfterRefusals) {
+  add_web(1);
+  cluster.switches().quotas = true;
+  cluster.create("resourcequotas",
+                 {{"metadata", {{"name", "few"}, {"namespace", "shop"}}}, {"spec", {{"hard", {{"pods", "1"}}}}}});
+  in_world([&]() -> boost::asio::awaitable<void> {
+    relabel("w0", nullptr);
+    co_await pass(5min);
+    relabel("w0", "6d4b9");
+    co_await pass(10s);
+    EXPECT_EQ(owner_of("w0"), "uid-set");
+    relabel("w0", nullptr);
+    co_await pass(1s);
+    cluster.remove("resourcequotas", "shop", "few");
+    co_await pass(10s);
+    EXPECT_EQ(names().size(), 2u);
+  });
+}
+
 // A finished pod does not count for `pods`, but for `count/pods`.
 TEST_F(ReplicaSetTest, TheTwoLimitsOfAQuotaCountDifferentPods) {
   Json done = ready_pod("shop", "done", "n1");
@@ -247,28 +303,35 @@ TEST_F(ReplicaSetTest, TheTwoLimitsOfAQuotaCountDifferentPods) {
   }
 }
 
-TEST_F(ReplicaSetTest, OnePatchReleasesAPodAndAnotherGivesItBack) {
+TEST_F(ReplicaSetTest, OnePatchReleasesAPodAndTwoGiveItBack) {
   add_web(1);
   in_world([&]() -> boost::asio::awaitable<void> {
-    const auto body = [&](Json hash, Json mark) {
-      return Json{{"metadata",
-                   {{"uid", uid("shop", "w0")},
-                    {"resourceVersion", sim::text(pod_now("w0"), "/metadata/resourceVersion")},
-                    {"labels", {{hash_label, std::move(hash)}}},
-                    {"annotations", {{"haulout.dev/surged", std::move(mark)}}}}}};
+    const auto body = [&](const Json& changes) {
+      Json metadata = {{"uid", uid("shop", "w0")},
+                       {"resourceVersion", sim::text(pod_now("w0"), "/metadata/resourceVersion")}};
+      metadata.update(changes);
+      return Json{{"metadata", metadata}};
     };
+    const Json release = {{"labels", {{hash_label, nullptr}}}, {"annotations", {{"haulout.dev/surged", "{}"}}}};
+    const Json label_back = {{"labels", {{hash_label, "6d4b9"}}}};
+    const Json mark_off = {{"annotations", {{"haulout.dev/surged", nullptr}}}};
     const auto revision = cluster.revision();
-    EXPECT_EQ((co_await patch("w0", body(nullptr, "{}"))).status, 200);
+    EXPECT_EQ((co_await patch("w0", body(release))).status, 200);
     EXPECT_EQ(cluster.revision(), revision + 1) << "one write";
     EXPECT_EQ(pod_now("w0")["metadata"]["labels"], Json({{"app", "web"}}));
     EXPECT_EQ(sim::annotation(pod_now("w0"), "haulout.dev/surged"), "{}");
     co_await pass(20s);
     EXPECT_EQ(owner_of("w0"), "");
-    EXPECT_EQ((co_await patch("w0", body("6d4b9", nullptr))).status, 200);
+    EXPECT_EQ((co_await patch("w0", body(label_back))).status, 200);
     EXPECT_EQ(pod_now("w0")["metadata"]["labels"], labels());
+    EXPECT_EQ(sim::annotation(pod_now("w0"), "haulout.dev/surged"), "{}");
+    co_await pass(20s);
+    EXPECT_EQ(owner_of("w0"), "uid-set");
+    EXPECT_EQ(names(), std::vector<std::string>{"w0"}) << "it is Ready for longer than the replacement";
+    EXPECT_EQ((co_await patch("w0", body(mark_off))).status, 200);
     EXPECT_FALSE(pod_now("w0")["metadata"].contains("annotations"));
     co_await pass(20s);
-    EXPECT_EQ(names(), std::vector<std::string>{"w0"}) << "it is Ready for longer than the replacement";
+    EXPECT_EQ(names(), std::vector<std::string>{"w0"});
   });
 }
 
@@ -328,6 +391,50 @@ TEST_F(ReplicaSetTest, AReleasedPodOpensTheBudgetOnceItsReplacementIsReady) {
       co_await pass(20s);
     });
     for (const char* resource : {"deployments", "replicasets", "pods", "poddisruptionbudgets"})
+      for (const Json& object : cluster.all(resource)) cluster.remove(resource, "shop", sim::name_of(object));
+  }
+}
+
+// If the budget counts several controllers, it misses the replicas of the Deployment whose last owned pod was released,
+// until there is a replacement. A budget of this Deployment alone expects no pod then, and allows nothing.
+TEST_F(ReplicaSetTest, AReleasedPodOpensABudgetOfSeveralControllersWhileItHasNoReplacement) {
+  struct Row {
+    Json spec;
+    bool other;        // the budget selects another workload with three replicas, too
+    bool replacement;  // no quota refuses it
+    int expected, desired, allowed;
+  };
+  const Row table[] = {
+      {{{"maxUnavailable", 0}}, false, false, 0, 0, 0},    {{{"maxUnavailable", 0}}, false, true, 1, 1, 1},
+      {{{"maxUnavailable", 0}}, true, false, 3, 3, 1},     {{{"maxUnavailable", 0}}, true, true, 4, 4, 1},
+      {{{"minAvailable", "100%"}}, true, false, 3, 3, 1},  {{{"maxUnavailable", 1}}, true, false, 3, 2, 2},
+      {{{"minAvailable", "100%"}}, false, false, 0, 0, 0}, {{{"minAvailable", 4}}, true, false, 4, 4, 0},
+      {{{"minAvailable", 1}}, false, false, 1, 1, 0},
+  };
+  cluster.switches().quotas = true;
+  for (const Row& row : table) {
+    add_web(1);
+    const Json api = {{"metadata", {{"name", "api"}, {"namespace", "shop"}, {"uid", "uid-api"}}},
+                      {"spec", {{"replicas", 3}}}};
+    if (row.other) cluster.create("replicasets", api);
+    for (int i = 0; row.other && i < 3; ++i) {
+      add_pod(fmt::format("a{}", i), {{"app", "web"}}, false);
+      cluster.patch("pods", "shop", fmt::format("a{}", i),
+                    {{"metadata", {{"ownerReferences", {owner("ReplicaSet", "api", "uid-api")}}}}});
+    }
+    cluster.create("poddisruptionbudgets", budget("shop", "all", row.spec));
+    if (!row.replacement)
+      cluster.create("resourcequotas",
+                     {{"metadata", {{"name", "few"}, {"namespace", "shop"}}}, {"spec", {{"hard", {{"pods", "1"}}}}}});
+    in_world([&]() -> boost::asio::awaitable<void> {
+      relabel("w0", nullptr);
+      co_await pass(20s);
+      const Json status = cluster.get("poddisruptionbudgets", "shop", "all")["status"];
+      EXPECT_EQ(status["expectedPods"], row.expected) << row.spec;
+      EXPECT_EQ(status["desiredHealthy"], row.desired) << row.spec;
+      EXPECT_EQ(status["disruptionsAllowed"], row.allowed) << row.spec;
+    });
+    for (const char* resource : {"deployments", "replicasets", "pods", "poddisruptionbudgets", "resourcequotas"})
       for (const Json& object : cluster.all(resource)) cluster.remove(resource, "shop", sim::name_of(object));
   }
 }

@@ -59,9 +59,33 @@ TEST(WorldGenerator, Generation10HasWhatSurgeMeets) {
     for (const std::string& oddity : sim::generate_world(seed).oddities) ++seen[oddity];
     EXPECT_EQ(described(sim::generate_world(seed, {.generation = 9})).find("pod-template-hash"), std::string::npos);
   }
-  for (const char* oddity :
-       {"recreate", "termination-complete", "host-port", "claim-ReadWriteOnce", "claim-ReadWriteMany", "never-ready",
-        "no-room", "quota", "left-over", "scaled", "deleted", "label-given-back"})
+  for (const char* oddity : {"recreate",
+                             "termination-complete",
+                             "host-port",
+                             "claim-ReadWriteOnce",
+                             "claim-ReadWriteMany",
+                             "never-ready",
+                             "no-room",
+                             "quota",
+                             "left-over",
+                             "scaled",
+                             "deleted",
+                             "label-given-back",
+                             "left-half-back",
+                             "left-elsewhere",
+                             "foreign-mark",
+                             "copied-mark",
+                             "garbage-mark",
+                             "left-orphan",
+                             "rollout",
+                             "old-set-deleted",
+                             "annotator",
+                             "webhook-restores-label",
+                             "webhook-drops-mark",
+                             "budget-of-several",
+                             "degraded",
+                             "deletion-cost",
+                             "claim-missing"})
     EXPECT_GT(seen["surge-" + std::string(oddity)], 3u) << oddity;
 }
 
