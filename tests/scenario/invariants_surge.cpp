@@ -108,7 +108,9 @@ void Invariants::check_give_back(const Instance& pod, const Json& stored, const 
     return;
   // If its eviction is refused for long after that, the drain may give up.
   if (clock_.now() - *pod.surged_since > 50min) return;
-  const std::int64_t needed = std::min(*pod.surged, replicas_known(*rollout).second);
+  // Pods that have recovered since the release are needed, too.
+  const std::int64_t before = std::max(*pod.surged, ready_before_surges(pod));
+  const std::int64_t needed = std::min(before, replicas_known(*rollout).second);
   if (const std::int64_t others = others_ready(pod, false); others >= needed)
     vain_give_backs_.push_back(
         fmt::format("surge: {} was given back, but {} others were Ready, and it needed {}", pod.key, others, needed));
@@ -185,7 +187,7 @@ std::int64_t Invariants::ready_before_surges(const Instance& pod) const {
   const TimePoint now = clock_.now();
   TimePoint earliest = TimePoint::max();
   for (const auto& [uid, other] : pods_)
-    if (&other != &pod && other.surged_since && !other.gone && !other.terminating && on_our_node(other) &&
+    if (other.surged_since && !other.gone && !other.terminating && on_our_node(other) &&
         is_of_same_deployment(pod, other))
       earliest = std::min(earliest, *other.surged_since);
   // Marks and creation times have whole seconds.
