@@ -254,9 +254,11 @@ SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving
   return all;
 }
 
-std::int64_t SurgeBook::Before::ready(const ControllerBook& controllers, const ControllerGroup& group) const {
-  return std::ranges::count_if(controllers.staying(group), [this](const ControlledPod* member) {
-    return member->ready && !member->surged_elsewhere && (!number || member->number <= *number) &&
+std::int64_t SurgeBook::Before::others_ready(const ControllerBook& controllers, const ControllerGroup& group,
+                                             const k8s::Pod& pod) const {
+  return std::ranges::count_if(controllers.staying(group), [&](const ControlledPod* member) {
+    return member->ready && member->key != pod.key() && !member->surged_elsewhere &&
+           (!number || member->number <= *number) &&
            (!created || (member->created && *member->created + clocks_differ < *created));
   });
 }
@@ -305,7 +307,8 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
     attempt.not_before = {};
   }
   if (const auto before = all_before.find(group); group && before != all_before.end())
-    attempt.most_ready = std::max(attempt.most_ready, before->second.ready(controllers_, *group));
+    attempt.most_ready =
+        std::max(attempt.most_ready, before->second.others_ready(controllers_, *group, pod) + (pod.ready ? 1 : 0));
   if (attempt.orphan || attempt.retry_at > now || is_under_way(pod, Step::Kind::relabel, now)) return std::nullopt;
   if (group && is_replaced(*group, pod)) {
     attempt.surged_since = now;
@@ -378,7 +381,8 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     attempt.request_out = attempt.sent = true;
     // A pod that is surged already may have been replaced, and its replacement may not be one of those before.
     const std::int64_t ready_now = others_ready(controllers_, group, pod) + 1;
-    attempt.most_ready = std::max(of_group.ready(controllers_, group), std::min(of_group.need, ready_now));
+    attempt.most_ready =
+        std::max(of_group.others_ready(controllers_, group, pod) + 1, std::min(of_group.need, ready_now));
     attempt.last_before = last_number(controllers_, group);
     k8s::SurgeMark& mark = attempt.mark.emplace();
     mark.hash = k8s::value_at(pod.labels, k8s::template_hash_label).value_or("");

@@ -157,8 +157,9 @@ class SurgeBook final : public EvictionGuard {
     std::size_t owned = 0;   // those of them that still have their owner
     std::int64_t need = 0;   // how many Ready pods they leave behind at least
 
-    // Returns how many of them are Ready and stay for now.
-    std::int64_t ready(const ControllerBook& controllers, const ControllerGroup& group) const;
+    // Returns how many of them, without `pod`, are Ready and stay for now.
+    std::int64_t others_ready(const ControllerBook& controllers, const ControllerGroup& group,
+                              const k8s::Pod& pod) const;
   };
   using BeforeOf = std::map<const ControllerGroup*, Before>;
   BeforeOf before_of(const std::vector<TrackedPod*>& leaving, TimePoint now) const;

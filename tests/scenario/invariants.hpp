@@ -187,6 +187,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void see_surge(Instance& pod, const sim::Change& change);
   void check_release(const Instance& pod, const sim::Json& before, const sim::Json& mark);
   bool may_be_closed(const Instance& pod) const;
+  bool has_shared_budget(const Instance& pod) const;
   void check_replaced(Instance& pod);
   std::optional<std::int64_t> scale_of(const Instance& pod, std::string& whose);
   void check_budget_of_all(const Instance& evicted, const sim::Json& budget);

@@ -307,6 +307,22 @@ bool Invariants::may_be_closed(const Instance& pod) const {
   });
 }
 
+// Returns true if a budget selects the pod and pods of other controllers, and counts a pod without an owner as healthy,
+// but not as expected. The only pod of a Deployment must not be released under such a budget.
+bool Invariants::has_shared_budget(const Instance& pod) const {
+  const auto all = budgets();
+  return std::any_of(all.begin(), all.end(), [&](const k8s::PodDisruptionBudget& budget) {
+    const bool by_scale = !budget.max_unavailable.empty() || budget.min_available.ends_with('%');
+    if (!by_scale || !budget.selects(pod.pod)) return false;
+    const auto pods = cluster_.store().list("pods", budget.ns);
+    return std::any_of(pods.begin(), pods.end(), [&](const sim::Object& other) {
+      const auto decoded = k8s::decode<k8s::Pod>(other->dump());
+      const Json& owner = sim::controller_of(*other);
+      return decoded && budget.selects(*decoded) && sim::text(owner, "/uid") != pod.controller;
+    });
+  });
+}
+
 // Called when the server has accepted an eviction or deletion that began the termination of the pod.
 void Invariants::check_replaced(Instance& pod) {
   const TimePoint now = clock_.now();
@@ -333,7 +349,7 @@ void Invariants::check_replaced(Instance& pod) {
   if (!wish || *wish == "false" || !exclusion(*pod.last_state, rollout).empty()) return;
   const bool covered = *wish == "true" || given_.options.guards.surge == drain::Surge::all ||
                        (given_.options.guards.surge == drain::Surge::single_replica && most == 1 && least == 1);
-  if (covered) violated("surge: evicted without a replacement: " + pod.key);
+  if (covered && !(least <= 1 && has_shared_budget(pod))) violated("surge: evicted without a replacement: " + pod.key);
 }
 
 // Returns the smallest number of replicas that the workload above the pod may have had lately, and its UID. Returns
