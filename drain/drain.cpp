@@ -246,8 +246,8 @@ const std::set<std::string>& Drain::leaked() const {
 bool Drain::may_have_surged() const {
   return impl_->surge.may_be_left();
 }
-bool Drain::surge_unanswered() const {
-  return impl_->surge_book.any_unanswered();
+Surged Drain::surged() const {
+  return impl_->surge_book.surged();
 }
 asio::awaitable<bool> Drain::preflight() {
   return impl_->run_preflight();

@@ -21,6 +21,8 @@
 
 namespace haulout::drain {
 
+struct Surged;  // drain/surge_book.hpp
+
 class Drain {
  public:
   Drain(k8s::Client& client, Rng& rng, DrainObserver& observer, Options options, std::string node);
@@ -36,11 +38,11 @@ class Drain {
   boost::asio::awaitable<bool> evict();
   boost::asio::awaitable<Report> run();
 
-  // Return whether pods may be surged (drain/surge_book.hpp), and whether the answer to a patch is lost. After a
-  // cancellation the caller then has to give them back by give_back_surged(). A drain that has ended did that itself,
-  // and the first function returns whether that has failed.
+  // Return whether pods may be surged (drain/surge_book.hpp), and what give_back_surged() has to know about them, which
+  // the caller has to call after a cancellation. A drain that has ended did that itself, and the first function returns
+  // whether that has failed.
   bool may_have_surged() const;
-  bool surge_unanswered() const;
+  Surged surged() const;
 
   // Returns the diagnoses that hold now.
   std::vector<Diagnosis> diagnoses() const;

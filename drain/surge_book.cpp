@@ -39,6 +39,11 @@ bool may_begin_with(const TrackedPod& tracked) {
          (tracked.hold == TrackedPod::Hold::none || tracked.hold == TrackedPod::Hold::guard);
 }
 
+// The machine goes down, so there is no time for replacements.
+bool is_hurried(const Options& options) {
+  return !options.policy.waits_for_work;
+}
+
 bool has_label(const k8s::Pod& pod) {
   return pod.labels.contains(std::string(k8s::template_hash_label));
 }
@@ -105,6 +110,10 @@ bool SurgeBook::is_replaced(const ControllerGroup& group, const k8s::Pod& pod) c
   return !pod.ready || group.controller.gone || others_ready(controllers_, group, pod) >= needed(group, pod);
 }
 
+bool SurgeBook::is_on() const {
+  return options_.guards.surge != Surge::off && !is_hurried(options_);
+}
+
 void SurgeBook::leaving(const k8s::Pod& pod, Leaves leaves) {
   // Otherwise the ControllerGuard reports it.
   if (!options_.guards.any()) controllers_.leaving(pod, leaves != Leaves::no);
@@ -156,8 +165,28 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_while_surplus(const k8s::Pod&
               until->second};
 }
 
+// A budget counts several controllers, and this is the only pod of its Deployment although there should be more. It
+// waits for another one, which keeps the Deployment in the budget. If none comes, it is evicted as without surge.
+std::optional<EvictionGuard::Hold> SurgeBook::held_as_only_owned(const k8s::Pod& pod, const ControllerGroup& group,
+                                                                 TimePoint now) {
+  Attempt& attempt = attempt_of(pod);
+  std::string budget;
+  if (controllers_.staying(group).size() <= 1)
+    budget = judge_.budgets().shared(pod, group.controller.replicas.value_or(1));
+  if (budget.empty()) {
+    attempt.alone_since.reset();
+    return std::nullopt;
+  }
+  if (!attempt.alone_since) attempt.alone_since = now;
+  return Hold{reason::awaiting_replacement,
+              fmt::format("waiting for another pod of {} (--surge): PodDisruptionBudget {} counts pods of other "
+                          "controllers, too, and would allow one more disruption while the only pod has no owner",
+                          group.controller.text(), budget),
+              saturating_add(*attempt.alone_since, options_.guards.surge_limit)};
+}
+
 std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoint now) {
-  if (is_hurried()) return std::nullopt;
+  if (is_hurried(options_)) return std::nullopt;
   const auto found = attempts_.find(pod.uid);
   if (found != attempts_.end() && found->second.has_lost(pod)) {
     const TimePoint until = found->second.lost_since.value_or(now) + adoption_limit;
@@ -183,6 +212,7 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
     return Hold{reason::controller_unknown, fmt::format("waiting until {} (--surge)", judgement.why)};
   if (judgement.plan != SurgeJudge::Plan::surge) return std::nullopt;
   group->holds = true;
+  if (auto hold = held_as_only_owned(pod, *group, now)) return hold->until > now ? std::move(hold) : std::nullopt;
   const std::string why = found == attempts_.end() ? std::string() : found->second.why;
   if (found != attempts_.end() && found->second.failed) {
     const TimePoint until = std::max(found->second.not_before, found->second.retry_at);
@@ -205,6 +235,16 @@ void SurgeBook::Attempt::forget_mark() {
   surged_since.reset();
   back_since.reset();
   lost_since.reset();
+}
+
+void SurgeBook::Attempt::note_loss(Rng& rng, TimePoint now) {
+  if (lost_since) return;
+  lost_since = now;
+  if (failed) return;
+  failed = true;
+  not_before = now + pause.next(rng);
+  why = fmt::format("the annotation {} was removed from the pod; the drain tries it again later",
+                    k8s::surge_mark_annotation);
 }
 
 SurgeBook::Step SurgeBook::Attempt::relabel(const k8s::Pod& pod) {
@@ -264,15 +304,6 @@ std::int64_t SurgeBook::Before::others_ready(const ControllerBook& controllers, 
 }
 
 std::optional<SurgeBook::Step> SurgeBook::step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now) {
-  if (!attempt.lost_since) {
-    attempt.lost_since = now;
-    if (!attempt.failed) {
-      attempt.failed = true;
-      attempt.not_before = now + attempt.pause.next(rng_);
-      attempt.why = fmt::format("the annotation {} was removed from the pod; the drain tries it again later",
-                                k8s::surge_mark_annotation);
-    }
-  }
   if (has_label(pod) || attempt.orphan || attempt.retry_at > now || is_under_way(pod, Step::Kind::relabel, now))
     return std::nullopt;
   return attempt.relabel(pod);
@@ -282,20 +313,23 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
   Attempt& attempt = attempt_of(pod);
   attempt.mark = pod.surge_mark;
   attempt.lost_since.reset();
-  if (!attempt.first_seen) attempt.first_seen = now;
   const ControllerGroup* group = controllers_.group_of(pod);
   // The watch shows what the step has changed.
   if (attempt.done == (pod.given_back() ? Step::Kind::relabel : Step::Kind::surge)) attempt.done.reset();
   if (pod.given_back()) {
-    if (!attempt.back_since) {
+    const bool begins = !attempt.back_since;
+    if (begins) {
       attempt.back_since = now;
+      attempt.adopted = false;
       attempt.surged_since.reset();
       attempt.replaced_since.reset();
       attempt.failed = true;
       attempt.not_before = now + attempt.pause.next(rng_);
       if (attempt.why.empty()) attempt.why = "the pod was given back to its ReplicaSet; the drain tries it again later";
     }
-    if (group) surplus_until_[key_of(*group)] = now + adoption_limit;
+    // Twice at most, so that a mark which cannot be removed holds no other pod for ever.
+    const bool adopted_now = pod.owned && !std::exchange(attempt.adopted, true);
+    if (group && (begins || adopted_now)) surplus_until_[key_of(*group)] = now + adoption_limit;
     if (!pod.owned || is_under_way(pod, Step::Kind::unmark, now) || attempt.retry_at > now) return std::nullopt;
     attempt.request_out = true;
     return Step{Step::Kind::unmark, pod};
@@ -351,23 +385,38 @@ bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& grou
 std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*>& leaving, std::size_t most,
                                                    bool may_begin, TimePoint now) {
   std::vector<Step> steps;
-  if (is_hurried()) return steps;
+  if (is_hurried(options_)) return steps;
   BeforeOf before = before_of(leaving, now);
   std::size_t surged = 0;
   for (const auto& [group, of_group] : before) surged += of_group.surged;
-  std::vector<const TrackedPod*> candidates;
+  std::vector<const TrackedPod*> candidates, marked, failing;
   for (const TrackedPod* tracked : leaving) {
     const k8s::Pod& pod = tracked->pod;
     if (pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
-    std::optional<Step> step;
     const auto known = attempts_.find(pod.uid);
     if (known != attempts_.end() && known->second.has_lost(pod)) {
-      if (steps.size() < most && !known->second.request_out) step = step_of_lost(pod, known->second, now);
+      if (!known->second.request_out) known->second.note_loss(rng_, now);
+      marked.push_back(tracked);
     } else if (pod.surge_mark && pod.controller) {
-      if (tracked->state != PodState::in_flight && steps.size() < most) step = step_back(pod, before, now);
+      Attempt& attempt = attempt_of(pod);
+      if (!attempt.first_seen) attempt.first_seen = now;
+      (attempt.failures > 0 ? failing : marked).push_back(tracked);
     } else if (pod.controller) {
       if (known != attempts_.end() && !known->second.request_out) known->second.forget_mark();
       if (is_on() && may_begin && controllers_.group_of(pod)) candidates.push_back(tracked);
+    }
+  }
+  // Pods whose last request has failed come last, because the next one may hang.
+  marked.insert(marked.end(), failing.begin(), failing.end());
+  for (const TrackedPod* tracked : marked) {
+    if (steps.size() >= most) break;
+    const k8s::Pod& pod = tracked->pod;
+    Attempt& attempt = attempt_of(pod);
+    std::optional<Step> step;
+    if (attempt.has_lost(pod)) {
+      if (!attempt.request_out) step = step_of_lost(pod, attempt, now);
+    } else if (tracked->state != PodState::in_flight) {
+      step = step_back(pod, before, now);
     }
     if (step) steps.push_back(*std::move(step));
   }
@@ -420,12 +469,12 @@ void SurgeBook::answered(const Step& step, const Result<k8s::Pod>& answer, TimeP
     if (step.kind != Step::Kind::surge) return;
     attempt.why.clear();
     attempt.not_before = {};
+    attempt.failed = !answer->surged();
     if (answer->surged()) return;
     // An admission webhook has changed what was written, perhaps to what it was before.
     attempt.done.reset();
     const bool restored = has_label(*answer);
     if (restored) attempt.mark.reset();
-    attempt.failed = true;
     attempt.not_before = now + attempt.pause.next(rng_);
     attempt.why =
         fmt::format("an admission webhook {}, so the pod cannot be replaced in advance",
@@ -435,7 +484,7 @@ void SurgeBook::answered(const Step& step, const Result<k8s::Pod>& answer, TimeP
   const Error& error = answer.error();
   const bool passes = k8s::is_conflict(error) || k8s::is_gone(error) || k8s::may_heal(error);
   attempt.right_missing = k8s::is_denied_by_rbac(error);
-  attempt.refused = !passes;
+  attempt.refused = !passes && attempt.failures > 0;  // one refusal proves nothing
   attempt.failed = attempt.failed || (step.kind == Step::Kind::surge && !passes);
   if (step.kind == Step::Kind::surge && !attempt.answer_lost) attempt.mark.reset();
   ++attempt.failures;
@@ -456,9 +505,13 @@ bool SurgeBook::may_have_surged() const {
                      [](const auto& entry) { return entry.second.sent || entry.second.first_seen; });
 }
 
-bool SurgeBook::any_unanswered() const {
-  return std::any_of(attempts_.begin(), attempts_.end(),
-                     [](const auto& entry) { return entry.second.request_out || entry.second.answer_lost; });
+Surged SurgeBook::surged() const {
+  Surged surged;
+  for (const auto& [uid, attempt] : attempts_) {
+    surged.unanswered |= attempt.request_out || attempt.answer_lost;
+    if (attempt.mark) surged.marks.emplace(uid, *attempt.mark);
+  }
+  return surged;
 }
 
 std::size_t SurgeBook::requests_out() const {
@@ -481,18 +534,20 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
     if (attempt.replaced_since) consider(*attempt.replaced_since + refusal_limit);
     if (attempt.first_seen && !is_on()) consider(*attempt.first_seen + adoption_limit);
     if (attempt.lost_since) consider(*attempt.lost_since + adoption_limit);
+    if (attempt.alone_since) consider(saturating_add(*attempt.alone_since, options_.guards.surge_limit));
   }
   for (const auto& [controller, until] : surplus_until_) consider(until);
   return next;
 }
 
 void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) {
-  if (is_hurried()) return;
-  if (options_.guards.surge == Surge::closed_budget && !leaving.empty() && !judge_.budgets().visible())
+  if (is_hurried(options_)) return;
+  if (is_on() && !leaving.empty() && !judge_.budgets().visible())
     facts.push_back({reason::right_missing,
                      "poddisruptionbudgets (--surge)",
-                     "no pod is replaced in advance because of a closed budget: the drain cannot see budgets; grant "
-                     "verbs list and watch on resource poddisruptionbudgets (API group \"policy\")",
+                     "the drain cannot see budgets, so it replaces no only pod of a Deployment in advance, and none "
+                     "because of a closed budget; grant verbs list and watch on resource poddisruptionbudgets (API "
+                     "group \"policy\")",
                      {}});
   for (const auto& [resource, why] : judge_.facts().missing_rights())
     facts.push_back({reason::right_missing,

@@ -40,6 +40,13 @@
 
 namespace haulout::drain {
 
+// What is known of the pods that a drain has surged; for give_back_surged().
+struct Surged {
+  bool unanswered = false;  // the answer to an earlier patch is lost, so it may still take effect
+  // By UID of the pod. A pod that has lost its mark meanwhile is given back by the one that is here.
+  std::map<std::string, k8s::SurgeMark> marks{};
+};
+
 class SurgeBook final : public EvictionGuard {
  public:
   // How long a drain without surge waits until a ReplicaSet has adopted a pod that was given back, and how long any
@@ -57,7 +64,7 @@ class SurgeBook final : public EvictionGuard {
   SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, SurgeBudgets budgets)
       : options_(options), controllers_(controllers), rng_(rng), judge_(options.guards, std::move(budgets)) {}
 
-  bool is_on() const { return options_.guards.surge != Surge::off && !is_hurried(); }
+  bool is_on() const;
 
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
   void leaving(const k8s::Pod& pod, Leaves leaves) override;
@@ -82,8 +89,7 @@ class SurgeBook final : public EvictionGuard {
   void orphaned(const Step& step);
   // Returns true if a pod was surged, or may have been: a request was sent.
   bool may_have_surged() const;
-  // Returns true if the answer to a step is lost or has not come yet, so that it may still take effect.
-  bool any_unanswered() const;
+  Surged surged() const;
   std::size_t requests_out() const;
   // Returns true if the pod is surged, or will be.
   bool covers(const k8s::Pod& pod);
@@ -116,7 +122,9 @@ class SurgeBook final : public EvictionGuard {
     std::optional<TimePoint> surged_since{};
     std::optional<TimePoint> replaced_since{};  // since when its replacement has been Ready
     std::optional<TimePoint> back_since{};      // seen with its label again, and with its mark
+    bool adopted = false;                       // seen with its mark, its label and an owner
     std::optional<TimePoint> lost_since{};      // seen without its mark, and without its label or an owner
+    std::optional<TimePoint> alone_since{};     // see held_as_only_owned()
     bool failed = false;                        // it is tried again after `not_before` and `retry_at`, because of `why`
     unsigned failures = 0;                      // requests that failed one after the other
     bool right_missing = false;
@@ -134,16 +142,17 @@ class SurgeBook final : public EvictionGuard {
     bool has_lost(const k8s::Pod& pod) const;
     // The pod is one like any other: it was given back, or it was never surged.
     void forget_mark();
+    void note_loss(Rng& rng, TimePoint now);
     // Returns the step that restores the label.
     Step relabel(const k8s::Pod& pod);
   };
 
-  bool is_hurried() const { return !options_.policy.waits_for_work; }
   // Returns how many other pods must be Ready before this marked one may be evicted.
   std::int64_t needed(const ControllerGroup& group, const k8s::Pod& pod) const;
   bool is_replaced(const ControllerGroup& group, const k8s::Pod& pod) const;
   std::optional<Hold> held_with_mark(const k8s::Pod& pod, const Attempt& attempt, TimePoint now);
   std::optional<Hold> held_while_surplus(const k8s::Pod& pod, TimePoint now);
+  std::optional<Hold> held_as_only_owned(const k8s::Pod& pod, const ControllerGroup& group, TimePoint now);
   Attempt& attempt_of(const k8s::Pod& pod);
   // Returns true while the request of such a step is in flight, or until the watch shows what it has changed, or
   // should have.

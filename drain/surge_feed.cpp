@@ -20,7 +20,8 @@ constexpr BackoffOptions give_back_patience{std::chrono::milliseconds(100), 2.0,
 // the 10 s that the server allows for admission webhooks.
 constexpr Duration unanswered_limit = std::chrono::seconds(10);
 
-// Limit of one request of give_back_surged(), so that one that hangs does not take the time of the others.
+// Limit of the first attempt for a pod in give_back_surged(), so that a request that hangs does not take the time of
+// the others. Later attempts have longer ones, because a webhook may be slow.
 constexpr Duration give_back_request = std::chrono::seconds(4);
 // One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
 constexpr unsigned refusals_that_count = 2;
@@ -74,13 +75,17 @@ Task<Round> give_back_one(k8s::Client& client, k8s::Pod pod, TimePoint deadline)
 // Gives back the pods of one node in rounds. Borrows the client.
 class GivingBack {
  public:
-  GivingBack(k8s::Client& client, TimePoint deadline) : client_(client), deadline_(deadline) {}
+  GivingBack(k8s::Client& client, std::map<std::string, k8s::SurgeMark> lost, TimePoint deadline)
+      : client_(client), lost_(std::move(lost)), deadline_(deadline) {}
 
   // Makes one attempt for each pod of the list that is left over, several at a time. `pods` are all pods of the node.
   asio::awaitable<void> round(std::vector<k8s::Pod> pods) {
     open_.clear();
     for (k8s::Pod& pod : pods) {
       const auto begun = states_.find(pod.uid);
+      const bool whole = pod.owned && pod.labels.contains(std::string(k8s::template_hash_label));
+      if (const auto lost = lost_.find(pod.uid); lost != lost_.end() && !pod.surge_mark && !whole)
+        pod.surge_mark = lost->second;
       if (is_left_over(pod)) {
         open_.push_back(std::move(pod));
       } else if (begun != states_.end() && !pod.surge_mark) {  // the answer to the last step was lost
@@ -131,13 +136,15 @@ class GivingBack {
     State& state = states_[pod.uid];
     state.key = pod.key();
     if (state.round.progress == BackProgress::orphan || state.refusals >= refusals_that_count) co_return;
-    auto round = co_await give_back_one(client_, pod, std::min(deadline_, client_.clock().now() + give_back_request));
+    const Duration limit = give_back_request * (1 + state.failures);
+    auto round = co_await give_back_one(client_, pod, std::min(deadline_, client_.clock().now() + limit));
     state.round = round ? *std::move(round) : failed(round.error());
     if (state.round.failed) ++state.failures;
     if (state.round.progress == BackProgress::refused) ++state.refusals;
   }
 
   k8s::Client& client_;
+  std::map<std::string, k8s::SurgeMark> lost_;
   TimePoint deadline_;
   std::vector<k8s::Pod> open_;  // the pods of the last list that are left over
   std::map<std::string, State> states_;
@@ -151,11 +158,12 @@ std::string GivenBack::words() const {
   return text;
 }
 
-Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node, bool unanswered, TimePoint deadline) {
+Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node, Surged surged, TimePoint deadline) {
   Clock& clock = client.clock();
-  const TimePoint look_until = std::min(deadline, clock.now() + (unanswered ? unanswered_limit : Duration::zero()));
+  const TimePoint look_until =
+      std::min(deadline, clock.now() + (surged.unanswered ? unanswered_limit : Duration::zero()));
   Backoff backoff(give_back_patience);
-  GivingBack back(client, deadline);
+  GivingBack back(client, std::move(surged.marks), deadline);
   for (;;) {
     auto pods = co_await client.list_pods_on(node, deadline);
     if (!pods && !k8s::may_heal(pods.error())) co_return pods.error();
@@ -191,11 +199,11 @@ std::string SurgeFeed::plan() const {
 }
 
 void SurgeFeed::look(TaskGroup& group) {
-  const std::size_t out = std::min(book_.requests_out(), most_requests);
+  const bool throttled = session_.now() < throttled_until();
+  const std::size_t most = throttled ? 0 : most_requests - std::min(book_.requests_out(), most_requests);
   const bool may_begin = node_.unschedulable() && !node_.gone() && !node_.in_doubt();
-  if (session_.now() >= throttled_until())
-    for (SurgeBook::Step& step : book_.take_steps(pipeline_.leaving(), most_requests - out, may_begin, session_.now()))
-      group.spawn(take(std::move(step)));
+  for (SurgeBook::Step& step : book_.take_steps(pipeline_.leaving(), most, may_begin, session_.now()))
+    group.spawn(take(std::move(step)));
   if (!reader_.runs() && book_.facts().next_question(session_.now())) reader_.start(group, read_all());
 }
 
@@ -254,7 +262,7 @@ asio::awaitable<void> SurgeFeed::take(SurgeBook::Step step) {
     book_.answered(step, answer, session_.now());
     if (!answer && k8s::is_too_many_requests(answer.error())) {
       const Duration pause = answer.error().retry_after.value_or(std::chrono::milliseconds(0));
-      throttled_until_ = session_.now() + std::max(pause, throttle_pause);
+      throttled_until_ = session_.now() + std::clamp<Duration>(pause, throttle_pause, Backoff::longest_retry_after);
     }
   } else {
     book_.orphaned(step);
@@ -282,8 +290,8 @@ asio::awaitable<void> SurgeFeed::give_back() {
   // The watch may not have shown a pod yet that was surged a moment ago.
   if (!any && (session_.ending().is(Outcome::drained) || !book_.may_have_surged())) co_return;
   left_ = true;
-  const auto given = co_await give_back_surged(session_.client(), session_.rng(), session_.node_name(),
-                                               book_.any_unanswered(), session_.now() + request_timeout);
+  const auto given = co_await give_back_surged(session_.client(), session_.rng(), session_.node_name(), book_.surged(),
+                                               session_.now() + request_timeout);
   left_ = !given || !given->left.empty();
   if (!*left_) co_return;
   session_.ending().add(fmt::format(

@@ -74,9 +74,8 @@ struct GivenBack {
 // Lists the pods of the node and gives back those that a drain has surged, except those that terminate: restores the
 // label pod-template-hash, waits until the ReplicaSet has adopted the pod, and removes the mark. Tries the pods in
 // rounds until all are given back, the server has refused what is left twice, or `deadline` has passed. A pod whose
-// ReplicaSet does not exist any more stays as it is. With `unanswered`, the answer to an earlier patch is lost, so it
-// lists the pods again for some seconds although none is surged. Fails if the pods cannot be listed. Cancellable.
-// Borrows client and rng.
-Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node, bool unanswered, TimePoint deadline);
+// ReplicaSet does not exist any more stays as it is. With `unanswered`, lists the pods again for some seconds although
+// none is surged. Fails if the pods cannot be listed. Cancellable. Borrows client and rng.
+Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node, Surged surged, TimePoint deadline);
 
 }  // namespace haulout::drain

@@ -145,12 +145,16 @@ SurgeJudge::Judgement SurgeJudge::judge(const k8s::Pod& pod, const ControllerGro
   if (!wanted) return {};
   if (auto obstacle = surge_obstacle(pod, controller); !obstacle.empty())
     return {Plan::impossible, std::move(obstacle)};
-  if (const std::int32_t replicas = controller.replicas.value_or(1); replicas <= 1)
+  if (const std::int32_t replicas = controller.replicas.value_or(1); replicas <= 1) {
+    if (!budgets_.visible())
+      return {Plan::impossible,
+              "PodDisruptionBudgets cannot be seen, and one may count pods of other controllers, too"};
     if (const std::string budget = budgets_.shared(pod, replicas); !budget.empty())
       return {Plan::impossible,
               fmt::format("PodDisruptionBudget {} counts pods of other controllers, too, and would allow one more "
                           "disruption while the only pod of {} has no owner",
                           budget, controller.text())};
+  }
   return judge_claims(pod);
 }
 

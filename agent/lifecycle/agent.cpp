@@ -62,7 +62,7 @@ constexpr Duration give_back_interval = std::chrono::minutes(10);
 // Gives back the pods that the drain of this run has surged, if the drain has not done that because it was cancelled or
 // the agent was killed. A pod that cannot be given back must not hold up the node and the fleet.
 asio::awaitable<void> give_back_pods(const Context& context) {
-  const auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node, true,
+  const auto given = co_await drain::give_back_surged(context.client, context.rng, context.options.node, {true},
                                                       context.within(give_back_limit));
   context.record.surges = !given || given->may_heal;
   if (given && given->left.empty()) co_return;
@@ -177,7 +177,6 @@ asio::awaitable<void> Life::run() {
     group.spawn(writer_.keep_heartbeat());
     group.spawn(writer_.keep_shown());
     group.spawn(hold_.keep());
-    group.spawn(keep_giving_back());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
     return live();
   });
@@ -195,12 +194,11 @@ asio::awaitable<void> Life::live() {
   }
 }
 
-// Tries again to give pods back if that has failed.
+// Tries again to give pods back if that has failed. Runs beside the work of one state.
 asio::awaitable<void> Life::keep_giving_back() {
   for (;;) {
     co_await context_.clock.sleep_until(context_.clock.now() + give_back_interval);
-    if (record_.surges && record_.state != State::draining && !shutdowns_.going_down())
-      co_await give_back_pods(context_);
+    if (record_.surges && !shutdowns_.going_down()) co_await give_back_pods(context_);
   }
 }
 
@@ -215,8 +213,13 @@ asio::awaitable<void> Life::keep_going() {
     co_await establish_duties(context_, slot_, shutdowns_, hold_);
     if (!activity_.must_reload()) co_await loading_.note_boot();
     if (activity_.must_reload()) continue;
-    Decision decision = co_await work();
-    if (!activity_.must_reload()) co_await commit(std::move(decision));
+    std::optional<Decision> decision;
+    co_await with_task_group([this, &decision](TaskGroup& group) -> asio::awaitable<void> {
+      // A drain looks after the marked pods itself.
+      if (record_.state != State::draining) group.spawn(keep_giving_back());
+      decision = co_await work();
+    });
+    if (!activity_.must_reload()) co_await commit(*std::move(decision));
   }
 }
 

@@ -357,7 +357,7 @@ boost::asio::awaitable<void> DrainJob::clean_up() {
   for (const NodeDrain& node : nodes_) {
     if (node.ended || !node.drain->may_have_surged()) continue;
     const std::string name = node.drain->report().node;
-    const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, name, node.drain->surge_unanswered(),
+    const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, name, node.drain->surged(),
                                                         saturating_add(tools_.clock.now(), clean_up_limit));
     for (const std::string& line : given_back_lines(name, given, tools_.program)) tools_.console.warn(line);
   }

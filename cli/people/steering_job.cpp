@@ -211,7 +211,7 @@ void PauseJob::warn_of_others(const std::map<std::string, std::string>& entries,
 
 Task<> ReleaseJob::act(std::string node) {
   CO_TRY(const drain::GivenBack given,
-         co_await drain::give_back_surged(tools_.client, tools_.rng, node, false, deadline()));
+         co_await drain::give_back_surged(tools_.client, tools_.rng, node, {}, deadline()));
   for (const std::string& pod : given.pods) tools_.console.say(fmt::format("pod/{} given back to its ReplicaSet", pod));
   for (const auto& left : given.left)
     tools_.console.warn(

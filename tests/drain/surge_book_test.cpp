@@ -586,11 +586,61 @@ TEST_F(SurgeTest, ABudgetThatCountsOtherControllersMustNotOpen) {
   EXPECT_THAT(codes(), IsEmpty());
 }
 
-TEST_F(SurgeTest, BudgetsThatAreNotVisibleAreNotClosed) {
+TEST_F(SurgeTest, WhileBudgetsCannotBeSeenNoOnlyPodIsSurged) {
   make_surge(Surge::closed_budget);
   visible = false;
   EXPECT_THAT(codes(), ElementsAre("RightMissing"));
   EXPECT_THAT(message, HasSubstr("grant verbs list and watch on resource poddisruptionbudgets"));
+  make_surge(Surge::all);
+  EXPECT_EQ(surge_holds(labelled(0)), "");
+  EXPECT_THAT(codes(), ElementsAre("RightMissing", "SurgeImpossible"));
+  make_surge(Surge::all, 2);
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+}
+
+// The second of two replicas does not come.
+TEST_F(SurgeTest, TheOnlyPodUnderASharedBudgetWaitsForAnotherOneForATime) {
+  make_surge(Surge::all, 2);
+  shared = "shop/all";
+  tracked_.erase(labelled(1).uid);
+  book->pod_changed(labelled(1).uid, nullptr, now, wall);
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  EXPECT_THAT(message, HasSubstr("waiting for another pod of Deployment shop/web (--surge): PodDisruptionBudget"));
+  EXPECT_THAT(steps(), IsEmpty());
+  show(replacement(0, false));
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  EXPECT_THAT(message, HasSubstr("at most 1 at a time"));
+  book->pod_changed(replacement(0, false).uid, nullptr, now, wall);
+  EXPECT_EQ(surge_holds(labelled(0)), "AwaitingReplacement");
+  now = surge->next_due(now);
+  EXPECT_EQ(surge_holds(labelled(0)), "") << "it is evicted as without surge";
+}
+
+TEST_F(SurgeTest, AMarkThatCannotBeRemovedHoldsNoOtherPodForEver) {
+  make_surge(Surge::off, 2);
+  k8s::Pod back = labelled(0);
+  back.surge_mark = k8s::SurgeMark{"run", "me", {}, "n1", "6d4b9", "web-6d4b9", "rs-uid", 2};
+  show(back);
+  k8s::Pod surplus = replacement(0, false);
+  surplus.owned = true;
+  show(surplus);
+  ASSERT_EQ(steps().size(), 1u);
+  EXPECT_EQ(surge_holds(labelled(1)), "SurgeFailed");
+  for (int i = 0; i < 3; ++i) {
+    now += 50s;
+    EXPECT_THAT(steps(), IsEmpty());
+  }
+  EXPECT_EQ(surge_holds(labelled(1)), "");
+}
+
+TEST_F(SurgeTest, TheTimeOfAMarkedPodRunsAlsoWhileNothingMayBeSent) {
+  make_surge(Surge::off);
+  const k8s::Pod old = surged(labelled(0), 1);
+  show(old);
+  EXPECT_THAT(surge->take_steps(leaving(), 0, false, now), IsEmpty());
+  EXPECT_EQ(surge_holds(old), "SurgeFailed");
+  now += SurgeBook::adoption_limit;
+  EXPECT_EQ(surge_holds(old), "");
 }
 
 TEST_F(SurgeTest, APodOfAnotherNamespaceIsNoReplacement) {

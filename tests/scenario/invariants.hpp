@@ -176,7 +176,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void told_of_namespace(const std::string& name, const sim::Json& object);
   bool is_helpless() const;
   void see_rollout(const sim::Change& change);
-  Rollout* rollout_of(const Instance& pod);
+  const Rollout* rollout_of(const Instance& pod) const;
   std::pair<std::int64_t, std::int64_t> replicas_known(const Rollout& rollout) const;
   std::int64_t others_ready(const Instance& pod, bool lately) const;
   std::int64_t ready_before_surges(const Instance& pod) const;

@@ -33,6 +33,8 @@ bool Invariants::is_only_replica(const Instance& pod) const {
         return ours == key || ours.starts_with(key + "-");
       });
   if (unknown) return false;
+  // While a Deployment is rolled out, it has several ReplicaSets.
+  if (const Rollout* rollout = rollout_of(pod)) return sim::number(rollout->spec, "/replicas", 1) == 1;
   return !workload.is_null() && sim::number(workload, "/spec/replicas") == 1;
 }
 

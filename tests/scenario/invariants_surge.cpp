@@ -136,7 +136,7 @@ void Invariants::see_rollout(const sim::Change& change) {
     rollout.replicas.emplace_back(clock_.now(), replicas);
 }
 
-Invariants::Rollout* Invariants::rollout_of(const Instance& pod) {
+const Invariants::Rollout* Invariants::rollout_of(const Instance& pod) const {
   const auto above = deployment_of_.find(pod.controller);
   if (above == deployment_of_.end()) return nullptr;
   const auto found = rollouts_.find(above->second);

@@ -243,15 +243,15 @@ class Runner {
       for (const auto& pod : last.pods)
         checks_.note(fmt::format("left {} {} {} {}", pod.key(), to_string(pod.outcome), pod.reason, pod.message));
     checks_.ended(last);
-    if (last.outcome == drain::Outcome::cancelled) co_await give_back(client);
+    if (last.outcome == drain::Outcome::cancelled) co_await give_back(client, drain.surged());
     for (const std::string& struck : faulty.struck()) checks_.note("fault: " + struck);
     faults_struck_ = faulty.struck().size();
   }
 
   // As the command does on Ctrl-C.
-  asio::awaitable<void> give_back(k8s::Client& client) {
-    const auto given =
-        co_await drain::give_back_surged(client, drain_rng_, made_.world.node, true, clock_.now() + Duration(5min));
+  asio::awaitable<void> give_back(k8s::Client& client, drain::Surged surged) {
+    const auto given = co_await drain::give_back_surged(client, drain_rng_, made_.world.node, std::move(surged),
+                                                        clock_.now() + Duration(5min));
     checks_.note(given ? "given back; left: " + given->words() : "cannot give back: " + given.error().message());
     checks_.gave_back();
   }
