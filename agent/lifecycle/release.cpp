@@ -17,6 +17,8 @@ namespace {
 constexpr BackoffOptions patience{std::chrono::milliseconds(200), 2.0, std::chrono::seconds(10),
                                   BackoffOptions::Jitter::equal};
 constexpr Duration request_timeout = std::chrono::seconds(30);
+// Leaves time for what comes after it.
+constexpr Duration give_back_limit = std::chrono::seconds(8);
 
 class Releasing {
  public:
@@ -57,19 +59,20 @@ class Releasing {
     co_await change("condition HauloutMaintenance was removed", "condition HauloutMaintenance stays",
                     no_condition_patch, true);
     if (uncordoned) co_await free_turn(duties_of(state).turn != Duty::no);
+    if (record && record->surges) co_await give_pods_back(state == State::draining);
+    if (out_.failures.empty())
+      co_await change("labels and annotations were removed", "labels and annotations stay", no_status_patch, false);
     if (uncordoned)
       co_await change(
           "the annotations for autoscalers were removed", "the annotations for autoscalers stay",
           [](const k8s::Node& seen) { return hold_patch(seen, Duty::no); }, false);
-    if (record && record->surges) co_await give_pods_back(state == State::draining);
-    if (out_.failures.empty())
-      co_await change("labels and annotations were removed", "labels and annotations stay", no_status_patch, false);
   }
 
-  // Comes after all else but the record, because a pod that cannot be given back must not hold up the node and the
+  // Comes after the cordon and the slot, because a pod that cannot be given back must not hold up the node and the
   // fleet. The record stays if this fails. With `draining`, the last request of the agent may not have been answered.
   asio::awaitable<void> give_pods_back(bool draining) {
-    const auto given = co_await drain::give_back_surged(parts_.client, parts_.rng, name_, {draining}, deadline_);
+    const TimePoint limit = std::min(deadline_, parts_.client.clock().now() + give_back_limit);
+    const auto given = co_await drain::give_back_surged(parts_.client, parts_.rng, name_, {draining}, limit);
     if (given)
       for (const std::string& pod : given->pods)
         out_.done.push_back("pod " + pod + " was given back to its ReplicaSet");
