@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "k8s/status.hpp"
+
 namespace haulout::drain {
 namespace asio = boost::asio;
 
@@ -36,6 +38,7 @@ asio::awaitable<void> BudgetsFeed::list() {
     learn(budgets->items, pipeline_, session_.now());
     listed_ = *std::move(budgets);
   } else {
+    forbidden_ = k8s::is_forbidden(budgets.error());
     pipeline_.set_budgets_visible(false);
   }
 }
@@ -74,6 +77,7 @@ void BudgetsFeed::watch_health() {
   // A view that has been disconnected for long may show a budget as exhausted that allows disruptions again. So the
   // pipeline does not rely on it.
   const auto& health = view_->health();
+  forbidden_ = !health.synced && (health.error ? k8s::is_forbidden(*health.error) : forbidden_);
   pipeline_.set_budgets_visible(health.synced &&
                                 (health.connected || session_.now() < health.last_heard + trusted_for));
 }

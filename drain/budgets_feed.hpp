@@ -29,6 +29,8 @@ class BudgetsFeed {
   // Sets whether the pipeline may rely on the view of the budgets.
   void watch_health();
   TimePoint next_wake() const { return held_.next(); }
+  // Returns true if the right to read the budgets is missing, as far as the last answer tells.
+  bool forbidden() const { return forbidden_; }
 
  private:
   boost::asio::awaitable<void> doubt();
@@ -38,6 +40,7 @@ class BudgetsFeed {
   std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_;
   std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> view_;
   HeldLong held_;  // times how long pods have been parked because of a budget
+  bool forbidden_ = false;
 };
 
 }  // namespace haulout::drain

@@ -145,7 +145,7 @@ SurgeBudgets Drain::Impl::surge_budgets() const {
     const bool by_scale = !budget.max_unavailable.empty() || budget.min_available.ends_with('%');
     return by_scale && budget.expected_pods > replicas;
   };
-  return {[this] { return pipeline.book().visible(); },
+  return {[this] { return pipeline.book().visible(); }, [this] { return budgets.forbidden(); },
           [this, is_closed](const k8s::Pod& pod) { return budget_of(pod, is_closed) != nullptr; },
           [this, is_shared](const k8s::Pod& pod, std::int32_t replicas) {
             const auto* budget =

@@ -542,7 +542,7 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
 
 void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) {
   if (is_hurried(options_)) return;
-  if (is_on() && !leaving.empty() && !judge_.budgets().visible())
+  if (is_on() && !leaving.empty() && !judge_.budgets().visible() && judge_.budgets().forbidden())
     facts.push_back({reason::right_missing,
                      "poddisruptionbudgets (--surge)",
                      "the drain cannot see budgets, so it replaces no only pod of a Deployment in advance, and none "

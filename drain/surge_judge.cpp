@@ -146,6 +146,7 @@ SurgeJudge::Judgement SurgeJudge::judge(const k8s::Pod& pod, const ControllerGro
   if (auto obstacle = surge_obstacle(pod, controller); !obstacle.empty())
     return {Plan::impossible, std::move(obstacle)};
   if (const std::int32_t replicas = controller.replicas.value_or(1); replicas <= 1) {
+    if (!budgets_.visible() && !budgets_.forbidden()) return {Plan::unknown, "PodDisruptionBudgets can be read"};
     if (!budgets_.visible())
       return {Plan::impossible,
               "PodDisruptionBudgets cannot be seen, and one may count pods of other controllers, too"};

@@ -61,6 +61,7 @@ class SurgeFacts {
 // What the SurgeJudge has to know about the budgets of a pod.
 struct SurgeBudgets {
   std::function<bool()> visible;
+  std::function<bool()> forbidden;  // they may not be read; otherwise they will be visible
   // Returns true if a budget of the pod allows no disruption although all its pods are healthy.
   std::function<bool(const k8s::Pod&)> closed;
   // Returns the name of a budget of the pod that counts the replicas of other controllers, too, and that counts a pod

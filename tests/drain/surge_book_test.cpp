@@ -43,7 +43,7 @@ class SurgeTest : public BookTest {
     surge->facts().namespace_known("shop", std::move(annotation));
   }
   SurgeBudgets budgets() {
-    return {[this] { return visible; }, [this](const k8s::Pod&) { return closed; },
+    return {[this] { return visible; }, [this] { return forbidden; }, [this](const k8s::Pod&) { return closed; },
             [this](const k8s::Pod&, std::int32_t) { return shared; }};
   }
   static k8s::Pod labelled(int number) {
@@ -102,7 +102,7 @@ class SurgeTest : public BookTest {
 
   Options options;
   Controller controller;
-  bool closed = false, visible = true;
+  bool closed = false, visible = true, forbidden = false;
   std::string shared;
   SeededRng rng{1};
   std::map<std::string, TrackedPod> tracked_;
@@ -587,8 +587,13 @@ TEST_F(SurgeTest, ABudgetThatCountsOtherControllersMustNotOpen) {
 }
 
 TEST_F(SurgeTest, WhileBudgetsCannotBeSeenNoOnlyPodIsSurged) {
-  make_surge(Surge::closed_budget);
+  make_surge(Surge::all);
   visible = false;
+  EXPECT_EQ(surge_holds(labelled(0)), "ControllerUnknown");
+  EXPECT_EQ(message, "waiting until PodDisruptionBudgets can be read (--surge)");
+  EXPECT_THAT(codes(), IsEmpty());
+  forbidden = true;
+  make_surge(Surge::closed_budget);
   EXPECT_THAT(codes(), ElementsAre("RightMissing"));
   EXPECT_THAT(message, HasSubstr("grant verbs list and watch on resource poddisruptionbudgets"));
   make_surge(Surge::all);
