@@ -419,6 +419,7 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
   ControllerTally& tally = group.tally.emplace();
   tally.without_replacement = without_replacement(pods_, group);
   each_pod(pods_, group, [&](const ControlledPod& member) {
+    tally.last_number = std::max(tally.last_number, member.number);
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
     if (!member.seen) return;

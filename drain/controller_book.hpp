@@ -159,8 +159,9 @@ struct ControlledPod {
 // Values computed from the pods of a controller, valid until a pod changes.
 struct ControllerTally {
   std::size_t without_replacement = 0;
-  std::size_t ready = 0;  // Ready pods that neither leave nor are surged on another node
-  bool any_left = false;  // a pod has become `leaving` since the first count
+  std::uint64_t last_number = 0;  // the largest ControlledPod::number; pods that are seen later have larger ones
+  std::size_t ready = 0;          // Ready pods that neither leave nor are surged on another node
+  bool any_left = false;          // a pod has become `leaving` since the first count
   bool any_left_before = false;
   bool found_home = false;                  // a replacement was scheduled to a node
   const ControlledPod* homeless = nullptr;  // the replacement that has been unschedulable longest

@@ -61,13 +61,6 @@ std::int64_t others_owned(const ControllerBook& controllers, const ControllerGro
                                [&](const ControlledPod* other) { return other->owned && other->key != pod.key(); });
 }
 
-// Returns the largest number of a pod of the group. Pods that the book sees later have larger ones.
-std::uint64_t last_number(const ControllerBook& controllers, const ControllerGroup& group) {
-  std::uint64_t last = 0;
-  for (const ControlledPod* member : controllers.staying(group)) last = std::max(last, member->number);
-  return last;
-}
-
 // Returns why a replacement is not Ready, as far as is known.
 std::string why_not_replaced(const ControllerBook& controllers, const ControllerGroup& group) {
   if (const ControlledPod* homeless = controllers.tally_of(group).homeless_of_all)
@@ -282,6 +275,7 @@ SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving
     ++before.surged;
     before.owned += pod.owned ? 1 : 0;
     if (tracked->state == PodState::in_flight) continue;  // the replacement of a pod that leaves is one no more
+    before.replacements += pod.surged() ? 1 : 0;
     if (pod.surge_mark) before.need = std::max(before.need, needed(*group, pod));
     const auto attempt = attempts_.find(pod.uid);
     if (attempt != attempts_.end() && attempt->second.last_before) {
@@ -294,13 +288,32 @@ SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving
   return all;
 }
 
+bool SurgeBook::Before::has(const ControlledPod& member) const {
+  return (!number || member.number <= *number) &&
+         (!created || (member.created && *member.created + clocks_differ < *created));
+}
+
 std::int64_t SurgeBook::Before::others_ready(const ControllerBook& controllers, const ControllerGroup& group,
                                              const k8s::Pod& pod) const {
   return std::ranges::count_if(controllers.staying(group), [&](const ControlledPod* member) {
-    return member->ready && member->key != pod.key() && !member->surged_elsewhere &&
-           (!number || member->number <= *number) &&
-           (!created || (member->created && *member->created + clocks_differ < *created));
+    return member->ready && member->key != pod.key() && !member->surged_elsewhere && has(*member);
   });
+}
+
+std::int64_t SurgeBook::Before::due(const ControllerBook& controllers, const ControllerGroup& group,
+                                    const k8s::Pod& pod) const {
+  std::int64_t ready = 1, newer = 0, newer_ready = 0;
+  for (const ControlledPod* member : controllers.staying(group)) {
+    if (member->key == pod.key()) continue;
+    const bool counts = member->ready && !member->surged_elsewhere;
+    ready += counts ? 1 : 0;
+    if (has(*member)) continue;
+    ++newer;
+    newer_ready += counts ? 1 : 0;
+  }
+  // A scale-up adds pods, too. As long as one of the newer pods is not Ready, that may be the replacement.
+  const std::int64_t replaced = newer_ready + static_cast<std::int64_t>(replacements) - newer;
+  return ready - std::clamp<std::int64_t>(replaced, 0, newer_ready);
 }
 
 std::optional<SurgeBook::Step> SurgeBook::step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now) {
@@ -430,9 +443,8 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     attempt.request_out = attempt.sent = true;
     // A pod that is surged already may have been replaced, and its replacement may not be one of those before.
     const std::int64_t ready_now = others_ready(controllers_, group, pod) + 1;
-    attempt.most_ready =
-        std::max(of_group.others_ready(controllers_, group, pod) + 1, std::min(of_group.need, ready_now));
-    attempt.last_before = last_number(controllers_, group);
+    attempt.most_ready = std::max(of_group.due(controllers_, group, pod), std::min(of_group.need, ready_now));
+    attempt.last_before = controllers_.tally_of(group).last_number;
     k8s::SurgeMark& mark = attempt.mark.emplace();
     mark.hash = k8s::value_at(pod.labels, k8s::template_hash_label).value_or("");
     mark.owner = pod.controller->name;

@@ -162,13 +162,17 @@ class SurgeBook final : public EvictionGuard {
   struct Before {
     std::optional<std::uint64_t> number{};
     std::optional<WallTime> created{};
-    std::size_t surged = 0;  // pods of the group that are surged, or will be when a request is answered
-    std::size_t owned = 0;   // those of them that still have their owner
-    std::int64_t need = 0;   // how many Ready pods they leave behind at least
+    std::size_t surged = 0;        // pods of the group that are surged, or will be when a request is answered
+    std::size_t owned = 0;         // those of them that still have their owner
+    std::size_t replacements = 0;  // how many replacements of them there are at most
+    std::int64_t need = 0;         // how many Ready pods they leave behind at least
 
+    bool has(const ControlledPod& member) const;
     // Returns how many of them, without `pod`, are Ready and stay for now.
     std::int64_t others_ready(const ControllerBook& controllers, const ControllerGroup& group,
                               const k8s::Pod& pod) const;
+    // Returns how many pods of the group are Ready, with `pod`, less the replacements that must be among them.
+    std::int64_t due(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) const;
   };
   using BeforeOf = std::map<const ControllerGroup*, Before>;
   BeforeOf before_of(const std::vector<TrackedPod*>& leaving, TimePoint now) const;

@@ -110,6 +110,7 @@ class Life {
  private:
   asio::awaitable<void> live();
   asio::awaitable<void> keep_giving_back();
+  asio::awaitable<void> decide(std::optional<Decision>& decision);
   asio::awaitable<void> keep_going();
   // Does the work of the current state. Returns the decision that ends it; if the Node has to be read again, the
   // decision does not count.
@@ -214,13 +215,17 @@ asio::awaitable<void> Life::keep_going() {
     if (!activity_.must_reload()) co_await loading_.note_boot();
     if (activity_.must_reload()) continue;
     std::optional<Decision> decision;
-    co_await with_task_group([this, &decision](TaskGroup& group) -> asio::awaitable<void> {
+    co_await with_task_group([this, &decision](TaskGroup& group) {
       // A drain looks after the marked pods itself.
       if (record_.state != State::draining) group.spawn(keep_giving_back());
-      decision = co_await work();
+      return decide(decision);
     });
     if (!activity_.must_reload()) co_await commit(*std::move(decision));
   }
+}
+
+asio::awaitable<void> Life::decide(std::optional<Decision>& decision) {
+  decision = co_await work();
 }
 
 asio::awaitable<Decision> Life::work() {

@@ -239,12 +239,11 @@ std::string request_text(std::string_view program) {
 std::string release_text(std::string_view program) {
   return fmt::format(
       "Gives back the pods of a node that a drain with --surge has taken from their ReplicaSets and has not evicted,\n"
-      "for example because the drain was killed. It restores the label pod-template-hash of each such pod, waits "
-      "until\n"
-      "the ReplicaSet has adopted the pod, and removes the annotation haulout.dev/surged. The ReplicaSet deletes a "
-      "pod\n"
-      "that is too many.\n"
-      "Do not run it while the node is being drained.\n\n"
+      "for example because the drain was killed. It restores the label pod-template-hash of each such pod, waits\n"
+      "until the ReplicaSet has adopted the pod, and removes the annotation haulout.dev/surged. The ReplicaSet\n"
+      "deletes a pod that is too many.\n"
+      "Do not run it while the node is being drained. It does not uncordon the node. To give up an agent's update of\n"
+      "the node, run `{0} agent --release`, which gives back its pods, too.\n\n"
       "Usage:\n  {0} release NODE... [flags]\n  {0} release -l SELECTOR [flags]\n\n"
       "Examples:\n  {0} release worker-3\n",
       program);

@@ -40,6 +40,8 @@ bool Invariants::is_only_replica(const Instance& pod) const {
 
 // True if the pod may have to wait for replacements of other pods.
 bool Invariants::waits_for_others(const Instance& pod) const {
+  // Every drain lets a pod wait that an earlier one has surged.
+  if (pod.pod.surge_mark) return true;
   if (!given_.options.guards.follows_pods()) return false;
   const auto& controller = pod.pod.controller;
   const bool of_another_kind = controller && !controller->api_version.starts_with("apps/");
@@ -120,7 +122,9 @@ void Invariants::check_controller(Instance& pod) {
   const sim::Json workload = workload_of(pod);
   if (workload.is_null() || !given_.sound_kubelets || pod.terminating || pod.gone) return;
   if (given_.options.guards.max_unavailable && pod.taken_ready)
-    check_controller_budget(pod, sim::number(workload, "/spec/replicas"));
+    // While a Deployment is rolled out, it has several ReplicaSets.
+    check_controller_budget(pod, rollout_of(pod) ? sim::number(rollout_of(pod)->spec, "/replicas", 1)
+                                                 : sim::number(workload, "/spec/replicas"));
   if (given_.options.guards.canary > Duration::zero()) check_canary(pod);
 }
 
@@ -132,7 +136,7 @@ void Invariants::check_controller_budget(const Instance& pod, std::int64_t repli
       std::max<std::int64_t>(1, share.percent ? replicas * share.value / 100 : std::int64_t{share.value});
   std::int64_t taken = 1, made_up_for = 0, ready = 0;
   for (const auto& [uid, other] : pods_) {
-    if (&other == &pod || other.controller != pod.controller) continue;
+    if (&other == &pod || !(other.controller == pod.controller || is_of_same_deployment(pod, other))) continue;
     if (other.taken_ready && (other.in_flight > 0 || other.accepted)) {
       ++taken;
       continue;

@@ -335,6 +335,12 @@ void Invariants::check_replaced(Instance& pod) {
   const Rollout* rollout = rollout_of(pod);
   if (!rollout || rollout->gone_since || given_.options.guards.surge == drain::Surge::off) return;
   const auto [least, most] = replicas_known(*rollout);
+  // The owner of a pod may have it evicted without a replacement at any time.
+  if (pod.last_state && sim::annotation(*pod.last_state, wish_key) == "false") return;
+  // A pod that was given back may go without a new release when enough others are Ready.
+  const Json mark = pod.last_state ? mark_of(*pod.last_state) : Json();
+  if (!pod.surged && mark.is_object() && others_ready(pod, true) >= std::min(sim::number(mark, "/ready"), least))
+    return;
   if (pod.surged) {
     const std::int64_t needed = std::min(*pod.surged, least), others = others_ready(pod, true);
     if (others < needed)
