@@ -209,7 +209,7 @@ void Invariants::told_of_namespace(const std::string& name, const Json& object) 
 // Returns what the pod or else its namespace wants, as the drain was told: "true", "false", or nothing. Returns nullopt
 // if the drain has not read the namespace, or if the last two answers differ and the last one is new.
 std::optional<std::string> Invariants::wish_of(const Json& pod) const {
-  if (const std::string own = sim::annotation(pod, wish_key); own == "true" || own == "false") return own;
+  if (std::string own = sim::annotation(pod, wish_key); own == "true" || own == "false") return own;
   const auto told = namespaces_told_.find(sim::ns_of(pod));
   if (told == namespaces_told_.end()) return std::nullopt;
   const auto& answers = told->second;
