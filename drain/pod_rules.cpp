@@ -11,7 +11,6 @@ namespace haulout::drain {
 
 namespace {
 
-constexpr std::string_view template_hash_label = "pod-template-hash";
 constexpr std::string_view wait_action = "wait-completed";
 
 bool same_word(std::string_view a, std::string_view b) {
@@ -22,7 +21,7 @@ bool same_word(std::string_view a, std::string_view b) {
 // NAME-HASH and labels their pods with the hash.
 std::string deployment_of(const k8s::Pod& pod) {
   if (!pod.controller || pod.controller->kind != "ReplicaSet") return {};
-  const auto hash = k8s::value_at(pod.labels, template_hash_label);
+  const auto hash = k8s::value_at(pod.labels, k8s::template_hash_label);
   if (!hash || hash->empty()) return {};
   const std::string& name = pod.controller->name;
   const std::string tail = fmt::format("-{}", *hash);

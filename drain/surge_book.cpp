@@ -44,10 +44,6 @@ bool is_hurried(const Options& options) {
   return !options.policy.waits_for_work;
 }
 
-bool has_label(const k8s::Pod& pod) {
-  return pod.labels.contains(std::string(k8s::template_hash_label));
-}
-
 // Returns how many pods of the group other than this one are Ready and stay for now.
 std::int64_t others_ready(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) {
   const ControlledPod* member = controllers.find(pod);
@@ -218,7 +214,7 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
 }
 
 bool SurgeBook::Attempt::has_lost(const k8s::Pod& pod) const {
-  return mark && !pod.surge_mark && (!has_label(pod) || !pod.owned);
+  return mark && !pod.surge_mark && (!pod.has_template_hash() || !pod.owned);
 }
 
 void SurgeBook::Attempt::forget_mark() {
@@ -317,7 +313,8 @@ std::int64_t SurgeBook::Before::due(const ControllerBook& controllers, const Con
 }
 
 std::optional<SurgeBook::Step> SurgeBook::step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now) {
-  if (has_label(pod) || attempt.orphan || attempt.retry_at > now || is_under_way(pod, Step::Kind::relabel, now))
+  if (pod.has_template_hash() || attempt.orphan || attempt.retry_at > now ||
+      is_under_way(pod, Step::Kind::relabel, now))
     return std::nullopt;
   return attempt.relabel(pod);
 }
@@ -485,7 +482,7 @@ void SurgeBook::answered(const Step& step, const Result<k8s::Pod>& answer, TimeP
     if (answer->surged()) return;
     // An admission webhook has changed what was written, perhaps to what it was before.
     attempt.done.reset();
-    const bool restored = has_label(*answer);
+    const bool restored = answer->has_template_hash();
     if (restored) attempt.mark.reset();
     attempt.not_before = now + attempt.pause.next(rng_);
     attempt.why =

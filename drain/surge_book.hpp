@@ -12,7 +12,7 @@
 //   - It is surged (k8s::Pod::surged()), and waits until enough other pods are Ready. Then the guard lets it go.
 //   - If that takes longer than Guards::surge_limit, the drain restores the label, waits until the ReplicaSet has
 //     adopted the pod, and removes the mark. The ReplicaSet deletes a pod that is too many. After a pause the drain
-//     surges the pod again. The same happens if the replacement is Ready, but nobody lets the pod go for an hour.
+//     surges the pod again. The same happens if the replacement is Ready, but the eviction is refused for an hour.
 // The number of pods that must be Ready stands in the pod's mark, so that it outlives a crash of the drain.
 //
 // A drain without surge evicts a pod that an earlier one has surged, if its replacement is Ready. Otherwise it gives
@@ -53,8 +53,8 @@ class SurgeBook final : public EvictionGuard {
   // drain waits until a ReplicaSet has deleted the pod that is then too many. Longer than a controller manager takes to
   // replace one that has crashed (its Lease expires after 15 s).
   static constexpr Duration adoption_limit = std::chrono::minutes(1);
-  // A pod whose replacement is Ready, but whose eviction nobody accepts, is given back after this time. While it has no
-  // owner, rollouts and scaling do not reach it.
+  // If the replacement of a pod is Ready, but the eviction of the pod is refused for this time, the drain gives the pod
+  // back. While the pod has no owner, rollouts and scaling do not reach it.
   static constexpr Duration refusal_limit = std::chrono::hours(1);
   // How many pods of the node may be surged at the same time. Each needs room for its replacement.
   static constexpr std::size_t most_surged = 20;

@@ -30,12 +30,13 @@ bool is_left_over(const k8s::Pod& pod) {
   return pod.surge_mark && !pod.terminating() && !pod.finished();
 }
 
-// Returns false if the ReplicaSet that the mark names does not exist any more, so that nothing can adopt the pod. Fails
-// if that cannot be found out.
+// Returns false if the ReplicaSet that the mark names does not exist any more, so that nothing can adopt the pod.
+// Returns true without the right to read it: the pod is given back all the same. Fails with errors that may pass.
 Task<bool> owner_exists(k8s::Client& client, k8s::Pod pod, TimePoint deadline) {
   const auto owner = co_await k8s::get_workload(client, "ReplicaSet", pod.ns, pod.surge_mark->owner, deadline);
   if (owner) co_return owner->uid == pod.surge_mark->owner_uid && !owner->terminating;
   if (k8s::is_gone(owner.error())) co_return false;
+  if (!k8s::may_heal(owner.error())) co_return true;
   co_return owner.error();
 }
 
@@ -60,12 +61,11 @@ Task<Round> give_back_one(k8s::Client& client, k8s::Pod pod, TimePoint deadline)
     co_return unmarked ? Round{BackProgress::done} : failed(unmarked.error());
   }
   const auto exists = co_await owner_exists(client, pod, deadline);
-  if (exists && !*exists)
+  if (!exists) co_return failed(exists.error());
+  if (!*exists)
     co_return Round{BackProgress::orphan,
                     fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is not needed",
                                 pod.surge_mark->owner)};
-  // Without the right to read the ReplicaSet, the pod is given back all the same.
-  if (!exists && k8s::may_heal(exists.error())) co_return failed(exists.error());
   const Round waits{BackProgress::again, fmt::format("ReplicaSet {} has not adopted it yet", pod.surge_mark->owner)};
   if (!pod.surged()) co_return waits;
   const auto relabelled = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::relabel_patch(pod), deadline);
@@ -83,7 +83,7 @@ class GivingBack {
     open_.clear();
     for (k8s::Pod& pod : pods) {
       const auto begun = states_.find(pod.uid);
-      const bool whole = pod.owned && pod.labels.contains(std::string(k8s::template_hash_label));
+      const bool whole = pod.owned && pod.has_template_hash();
       if (const auto lost = lost_.find(pod.uid); lost != lost_.end() && !pod.surge_mark && !whole)
         pod.surge_mark = lost->second;
       if (is_left_over(pod)) {
@@ -244,9 +244,8 @@ asio::awaitable<std::optional<Result<k8s::Pod>>> SurgeFeed::send(const SurgeBook
       break;
     case SurgeBook::Step::Kind::relabel: {
       const auto exists = co_await owner_exists(session_.client(), pod, limit);
-      if (exists && !*exists) co_return std::nullopt;
-      // Without the right to read the ReplicaSet, the pod is given back all the same.
-      if (!exists && k8s::may_heal(exists.error())) co_return exists.error();
+      if (!exists) co_return exists.error();
+      if (!*exists) co_return std::nullopt;
       patch = k8s::relabel_patch(pod);
       break;
     }

@@ -54,7 +54,7 @@ std::string surge_obstacle(const Controller& controller) {
 
 std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller) {
   if (auto obstacle = surge_obstacle(controller); !obstacle.empty()) return obstacle;
-  if (!pod.labels.contains(std::string(k8s::template_hash_label)))
+  if (!pod.has_template_hash())
     return fmt::format("pods of {} have no label {}", controller.text(), k8s::template_hash_label);
   if (pod.host_ports) return fmt::format("pods of {} use ports of the node", controller.text());
   return {};

@@ -19,13 +19,6 @@ using Requirement = LabelSelector::Requirement;
 constexpr std::size_t longest_name = 63;     // of a label name and of a label value
 constexpr std::size_t longest_prefix = 253;  // of a DNS subdomain
 
-bool valid_name(std::string_view name) {
-  if (name.empty() || name.size() > longest_name) return false;
-  if (!is_alphanumeric(name.front()) || !is_alphanumeric(name.back())) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
-}
-
 bool valid_prefix(std::string_view prefix) {
   if (prefix.empty() || prefix.size() > longest_prefix) return false;
   char before = '.';
@@ -41,8 +34,8 @@ bool valid_prefix(std::string_view prefix) {
 
 bool valid_key(std::string_view key) {
   const auto slash = key.find('/');
-  if (slash == std::string_view::npos) return valid_name(key);
-  return valid_prefix(key.substr(0, slash)) && valid_name(key.substr(slash + 1));
+  if (slash == std::string_view::npos) return is_label_name(key);
+  return valid_prefix(key.substr(0, slash)) && is_label_name(key.substr(slash + 1));
 }
 
 bool holds(const Requirement& requirement, const std::map<std::string, std::string>& labels) {
@@ -145,7 +138,7 @@ class Parser {
 
   Result<Requirement> checked(Requirement requirement) const {
     for (const auto& value : requirement.values) {
-      if (!value.empty() && !valid_name(value)) return failure(fmt::format("'{}' is not a label value", value));
+      if (!value.empty() && !is_label_name(value)) return failure(fmt::format("'{}' is not a label value", value));
     }
     return requirement;
   }
@@ -181,6 +174,13 @@ class Parser {
 };
 
 }  // namespace
+
+bool is_label_name(std::string_view name) {
+  if (name.empty() || name.size() > longest_name) return false;
+  if (!is_alphanumeric(name.front()) || !is_alphanumeric(name.back())) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+}
 
 bool LabelSelector::matches(const std::map<std::string, std::string>& labels) const {
   return std::all_of(requirements_.begin(), requirements_.end(),

@@ -11,6 +11,10 @@
 
 namespace haulout::k8s {
 
+// Returns true for the name part of a label's key, and for a value of a label that is not empty: at most 63 letters,
+// digits, "-", "_" and ".", with a letter or a digit at both ends.
+bool is_label_name(std::string_view name);
+
 class LabelSelector {
  public:
   enum class Operator { in, not_in, exists, does_not_exist, greater_than, less_than };

@@ -57,8 +57,9 @@ struct Pod {
   std::string key() const { return ns + "/" + name; }
   bool finished() const { return phase == PodPhase::succeeded || phase == PodPhase::failed; }
   bool terminating() const { return deletion_timestamp.has_value(); }
+  bool has_template_hash() const { return labels.contains(std::string(template_hash_label)); }
   // Returns true if a drain has taken the label pod-template-hash off the pod.
-  bool surged() const { return surge_mark && !labels.contains(std::string(template_hash_label)); }
+  bool surged() const { return surge_mark && !has_template_hash(); }
   // Returns true if the pod has its label again, but still its mark.
   bool given_back() const { return surge_mark && !surged(); }
   bool operator==(const Pod&) const = default;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/ascii.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/label_selector.hpp"
 #include "k8s/pod.hpp"
 
 namespace haulout::k8s {
@@ -22,13 +22,6 @@ std::string patch_of(const Pod& pod, const Json& labels, const Json& annotations
   if (!labels.is_null()) metadata["labels"] = labels;
   if (!annotations.is_null()) metadata["annotations"] = annotations;
   return text_of({{"metadata", std::move(metadata)}});
-}
-
-// Returns true for a value that the API server accepts for a label.
-bool is_label_value(std::string_view text) {
-  const auto allowed = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
-  return !text.empty() && text.size() <= 63 && std::all_of(text.begin(), text.end(), allowed) &&
-         is_alphanumeric(text.front()) && is_alphanumeric(text.back());
 }
 
 }  // namespace
@@ -61,7 +54,7 @@ std::optional<SurgeMark> parse_surge_mark(std::string_view text) {
   mark.owner_uid = member("ownerUid");
   if (const auto ready = json.find("ready"); ready != json.end() && ready->is_number_integer())
     mark.ready = ready->get<std::int64_t>();
-  if (!is_label_value(mark.hash) || mark.node.empty() || mark.owner.empty() || mark.owner_uid.empty())
+  if (!is_label_name(mark.hash) || mark.node.empty() || mark.owner.empty() || mark.owner_uid.empty())
     return std::nullopt;
   return mark;
 }

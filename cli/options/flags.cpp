@@ -6,10 +6,10 @@
 
 #include "agent/config/option_table.hpp"
 #include "agent/config/value_checks.hpp"
-#include "base/ascii.hpp"
 #include "base/option.hpp"
 #include "drain/option_table.hpp"
 #include "k8s/codec.hpp"
+#include "k8s/label_selector.hpp"
 #include "rehearse/fleet_rehearsal.hpp"
 
 namespace haulout::cli {
@@ -250,9 +250,7 @@ Values<S> until() {
 // Returns an error message unless `value` is a valid value of a label, because the name of a pool may come from a label
 // of the Node (--pool-label of the agents). The name becomes part of a key in a ConfigMap ("pause.<pool>").
 std::string check_pool(const std::string& value) {
-  const auto allowed = [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; };
-  if (value.empty() || value.size() > 63 || !std::all_of(value.begin(), value.end(), allowed) ||
-      !is_alphanumeric(value.front()) || !is_alphanumeric(value.back()))
+  if (!k8s::is_label_name(value))
     return "write the name of a pool: at most 63 letters, digits, \"-\", \"_\" and \".\"; the first and the last must "
            "be a letter or a digit";
   return {};

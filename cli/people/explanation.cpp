@@ -12,7 +12,7 @@
 #include "drain/diagnoses.hpp"
 #include "drain/options.hpp"
 #include "drain/reasons.hpp"
-#include "drain/surge_book.hpp"
+#include "drain/surge_judge.hpp"
 #include "drain/volumes.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/objects.hpp"
@@ -89,15 +89,15 @@ void find_volume(const std::string& node, const Asked& asked, const AttachedVolu
   book.diagnose(end, found);
 }
 
-// Tells which pods `--surge` cannot replace in advance. Only pods for which it would help or that ask for it are told:
-// those of a single replica, and those with the annotation haulout.dev/surge=true.
+// Appends a diagnosis for each controller whose pods `--surge` cannot replace in advance. Looks only at controllers
+// with a single replica, and at pods with the annotation haulout.dev/surge=true.
 void find_surges(const std::vector<drain::TrackedPod*>& leaving, const drain::ControllerBook& book,
                  std::vector<DiagnosisFact>& found) {
   for (const drain::TrackedPod* tracked : leaving) {
     const drain::Controller* controller = drain::is_guarded(tracked->pod) ? book.of(tracked->pod) : nullptr;
     if (!controller || tracked->pod.surge_mark) continue;
-    const auto annotation = k8s::value_at(tracked->pod.annotations, drain::surge_annotation);
-    if (annotation != "true" && (annotation == "false" || controller->replicas != 1)) continue;
+    const auto wish = drain::surge_wish(tracked->pod.annotations);
+    if (wish ? *wish == "false" : controller->replicas != 1) continue;
     const std::string obstacle = drain::surge_obstacle(tracked->pod, *controller);
     if (obstacle.empty()) continue;
     found.push_back({reason::surge_impossible,

@@ -159,7 +159,7 @@ bool Invariants::is_of_same_deployment(const Instance& one, const Instance& othe
   return ones != deployment_of_.end() && others != deployment_of_.end() && ones->second == others->second;
 }
 
-// The drain of another node will evict such a pod at any time, so it counts for nobody.
+// The drain of another node may evict such a pod at any time, so it does not count as Ready.
 bool Invariants::is_surged_elsewhere(const Instance& pod) const {
   return pod.surged && !on_our_node(pod);
 }
@@ -288,7 +288,7 @@ void Invariants::check_release(const Instance& pod, const Json& before, const Js
     violated(fmt::format("surge: {} was released, but its budget is open", pod.key));
   const auto places =
       std::max<std::int64_t>(1, resolved(sim::at(rollout->spec, "/strategy/rollingUpdate/maxSurge"), most));
-  // Pods that another drain has surged, on another node, count against nobody.
+  // Pods that the drain of another node has surged take no place of this drain.
   const auto under_way = std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
     return other.surged && on_our_node(other) && !other.gone && !other.terminating && is_of_same_deployment(pod, other);
