@@ -18,10 +18,11 @@ bool same_word(std::string_view a, std::string_view b) {
 }
 
 // Returns the name of the Deployment of a ReplicaSet's pod, or an empty string. A Deployment names its ReplicaSets
-// NAME-HASH and labels their pods with the hash.
+// NAME-HASH and labels their pods with the hash. While a drain has taken the label off, its mark holds the hash.
 std::string deployment_of(const k8s::Pod& pod) {
   if (!pod.controller || pod.controller->kind != "ReplicaSet") return {};
-  const auto hash = k8s::value_at(pod.labels, k8s::template_hash_label);
+  const auto hash =
+      pod.surged() ? std::optional(pod.surge_mark->hash) : k8s::value_at(pod.labels, k8s::template_hash_label);
   if (!hash || hash->empty()) return {};
   const std::string& name = pod.controller->name;
   const std::string tail = fmt::format("-{}", *hash);

@@ -68,6 +68,15 @@ TEST(PodRules, WhichPodsMatch) {
   EXPECT_FALSE(rule("controller:Job/shop/bare=skip").matches(bare));
 }
 
+TEST(PodRules, APodThatADrainHasSurgedIsStillOneOfItsDeployment) {
+  k8s::Pod surged = web_pod();
+  k8s::SurgeMark& mark = surged.surge_mark.emplace();
+  mark.hash = surged.labels.at("pod-template-hash");
+  surged.labels.erase("pod-template-hash");
+  EXPECT_TRUE(rule("controller:Deployment/shop/web=skip").matches(surged));
+  EXPECT_TRUE(rule("kind:Deployment=skip").matches(surged));
+}
+
 TEST(PodRules, AReplicaSetWithoutADeploymentIsNoDeployment) {
   k8s::Pod alone = web_pod();
   alone.labels.erase("pod-template-hash");
