@@ -48,6 +48,10 @@ struct Drain::Impl {
   void begin_waits();
   std::optional<Duration> draining_for() const;
   Decision by_policy(const k8s::Pod& pod) const;
+  // Returns true for a pod of a DaemonSet that stays although Policy::evict_daemon_sets selects it.
+  bool stays_if_daemon(const k8s::Pod& pod) const;
+  // Called before the first eviction: the pods of DaemonSets that come later stay.
+  void note_present_daemons();
   // Returns a budget of the pod for which `is_wanted` returns true; nullptr if there is none, or budgets do not count.
   const k8s::PodDisruptionBudget* budget_of(
       const k8s::Pod& pod, const std::function<bool(const k8s::PodDisruptionBudget&)>& is_wanted) const;
@@ -59,6 +63,12 @@ struct Drain::Impl {
 
   Session session;
   DaemonSetStates daemon_sets;
+  // The cordon by an earlier process of this run; known when this process begins to cordon the node.
+  bool cordons = false;
+  std::optional<CordonMark> earlier_cordon;
+  // UIDs of the pods of DaemonSets that were there before the first eviction, and not in place of evicted ones. Set
+  // when the eviction begins.
+  std::optional<std::set<std::string>> present_daemons;
   std::optional<TimePoint> draining_since;
   ControllerBook controller_book;
   ControllerGuard controller_guard;
@@ -121,7 +131,26 @@ Pipeline Drain::Impl::make_pipeline() {
 }
 
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
-  return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for());
+  return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for(),
+                is_daemon_pod(pod) && stays_if_daemon(pod));
+}
+
+// The own pod stays: its DaemonSet would start Haulout again on this node at once, so the eviction would only interrupt
+// the drain. A pod that came when the eviction had begun is in place of an evicted one. If an earlier process has begun
+// it, the times tell: those of its cordon and of the pod are both by the clock of the API server.
+bool Drain::Impl::stays_if_daemon(const k8s::Pod& pod) const {
+  const std::string& own = session.options().own_pod_uid;
+  if (!own.empty() && pod.uid == own) return true;
+  if (present_daemons) return !present_daemons->contains(pod.uid);
+  const auto earlier = cordons ? earlier_cordon : preflight.mark_of_this_run(node.node());
+  return earlier && pod.created && *pod.created > earlier->at;
+}
+
+void Drain::Impl::note_present_daemons() {
+  std::set<std::string> present;
+  for (const auto& [uid, tracked] : pipeline.pods())
+    if (is_daemon_pod(tracked.pod) && !stays_if_daemon(tracked.pod)) present.insert(uid);
+  present_daemons = std::move(present);
 }
 
 const k8s::PodDisruptionBudget* Drain::Impl::budget_of(
@@ -193,6 +222,8 @@ asio::awaitable<bool> Drain::Impl::run_preflight() {
 }
 
 asio::awaitable<bool> Drain::Impl::run_cordon() {
+  earlier_cordon = preflight.mark_of_this_run(node.node());
+  cordons = true;
   auto cordoned = co_await cordon.set(node.node());
   const bool goes_on = cordoned.has_value();
   if (goes_on) node.cordoned(*std::move(cordoned));
@@ -205,6 +236,7 @@ asio::awaitable<bool> Drain::Impl::run_eviction() {
   begin_waits();
   pipeline.start(session.now());
   if (preflight.holds() || co_await preflight.run_again()) {
+    note_present_daemons();
     Eviction eviction(session, pipeline, cordon, feeds, findings);
     co_await eviction.run();
   }

@@ -208,6 +208,15 @@ std::vector<Row> rows_of_pods() {
         "Pods that match stay on the node and go down with the machine. The agent neither evicts them nor waits for "
         "them. Several may be given."}},
       {Users::both,
+       {"evict-daemonset-pods",
+        list<O, k8s::LabelSelector>([](O& o) -> auto& { return o.policy.evict_daemon_sets; }, "label selector",
+                                    parse_pod_selector),
+        "Evict pods of DaemonSets that match, after all other pods are deleted, so that they end within their grace "
+        "period, like collectors that send what they have. Each is evicted once. Its DaemonSet creates it again at "
+        "once, and that pod stays. Several may be given."},
+       "It does not replace --ignore-daemonsets, which the other pods of DaemonSets need.",
+       "The agent's own pod stays."},
+      {Users::both,
        {"pod-rule", list<O, PodRule>([](O& o) -> auto& { return o.policy.rules; }, "WHO=ACTION", parse_pod_rule),
         "What to do with some pods, as WHO=ACTION. WHO: `namespace:NAME`, `kind:KIND` of their controller, "
         "`controller:KIND/NAMESPACE/NAME`, a label selector, or several of them separated by commas, the label "

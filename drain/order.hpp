@@ -1,7 +1,7 @@
 // The order in which the drain evicts pods. Pure.
 //
-// The pod that Haulout runs in comes last, because its eviction ends this process. The pods of rules with the action
-// `last` (pod_rules.hpp) come before it. The other pods are sorted by these keys, of which 1 to 4 form the tier:
+// Most pods belong to the first stage (Stage). Within a stage, the pods are sorted by these keys, of which 1 to 4 form
+// the tier:
 //   1. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
 //   2. non-critical before critical
 //   3. storage controllers after the others, servers of admission webhooks after those
@@ -39,10 +39,17 @@ struct OrderRule {
 // text, and for an empty selector, which would match every pod.
 Result<OrderRule> parse_order_rule(std::string_view text);
 
-// The keys 1 to 4, and before them the two kinds of pods that wait for all others.
+// A pod is evicted when all pods of the earlier stages are deleted.
+enum class Stage {
+  first,
+  last,         // a rule with the action `last` (pod_rules.hpp)
+  daemon_sets,  // pods of DaemonSets that policy has evicted (Policy::evict_daemon_sets)
+  own,          // the pod that Haulout runs in, because its eviction ends this process
+};
+
+// The stage and the keys 1 to 4.
 struct Tier {
-  bool own = false;
-  bool last = false;
+  Stage stage = Stage::first;
   std::int64_t explicit_order = 0;
   bool critical = false;
   bool webhook = false;
@@ -61,8 +68,9 @@ struct OrderKey {
 };
 
 // Returns the sort key of the pod. `own_uid` is the UID of the pod that Haulout runs in, or empty. `grace_override` is
-// the grace period of the options; if it is set, it replaces the pod's own. `last`: a rule gives the pod that action.
+// the grace period of the options; if it is set, it replaces the pod's own. `stage` is the stage of the pod, unless it
+// is the own one.
 OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
-                   const std::vector<OrderRule>& rules = {}, bool last = false);
+                   const std::vector<OrderRule>& rules = {}, Stage stage = Stage::first);
 
 }  // namespace haulout::drain

@@ -262,7 +262,7 @@ void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = pods_[pod.uid];
   see(tracked, pod);
-  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order, decide_(pod).last);
+  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order, decide_(pod).stage);
   tracked.report.ns = pod.ns;
   tracked.report.name = pod.name;
   tracked.report.uid = pod.uid;
@@ -655,7 +655,7 @@ bool Pipeline::take(Pass pass, Taking& taking) {
     }
     if (!due) continue;
     if (open_tier && *open_tier < tracked->order.tier) break;
-    if (waits_for_all_others(*tracked)) continue;
+    if (waits_for_stage(*tracked)) continue;
     if (troubled(*tracked) != (pass == Pass::troubled)) {
       others = true;
       close_behind(*tracked);
@@ -1004,17 +1004,14 @@ bool Pipeline::clear() const {
   return order_.empty();
 }
 
-bool Pipeline::waits_for_all_others(const TrackedPod& tracked) const {
-  if (tracked.order.tier.own) return order_.size() > 1;
-  if (!tracked.order.tier.last) return false;
-  // The pods that wait for others are at the end of `order_`.
-  const Tier& first = order_.front()->order.tier;
-  return !first.last && !first.own;
+bool Pipeline::waits_for_stage(const TrackedPod& tracked) const {
+  // `order_` begins with the earliest stage.
+  return order_.front()->order.tier.stage < tracked.order.tier.stage;
 }
 
 bool Pipeline::hopeless() const {
   return !order_.empty() && std::all_of(order_.begin(), order_.end(), [this](const TrackedPod* tracked) {
-    return waits_for_all_others(*tracked) ||
+    return waits_for_stage(*tracked) ||
            (tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal);
   });
 }
@@ -1043,8 +1040,7 @@ std::vector<PodReport> Pipeline::reports() const {
 }
 
 bool Pipeline::to_be_shortened(const TrackedPod& tracked) const {
-  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out || waits_for_all_others(tracked))
-    return false;
+  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out || waits_for_stage(tracked)) return false;
   if (tracked.state != PodState::terminating || !tracked.pod.terminating()) return false;
   if (tracked.decision.verdict != Verdict::evict) return false;
   constexpr auto unset = std::numeric_limits<std::int64_t>::max();

@@ -54,6 +54,12 @@ Finding daemon_set_finding(const k8s::Pod& pod, Treatment orphaned, Treatment ma
           : fmt::format("managed by DaemonSet {}, which would create it again on this node at once", name)};
 }
 
+bool is_selected(const k8s::Pod& pod, const std::vector<k8s::LabelSelector>& selectors) {
+  return std::any_of(selectors.begin(), selectors.end(), [&pod](const k8s::LabelSelector& selector) {
+    return !selector.empty() && selector.matches(pod.labels);
+  });
+}
+
 bool terminating_for_too_long(const k8s::Pod& pod, const Policy& policy, WallTime wall) {
   if (!policy.skip_terminating_after || !pod.deletion_timestamp) return false;
   const auto limit = std::chrono::duration_cast<std::chrono::microseconds>(*policy.skip_terminating_after);
@@ -115,7 +121,7 @@ bool can_be_judged_again(std::string_view reason) {
 }
 
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for) {
+                std::optional<Duration> draining_for, bool stays_if_daemon) {
   Decision decision;
   auto& found = decision.findings;
   const auto handling = handling_of(pod, policy.rules, policy.cluster_api_labels);
@@ -125,7 +131,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   const auto answered = [&](Treatment treatment) {
     return is_to(PodAction::evict) || (handling && treatment == Treatment::skip) ? Treatment::evict : treatment;
   };
-  decision.last = is_to(PodAction::last);
+  if (is_to(PodAction::last)) decision.stage = Stage::last;
   const bool mirror = is_mirror(pod);
   if (mirror)
     found.push_back({Verdict::skip, reason::mirror_pod,
@@ -146,9 +152,13 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     found.push_back({verdict_of(policy.finished), reason::finished,
                      pod.phase == k8s::PodPhase::succeeded ? "has succeeded, so it does not run any more"
                                                            : "has failed, so it does not run any more"});
-  if (!finished) {
-    if (is_daemon_pod(pod))
-      found.push_back(daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets));
+  if (!finished && is_daemon_pod(pod)) {
+    Finding finding = daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets);
+    // A DaemonSet that is gone creates no pod again, so its pods are not of these.
+    const bool selected = finding.reason == reason::daemon_set_managed && is_selected(pod, policy.evict_daemon_sets);
+    if (selected && stays_if_daemon) finding.verdict = Verdict::skip;
+    if (selected) decision.stage = Stage::daemon_sets;
+    if (!selected || stays_if_daemon) found.push_back(std::move(finding));
   }
   const auto waiting = handling && policy.waits_for_work ? waiting_finding(pod, *handling, draining_for) : std::nullopt;
   if (waiting && !handling->limit) found.push_back(*waiting);

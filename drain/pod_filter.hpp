@@ -48,13 +48,15 @@ struct Decision {
   std::string reason;  // empty if no filter decided; the pod is evicted then
   std::string message;
   std::vector<Finding> findings;  // the result of every filter that applies to the pod
-  bool last = false;              // a rule has the pod evicted after all others
+  Stage stage = Stage::first;     // when the pod is evicted
   bool is_awaited = false;        // the drain waits until the pod has finished, without a limit, so it never evicts it
 };
 
 // `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
+// `stays_if_daemon`: the pod stays although Policy::evict_daemon_sets selects it, because its DaemonSet has created it
+// in place of an evicted one, or because Haulout itself runs in it.
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for = {});
+                std::optional<Duration> draining_for = {}, bool stays_if_daemon = false);
 
 bool is_mirror(const k8s::Pod& pod);
 // Returns true if a DaemonSet of any API group owns the pod.

@@ -101,6 +101,55 @@ TEST(PodFilter, WhatEachKindOfPodGets) {
   }
 }
 
+k8s::LabelSelector selector(const std::string& text) {
+  return k8s::parse_label_selector(text).value();
+}
+
+TEST(PodFilter, SelectedPodsOfDaemonSetsLeave) {
+  const DaemonSetStates states{{"ds-uid", DaemonSetState::exists}, {"gone-uid", DaemonSetState::gone}};
+  auto logs = owned_by(a_pod("logs"), "apps/v1", "DaemonSet", "logs", "ds-uid");
+  logs.labels = {{"app", "logs"}};
+  struct Case {
+    std::string what;
+    k8s::Pod pod;
+    Verdict verdict, later;  // later: for a pod that has come in place of an evicted one
+    Stage stage;
+  };
+  const Case cases[] = {
+      {"selected", logs, Verdict::evict, Verdict::skip, Stage::daemon_sets},
+      {"that ends already", terminating(logs), Verdict::evict, Verdict::skip, Stage::daemon_sets},
+      {"not selected", with(logs, [](auto& p) { p.labels = {{"app", "net"}}; }), Verdict::refuse, Verdict::refuse,
+       Stage::first},
+      {"of no DaemonSet", with(logs, [](auto& p) { p.controller = a_pod("web").controller; }), Verdict::evict,
+       Verdict::evict, Stage::first},
+      {"static", with(logs, [](auto& p) { p.annotations["kubernetes.io/config.mirror"] = "x"; }), Verdict::skip,
+       Verdict::skip, Stage::daemon_sets},
+      {"of a DaemonSet that is gone", with(logs, [](auto& p) { p.controller->uid = "gone-uid"; }), Verdict::evict,
+       Verdict::evict, Stage::first},
+      {"of a DaemonSet that could not be read", with(logs, [](auto& p) { p.controller->uid = "another-uid"; }),
+       Verdict::evict, Verdict::skip, Stage::daemon_sets},
+      {"protected", with(logs, [](auto& p) { p.annotations["karpenter.sh/do-not-disrupt"] = "true"; }), Verdict::park,
+       Verdict::skip, Stage::daemon_sets},
+  };
+  Policy policy;
+  policy.daemon_set = Treatment::refuse;
+  policy.evict_daemon_sets = {selector("app=logs")};
+  for (const Case& one : cases) {
+    const Decision decision = decide(one.pod, policy, states, noon);
+    EXPECT_EQ(decision.verdict, one.verdict) << one.what;
+    EXPECT_EQ(decision.stage, one.stage) << one.what;
+    EXPECT_EQ(decide(one.pod, policy, states, noon, {}, true).verdict, one.later) << one.what;
+  }
+  policy.leave = {selector("app=logs")};
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "LeftByLabels");
+  policy.leave.clear();
+  policy.empty_dir = Treatment::refuse;
+  logs.has_empty_dir = true;
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "EmptyDir") << "its data would be lost";
+  policy.evict_daemon_sets = {k8s::LabelSelector()};
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "DaemonSetManaged") << "an empty selector selects nothing here";
+}
+
 TEST(PodFilter, WhatWasStoppedHasNothingLeftToProtect) {
   Policy policy;
   policy.unmanaged = policy.empty_dir = Treatment::refuse;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "drain/cordon.hpp"
 #include "drain/pod_filter.hpp"
 #include "k8s/codec.hpp"
 
@@ -415,7 +416,22 @@ bool FleetChecks::must_leave(const Json& object) const {
     const auto came = node->second.came.find(app_of(object));
     if (came != node->second.came.end() && came->second >= 2) return false;
   }
-  return pod && drain::decide(*pod, policy_, {}, clock_.wall_now()).verdict != drain::Verdict::skip;
+  return pod && drain::decide(*pod, policy_, {}, clock_.wall_now(), {}, true).verdict != drain::Verdict::skip;
+}
+
+// Returns true for a pod of a DaemonSet that the drain must have evicted: it is clearly older than the cordon of this
+// attempt. Without the agent's mark, the time of the cordon is unknown.
+bool FleetChecks::is_daemon_from_before(const Json& object) const {
+  const auto& selectors = policy_.evict_daemon_sets;
+  const Json shown = cluster_.get("nodes", "", sim::text(object, "/spec/nodeName"));
+  const auto pod = k8s::decode<k8s::Pod>(object.dump());
+  const auto node = k8s::decode<k8s::Node>(shown.dump());
+  if (!pod || !node || !drain::is_daemon_pod(*pod) || !pod->created) return false;
+  const bool selected = std::any_of(selectors.begin(), selectors.end(),
+                                    [&pod](const auto& selector) { return selector.matches(pod->labels); });
+  const auto mark = drain::mark_of(*node);
+  const std::string run = agent::decode_record(sim::annotation(shown, "haulout.dev/record")).run;
+  return selected && mark && !run.empty() && mark->run == run && *pod->created < mark->at - std::chrono::seconds(10);
 }
 
 // The agent of this machine claims that the node is empty and cordoned, and that it has its slot.
@@ -434,7 +450,10 @@ void FleetChecks::check_proof(const Machine& machine, const std::string& what) {
   if (!node.unschedulable && lost_before(node.cordon_lost, std::min(proof.node, proof.pods)))
     violated(fmt::format("P3: {} {} without a cordon", name, what));
   for (const Json& pod : cluster_.all("pods")) {
-    if (sim::text(pod, "/spec/nodeName") != name || !must_leave(pod)) continue;
+    if (sim::text(pod, "/spec/nodeName") != name) continue;
+    if (is_daemon_from_before(pod))
+      violated(fmt::format("P3: {} {}, and pod {} had no time to end", name, what, sim::name_of(pod)));
+    if (!must_leave(pod)) continue;
     if (!proof.pods || pods_[sim::uid_of(pod)].bound < *proof.pods)
       violated(fmt::format("P3: {} {} under pod {}", name, what, sim::name_of(pod)));
   }

@@ -105,6 +105,7 @@ class FleetChecks final : public MachineObserver {
   std::string pool_of(const std::string& node) const;
   void check_workplace(const std::string& name, const std::string& what);
   bool must_leave(const sim::Json& pod) const;
+  bool is_daemon_from_before(const sim::Json& pod) const;
   void check_rate(const Machine& machine);
 
   sim::TestCluster& cluster_;

@@ -82,7 +82,8 @@ struct PlannedMachine {
 //   7  nodes that have a taint of node-readiness-controller for a while after each boot, or from before, and people's
 //      annotations for autoscalers
 //   8  agents that have pods of Deployments replaced before they evict them
-inline constexpr unsigned newest_fleet_generation = 8;
+//   9  agents that evict the pods of a DaemonSet after all others
+inline constexpr unsigned newest_fleet_generation = 9;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -100,6 +101,7 @@ struct FleetPlan {
   // Which pods agents have replaced before they evict them, and how long they wait for a replacement.
   drain::Surge surge = drain::Surge::off;
   Duration surge_limit{};
+  bool evicts_daemon_sets = false;
   sim::Timing timing;
   std::vector<PlannedMachine> machines;
   std::vector<sim::Json> objects;

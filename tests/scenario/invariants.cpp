@@ -90,7 +90,7 @@ void Invariants::began() {
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
     const bool in_turn = given_.options.volume_turns != drain::VolumeWait::off && !pod.pod.claims.empty();
     const bool budgeted = !given_.options.delete_instead_of_evict && std::any_of(all.begin(), all.end(), concerns);
-    const bool waits = protected_now || in_turn || waits_for_others(pod) || goes_last(pod.pod);
+    const bool waits = protected_now || in_turn || waits_for_others(pod) || (stage_of(pod) > 0 && !is_own(pod));
     if (waits) held_otherwise_.insert(uid);
     if (waits || budgeted) hindered_.insert(uid);
   }
@@ -237,6 +237,7 @@ bool Invariants::is_longer_than_asked(const Instance& pod) const {
 
 void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
+  if (!first_eviction_) first_eviction_ = now;
   // The pod is already terminating, so the rules about order, places, budgets and volume turns do not apply.
   if (is_longer_than_asked(pod) && !pod.accepted) {
     pod.shortened = true;

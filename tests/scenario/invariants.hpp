@@ -151,11 +151,15 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   // How long the drain has run at most, by its own count. It reads the start from the mark of the cordon, which has
   // whole seconds.
   Duration draining_for() const { return clock_.now() - began_ + std::chrono::seconds(1); }
-  bool goes_last(const k8s::Pod& pod) const;
+  // When the pod is evicted. 0: with most others; 1: last, by a rule; 2: as a selected pod of a DaemonSet; 3: as the
+  // drain's own pod.
+  int stage_of(const Instance& pod) const;
+  // True for a pod of a DaemonSet that the options of the drain select to be evicted.
+  bool is_selected_daemon(const Instance& pod) const;
   void check_rule(const Instance& pod);
-  // A pod with a smaller tier is evicted earlier. Compared in this order: whether it is the drain's own pod, which is
-  // last; whether a rule evicts it last; the explicit order; whether it is critical; its priority.
-  using Tier = std::tuple<bool, bool, std::int64_t, bool, std::int32_t>;
+  // A pod with a smaller tier is evicted earlier. Compared in this order: the stage; the explicit order; whether it is
+  // critical; its priority.
+  using Tier = std::tuple<int, std::int64_t, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
   void check_others_gone(const Instance& last);
@@ -260,6 +264,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   // When the drain learned that the node is cordoned. Empty if its last read of the Node showed otherwise.
   std::optional<TimePoint> cordon_told_;
   std::optional<TimePoint> cordon_claimed_;  // when the drain reported the node as cordoned
+  std::optional<TimePoint> first_eviction_;  // when the drain sent its first eviction
   std::optional<TimePoint> last_list_;       // when the last pod list that succeeded was sent
   std::optional<TimePoint> unschedulable_since_;
   TimePoint schedulable_since_{};

@@ -45,7 +45,7 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::cancelled:
       if (!waits_for_policy_alone(report, [this](const std::string& uid) {
             const auto found = pods_.find(uid);
-            return uid == given_.options.own_pod_uid || (found != pods_.end() && goes_last(found->second.pod));
+            return uid == given_.options.own_pod_uid || (found != pods_.end() && stage_of(found->second) > 0);
           }))
         violated("P9: not drained although nothing stands in the way any more");
       end_otherwise(report);

@@ -58,7 +58,7 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   const auto own = pod.pod.annotations.find("haulout.dev/drain-order");
   if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
   const bool critical = pod.pod.priority_class.starts_with("system-");
-  return {is_own(pod), goes_last(pod.pod), order, critical, pod.pod.priority};
+  return {stage_of(pod), order, critical, pod.pod.priority};
 }
 
 std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) const {
@@ -76,9 +76,11 @@ std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) co
   return std::nullopt;
 }
 
-bool Invariants::goes_last(const k8s::Pod& pod) const {
-  const auto found = handling(pod);
-  return found && found->action == drain::PodAction::last;
+int Invariants::stage_of(const Instance& pod) const {
+  if (is_own(pod)) return 3;
+  if (is_selected_daemon(pod)) return 2;
+  const auto found = handling(pod.pod);
+  return found && found->action == drain::PodAction::last ? 1 : 0;
 }
 
 void Invariants::check_rule(const Instance& pod) {
@@ -92,10 +94,10 @@ void Invariants::check_rule(const Instance& pod) {
 }
 
 // A pod is evicted only after an eviction was sent for each pod of the earlier tiers. Exempt are pods that are already
-// terminating, and pods that something holds up. The drain's own pod, and pods that a rule evicts last, are evicted
-// after all others are deleted.
+// terminating, and pods that something holds up. A pod of a later stage is evicted after all pods of earlier stages are
+// deleted.
 void Invariants::check_order(const Instance& pod) {
-  if (is_own(pod) || goes_last(pod.pod)) check_others_gone(pod);
+  if (stage_of(pod) > 0) check_others_gone(pod);
   const Tier ours = tier_of(pod);
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;
@@ -110,7 +112,7 @@ void Invariants::check_order(const Instance& pod) {
 void Invariants::check_others_gone(const Instance& last) {
   for (const auto& [uid, other] : pods_) {
     if (&other == &last || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes) continue;
-    if (!is_own(last) && (is_own(other) || goes_last(other.pod))) continue;
+    if (stage_of(other) >= stage_of(last)) continue;
     if (verdict(other) != drain::Verdict::skip && !told_left_.contains(uid) && !may_look_managed(other))
       violated(fmt::format("order: {}, which goes last, evicted while {} is there", last.key, other.key));
   }

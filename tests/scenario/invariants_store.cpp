@@ -20,14 +20,27 @@ constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 drain::Verdict Invariants::verdict(const Instance& pod) const {
   if (left_pinned_.contains(pod.pod.uid)) return drain::Verdict::skip;
   if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
+  const bool stays_if_daemon = is_own(pod) || (first_eviction_ && pod.first_seen > *first_eviction_);
   const auto decided =
-      drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), draining_for()).verdict;
+      drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), draining_for(), stays_if_daemon)
+          .verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
 }
 
+bool Invariants::is_selected_daemon(const Instance& pod) const {
+  const auto& selectors = given_.options.policy.evict_daemon_sets;
+  if (!drain::is_daemon_pod(pod.pod)) return false;
+  const auto state = daemon_sets_.find(pod.pod.controller->uid);
+  return (state == daemon_sets_.end() || state->second != drain::DaemonSetState::gone) &&
+         std::any_of(selectors.begin(), selectors.end(),
+                     [&pod](const auto& selector) { return selector.matches(pod.pod.labels); });
+}
+
 // True for a pod of a DaemonSet if the drain may have been unable to look up the DaemonSet. The drain does not wait
-// long for that look-up.
+// long for that look-up. True also for a pod that has come while the drain prepared its first eviction: the drain may
+// have seen it before that, or after.
 bool Invariants::may_look_managed(const Instance& pod) const {
+  if (is_selected_daemon(pod) && pod.first_seen > began_) return true;
   return (given_.as_kubelet || !given_.sound_wire) && drain::is_daemon_pod(pod.pod);
 }
 
