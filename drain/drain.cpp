@@ -48,10 +48,9 @@ struct Drain::Impl {
   void begin_waits();
   std::optional<Duration> draining_for() const;
   Decision by_policy(const k8s::Pod& pod) const;
-  // Returns true for a pod of a DaemonSet that stays although Policy::evict_daemon_sets selects it.
-  bool stays_if_daemon(const k8s::Pod& pod) const;
-  // Called before the first eviction: the pods of DaemonSets that come later stay.
-  void note_present_daemons();
+  // Returns why a pod of a DaemonSet stays although policy selects it; empty if it does not.
+  std::string_view why_daemon_stays(const k8s::Pod& pod) const;
+  std::set<std::string> evicted_daemon_sets() const;
   // Returns a budget of the pod for which `is_wanted` returns true; nullptr if there is none, or budgets do not count.
   const k8s::PodDisruptionBudget* budget_of(
       const k8s::Pod& pod, const std::function<bool(const k8s::PodDisruptionBudget&)>& is_wanted) const;
@@ -63,12 +62,7 @@ struct Drain::Impl {
 
   Session session;
   DaemonSetStates daemon_sets;
-  // The cordon by an earlier process of this run; known when this process begins to cordon the node.
-  bool cordons = false;
-  std::optional<CordonMark> earlier_cordon;
-  // UIDs of the pods of DaemonSets that were there before the first eviction, and not in place of evicted ones. Set
-  // when the eviction begins.
-  std::optional<std::set<std::string>> present_daemons;
+  std::set<std::string> evicted_before;  // UIDs of DaemonSets of which an earlier process has evicted pods
   std::optional<TimePoint> draining_since;
   ControllerBook controller_book;
   ControllerGuard controller_guard;
@@ -132,25 +126,29 @@ Pipeline Drain::Impl::make_pipeline() {
 
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
   return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for(),
-                is_daemon_pod(pod) && stays_if_daemon(pod));
+                is_daemon_pod(pod) ? why_daemon_stays(pod) : std::string_view());
 }
 
-// The own pod stays: its DaemonSet would start Haulout again on this node at once, so the eviction would only interrupt
-// the drain. A pod that came when the eviction had begun is in place of an evicted one. If an earlier process has begun
-// it, the times tell: those of its cordon and of the pod are both by the clock of the API server.
-bool Drain::Impl::stays_if_daemon(const k8s::Pod& pod) const {
+std::string_view Drain::Impl::why_daemon_stays(const k8s::Pod& pod) const {
   const std::string& own = session.options().own_pod_uid;
-  if (!own.empty() && pod.uid == own) return true;
-  if (present_daemons) return !present_daemons->contains(pod.uid);
-  const auto earlier = cordons ? earlier_cordon : preflight.mark_of_this_run(node.node());
-  return earlier && pod.created && *pod.created > earlier->at;
+  if (!own.empty() && pod.uid == own && is_selected_daemon_pod(pod, session.options().policy))
+    return "Haulout itself runs in it, and its DaemonSet would start Haulout again on this node at once, so it stays";
+  if (evicted_before.contains(pod.controller->uid)) return created_in_place;
+  const auto& known = pipeline.pods();
+  const bool evicted = std::any_of(known.begin(), known.end(), [&pod](const auto& entry) {
+    const TrackedPod& other = entry.second;
+    return other.report.attempts > 0 && other.pod.uid != pod.uid && other.pod.controller &&
+           other.pod.controller->uid == pod.controller->uid;
+  });
+  return evicted ? created_in_place : std::string_view();
 }
 
-void Drain::Impl::note_present_daemons() {
-  std::set<std::string> present;
+std::set<std::string> Drain::Impl::evicted_daemon_sets() const {
+  std::set<std::string> evicted = evicted_before;
   for (const auto& [uid, tracked] : pipeline.pods())
-    if (is_daemon_pod(tracked.pod) && !stays_if_daemon(tracked.pod)) present.insert(uid);
-  present_daemons = std::move(present);
+    if (tracked.report.attempts > 0 && tracked.decision.stage == Stage::daemon_sets)
+      evicted.insert(tracked.pod.controller->uid);
+  return evicted;
 }
 
 const k8s::PodDisruptionBudget* Drain::Impl::budget_of(
@@ -222,8 +220,6 @@ asio::awaitable<bool> Drain::Impl::run_preflight() {
 }
 
 asio::awaitable<bool> Drain::Impl::run_cordon() {
-  earlier_cordon = preflight.mark_of_this_run(node.node());
-  cordons = true;
   auto cordoned = co_await cordon.set(node.node());
   const bool goes_on = cordoned.has_value();
   if (goes_on) node.cordoned(*std::move(cordoned));
@@ -236,7 +232,6 @@ asio::awaitable<bool> Drain::Impl::run_eviction() {
   begin_waits();
   pipeline.start(session.now());
   if (preflight.holds() || co_await preflight.run_again()) {
-    note_present_daemons();
     Eviction eviction(session, pipeline, cordon, feeds, findings);
     co_await eviction.run();
   }
@@ -274,6 +269,12 @@ void Drain::expect_leaked(std::set<std::string> uids) {
 }
 const std::set<std::string>& Drain::leaked() const {
   return impl_->volume_book.leaked();
+}
+void Drain::expect_evicted(std::set<std::string> daemon_sets) {
+  impl_->evicted_before = std::move(daemon_sets);
+}
+std::set<std::string> Drain::evicted_daemon_sets() const {
+  return impl_->evicted_daemon_sets();
 }
 bool Drain::may_have_surged() const {
   return impl_->surge.may_be_left();

@@ -134,7 +134,7 @@ std::vector<Row> kubectl_rows() {
       of_command({"ignore-daemonsets",
                   boolean<O>({[](const O& o) { return o.policy.daemon_set == Treatment::skip; },
                               [](O& o, bool on) { o.policy.daemon_set = on ? Treatment::skip : Treatment::refuse; }}),
-                  "Ignore DaemonSet-managed pods. They stay on the node."}),
+                  "Ignore DaemonSet-managed pods. They stay on the node, except those of --evict-daemonset-pods."}),
       of_command({"pod-selector", pod_selector(), "Label selector to filter pods on the node. The other pods stay."}),
       of_command({"skip-wait-for-delete-timeout",
                   integer<O>(skip_terminating(), "seconds", any_negative, largest_int32),
@@ -214,7 +214,7 @@ std::vector<Row> rows_of_pods() {
         "Evict pods of DaemonSets that match, after all other pods are deleted, so that they end within their grace "
         "period, like collectors that send what they have. Each is evicted once. Its DaemonSet creates it again at "
         "once, and that pod stays. Several may be given."},
-       "It does not replace --ignore-daemonsets, which the other pods of DaemonSets need.",
+       "All other pods of DaemonSets still need --ignore-daemonsets.",
        "The agent's own pod stays."},
       {Users::both,
        {"pod-rule", list<O, PodRule>([](O& o) -> auto& { return o.policy.rules; }, "WHO=ACTION", parse_pod_rule),

@@ -141,6 +141,12 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
     tracked.decision.message = tracked.left_pinned;
   }
   const Decision& decision = tracked.decision;
+  if (Stage& stage = tracked.order.tier.stage; stage != Stage::own && stage != decision.stage) {
+    // Its labels have changed, so it is evicted with others.
+    remove_from_order(tracked);
+    stage = decision.stage;
+    if (must_leave(tracked.state)) add_to_order(tracked);
+  }
   PodReport& report = tracked.report;
   report.verdict = decision.verdict;
   if (decision.verdict == Verdict::skip) {

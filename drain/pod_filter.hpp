@@ -53,10 +53,16 @@ struct Decision {
 };
 
 // `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
-// `stays_if_daemon`: the pod stays although Policy::evict_daemon_sets selects it, because its DaemonSet has created it
-// in place of an evicted one, or because Haulout itself runs in it.
+// `stays_because`: if the pod's DaemonSet exists, the pod stays for this reason, whatever Policy::evict_daemon_sets and
+// Policy::daemon_set say; empty if there is none.
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for = {}, bool stays_if_daemon = false);
+                std::optional<Duration> draining_for = {}, std::string_view stays_because = {});
+
+// Returns true if Policy::evict_daemon_sets selects the pod, and it belongs to a DaemonSet.
+bool is_selected_daemon_pod(const k8s::Pod& pod, const Policy& policy);
+// The reason for which the pods stay that a DaemonSet creates in place of those that the drain has evicted.
+inline constexpr std::string_view created_in_place =
+    "its DaemonSet has created it in place of the one that was evicted, so it stays";
 
 bool is_mirror(const k8s::Pod& pod);
 // Returns true if a DaemonSet of any API group owns the pod.

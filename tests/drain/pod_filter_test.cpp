@@ -118,7 +118,7 @@ TEST(PodFilter, SelectedPodsOfDaemonSetsLeave) {
   const Case cases[] = {
       {"selected", logs, Verdict::evict, Verdict::skip, Stage::daemon_sets},
       {"that ends already", terminating(logs), Verdict::evict, Verdict::skip, Stage::daemon_sets},
-      {"not selected", with(logs, [](auto& p) { p.labels = {{"app", "net"}}; }), Verdict::refuse, Verdict::refuse,
+      {"not selected", with(logs, [](auto& p) { p.labels = {{"app", "net"}}; }), Verdict::refuse, Verdict::skip,
        Stage::first},
       {"of no DaemonSet", with(logs, [](auto& p) { p.controller = a_pod("web").controller; }), Verdict::evict,
        Verdict::evict, Stage::first},
@@ -138,8 +138,22 @@ TEST(PodFilter, SelectedPodsOfDaemonSetsLeave) {
     const Decision decision = decide(one.pod, policy, states, noon);
     EXPECT_EQ(decision.verdict, one.verdict) << one.what;
     EXPECT_EQ(decision.stage, one.stage) << one.what;
-    EXPECT_EQ(decide(one.pod, policy, states, noon, {}, true).verdict, one.later) << one.what;
+    EXPECT_EQ(decide(one.pod, policy, states, noon, {}, created_in_place).verdict, one.later) << one.what;
   }
+  // A pod of a DaemonSet never finishes.
+  for (const char* action : {"wait-completed", "wait-completed=2h", "last", "evict"}) {
+    Policy with_rule = policy;
+    with_rule.rules = {parse_pod_rule(std::string("kind:DaemonSet=") + action).value()};
+    EXPECT_EQ(decide(logs, with_rule, states, noon).verdict, Verdict::evict) << action;
+    EXPECT_EQ(decide(logs, with_rule, states, noon).stage, Stage::daemon_sets) << action;
+    auto scratch = logs;
+    scratch.has_empty_dir = true;
+    with_rule.empty_dir = Treatment::refuse;
+    EXPECT_EQ(decide(scratch, with_rule, states, noon).reason, "EmptyDir") << action;
+  }
+  policy.rules = {parse_pod_rule("kind:DaemonSet=skip").value()};
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "LeftByRule");
+  policy.rules.clear();
   policy.leave = {selector("app=logs")};
   EXPECT_EQ(decide(logs, policy, states, noon).reason, "LeftByLabels");
   policy.leave.clear();

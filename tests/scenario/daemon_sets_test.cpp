@@ -8,6 +8,7 @@ using drain::Outcome;
 using drain::PodOutcome;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
@@ -81,10 +82,10 @@ TEST_F(DaemonSets, TheDrainWaitsUntilTheyHaveEnded) {
   EXPECT_GE(took(), 90s);
 }
 
-// The second drain has the same run, as an agent that was restarted. It has to evict the pod of "traces", whose eviction
-// has failed before, and leaves the new pod of "logs".
-TEST_F(DaemonSets, ARunThatGoesOnEvictsNoneAgain) {
+// The agent that is restarted knows from its record which DaemonSets have pods in place of evicted ones.
+TEST_F(DaemonSets, WhatAnEarlierProcessHasEvictedIsNotEvictedAgain) {
   give_up_on_traces();
+  evicted_before = {"logs-uid"};
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(evicted(), ElementsAre(StartsWith("logs-"), StartsWith("traces-")));
 }
@@ -92,9 +93,78 @@ TEST_F(DaemonSets, ARunThatGoesOnEvictsNoneAgain) {
 // A new run is a new drain: what runs now gets its time, too.
 TEST_F(DaemonSets, ANewRunEvictsThemAgain) {
   give_up_on_traces();
-  options.run_id = "tomorrow";
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(evicted(), UnorderedElementsAre(StartsWith("logs-"), StartsWith("logs-"), StartsWith("traces-")));
+}
+
+// The DaemonSet is rolled out while the drain waits for another pod. The new pod collects for hours, so it is evicted.
+TEST_F(DaemonSets, WhatCameBeforeTheirTurnIsEvicted) {
+  add_daemon_set("logs");
+  add_pods(1, {.grace = 3600, .annotations = {{"sim.haulout.dev/terminates-after", "3600s"}}});
+  std::string first;
+  after(10min, [&] {
+    ASSERT_THAT(pods_of("logs"), SizeIs(1));
+    first = pods_of("logs").front();
+    cluster.delete_gracefully("pods", "shop", first);
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  ASSERT_THAT(evicted(), ElementsAre("web-0", StartsWith("logs-")));
+  EXPECT_NE(evicted().back(), first);
+}
+
+// The eviction brings the new template of a DaemonSet with the strategy OnDelete. Its labels do not match any more.
+TEST_F(DaemonSets, WhatComesInPlaceOfAnEvictedPodStaysWhateverItsLabelsAre) {
+  options.policy.daemon_set = drain::Treatment::refuse;
+  evict("version=one");
+  for (const char* name : {"logs", "traces"}) {
+    add_daemon_set(name, name == std::string("logs") ? 10 : 90);
+    const Json label = {{"version", "one"}};
+    cluster.patch("daemonsets", "shop", name, {{"spec", {{"template", {{"metadata", {{"labels", label}}}}}}}});
+  }
+  after(1min, [&] {
+    cluster.patch("daemonsets", "shop", "logs",
+                  {{"spec", {{"template", {{"metadata", {{"labels", {{"version", "two"}}}}}}}}}});
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(pods_of("logs"), SizeIs(1));
+}
+
+// A pod of a DaemonSet that gets the label during the drain waits for its turn, too.
+TEST_F(DaemonSets, ALabelThatComesLaterSelectsToo) {
+  add_daemon_set("net");
+  add_pods(1, {.grace = 600, .annotations = {{"sim.haulout.dev/terminates-after", "600s"}}});
+  after(1min, [&] {
+    ASSERT_THAT(pods_of("net"), SizeIs(1));
+    cluster.patch("pods", "shop", pods_of("net").front(), {{"metadata", {{"labels", {{"app", "logs"}}}}}});
+  });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  ASSERT_THAT(evicted(), ElementsAre("web-0", StartsWith("net-")));
+  EXPECT_GE(evictions().back().time - evictions().front().time, 600s);
+}
+
+// The pod never finishes, so a rule or a label that waits for that has no effect.
+TEST_F(DaemonSets, AreNotWaitedForAsWork) {
+  options.policy.rules = {drain::parse_pod_rule("namespace:shop=wait-completed").value()};
+  add_daemon_set("logs");
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(evicted(), ElementsAre(StartsWith("logs-")));
+}
+
+TEST_F(DaemonSets, ADryRunCountsThemAndChangesNothing) {
+  options.dry_run = drain::DryRunMode::client;
+  add_daemon_set("logs");
+  const auto report = drain();
+  EXPECT_EQ(report.pods.size(), 1u);
+  EXPECT_THAT(evictions(), IsEmpty());
+  EXPECT_FALSE(unschedulable());
+}
+
+TEST_F(DaemonSets, AreDeletedLastIfTheDrainDeletes) {
+  options.delete_instead_of_evict = true;
+  add_daemon_set("logs");
+  add_pods(2, {.grace = 60, .annotations = {{"sim.haulout.dev/terminates-after", "60s"}}});
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_GE(took(), 70s);
 }
 
 // Haulout's own DaemonSet would start it again at once, so its eviction would only interrupt the drain.

@@ -237,7 +237,6 @@ bool Invariants::is_longer_than_asked(const Instance& pod) const {
 
 void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
-  if (!first_eviction_) first_eviction_ = now;
   // The pod is already terminating, so the rules about order, places, budgets and volume turns do not apply.
   if (is_longer_than_asked(pod) && !pod.accepted) {
     pod.shortened = true;

@@ -156,6 +156,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   int stage_of(const Instance& pod) const;
   // True for a pod of a DaemonSet that the options of the drain select to be evicted.
   bool is_selected_daemon(const Instance& pod) const;
+  bool is_in_place(const Instance& pod) const;
   void check_rule(const Instance& pod);
   // A pod with a smaller tier is evicted earlier. Compared in this order: the stage; the explicit order; whether it is
   // critical; its priority.
@@ -264,7 +265,6 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   // When the drain learned that the node is cordoned. Empty if its last read of the Node showed otherwise.
   std::optional<TimePoint> cordon_told_;
   std::optional<TimePoint> cordon_claimed_;  // when the drain reported the node as cordoned
-  std::optional<TimePoint> first_eviction_;  // when the drain sent its first eviction
   std::optional<TimePoint> last_list_;       // when the last pod list that succeeded was sent
   std::optional<TimePoint> unschedulable_since_;
   TimePoint schedulable_since_{};

@@ -20,10 +20,9 @@ constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 drain::Verdict Invariants::verdict(const Instance& pod) const {
   if (left_pinned_.contains(pod.pod.uid)) return drain::Verdict::skip;
   if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
-  const bool stays_if_daemon = is_own(pod) || (first_eviction_ && pod.first_seen > *first_eviction_);
-  const auto decided =
-      drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), draining_for(), stays_if_daemon)
-          .verdict;
+  const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), draining_for(),
+                                     is_in_place(pod) ? "it is in place of an evicted one" : "")
+                           .verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
 }
 
@@ -36,11 +35,21 @@ bool Invariants::is_selected_daemon(const Instance& pod) const {
                      [&pod](const auto& selector) { return selector.matches(pod.pod.labels); });
 }
 
+// True for a pod of a DaemonSet if the drain has asked for the eviction of another pod of it, and for the drain's own
+// pod.
+bool Invariants::is_in_place(const Instance& pod) const {
+  if (!drain::is_daemon_pod(pod.pod)) return false;
+  if (is_own(pod)) return is_selected_daemon(pod);
+  return std::any_of(pods_.begin(), pods_.end(), [&pod](const auto& entry) {
+    const Instance& other = entry.second;
+    return &other != &pod && other.first_sent && drain::is_daemon_pod(other.pod) &&
+           other.pod.controller->uid == pod.pod.controller->uid;
+  });
+}
+
 // True for a pod of a DaemonSet if the drain may have been unable to look up the DaemonSet. The drain does not wait
-// long for that look-up. True also for a pod that has come while the drain prepared its first eviction: the drain may
-// have seen it before that, or after.
+// long for that look-up.
 bool Invariants::may_look_managed(const Instance& pod) const {
-  if (is_selected_daemon(pod) && pod.first_seen > began_) return true;
   return (given_.as_kubelet || !given_.sound_wire) && drain::is_daemon_pod(pod.pod);
 }
 
