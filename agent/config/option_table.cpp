@@ -156,7 +156,7 @@ OptionGroup operating_system() {
            "program holds the lock of dpkg. Then the attempt has failed."},
           {"update-attempts", number<C>(&C::update_attempts, "attempts", 1, 100),
            "After this number of failed installations in a row the node is degraded. After each earlier one, the agent "
-           "uncordons the node if it has drained it, and tries again after backoff."},
+           "uncordons the node if it has drained it, and tries again after backoff. Also for backend bottlerocket."},
           {"reboot-method",
            choices<C, M>(&C::reboot_methods, {{"logind", M::logind},
                                               {"systemd", M::systemd},

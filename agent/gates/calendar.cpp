@@ -134,6 +134,8 @@ bool is_nth(const std::bitset<7>& nth, year_month_day date) {
 }  // namespace
 
 bool Days::contains(year_month_day date) const {
+  if (between && (std::chrono::local_days(date) < between->first || std::chrono::local_days(date) > between->second))
+    return false;
   if (!months[static_cast<unsigned>(date.month())]) return false;
   if (nth.any() && !is_nth(nth, date)) return false;
   const bool by_number = days_of_month[static_cast<unsigned>(date.day())];

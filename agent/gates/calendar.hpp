@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -45,9 +46,11 @@ class Zone {
   const date::time_zone* zone_ = nullptr;  // borrowed; null for UTC
 };
 
-// The days of the calendar on which a window starts: weekdays, nth weekdays of the month, or the days that the three
-// day fields of cron select (day of month, month and day of week). Pure.
+// The days of the calendar on which a window starts: weekdays, nth weekdays of the month, the days that the three day
+// fields of cron select (day of month, month and day of week), or the days from one date to another. Pure.
 struct Days {
+  // The first and the last day, both included; nothing: no limit.
+  std::optional<std::pair<std::chrono::local_days, std::chrono::local_days>> between{};
   std::bitset<13> months = ~std::bitset<13>();         // bit 1 is January
   std::bitset<32> days_of_month = ~std::bitset<32>();  // bit 1 is the first day
   std::bitset<7> weekdays = ~std::bitset<7>();         // bit 0 is Sunday

@@ -288,10 +288,10 @@ constexpr days longest_length(31);
 constexpr UntilClock to_midnight{days(1)};
 
 constexpr std::string_view write_days =
-    "write days like Mon or Mon-Fri or \"Sat,Sun\" or \"2nd Tue\", or only a time for every day";
+    "write days like Mon or Mon-Fri or \"Sat,Sun\" or \"2nd Tue\" or 2026-12-24, or only a time for every day";
 constexpr std::string_view write_start =
     "write it like 22:00+4h, Sat,Sun 01:00+6h Europe/Berlin or cron(0 2 * * 1-5)+3h";
-constexpr std::string_view write_dates = "write it like 2026-12-20..2027-01-03 Europe/Berlin";
+constexpr std::string_view write_dates = "write dates like 2026-12-24 or 2026-12-20..2027-01-03";
 
 struct Starts {
   Days days;
@@ -321,33 +321,21 @@ class Parser {
     return Recurrence(starts->days, std::move(starts->times), *length, *zone);
   }
 
-  bool has_dates() {
-    Grammar ahead = grammar_;
-    ahead.skip_blanks();
-    return ahead.digits().size() == 4 && ahead.take('-');
+  // Returns true if the text begins with dates, and no time of day follows.
+  bool is_dates_alone() {
+    Parser ahead = *this;
+    if (!ahead.at_date() || !ahead.parse_dates()) return at_date();
+    ahead.grammar_.skip_blanks();
+    return !is_digit(ahead.grammar_.next());
   }
 
   Result<Blackout> dates() {
-    grammar_.skip_blanks();
-    const std::size_t begin = grammar_.at();
-    auto first = parse_date();
-    if (!first) return std::move(first).error();
-    auto last = first;
-    if (grammar_.take('.')) {
-      if (!grammar_.take('.'))
-        return grammar_.wrong(grammar_.at(), "two dots are expected between the dates", write_dates);
-      last = parse_date();
-      if (!last) return std::move(last).error();
-    }
-    if (*last < *first) return grammar_.wrong(begin, "the last date is before the first", "swap them");
+    auto days = parse_dates();
+    if (!days) return std::move(days).error();
     auto zone = parse_zone();
     if (!zone) return std::move(zone).error();
-    return Blackout{std::string(text_), *zone, Interval{zone->instant(*first), zone->instant(*last + days(1))}};
-  }
-
-  Error dates_are_for_blackouts() {
-    grammar_.skip_blanks();
-    return grammar_.wrong(grammar_.at(), "dates are for blackouts only", write_start);
+    return Blackout{std::string(text_), *zone,
+                    Interval{zone->instant(days->first), zone->instant(days->second + std::chrono::days(1))}};
   }
 
   Result<> readable() {
@@ -371,7 +359,9 @@ class Parser {
   Result<Length> parse_length(const std::vector<minutes>& starts);
   Result<Length> parse_elapsed();
   Result<Zone> parse_zone();
+  Result<std::pair<std::chrono::local_days, std::chrono::local_days>> parse_dates();
   Result<std::chrono::local_days> parse_date();
+  bool at_date() const;
   bool at_clock() const;
   bool at_ordinal() const;
 
@@ -379,6 +369,12 @@ class Parser {
   std::string_view text_;
   Grammar grammar_;
 };
+
+bool Parser::at_date() const {
+  Grammar ahead = grammar_;
+  ahead.skip_blanks();
+  return ahead.digits().size() == 4 && ahead.take('-');
+}
 
 bool Parser::at_clock() const {
   Grammar ahead = grammar_;
@@ -394,7 +390,7 @@ Result<Starts> Parser::parse_starts() {
   grammar_.skip_blanks();
   if (Grammar ahead = grammar_; lower_case(ahead.letters()) == "cron") return parse_cron_starts();
   Starts starts;
-  if (!at_clock()) {
+  if (at_date() || !at_clock()) {
     auto on = parse_days();
     if (!on) return std::move(on).error();
     starts.days = *on;
@@ -420,6 +416,12 @@ Result<Starts> Parser::parse_cron_starts() {
 
 Result<Days> Parser::parse_days() {
   Days found;
+  if (at_date()) {
+    auto dates = parse_dates();
+    if (!dates) return std::move(dates).error();
+    found.between = *dates;
+    return found;
+  }
   if (at_ordinal()) {
     auto nth = parse_ordinals();
     if (!nth) return std::move(nth).error();
@@ -546,6 +548,23 @@ Result<Zone> Parser::parse_zone() {
   return zone;
 }
 
+// Parses one date, or the first and the last of several.
+Result<std::pair<std::chrono::local_days, std::chrono::local_days>> Parser::parse_dates() {
+  grammar_.skip_blanks();
+  const std::size_t begin = grammar_.at();
+  auto first = parse_date();
+  if (!first) return std::move(first).error();
+  auto last = first;
+  if (grammar_.take('.')) {
+    if (!grammar_.take('.'))
+      return grammar_.wrong(grammar_.at(), "two dots are expected between the dates", write_dates);
+    last = parse_date();
+    if (!last) return std::move(last).error();
+  }
+  if (*last < *first) return grammar_.wrong(begin, "the last date is before the first", "swap them");
+  return std::pair(*first, *last);
+}
+
 Result<std::chrono::local_days> Parser::parse_date() {
   const std::size_t begin = grammar_.at();
   const std::string_view year = grammar_.digits();
@@ -570,7 +589,6 @@ Result<std::chrono::local_days> Parser::parse_date() {
 Result<Window> parse_window(std::string_view text) {
   Parser parser("window", text);
   if (auto readable = parser.readable(); !readable) return std::move(readable).error();
-  if (parser.has_dates()) return parser.dates_are_for_blackouts();
   auto recurrence = parser.recurrence();
   if (!recurrence) return std::move(recurrence).error();
   return Window{std::string(text), *std::move(recurrence)};
@@ -579,7 +597,7 @@ Result<Window> parse_window(std::string_view text) {
 Result<Blackout> parse_blackout(std::string_view text) {
   Parser parser("blackout", text);
   if (auto readable = parser.readable(); !readable) return std::move(readable).error();
-  if (parser.has_dates()) return parser.dates();
+  if (parser.is_dates_alone()) return parser.dates();
   auto recurrence = parser.recurrence();
   if (!recurrence) return std::move(recurrence).error();
   Zone zone = recurrence->zone();

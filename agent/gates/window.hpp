@@ -3,11 +3,13 @@
 // instant until which it holds.
 //
 // The syntax of a window is   [DAYS] HH:MM [+DURATION | -HH:MM] [ZONE]   or   cron(FIELDS)[+DURATION | -HH:MM] [ZONE]
+// DAYS are weekdays, a date or a range of dates.
 //
 //   22:00+4h                           every day, four hours
 //   Sat,Sun 01:00+6h Europe/Berlin     in that time zone; the default is UTC
 //   Mon-Fri 22:00-04:00                over midnight; the days are those of the start, so the last one ends on Saturday
 //   2nd Tue 03:00+2h                   the nth weekday of the month, 1st to 5th or last; or a list like 1st,3rd Sat
+//   2026-12-24 22:00+4h                once, on that date; or 2026-12-24..2026-12-27 22:00+4h, on each of these dates
 //   Sat 00:00                          without an end, the window lasts until midnight
 //   cron(0 2 * * 1-5)+3h Europe/Berlin starts in the syntax of cron
 //
@@ -22,8 +24,8 @@
 // forward over a start or an end, the first instant after the change counts. If it is set back, the first of the two
 // instants counts.
 //
-// A black-out has the same syntax, or is a range of dates, both included:   2026-12-20..2027-01-03 [ZONE]
-// One date alone is a black-out of that day.
+// A black-out has the same syntax, or consists only of dates, and lasts from the beginning of the first to the end of
+// the last one:   2026-12-20..2027-01-03 [ZONE]   or   2026-12-24 [ZONE]
 #pragma once
 
 #include <optional>

@@ -147,7 +147,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       options_(options),
       activity_(executor, parts.client.clock(), [this] { writer_.show_ready(false); }),
       view_(executor, parts.client, parts.rng, options.node, watch_callbacks()),
-      need_(parts.backend, parts.updater, activity_, view_, record_, parts.client.clock(), parts.rng),
+      need_(executor, parts.backend, parts.updater, activity_, view_, record_, parts.client, parts.rng),
       foreign_records_(parts.client.clock(), parts.rng, options.node,
                        [this](std::string message) { writer_.warn(reason::second_agent, std::move(message)); }),
       writer_(executor, parts, options, record_, activity_, view_, need_, foreign_records_),
@@ -173,6 +173,7 @@ asio::awaitable<void> Life::run() {
   co_await with_task_group([this](TaskGroup& group) {
     group.spawn(view_.follow());
     group.spawn(need_.follow());
+    group.spawn(need_.follow_request());
     if (parts_.updater) group.spawn(need_.follow_updates());
     group.spawn(writer_.retry_condition());
     group.spawn(writer_.keep_heartbeat());
@@ -298,10 +299,11 @@ asio::awaitable<void> Life::commit(Decision decision) {
     status.message = "verification passed; the node stays " + words_of(*cordon);
   // Remove the ready file before the write, because the API server may accept the write only much later.
   if (!duties_of(record_.state).shows_ready) writer_.show_ready(false);
-  // Any boot serves a person's reboot request. A failed reboot ends the request, too, so that it does not cause one
-  // attempt after another.
-  const bool served = decision.event == Event::boot_changed || decision.event == Event::reboot_impossible ||
-                      decision.event == Event::boot_unknown;
+  // Any boot serves a person's reboot request whose time has come. A failed reboot ends the request, too, so that it
+  // does not cause one attempt after another.
+  const bool served =
+      need_.requested() && (decision.event == Event::boot_changed || decision.event == Event::reboot_impossible ||
+                            decision.event == Event::boot_unknown);
   shutdowns_.state_changed();
   co_await writer_.show_transition(std::move(status), served);
 }
@@ -326,6 +328,7 @@ void Life::see_node(bool same) {
   }
   gates_.node_changed();
   hold_.node_changed();
+  need_.node_changed();
   activity_.wake();
 }
 

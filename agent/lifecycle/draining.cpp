@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 
 #include "agent/lifecycle/node_record.hpp"
+#include "agent/lifecycle/updating.hpp"
 #include "base/scope_exit.hpp"
 #include "drain/cordon.hpp"
 #include "drain/reasons.hpp"
@@ -160,11 +161,13 @@ asio::awaitable<HookResult> Draining::pass_hooks(HookPoint point) {
 asio::awaitable<void> Draining::install_update() {
   const std::string& to = context_.record.to;
   auto installed = co_await context_.parts.backend.apply(to, context_.within(apply_limit));
-  if (installed)
+  if (installed) {
+    context_.record.failed_updates = 0;
     step_ = Step::draining;
-  else
-    context_.activity.decide({Event::drain_ended, reason::apply_failed,
-                              "version " + to + " could not be installed: " + installed.error().message()});
+  } else {
+    context_.activity.decide(failed_update(context_.record, context_.options.update_attempts, reason::apply_failed,
+                                           "version " + to + ": " + installed.error().message()));
+  }
   context_.activity.wake();
 }
 

@@ -279,7 +279,7 @@ asio::awaitable<void> Loading::run() {
     tell_unread(node.error());
     co_await context_.pause(backoff.next(context_.rng, node.error().retry_after));
   }
-  if (!requested_at_start_) requested_at_start_ = reboot_requested(view.node());
+  if (!requested_at_start_) requested_at_start_ = reboot_requested(view.node(), context_.wall());
   context_.writer.take_over();
   context_.parts.slots.remember(context_.record.slot);
   context_.parts.tell(context_.writer.status());

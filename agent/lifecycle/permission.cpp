@@ -46,7 +46,7 @@ Task<std::optional<Decision>> GateWatch::given_up() {
 
 GateWatch::Asked GateWatch::asked_now() const {
   const k8s::Node& node = context_.node();
-  Asked asked{.pending = need_.all()};
+  Asked asked{.pending = need_.all(), .requested = need_.requested()};
   for (const auto& [key, value] : node.labels)
     if (std::find(status_labels.begin(), status_labels.end(), key) == status_labels.end())
       asked.words.emplace(key, value);

@@ -33,6 +33,7 @@ class GateWatch {
   struct Asked {
     std::map<std::string, std::string> words{};
     Pending pending{};
+    bool requested = false;
     bool operator==(const Asked&) const = default;
   };
   Asked asked_now() const;

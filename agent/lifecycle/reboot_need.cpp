@@ -19,6 +19,8 @@ constexpr Duration updates_limit = std::chrono::minutes(5);
 // Backoff after an answer that says `unknown`.
 constexpr BackoffOptions until_known{std::chrono::seconds(1), 2.0, std::chrono::minutes(5),
                                      BackoffOptions::Jitter::equal};
+// Time between two looks at the server's clock, while a request waits for its time.
+constexpr Duration request_look = std::chrono::minutes(1);
 // Delay after a change, so that a burst of changes counts as one.
 constexpr Duration breath = std::chrono::milliseconds(200);
 
@@ -39,17 +41,31 @@ std::string words_of(const Updates& updates) {
       fmt::format("{} {}", count_of(updates.count, "package update"), updates.count == 1 ? "waits" : "wait"), updates);
 }
 
-RebootNeed::RebootNeed(Backend& backend, Updater* updater, Activity& activity, const NodeView& view,
-                       const Record& record, Clock& clock, Rng& rng)
+RebootNeed::RebootNeed(asio::any_io_executor executor, Backend& backend, Updater* updater, Activity& activity,
+                       const NodeView& view, const Record& record, k8s::Client& client, Rng& rng)
     : backend_(backend),
       updater_(updater),
       activity_(activity),
       view_(view),
       record_(record),
-      clock_(clock),
+      client_(client),
+      clock_(client.clock()),
       rng_(rng),
+      request_news_(std::move(executor)),
       updates_{.need = updater ? Need::unknown : Need::no},
       looked_(!updater) {}
+
+asio::awaitable<void> RebootNeed::follow_request() {
+  for (;;) {
+    const auto from = reboot_request(view_.node());
+    const WallTime now = client_.server_now();
+    TimePoint until = TimePoint::max();
+    // The server's clock may be set meanwhile.
+    if (from && *from > now)
+      until = clock_.now() + std::clamp<Duration>(*from - now, std::chrono::milliseconds(1), request_look);
+    if (!co_await request_news_.wait_until(clock_, until) && requested()) activity_.wake();
+  }
+}
 
 asio::awaitable<void> RebootNeed::follow() {
   Backoff backoff(until_known);

@@ -10,6 +10,8 @@
 #include "agent/node/record.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/ports/updater.hpp"
+#include "k8s/client.hpp"
+#include "retry/notifier.hpp"
 
 namespace haulout::agent {
 
@@ -23,14 +25,18 @@ std::string with_names(std::string text, const Updates& updates);
 class RebootNeed {
  public:
   // `updater` is null if the agent installs no updates.
-  RebootNeed(Backend& backend, Updater* updater, Activity& activity, const NodeView& view, const Record& record,
-             Clock& clock, Rng& rng);
+  RebootNeed(boost::asio::any_io_executor executor, Backend& backend, Updater* updater, Activity& activity,
+             const NodeView& view, const Record& record, k8s::Client& client, Rng& rng);
 
   // Asks the back end, and again each time that its answer may have changed. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   // Looks for updates, and again each time that the result may have changed. Ends only by cancellation. Requires an
   // updater.
   boost::asio::awaitable<void> follow_updates();
+  // Wakes the activity when the time of a person's request comes, by the server's clock. Ends only by cancellation.
+  boost::asio::awaitable<void> follow_request();
+  // Called when the Node may have changed.
+  void node_changed() { request_news_.notify(); }
   // Asks the back end and the updater now, because their last answers are from before an installation. Cancellable.
   boost::asio::awaitable<void> ask_now();
   // Returns when the back end and the updater have answered, or when the Node has to be read again. Cancellable.
@@ -42,8 +48,8 @@ class RebootNeed {
   const Updates& updates() const { return updates_; }
   // Returns true if the back end has answered since the process started, even if the answer is `unknown`.
   bool answered() const { return answered_; }
-  // Returns true if a person requests a reboot of this node.
-  bool requested() const { return reboot_requested(view_.node()); }
+  // Returns true if a person requests a reboot of this node now.
+  bool requested() const { return reboot_requested(view_.node(), client_.server_now()); }
   // Returns true if there is a reason to reboot: a request, or a need whose target was not rolled back before.
   bool reboot_wanted() const;
   // Returns true if updates wait, and their version was not rolled back before, or a person requests a reboot.
@@ -70,8 +76,10 @@ class RebootNeed {
   Activity& activity_;
   const NodeView& view_;
   const Record& record_;
+  k8s::Client& client_;
   Clock& clock_;
   Rng& rng_;
+  Notifier request_news_;
   Pending pending_;
   bool answered_ = false;
   Updates updates_;

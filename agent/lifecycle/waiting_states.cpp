@@ -348,7 +348,8 @@ class LastLook {
 
 // Returns true if a node that is degraded for this reason begins another attempt only when a person requests it.
 bool needs_person(std::string_view cause) {
-  return cause == reason::reboot_failed || cause == reason::update_failed || cause == reason::update_blocked;
+  return cause == reason::reboot_failed || cause == reason::update_failed || cause == reason::update_blocked ||
+         cause == reason::apply_failed;
 }
 
 std::function<bool()> when_ended(const Context& context) {

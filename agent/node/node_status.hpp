@@ -22,7 +22,8 @@ inline constexpr std::array status_labels{state_label, reason_label, reboot_requ
 inline constexpr std::string_view message_annotation = "haulout.dev/message";
 // The author that the agent writes into the mark of its cordon.
 inline constexpr const char* cordoned_by = "agent";
-// Written by people: "reboot" requests a reboot even if the back end needs none; "reboot; why" adds the reason.
+// Written by people: "reboot" requests a reboot even if the back end needs none, "reboot at 2026-12-24T22:00:00Z"
+// requests it for that time, and "; why" at the end adds the reason.
 inline constexpr std::string_view request_annotation = "haulout.dev/request";
 
 // The state of a node and why it is in that state, as a reason for the label and as a message for people.
@@ -43,8 +44,13 @@ std::optional<Record> record_of(const k8s::Node& node);
 // Returns the last status that was written to a Node: the reason and the message that it shows, the rest from `record`.
 Status shown_status(const k8s::Node& node, const Record& record);
 
-// Returns true if a person has requested a reboot of this node.
-bool reboot_requested(const k8s::Node& node);
+// Returns the time from which a person wants this node to be rebooted: WallTime::min() for a request without a time;
+// nothing if there is no request, or one that cannot be read.
+std::optional<WallTime> reboot_request(const k8s::Node& node);
+// Returns the value of the annotation that requests a reboot, without a reason.
+std::string written_request(std::optional<WallTime> at);
+// Returns true if a person has requested a reboot of this node, and the time of the request has come.
+bool reboot_requested(const k8s::Node& node, WallTime now);
 
 // Returns the patch that makes the Node show these values, or nothing if it shows them already. The patch is guarded by
 // the Node's resourceVersion. It keeps a record that this version cannot read, because a newer version may read it. It

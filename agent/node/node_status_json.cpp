@@ -7,6 +7,7 @@
 #include "agent/node/record.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
+#include "k8s/codec.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::agent {
@@ -79,10 +80,23 @@ Status shown_status(const k8s::Node& node, const Record& record) {
           k8s::value_at(node.annotations, message_annotation).value_or(""), record.since, record.judged};
 }
 
-bool reboot_requested(const k8s::Node& node) {
-  const std::string request = k8s::value_at(node.annotations, request_annotation).value_or("");
-  // The value is "reboot" or "reboot; why".
-  return request.substr(0, request.find(';')) == "reboot";
+std::optional<WallTime> reboot_request(const k8s::Node& node) {
+  constexpr std::string_view with_time = "reboot at ";
+  const std::string value = k8s::value_at(node.annotations, request_annotation).value_or("");
+  const std::string request = value.substr(0, value.find(';'));
+  if (request == written_request({})) return WallTime::min();
+  if (!request.starts_with(with_time)) return std::nullopt;
+  const auto time = k8s::parse_time(std::string_view(request).substr(with_time.size()));
+  return time ? std::optional(*time) : std::nullopt;
+}
+
+std::string written_request(std::optional<WallTime> at) {
+  return at ? "reboot at " + k8s::format_time(*at) : std::string("reboot");
+}
+
+bool reboot_requested(const k8s::Node& node, WallTime now) {
+  const auto from = reboot_request(node);
+  return from && *from <= now;
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,

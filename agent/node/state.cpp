@@ -52,6 +52,9 @@ constexpr std::array rows{
     Row{State::draining, Event::gate_closed, State::pending},
     Row{State::draining, Event::turn_lost, State::pending},
     Row{State::draining, Event::boot_changed, State::verifying},
+    // The back end could not put the new version in place, which comes before the first eviction.
+    Row{State::draining, Event::update_failed, State::pending},
+    Row{State::draining, Event::update_given_up, State::degraded},
 
     Row{State::updating, Event::installed, State::ready},
     Row{State::updating, Event::reboot_not_needed, State::verifying},

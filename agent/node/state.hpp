@@ -47,7 +47,7 @@ enum class Event {
   turn_lost,    // the node does not hold its slot any more
   drained,      // every pod that must leave is deleted
   update_due,   // every pod that must leave is deleted, and the agent installs updates before it asks for a reboot
-  // The drain ended as blocked, refused or failed, or a hook or the installation of the update failed.
+  // The drain ended as blocked, refused or failed, or a hook failed.
   drain_ended,
   installed,          // the updates are installed, and the machine has to be rebooted
   reboot_not_needed,  // the updates are installed, and no reboot is needed

@@ -169,8 +169,10 @@ constexpr std::array table{
            "The operating system's update tool writes the new version for the next boot. It does so before any "
            "eviction; with `--update=before-drain` even before the node asks for a slot.",
            "Nothing."},
-    Reason{reason::apply_failed, drain, trouble, "The new version could not be installed, so no pod was evicted.",
-           "See the update tool's error in the message. The agent tries again later."},
+    Reason{
+        reason::apply_failed, drain, trouble, "The new version could not be installed, so no pod was evicted.",
+        "See the update tool's error in the message. The agent tries again later. After `--update-attempts` failures "
+        "in a row the node is degraded: repair it, and set `haulout.dev/request=reboot` on the Node."},
     Reason{reason::updating, drain, progress,
            "The node is drained, and its updates are being installed (`--update`). As a warning during the drain: the "
            "updates could not be downloaded in advance, so the installation downloads them.",

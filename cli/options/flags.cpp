@@ -232,16 +232,16 @@ std::vector<Flag> rehearse_flags() {
 
 // The options of `status`, `explain`, `pause`, `resume`, `request-reboot` and `release`.
 
-Values<S> until() {
+Values<S> time_or_duration() {
   const auto set = [](S& settings, const std::string& text) -> std::string {
     if (const auto time = k8s::parse_time(text)) {
-      settings.people.until = *time;
+      settings.people.time = *time;
       return {};
     }
     const auto duration = parse_duration(text);
-    if (!duration) return "write a time like 2026-12-24T18:00:00Z, or for how long: 90m, 12h";
+    if (!duration) return "write a time like 2026-12-24T18:00:00Z, or a duration like 90m, 12h";
     if (*duration <= Duration::zero()) return "write a duration that is longer than 0";
-    settings.people.until = *duration;
+    settings.people.time = *duration;
     return {};
   };
   return {ValueType::text, "time, duration", "", {}, set, [](const S&) { return std::string(); }};
@@ -265,7 +265,7 @@ Rows target_rows(std::string_view what) {
 Rows pause_rows() {
   Rows rows = target_rows("Pause the updates of");
   rows.push_back(reason_row("The reason for the pause. haulout explain and the messages of waiting agents show it."));
-  rows.push_back({"until", until(),
+  rows.push_back({"until", time_or_duration(),
                   "When the pause ends by itself: a time (2026-12-24T18:00:00Z) or a duration (90m, 12h). Without it "
                   "the pause lasts until `resume`."});
   return rows;
@@ -288,7 +288,13 @@ Rows people_rows(Command command) {
           output_row("Output format.", {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
     case Command::pause: return pause_rows();
     case Command::resume: return target_rows("End the pause of");
-    case Command::request_reboot: return {reason_row("The reason for the reboot."), selector_row()};
+    case Command::request_reboot:
+      return {
+          {"at", time_or_duration(),
+           "Request the reboot for this time (2026-12-24T22:00:00Z), or for after this duration (90m, 12h). The node "
+           "takes no slot for it before. It still waits for its gates and for a slot then."},
+          reason_row("The reason for the reboot."),
+          selector_row()};
     case Command::release: return {selector_row()};
     default: return {};
   }

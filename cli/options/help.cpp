@@ -232,6 +232,8 @@ std::string request_text(std::string_view program) {
       "Usage:\n  {0} request-reboot NODE... [flags]\n  {0} request-reboot -l SELECTOR [flags]\n\n"
       "Examples:\n"
       "  {0} request-reboot worker-3 --reason \"kernel parameter changed\"\n\n"
+      "  # Not before this time\n"
+      "  {0} request-reboot worker-3 --at 2026-12-24T22:00:00Z\n\n"
       "  # Cancel the request\n  kubectl annotate node worker-3 haulout.dev/request-\n",
       program);
 }

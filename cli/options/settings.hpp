@@ -44,7 +44,8 @@ struct PeopleSettings {
   bool all = false;
   std::string pool;
   std::string reason;
-  std::optional<std::variant<Duration, WallTime>> until;  // when a pause ends; unset: when a person resumes
+  // When a pause ends (unset: when a person resumes), or when a requested reboot may begin (unset: at once).
+  std::optional<std::variant<Duration, WallTime>> time;
 };
 
 // Settings of `rehearse`. Unless `all` is set, `nodes`, `selector` and `drain` of Settings define the drains to

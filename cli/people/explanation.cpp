@@ -282,8 +282,16 @@ std::string said(const NodeView& node) {
   return text;
 }
 
-void why_idle(const NodeView& node, std::vector<std::string>& why) {
-  if (node.requested)
+// Returns true if a person wants the node to be rebooted, but not yet.
+bool requested_for_later(const Explanation& about) {
+  return about.node.requested_at && *about.node.requested_at > about.at;
+}
+
+void why_idle(const Explanation& about, std::vector<std::string>& why) {
+  const NodeView& node = about.node;
+  if (requested_for_later(about))
+    why.push_back("the reboot is requested for " + k8s::format_time(*node.requested_at));
+  else if (node.requested)
     why.emplace_back("a reboot was requested, but the agent has not read the request yet");
   else if (node.reboot_required == "true")
     why.push_back(said(node));
@@ -323,11 +331,12 @@ std::vector<std::string> why_not_now(const Explanation& about) {
   if (node.overdue) why.push_back(message_text(node, about.at));
   if (!node.ready) why.push_back(why_not_ready(about));
   if (in_state(node, agent::State::idle)) {
-    why_idle(node, why);
+    why_idle(about, why);
   } else {
     if (!node.overdue) why.push_back(said(node));
   }
-  const bool comes = in_state(node, agent::State::pending) || in_state(node, agent::State::waiting) || node.requested;
+  const bool comes = in_state(node, agent::State::pending) || in_state(node, agent::State::waiting) ||
+                     (node.requested && !requested_for_later(about));
   if (comes)
     for (const GateView& gate : about.gates)
       if (gate.state == GateState::closed && gate.name != "agent" && gate.name != "slot") why.push_back(gate.message);
@@ -435,6 +444,7 @@ std::string reboot_line(const Explanation& about) {
   std::string line = about.node.reboot_required.empty() ? "<none>" : about.node.reboot_required;
   if (about.node.requested) {
     line += ", requested";
+    if (about.node.requested_at) line += " for " + k8s::format_time(*about.node.requested_at);
     if (!about.node.request_reason.empty()) line += ": " + about.node.request_reason;
   }
   // While the label reboot-required is "false", the reasons in the record are those of package updates, not of a

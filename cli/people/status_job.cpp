@@ -23,6 +23,7 @@ std::string or_none(const std::string& text) {
 }
 
 std::string reboot_text(const NodeView& node) {
+  if (node.requested_at) return "at " + k8s::format_time(*node.requested_at);
   if (node.requested) return "requested";
   return or_none(node.reboot_required);
 }

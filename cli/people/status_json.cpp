@@ -54,6 +54,7 @@ Json node_json(const NodeView& node) {
           {"since", time_json(node.since)},
           {"rebootRequired", required_json(node)},
           {"rebootRequested", node.requested},
+          {"rebootRequestedAt", time_json(node.requested_at)},
           {"rebootRequestReason", text_or_null(node.request_reason)},
           {"ready", node.ready},
           {"unschedulable", node.unschedulable},

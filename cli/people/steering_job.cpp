@@ -110,29 +110,36 @@ std::optional<std::string> subject_of(std::string_view key) {
 
 }  // namespace
 
+// Returns the time of --until or --at, named `flag`; nothing if it is not given. Fails if the time has passed. A
+// duration counts from the server's clock, and is rounded up to whole seconds, so that it is not shorter than given.
+Result<std::optional<WallTime>> given_time(const PeopleSettings& asked, std::string_view flag, WallTime now) {
+  if (!asked.time) return std::optional<WallTime>();
+  const auto* time = std::get_if<WallTime>(&*asked.time);
+  const WallTime at = time ? *time : std::chrono::ceil<std::chrono::seconds>(now + std::get<Duration>(*asked.time));
+  if (at <= now)
+    return Error(Errc::invalid,
+                 fmt::format("{} {} is in the past: it is {} now", flag, k8s::format_time(at), k8s::format_time(now)));
+  return std::optional(at);
+}
+
+// Agents compare times with the server's clock, so a duration must count from that clock. The response to this request
+// shows the server's time. A failure is ignored.
+asio::awaitable<void> learn_time(k8s::Client& client, const PeopleSettings& asked, TimePoint deadline) {
+  if (asked.time && std::holds_alternative<Duration>(*asked.time))
+    static_cast<void>(co_await client.review_self(deadline));
+}
+
 Result<agent::Pause> PauseJob::wanted() const {
   const PeopleSettings& asked = settings_.people;
   const std::string& who = settings_.drain.cordoned_by;
-  agent::Pause pause{asked.reason.empty() ? "by " + who : fmt::format("{} ({})", asked.reason, who)};
-  const WallTime now = tools_.client.server_now();
-  if (!asked.until) return pause;
-  if (const auto* time = std::get_if<WallTime>(&*asked.until))
-    pause.until = *time;
-  else  // a pause has whole seconds; round up, so that it is not shorter than requested
-    pause.until = std::chrono::ceil<std::chrono::seconds>(now + std::get<Duration>(*asked.until));
-  if (*pause.until <= now)
-    return Error(Errc::invalid, fmt::format("--until {} is in the past: it is {} now", k8s::format_time(*pause.until),
-                                            k8s::format_time(now)));
-  return pause;
+  auto until = given_time(asked, "--until", tools_.client.server_now());
+  if (!until) return std::move(until).error();
+  return agent::Pause{asked.reason.empty() ? "by " + who : fmt::format("{} ({})", asked.reason, who), *until};
 }
 
 asio::awaitable<void> PauseJob::run() {
   if (pausing()) {
-    // Agents compare the end of a pause with the server's clock, so a duration must count from that clock. The response
-    // to this request shows the server's time. A failure is ignored.
-    const auto& until = settings_.people.until;
-    if (until && std::holds_alternative<Duration>(*until))
-      static_cast<void>(co_await tools_.client.review_self(deadline()));
+    co_await learn_time(tools_.client, settings_.people, deadline());
     auto pause = wanted();
     if (!pause) {
       failed(pause.error());
@@ -224,6 +231,17 @@ Task<> ReleaseJob::act(std::string node) {
   co_return Result<>();
 }
 
+asio::awaitable<void> RequestJob::run() {
+  co_await learn_time(tools_.client, settings_.people, deadline());
+  auto at = given_time(settings_.people, "--at", tools_.client.server_now());
+  if (!at) {
+    failed(at.error());
+    co_return;
+  }
+  at_ = *at;
+  co_await NodeByNodeJob::run();
+}
+
 Task<> RequestJob::act(std::string node) {
   CO_TRY(const k8s::Node found, co_await tools_.client.get_node(node, deadline()));
   const std::string state = state_shown(found);
@@ -233,21 +251,26 @@ Task<> RequestJob::act(std::string node) {
         "error: no agent has reported on node/{}, so no agent would reboot it: nothing was requested", node));
     co_return Result<>();
   }
-  if (agent::reboot_requested(found)) {
-    tools_.console.say(fmt::format("a reboot of node/{} was already requested (state {})", node, state));
+  const auto before = agent::reboot_request(found);
+  const auto words = [](WallTime at) { return at == WallTime::min() ? "" : " for " + k8s::format_time(at); };
+  if (before && before == at_.value_or(WallTime::min())) {
+    tools_.console.say(
+        fmt::format("a reboot of node/{} was already requested{} (state {})", node, words(*before), state));
     co_return Result<>();
   }
   const std::string& who = settings_.drain.cordoned_by;
   const std::string& reason = settings_.people.reason;
-  const std::string value = reason.empty() ? "reboot" : fmt::format("reboot; {} ({})", reason, who);
+  std::string value = agent::written_request(at_);
+  if (!reason.empty()) value += fmt::format("; {} ({})", reason, who);
   CO_CHECK(co_await change_annotation(tools_.client, tools_.rng, node, std::string(agent::request_annotation), value,
                                       deadline()));
-  tools_.console.say(fmt::format("reboot of node/{} requested (state {})", node, state));
+  tools_.console.say(fmt::format("reboot of node/{} requested{}{} (state {})", node, at_ ? words(*at_) : "",
+                                 before ? fmt::format(", in place of the request{}", words(*before)) : "", state));
   if (state == to_string(agent::State::degraded))
     tools_.console.warn(
-        fmt::format("Warning: node/{0} is degraded, and its agent may reboot it soon; `{1} explain {0}` shows why it "
-                    "is degraded. To cancel the request: kubectl annotate node {0} {2}-",
-                    node, tools_.program, agent::request_annotation));
+        fmt::format("Warning: node/{0} is degraded, and its agent may reboot it {2}; `{1} explain {0}` shows why it "
+                    "is degraded. To cancel the request: kubectl annotate node {0} {3}-",
+                    node, tools_.program, at_ ? "at that time" : "soon", agent::request_annotation));
   co_return Result<>();
 }
 

@@ -85,9 +85,12 @@ class ReleaseJob final : public NodeByNodeJob {
 class RequestJob final : public NodeByNodeJob {
  public:
   using NodeByNodeJob::NodeByNodeJob;
+  boost::asio::awaitable<void> run() override;
 
  private:
   Task<> act(std::string node) override;
+
+  std::optional<WallTime> at_;  // nothing: at once
 };
 
 }  // namespace haulout::cli

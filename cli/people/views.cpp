@@ -62,7 +62,7 @@ std::optional<WallTime> heard_until(const k8s::Node& node) {
   return std::nullopt;
 }
 
-// Returns the part "why" of an annotation with the value "reboot; why".
+// Returns the part "why" of an annotation with the value "reboot; why" or "reboot at TIME; why".
 std::string reason_of_request(const k8s::Node& node) {
   const std::string value = k8s::value_at(node.annotations, agent::request_annotation).value_or("");
   const std::size_t begin = value.find_first_not_of(' ', std::min(value.find(';'), value.size() - 1) + 1);
@@ -92,8 +92,11 @@ NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now)
   view.ready = node.ready;
   view.unschedulable = node.unschedulable;
   view.foreign_cordon = drain::cordon_owner(node) == drain::CordonOwner::other;
-  view.requested = agent::reboot_requested(node);
-  if (view.requested) view.request_reason = reason_of_request(node);
+  if (const auto from = agent::reboot_request(node)) {
+    view.requested = true;
+    view.request_reason = reason_of_request(node);
+    if (*from != WallTime::min()) view.requested_at = from;
+  }
   view.os_image = node.os_image;
   view.pool = k8s::value_at(node.labels, agent::pool_label).value_or("");
   if (const k8s::Lease* turn = turn_of(node, facts)) {

@@ -45,13 +45,14 @@ struct NodeView {
   std::optional<WallTime> since;
   bool ready = false;
   bool unschedulable = false;
-  bool foreign_cordon = false;        // the node is cordoned, but not by Haulout
-  bool requested = false;             // a person has requested a reboot
-  std::string request_reason;         // why the person requested the reboot; may be empty
-  std::optional<agent::Pause> pause;  // the pause of this single node, if one is in force
-  std::string pool;                   // the pool, from a label of the Node or of its Lease; empty: not known
-  std::string turn;                   // name of the Lease of its slot; empty: the node holds no slot
-  std::string from, to;               // versions before and after the update, while it is under way
+  bool foreign_cordon = false;             // the node is cordoned, but not by Haulout
+  bool requested = false;                  // a person has requested a reboot
+  std::optional<WallTime> requested_at{};  // the time for which it is requested; nothing: at once
+  std::string request_reason;              // why the person requested the reboot; may be empty
+  std::optional<agent::Pause> pause;       // the pause of this single node, if one is in force
+  std::string pool;                        // the pool, from a label of the Node or of its Lease; empty: not known
+  std::string turn;                        // name of the Lease of its slot; empty: the node holds no slot
+  std::string from, to;                    // versions before and after the update, while it is under way
   // The package updates that wait, or that the agent installs. If there are many, only the first ones are listed, and
   // the last element is "and N more".
   std::vector<std::string> package_updates;

@@ -1,5 +1,6 @@
 // Actions of people during an update.
 #include "drain/cordon.hpp"
+#include "k8s/codec.hpp"
 #include "tests/fleet/fleet.hpp"
 #include "tests/fleet/scripted_gates.hpp"
 
@@ -19,9 +20,11 @@ struct People : Fleet {
     add(a_budget("held", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "held"}}}}}}));
   }
   void release_pod() { cluster.remove("poddisruptionbudgets", "shop", "held"); }
-  void request_reboot() {
-    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  void request(const Json& value) {
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", value}}}}}});
   }
+  void request_at(WallTime time) { request("reboot at " + k8s::format_time(time) + "; new disk"); }
+  void request_reboot() { request("reboot"); }
   bool requested() const { return node("n1")["metadata"]["annotations"].contains("haulout.dev/request"); }
   // Keeps every gate closed for this time.
   void open_gates_after(Duration closed) {
@@ -390,6 +393,42 @@ TEST_F(People, ANodeOutOfServiceTakesATurnAway) {
   });
   run_fleet();
   expect_updated(n1);
+}
+
+// A request for later: nothing happens before its time, and a boot before that does not serve it.
+TEST_F(People, ARequestWaitsForItsTime) {
+  Machine& n1 = machine("n1", {.target = ""});
+  const WallTime at = std::chrono::floor<std::chrono::seconds>(clock.wall_now() + 6h);
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "idle") << story();
+    request_at(at);
+  });
+  after(1h, [&] { n1.power_cycle(); });
+  after(5h + 50min, [&] {
+    EXPECT_EQ(state("n1"), "idle") << story();
+    EXPECT_EQ(n1.boots(), 1u);
+    EXPECT_TRUE(requested());
+    n1.kill_agent();
+  });
+  run_for(8h);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(n1.boots(), 2u);
+  EXPECT_FALSE(requested());
+}
+
+// The time is changed to an earlier one, and a later request is taken back.
+TEST_F(People, ARequestForLaterCanBeChangedAndTakenBack) {
+  Machine& n1 = machine("n1", {.target = ""});
+  const WallTime begin = std::chrono::floor<std::chrono::seconds>(clock.wall_now());
+  after(5min, [&] { request_at(begin + 6h); });
+  after(1h, [&] { request_at(begin + 2h); });
+  after(3h, [&] {
+    EXPECT_EQ(n1.boots(), 1u) << story();
+    request_at(begin + 4h);
+  });
+  after(3h + 30min, [&] { request(nullptr); });
+  run_for(8h);
+  EXPECT_EQ(n1.boots(), 1u);
 }
 
 }  // namespace

@@ -125,6 +125,24 @@ TEST_F(Reasons, ApplyFailed) {
   EXPECT_THAT(told, Contains("pending ApplyFailed")) << story();
 }
 
+// The update tool fails each time. The node keeps its slot, so that the fleet does not go on to fail everywhere, and
+// serves as before. A person's request is one more attempt.
+TEST_F(Reasons, ApplyFailedSoOftenThatAPersonHasToLook) {
+  options.update_attempts = 3;
+  Machine& n1 = telling({.must_apply = true, .failing_applies = 4});
+  web();
+  after(12h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    EXPECT_EQ(reason(), "ApplyFailed");
+    EXPECT_FALSE(unschedulable("n1"));
+    EXPECT_EQ(slots_held(), 1u);
+    EXPECT_EQ(n1.plan().failing_applies, 1u) << "it has stopped after three";
+    cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  });
+  run_fleet(48h);
+  expect_updated(n1);
+}
+
 TEST_F(Reasons, DrainFailed) {
   options.drain.policy.empty_dir = drain::Treatment::refuse;
   telling();

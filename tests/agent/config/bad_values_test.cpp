@@ -71,7 +71,8 @@ const std::vector<Row>& rows() {
       {"window", " ",
        "character 2: it is empty; write it like 22:00+4h, Sat,Sun 01:00+6h Europe/Berlin or cron(0 2 * * 1-5)+3h"},
       {"blackout", "2026-12-20..2026-12-32",
-       "character 13: 2026-12-32 does not exist in the calendar; write it like 2026-12-20..2027-01-03 Europe/Berlin"},
+       "character 13: 2026-12-32 does not exist in the calendar; write dates like 2026-12-24 or "
+       "2026-12-20..2027-01-03"},
       {"sentinel-command", "/bin/x 'a", "a ' is not closed"},
       {"reboot-command", " ", "it does not name a program"},
       {"prometheus-query", " ", "it is empty"},

@@ -76,6 +76,7 @@ TEST(ContradictionsTest, PackageUpdates) {
       {{{"update", "after-drain"}, {"update-limit", "2h"}}, ok},
       {{{"update-attempts", "5"}}, "remove update-attempts, or set update"},
       {{{"update", "after-drain"}, {"update-attempts", "5"}}, ok},
+      {{{"backend", "bottlerocket"}, {"update-attempts", "5"}}, ok},
   });
 }
 

@@ -98,11 +98,28 @@ TEST(NodeStatus, AReasonThatHasGoneIsRemovedAndForeignKeysStay) {
 
 TEST(NodeStatus, ARequestIsExactlyTheWord) {
   k8s::Node node = a_node();
-  EXPECT_FALSE(reboot_requested(node));
-  node.annotations["haulout.dev/request"] = "reboot please";
-  EXPECT_FALSE(reboot_requested(node));
-  node.annotations["haulout.dev/request"] = "reboot";
-  EXPECT_TRUE(reboot_requested(node));
+  constexpr WallTime noon = std::chrono::sys_days(std::chrono::year(2026) / 12 / 24) + std::chrono::hours(12);
+  EXPECT_FALSE(reboot_requested(node, noon));
+  struct Case {
+    std::string value;
+    std::optional<WallTime> from;
+  };
+  const Case cases[] = {{"reboot", WallTime::min()},
+                        {"reboot; new disk", WallTime::min()},
+                        {"reboot please", std::nullopt},
+                        {"reboot at 2026-12-24T12:00:00Z", noon},
+                        {"reboot at 2026-12-24T13:00:00+01:00; new disk", noon},
+                        {"reboot at tomorrow", std::nullopt},
+                        {"reboot at ", std::nullopt},
+                        {"", std::nullopt}};
+  for (const Case& one : cases) {
+    node.annotations["haulout.dev/request"] = one.value;
+    EXPECT_EQ(reboot_request(node), one.from) << one.value;
+    EXPECT_EQ(reboot_requested(node, noon), one.from.has_value()) << one.value;
+    EXPECT_EQ(reboot_requested(node, noon - std::chrono::seconds(1)), one.from == WallTime::min()) << one.value;
+  }
+  node.annotations["haulout.dev/request"] = written_request(noon);
+  EXPECT_EQ(reboot_request(node), noon);
 }
 
 TEST(NodeStatus, WhoIsAskedHasATicket) {

@@ -14,6 +14,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 using SteeringTest = PeopleTest;
 
@@ -212,8 +213,31 @@ TEST_F(SteeringTest, ARequestWithAReasonIsOneForTheAgent) {
   for (const auto& [value, asks] : std::map<std::string, bool>{
            {"reboot", true}, {"reboot; why", true}, {"reboots", false}, {"no reboot", false}, {"", false}}) {
     node.annotations = {{"haulout.dev/request", value}};
-    EXPECT_EQ(agent::reboot_requested(node), asks) << value;
+    EXPECT_EQ(agent::reboot_requested(node, clock.wall_now()), asks) << value;
   }
+}
+
+TEST_F(SteeringTest, RequestsARebootForLater) {
+  set_state("n1", "idle");
+  const WallTime later = std::chrono::floor<std::chrono::seconds>(clock.wall_now() + 3h);
+  const std::string time = k8s::format_time(later);
+  EXPECT_EQ(command({"request-reboot", "n1", "--at", time, "--reason", "new disk"}), 0);
+  EXPECT_EQ(text.text, "reboot of node/n1 requested for " + time + " (state idle)\n");
+  EXPECT_EQ(annotation("n1", "haulout.dev/request"), "reboot at " + time + "; new disk (jane@desk)");
+  EXPECT_EQ(command({"request-reboot", "n1", "--at", time}), 0);
+  EXPECT_EQ(text.text, "a reboot of node/n1 was already requested for " + time + " (state idle)\n");
+  EXPECT_EQ(command({"request-reboot", "n1"}), 0);
+  EXPECT_EQ(text.text, "reboot of node/n1 requested, in place of the request for " + time + " (state idle)\n");
+  EXPECT_EQ(annotation("n1", "haulout.dev/request"), "reboot");
+  EXPECT_EQ(command({"request-reboot", "n1", "--at", "90m"}), 0);
+  EXPECT_THAT(annotation("n1", "haulout.dev/request"), StartsWith("reboot at 20"));
+}
+
+TEST_F(SteeringTest, ATimeInThePastRequestsNothing) {
+  set_state("n1", "idle");
+  EXPECT_EQ(command({"request-reboot", "n1", "--at", "2020-01-01T00:00:00Z"}), 2);
+  EXPECT_THAT(errors.text, HasSubstr("--at 2020-01-01T00:00:00Z is in the past"));
+  EXPECT_EQ(annotation("n1", "haulout.dev/request"), "<none>");
 }
 
 TEST_F(SteeringTest, WithoutAnAgentNothingIsRequested) {
