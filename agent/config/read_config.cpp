@@ -479,7 +479,8 @@ std::vector<Rule> about_the_system(const AgentConfig& c) {
       {!updates && c.update_limit != fresh.update_limit,
        "update-limit has no effect, because update is off: remove update-limit, or set update (only with a backend "
        "that installs updates)"},
-      {!updates && c.backend != BackendChoice::bottlerocket && c.update_attempts != fresh.update_attempts,
+      {!updates && c.backend != BackendChoice::bottlerocket && c.backend != BackendChoice::automatic &&
+           c.update_attempts != fresh.update_attempts,
        "update-attempts has no effect, because update is off: remove update-attempts, or set update (only with a "
        "backend that installs updates; the backend bottlerocket does so without it)"},
       {by_command && c.reboot_command.empty(),

@@ -289,6 +289,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.cause = std::move(decision.cause);
   moment.cause_message = std::move(decision.message);
   if (decision.event == Event::turn_taken) pods_.begin_attempt();
+  const bool was_requested = record_.requested;
   record_ = advance(std::move(record_), decision.event, moment, options_.times);
   Status status{record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
   if (decision.event == Event::reboot_not_needed)
@@ -299,13 +300,12 @@ asio::awaitable<void> Life::commit(Decision decision) {
     status.message = "verification passed; the node stays " + words_of(*cordon);
   // Remove the ready file before the write, because the API server may accept the write only much later.
   if (!duties_of(record_.state).shows_ready) writer_.show_ready(false);
-  // Any boot serves a person's reboot request whose time has come. A failed reboot ends the request, too, so that it
-  // does not cause one attempt after another.
-  const bool served =
-      need_.requested() && (decision.event == Event::boot_changed || decision.event == Event::reboot_impossible ||
-                            decision.event == Event::boot_unknown);
+  // A failed reboot ends the request, too, so that it does not cause one attempt after another.
+  const bool ends = decision.event == Event::boot_changed || decision.event == Event::reboot_impossible ||
+                    decision.event == Event::boot_unknown;
+  std::string served = ends ? served_request(view_.node(), was_requested, context_.client.server_now()) : std::string();
   shutdowns_.state_changed();
-  co_await writer_.show_transition(std::move(status), served);
+  co_await writer_.show_transition(std::move(status), std::move(served));
 }
 
 NodeView::Callbacks Life::watch_callbacks() {

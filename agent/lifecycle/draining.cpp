@@ -106,7 +106,7 @@ asio::awaitable<Decision> Draining::run() {
   if (context_.options.drain.guards.surge != drain::Surge::off && !context_.record.surges) {
     // Written before the first pod is surged, so that the next process knows of it.
     context_.record.surges = true;
-    if (!co_await context_.writer.write(false)) co_return Decision{Event::drain_ended};
+    if (!co_await context_.writer.write()) co_return Decision{Event::drain_ended};
   }
   pods_.begin_drain();
   // A pause may have been set while no agent was running, so ask the gates first.
@@ -161,12 +161,17 @@ asio::awaitable<HookResult> Draining::pass_hooks(HookPoint point) {
 asio::awaitable<void> Draining::install_update() {
   const std::string& to = context_.record.to;
   auto installed = co_await context_.parts.backend.apply(to, context_.within(apply_limit));
+  const std::string why = installed ? std::string() : "version " + to + ": " + installed.error().message();
   if (installed) {
-    context_.record.failed_updates = 0;
+    // An updater counts its own failures, and for it this step does nothing.
+    if (!context_.parts.updater) context_.record.failed_updates = 0;
     step_ = Step::draining;
+  } else if (context_.record.cordoned) {
+    // The version was in place before, so this says only that the update tool does not answer now.
+    context_.activity.decide({Event::drain_ended, reason::apply_failed, why});
   } else {
-    context_.activity.decide(failed_update(context_.record, context_.options.update_attempts, reason::apply_failed,
-                                           "version " + to + ": " + installed.error().message()));
+    context_.activity.decide(
+        failed_update(context_.record, context_.options.update_attempts, reason::apply_failed, why));
   }
   context_.activity.wake();
 }

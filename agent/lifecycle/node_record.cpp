@@ -105,17 +105,17 @@ asio::awaitable<void> NodeWriter::show(std::string reason, std::string message) 
   if (status == status_ && written_ == encoded()) co_return;
   const bool news = status != status_;
   status_ = status;
-  if (!co_await write(false) || !news) co_return;
+  if (!co_await write() || !news) co_return;
   parts_.tell(status_);
   co_await show_condition();
 }
 
-asio::awaitable<void> NodeWriter::show_transition(Status status, bool request_served) {
+asio::awaitable<void> NodeWriter::show_transition(Status status, std::string served) {
   status_ = std::move(status);
-  if (co_await write(request_served)) parts_.tell(status_);
+  if (co_await write(std::move(served))) parts_.tell(status_);
 }
 
-asio::awaitable<bool> NodeWriter::write(bool request_served) {
+asio::awaitable<bool> NodeWriter::write(std::string served) {
   Clock& clock = client_.clock();
   Backoff backoff(patience);
   Backoff after_conflicts(conflict_patience);
@@ -127,7 +127,7 @@ asio::awaitable<bool> NodeWriter::write(bool request_served) {
       activity_.reload();
       break;
     }
-    const auto patch = status_patch(view_.node(), record_, status_, need_.pending().need, request_served);
+    const auto patch = status_patch(view_.node(), record_, status_, need_.pending().need, served);
     if (!patch) {
       written_ = encoded();
       tell_written();
@@ -227,7 +227,7 @@ std::optional<std::string> NodeWriter::what_was_taken() const {
   if (activity_.must_reload() || !need_.answered() || written_.empty() || written_ != encoded() ||
       shown_record(view_.node()) != written_)
     return std::nullopt;
-  return status_patch(view_.node(), record_, status_, need_.pending().need, false);
+  return status_patch(view_.node(), record_, status_, need_.pending().need);
 }
 
 asio::awaitable<void> NodeWriter::keep_shown() {
@@ -279,7 +279,7 @@ asio::awaitable<void> Loading::run() {
     tell_unread(node.error());
     co_await context_.pause(backoff.next(context_.rng, node.error().retry_after));
   }
-  if (!requested_at_start_) requested_at_start_ = reboot_requested(view.node(), context_.wall());
+  if (!requested_at_start_) requested_at_start_ = served_request(view.node(), false, context_.client.server_now());
   context_.writer.take_over();
   context_.parts.slots.remember(context_.record.slot);
   context_.parts.tell(context_.writer.status());
@@ -306,7 +306,7 @@ asio::awaitable<void> Loading::note_boot() {
   if (!context_.rebooted() || next_state(record.state, Event::boot_changed)) co_return;
   const bool told = !record.boot_id.empty();
   record.boot_id = context_.view.boot_id();
-  co_await context_.writer.write(told && *requested_at_start_);
+  co_await context_.writer.write(told ? *requested_at_start_ : std::string());
 }
 
 }  // namespace haulout::agent

@@ -60,12 +60,12 @@ class NodeWriter {
 
   // Makes the Node show the record and this reason and message, and reports them if they are new.
   boost::asio::awaitable<void> show(std::string reason, std::string message);
-  // Writes the record after a transition, with the status of the new state, and reports it. `request_served`: removes
-  // the request of a person for a reboot.
-  boost::asio::awaitable<void> show_transition(Status status, bool request_served);
+  // Writes the record after a transition, with the status of the new state, and reports it. `served`: the request of a
+  // person for a reboot that is removed (status_patch()).
+  boost::asio::awaitable<void> show_transition(Status status, std::string served);
   // Writes the record and the status as they are. Reports only that the Node cannot be written. Returns false if the
   // Node has to be read again first.
-  boost::asio::awaitable<bool> write(bool request_served);
+  boost::asio::awaitable<bool> write(std::string served = {});
   // Writes the condition HauloutMaintenance. If that fails, retry_condition() tries again.
   boost::asio::awaitable<void> show_condition();
 
@@ -127,9 +127,9 @@ class Loading {
   void tell_unread(const Error& error);
 
   const Context& context_;
-  // Whether a reboot was requested when this process started. A request that was made later cannot have been served by
-  // an earlier boot.
-  std::optional<bool> requested_at_start_;
+  // The request that was there when this process started, if any boot serves it. A request that was made later cannot
+  // have been served by an earlier boot.
+  std::optional<std::string> requested_at_start_;
 };
 
 }  // namespace haulout::agent

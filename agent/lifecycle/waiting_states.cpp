@@ -161,7 +161,9 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
           reason::condition_not_met,
           "no reboot is needed, but the last boot is not verified, so the node stays cordoned: " + lacks);
     } else if (!answer.open()) {
-      if (const auto again = answer.look_again()) until = std::min(until, context.at(*again, clock_look));
+      // A window that opens in more than two years has no known time yet.
+      const auto again = answer.look_again();
+      until = std::min(until, again ? context.at(*again, clock_look) : context.within(std::chrono::hours(24)));
       co_await writer.show(answer.reason(), answer.message());
     } else if (record.not_before && *record.not_before > context.wall()) {
       until = std::min(until, context.at(*record.not_before, times.backoff_cap));
@@ -458,7 +460,9 @@ asio::awaitable<Decision> stay_degraded(const Context& context, RebootNeed& need
         break;
       }
       if (need.all().need == Need::no && !record.requested && !lacks) co_return Decision{Event::not_needed};
-      if (!needs_person(record.cause) && need.all().need == Need::yes) {
+      // The failed version says nothing about another one.
+      const bool is_another = record.cause == reason::apply_failed && need.all().target != record.to;
+      if ((!needs_person(record.cause) || is_another) && need.all().need == Need::yes) {
         const GateAnswer answer = co_await gates.ask(GateQuestion::When::before_turn);
         if (!answer.closed_with(Gate::Effect::degrades)) co_return Decision{Event::needed};
       }

@@ -49,15 +49,20 @@ Status shown_status(const k8s::Node& node, const Record& record);
 std::optional<WallTime> reboot_request(const k8s::Node& node);
 // Returns the value of the annotation that requests a reboot, without a reason.
 std::string written_request(std::optional<WallTime> at);
+// Returns the value of the request annotation that a boot of the machine has served; empty if it has served none. Any
+// boot serves a request without a time. A request for a time is served only by a reboot of the agent that was begun for
+// it: the time of another boot is not known.
+std::string served_request(const k8s::Node& node, bool begun_for_it, WallTime now);
 // Returns true if a person has requested a reboot of this node, and the time of the request has come.
 bool reboot_requested(const k8s::Node& node, WallTime now);
 
 // Returns the patch that makes the Node show these values, or nothing if it shows them already. The patch is guarded by
 // the Node's resourceVersion. It keeps a record that this version cannot read, because a newer version may read it. It
-// also keeps a pool label that differs from the pool in the Node's record: another client has set it. With
-// `request_served` the patch removes the reboot request, too.
+// also keeps a pool label that differs from the pool in the Node's record: another client has set it. `served` is the
+// value of the request annotation that a reboot has served; empty if none has. The patch removes it, but no request
+// that a person has written since.
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        bool request_served);
+                                        std::string_view served = {});
 
 // `exclude_patch` returns the patch that excludes the node from external load balancers, or that removes the exclusion.
 // It returns nothing if no change is necessary, or if another author has set the label. The patch is guarded by the

@@ -5,6 +5,7 @@
 #include "agent/node/node_status.hpp"
 #include "agent/node/pool.hpp"
 #include "agent/node/record.hpp"
+#include "base/plain_text.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/codec.hpp"
@@ -83,7 +84,7 @@ Status shown_status(const k8s::Node& node, const Record& record) {
 std::optional<WallTime> reboot_request(const k8s::Node& node) {
   constexpr std::string_view with_time = "reboot at ";
   const std::string value = k8s::value_at(node.annotations, request_annotation).value_or("");
-  const std::string request = value.substr(0, value.find(';'));
+  const std::string request = one_line(std::string_view(value).substr(0, value.find(';')));
   if (request == written_request({})) return WallTime::min();
   if (!request.starts_with(with_time)) return std::nullopt;
   const auto time = k8s::parse_time(std::string_view(request).substr(with_time.size()));
@@ -94,13 +95,19 @@ std::string written_request(std::optional<WallTime> at) {
   return at ? "reboot at " + k8s::format_time(*at) : std::string("reboot");
 }
 
+std::string served_request(const k8s::Node& node, bool begun_for_it, WallTime now) {
+  const auto from = reboot_request(node);
+  const bool served = from && (*from == WallTime::min() || (begun_for_it && *from <= now));
+  return served ? k8s::value_at(node.annotations, request_annotation).value_or("") : std::string();
+}
+
 bool reboot_requested(const k8s::Node& node, WallTime now) {
   const auto from = reboot_request(node);
   return from && *from <= now;
 }
 
 std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        bool request_served) {
+                                        std::string_view served) {
   Json labels = Json::object();
   put(labels, node.labels, state_label, std::string(to_string(record.state)));
   put(labels, node.labels, reason_label, status.reason);
@@ -113,7 +120,8 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
     put(annotations, node.annotations, record_annotation, encode_record(record));
   put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
-  if (request_served) put(annotations, node.annotations, request_annotation, {});
+  if (!served.empty() && k8s::value_at(node.annotations, request_annotation) == served)
+    put(annotations, node.annotations, request_annotation, {});
   if (labels.empty() && annotations.empty()) return std::nullopt;
   Json metadata{{"resourceVersion", node.resource_version}};
   if (!labels.empty()) metadata["labels"] = std::move(labels);

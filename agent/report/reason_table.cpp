@@ -172,7 +172,8 @@ constexpr std::array table{
     Reason{
         reason::apply_failed, drain, trouble, "The new version could not be installed, so no pod was evicted.",
         "See the update tool's error in the message. The agent tries again later. After `--update-attempts` failures "
-        "in a row the node is degraded: repair it, and set `haulout.dev/request=reboot` on the Node."},
+        "in a row the node is degraded, until another version is offered: repair it, and run "
+        "`haulout request-reboot NODE`."},
     Reason{reason::updating, drain, progress,
            "The node is drained, and its updates are being installed (`--update`). As a warning during the drain: the "
            "updates could not be downloaded in advance, so the installation downloads them.",

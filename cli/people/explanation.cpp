@@ -289,9 +289,8 @@ bool requested_for_later(const Explanation& about) {
 
 void why_idle(const Explanation& about, std::vector<std::string>& why) {
   const NodeView& node = about.node;
-  if (requested_for_later(about))
-    why.push_back("the reboot is requested for " + k8s::format_time(*node.requested_at));
-  else if (node.requested)
+  if (requested_for_later(about)) why.push_back("a reboot is requested for " + k8s::format_time(*node.requested_at));
+  if (node.requested && !requested_for_later(about))
     why.emplace_back("a reboot was requested, but the agent has not read the request yet");
   else if (node.reboot_required == "true")
     why.push_back(said(node));

@@ -416,6 +416,26 @@ TEST_F(People, ARequestWaitsForItsTime) {
   EXPECT_FALSE(requested());
 }
 
+// The machine's clock is wrong, and the machine is down when the time comes. Neither loses the request.
+TEST_F(People, ARequestForLaterSurvivesAWrongClockAndABootAroundItsTime) {
+  Machine& n1 = machine("n1", {.target = ""});
+  const WallTime at = std::chrono::floor<std::chrono::seconds>(clock.wall_now() + 2h);
+  after(5min, [&] { request_at(at); });
+  after(30min, [&] {
+    agents_clock.set_wrong_by(5h);
+    n1.power_cycle();
+  });
+  after(1h + 59min, [&] {
+    EXPECT_TRUE(requested()) << story();
+    n1.plan().agent_starts = 10min;
+    n1.power_cycle();
+  });
+  run_for(6h);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(n1.boots(), 3u) << "two by others, and the one that was requested";
+  EXPECT_FALSE(requested());
+}
+
 // The time is changed to an earlier one, and a later request is taken back.
 TEST_F(People, ARequestForLaterCanBeChangedAndTakenBack) {
   Machine& n1 = machine("n1", {.target = ""});

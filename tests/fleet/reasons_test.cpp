@@ -143,6 +143,18 @@ TEST_F(Reasons, ApplyFailedSoOftenThatAPersonHasToLook) {
   expect_updated(n1);
 }
 
+// The update tool offers another version, about which the failures say nothing.
+TEST_F(Reasons, ApplyFailedEndsWhenAnotherVersionIsOffered) {
+  Machine& n1 = telling({.must_apply = true, .failing_applies = 3});
+  after(12h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    n1.want("1.2");
+  });
+  run_fleet(48h);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(n1.version(), "1.2");
+}
+
 TEST_F(Reasons, DrainFailed) {
   options.drain.policy.empty_dir = drain::Treatment::refuse;
   telling();

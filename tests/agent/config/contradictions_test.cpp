@@ -74,7 +74,8 @@ TEST(ContradictionsTest, PackageUpdates) {
       {{{"update", "after-drain"}, {"update-services", "reboot"}}, ok},
       {{{"update-limit", "2h"}}, "remove update-limit, or set update"},
       {{{"update", "after-drain"}, {"update-limit", "2h"}}, ok},
-      {{{"update-attempts", "5"}}, "remove update-attempts, or set update"},
+      {{{"backend", "debian"}, {"update-attempts", "5"}}, "remove update-attempts, or set update"},
+      {{{"update-attempts", "5"}}, ok},
       {{{"update", "after-drain"}, {"update-attempts", "5"}}, ok},
       {{{"backend", "bottlerocket"}, {"update-attempts", "5"}}, ok},
   });

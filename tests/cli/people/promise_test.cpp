@@ -49,7 +49,7 @@ Everywhere shown(const Status& before, const Status& status) {
   Record record;
   record.state = status.state;
   Everywhere all;
-  const Json patch = Json::parse(*status_patch(node, record, status, Need::yes, false));
+  const Json patch = Json::parse(*status_patch(node, record, status, Need::yes));
   all.labels = patch["metadata"]["labels"];
   all.annotations = patch["metadata"]["annotations"];
   const Json conditions = Json::parse(*condition_patch(node, true, status, WallTime()));
