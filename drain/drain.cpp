@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "drain/broken_gangs.hpp"
 #include "drain/cordon_keeper.hpp"
 #include "drain/eviction.hpp"
 #include "drain/feeds.hpp"
@@ -121,7 +122,9 @@ Pipeline Drain::Impl::make_pipeline() {
 }
 
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
-  return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for());
+  const Policy& policy = session.options().policy;
+  const bool gang_is_broken = policy.gangs == Treatment::park && is_in_broken_gang(pod, pipeline.pods());
+  return decide(pod, policy, daemon_sets, session.client().server_now(), draining_for(), gang_is_broken);
 }
 
 const k8s::PodDisruptionBudget* Drain::Impl::budget_of(

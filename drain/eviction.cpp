@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "drain/broken_gangs.hpp"
 #include "drain/text.hpp"
 
 namespace haulout::drain {
@@ -221,6 +222,10 @@ asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const SurgeF
                              count, count_of(allowed, "disruption"));
   }
   message += surge.plan();
+  std::vector<DiagnosisFact> broken;
+  diagnose_gangs(pipeline.leaving(), broken);
+  for (const DiagnosisFact& fact : broken)
+    message += fmt::format("; {}: {} [{}]", fact.subject, fact.message, fact.code);
   session.ending().end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));
   session.emit(EventType::finished, session.ending().message());
   co_return session.ending().is(Outcome::drained);

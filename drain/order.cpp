@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "drain/gangs.hpp"
 
 namespace haulout::drain {
 
@@ -34,15 +35,16 @@ Result<OrderRule> parse_order_rule(std::string_view text) {
 }
 
 OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
-                   const std::vector<OrderRule>& rules, bool last) {
+                   const std::vector<OrderRule>& rules, Stage stage) {
   OrderKey key;
-  key.tier.last = last;
+  key.tier.stage = !own_uid.empty() && pod.uid == own_uid ? Stage::own : stage;
+  if (key.tier.stage == Stage::gang)
+    if (const auto gang = named_gang(pod)) key.tier.gang = gang->text();
   key.tier.explicit_order = explicit_order(pod, rules);
   key.tier.storage = pod.storage_controller;
   key.tier.webhook = pod.webhook_server;
   key.tier.critical = pod.priority_class == "system-cluster-critical" || pod.priority_class == "system-node-critical";
   key.tier.priority = pod.priority;
-  key.tier.own = !own_uid.empty() && pod.uid == own_uid;
   key.negative_grace = -grace_override.value_or(pod.grace_seconds);
   key.key = pod.key();
   key.uid = pod.uid;

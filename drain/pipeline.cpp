@@ -262,7 +262,7 @@ void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
   TrackedPod& tracked = pods_[pod.uid];
   see(tracked, pod);
-  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order, decide_(pod).last);
+  tracked.order = order_key(pod, options_.own_uid, options_.grace_seconds, options_.order, decide_(pod).stage);
   tracked.report.ns = pod.ns;
   tracked.report.name = pod.name;
   tracked.report.uid = pod.uid;
@@ -1005,11 +1005,10 @@ bool Pipeline::clear() const {
 }
 
 bool Pipeline::waits_for_all_others(const TrackedPod& tracked) const {
-  if (tracked.order.tier.own) return order_.size() > 1;
-  if (!tracked.order.tier.last) return false;
-  // The pods that wait for others are at the end of `order_`.
-  const Tier& first = order_.front()->order.tier;
-  return !first.last && !first.own;
+  // The deletion of a member of a gang that has finished or is terminating meanwhile stops nothing.
+  const Stage stage = tracked.order.tier.stage;
+  if (stage == Stage::gang && (tracked.pod.finished() || tracked.pod.terminating())) return false;
+  return order_.front()->order.tier.stage < stage;
 }
 
 bool Pipeline::hopeless() const {

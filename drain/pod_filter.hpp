@@ -2,11 +2,12 @@
 // first of them, in the order below, whose action is not "evict" decides.
 //
 // Order: mirror, pod selector, leave, rule that skips, long terminating, finished, DaemonSet, rule that waits without
-// limit, emptyDir, unmanaged, rule that waits for a limited time, do-not-disrupt. If no filter before `finished`
-// decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A
+// limit, gang that is waited for, emptyDir, unmanaged, gang that is evicted or refuses, rule that waits for a limited
+// time, do-not-disrupt. If no filter before `finished` decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A
 // terminating pod is not skipped merely because it has finished by now, and no rule waits for its work. A rule with a
 // limit comes after emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin. Any
-// rule takes precedence over filters that would leave the pod on the node because it has no controller.
+// rule takes precedence over filters that would leave the pod on the node because it has no controller, and over the
+// option for gangs.
 #pragma once
 
 #include <map>
@@ -48,13 +49,14 @@ struct Decision {
   std::string reason;  // empty if no filter decided; the pod is evicted then
   std::string message;
   std::vector<Finding> findings;  // the result of every filter that applies to the pod
-  bool last = false;              // a rule has the pod evicted after all others
+  Stage stage = Stage::ordinary;  // never `own`: policy does not know the pod that Haulout runs in
   bool is_awaited = false;        // the drain waits until the pod has finished, without a limit, so it never evicts it
 };
 
 // `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
+// `gang_is_broken`: the gang of the pod does not run as a whole any more (broken_gangs.hpp), so nothing waits for it.
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for = {});
+                std::optional<Duration> draining_for = {}, bool gang_is_broken = false);
 
 bool is_mirror(const k8s::Pod& pod);
 // Returns true if a DaemonSet of any API group owns the pod.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "drain/gangs.hpp"
+#include "drain/reasons.hpp"
 #include "placement/fit.hpp"
 
 namespace haulout::drain {
@@ -132,6 +134,7 @@ std::optional<CordonMark> Preflight::mark_of_this_run(const k8s::Node& node) con
 
 bool Preflight::refuse_by_policy() {
   std::string refused;
+  std::map<std::string, std::string> members;  // by gang
   std::size_t count = 0;
   for (const PodReport& pod : pipeline_.reports()) {
     if (pod.verdict != Verdict::refuse) continue;
@@ -139,6 +142,11 @@ bool Preflight::refuse_by_policy() {
     refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
   }
   if (count == 0) return false;
+  for (const auto& [uid, tracked] : pipeline_.pods())
+    if (const auto gang = gang_of(tracked.pod); gang && tracked.decision.reason == reason::gang_member)
+      members[gang->text()] += (members[gang->text()].empty() ? "" : ", ") + tracked.pod.key();
+  for (const auto& [gang, pods] : members)
+    refused += fmt::format("; {} runs only as a whole, and has members on the node: {}", gang, pods);
   session_.ending().end(
       Outcome::refused,
       fmt::format(

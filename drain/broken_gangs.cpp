@@ -1,0 +1,67 @@
+#include "drain/broken_gangs.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+
+#include "drain/gangs.hpp"
+#include "drain/reasons.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+// A message names at most this many pods.
+constexpr std::size_t most_named = 3;
+
+std::string named(const std::vector<const TrackedPod*>& members) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(members.size(), most_named); ++i)
+    names += (i == 0 ? "" : ", ") + members[i]->pod.key();
+  if (members.size() > most_named) names += fmt::format(" and {} more", members.size() - most_named);
+  return (members.size() == 1 ? "pod " : "pods ") + names;
+}
+
+std::string message_about(const std::vector<const TrackedPod*>& members) {
+  const bool one = members.size() == 1;
+  const auto size = size_of_gang(members.front()->pod);
+  constexpr const char* way_out =
+      "to spare it, have the drain wait until its pods have finished (--gangs=wait), or not drain the node "
+      "(--gangs=refuse)";
+  if (size && *size <= members.size())
+    return fmt::format("{} {} all of it; {} eviction stops this group, and nothing on other nodes; {}", named(members),
+                       one ? "is" : "are", one ? "its" : "their", way_out);
+  return fmt::format("{} {}{} of it; {} eviction stops the whole group, also on other nodes; {}", named(members),
+                     one ? "is a member" : "are members", size ? fmt::format(" (of {} pods in all)", *size) : "",
+                     one ? "its" : "their", way_out);
+}
+
+}  // namespace
+
+bool is_in_broken_gang(const k8s::Pod& pod, const std::map<std::string, TrackedPod>& pods) {
+  const auto gang = named_gang(pod);
+  const auto found = pods.find(pod.uid);
+  if (!gang || found == pods.end()) return false;
+  return std::ranges::any_of(pods, [&](const auto& entry) {
+    const TrackedPod& other = entry.second;
+    const bool leaves = other.state == PodState::terminating || other.state == PodState::vanished;
+    if (!leaves || other.had_finished || other.pod.uid == pod.uid || named_gang(other.pod) != gang) return false;
+    // A pod that was deleted at once was never seen terminating.
+    const TimePoint since = other.terminating_since == TimePoint{} ? other.vanished_since : other.terminating_since;
+    return since > other.known_since && since > found->second.known_since;
+  });
+}
+
+void diagnose_gangs(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) {
+  std::map<Gang, std::vector<const TrackedPod*>> gangs;
+  for (const TrackedPod* tracked : leaving)
+    if (const auto gang = gang_of(tracked->pod);
+        gang && tracked->decision.verdict == Verdict::evict && tracked->state != PodState::terminating)
+      gangs[*gang].push_back(tracked);
+  for (const auto& [gang, members] : gangs) {
+    Scope scope = about(members);
+    scope.holds = false;
+    facts.push_back({reason::gang_broken, gang.text(), message_about(members), {}, std::move(scope)});
+  }
+}
+
+}  // namespace haulout::drain
