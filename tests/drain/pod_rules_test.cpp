@@ -223,7 +223,7 @@ TEST(PodRules, ARuleTakesPrecedenceOverWhatWouldLeaveThePod) {
   policy.rules = {rule("namespace:shop=last")};
   const Decision last = decide(bare, policy, {}, noon);
   EXPECT_EQ(last.verdict, Verdict::evict);
-  EXPECT_TRUE(last.last);
+  EXPECT_EQ(last.stage, Stage::last);
   policy.rules = {rule("namespace:bank=last")};
   EXPECT_EQ(decide(bare, policy, {}, noon).verdict, Verdict::skip);
 }
