@@ -43,11 +43,8 @@ bool is_in_broken_gang(const k8s::Pod& pod, const std::map<std::string, TrackedP
   if (!gang || found == pods.end()) return false;
   return std::ranges::any_of(pods, [&](const auto& entry) {
     const TrackedPod& other = entry.second;
-    const bool leaves = other.state == PodState::terminating || other.state == PodState::vanished;
-    if (!leaves || other.had_finished || other.pod.uid == pod.uid || named_gang(other.pod) != gang) return false;
-    // A pod that was deleted at once was never seen terminating.
-    const TimePoint since = other.terminating_since == TimePoint{} ? other.vanished_since : other.terminating_since;
-    return since > other.known_since && since > found->second.known_since;
+    if (!other.cut_off || other.pod.uid == pod.uid || named_gang(other.pod) != gang) return false;
+    return other.terminating_since > std::max(other.known_since, found->second.known_since);
   });
 }
 

@@ -10,10 +10,10 @@
 
 namespace haulout::drain {
 
-// Returns true if the gang of the pod does not run as a whole any more, although nothing was done by policy: since the
-// drain has seen both this pod and another member of its gang, that member has begun to terminate or was deleted. A
-// member that was terminating when the drain first saw it, or before it saw this pod, proves nothing: it may be left
-// over from an earlier start of the gang.
+// Returns true if the gang of the pod does not run as a whole any more: since the drain has seen both this pod and
+// another member of its gang, that member has begun to terminate without having finished. A member that was terminating
+// when the drain first saw it, or before it saw this pod, proves nothing: it may be left over from an earlier start of
+// the gang. Nor does one that was deleted unseen: it may have finished before.
 bool is_in_broken_gang(const k8s::Pod& pod, const std::map<std::string, TrackedPod>& pods);
 
 // Appends a GangBroken for each gang with a member among `leaving` that is to be evicted.

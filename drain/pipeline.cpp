@@ -451,6 +451,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
   become(tracked, PodState::terminating);
   tracked.report.outcome = PodOutcome::terminating;
+  tracked.cut_off |= !tracked.had_finished && !tracked.pod.finished();
   if (!first) return;
   tracked.terminating_since = now;
   tracked.stuck = false;

@@ -117,6 +117,7 @@ struct TrackedPod {
   // kubelet also sets a terminal phase on pods that it has stopped, so the phase of a terminating pod does not show
   // this.
   bool had_finished = false;
+  bool cut_off = false;  // it was seen terminating, and had not finished by then
   OrderKey order;
   k8s::Pod pod;
   Decision decision;

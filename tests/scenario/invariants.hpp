@@ -153,9 +153,16 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   Duration draining_for() const { return clock_.now() - began_ + std::chrono::seconds(1); }
   bool goes_last(const k8s::Pod& pod) const;
   void check_rule(const Instance& pod);
-  // A pod with a smaller tier is evicted earlier. Compared in this order: whether it is the drain's own pod, which is
-  // last; whether a rule evicts it last; the explicit order; whether it is critical; its priority.
-  using Tier = std::tuple<bool, bool, std::int64_t, bool, std::int32_t>;
+  // Implemented independently of the drain's code, as are the next two functions. Empty if the pod names no gang.
+  static std::string gang_of(const k8s::Pod& pod);
+  // True if another member on the node was cut off after this pod was bound, so that the gang does not run any more.
+  bool is_in_broken_gang(const Instance& pod) const;
+  void check_gangs(const Instance& pod);
+  // 0: ordinary pods. 1: members of gangs. 2: pods that a rule evicts last. 3: the drain's own pod.
+  int stage_of(const Instance& pod) const;
+  // A pod with a smaller tier is evicted earlier. Compared in this order: the stage; the explicit order; the gang, in
+  // stage 1; whether the pod is critical; its priority.
+  using Tier = std::tuple<int, std::int64_t, std::string, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
   void check_others_gone(const Instance& last);
@@ -239,6 +246,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::map<std::string, Rollout> rollouts_;           // by UID of the Deployment
   // Annotation haulout.dev/surge of each namespace, as answers have told it to the drain: when, and which value.
   std::map<std::string, std::vector<std::pair<TimePoint, std::string>>> namespaces_told_;
+  std::set<std::string> gangs_told_;          // gangs of which the drain has said that it breaks them
   std::set<std::string> patched_;             // UIDs of pods that the drain has patched
   std::vector<std::string> vain_give_backs_;  // violations if the drain ends as drained
   std::vector<std::string> violations_, trace_;

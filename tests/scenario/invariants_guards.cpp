@@ -58,7 +58,55 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   const auto own = pod.pod.annotations.find("haulout.dev/drain-order");
   if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
   const bool critical = pod.pod.priority_class.starts_with("system-");
-  return {is_own(pod), goes_last(pod.pod), order, critical, pod.pod.priority};
+  const int stage = stage_of(pod);
+  return {stage, order, stage == 1 ? gang_of(pod.pod) : std::string(), critical, pod.pod.priority};
+}
+
+std::string Invariants::gang_of(const k8s::Pod& pod) {
+  const auto label = [&](const char* key) { return k8s::value_at(pod.labels, key).value_or(""); };
+  if (!pod.pod_group.empty()) return "PodGroup " + pod.ns + "/" + pod.pod_group;
+  if (const auto set = label("jobset.sigs.k8s.io/jobset-name"); !set.empty()) return "JobSet " + pod.ns + "/" + set;
+  const auto set = label("leaderworkerset.sigs.k8s.io/name"), group = label("leaderworkerset.sigs.k8s.io/group-index");
+  return set.empty() || group.empty() ? "" : "LeaderWorkerSet " + pod.ns + "/" + set + " group " + group;
+}
+
+bool Invariants::is_in_broken_gang(const Instance& pod) const {
+  const std::string gang = gang_of(pod.pod);
+  return !gang.empty() && std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    const Instance& other = entry.second;
+    return &other != &pod && on_our_node(other) && !other.had_finished && other.terminating &&
+           *other.terminating > std::max({began_, pod.bound, other.bound}) && gang_of(other.pod) == gang;
+  });
+}
+
+int Invariants::stage_of(const Instance& pod) const {
+  if (is_own(pod)) return 3;
+  const auto found = handling(pod.pod);
+  if (found && found->action == drain::PodAction::last) return 2;
+  const bool was_member = !gang_of(pod.pod).empty() && !(pod.finished && *pod.finished <= began_);
+  return was_member && !(found && found->action == drain::PodAction::evict) ? 1 : 0;
+}
+
+// With `park`, no running member is evicted unless its gang is broken already. With `refuse`, nothing is evicted while
+// a member runs that was there when the drain began. In any case the drain says which gang it breaks, before it asks for
+// the eviction of a running member. A rule for a member applies instead of `park` and `refuse`.
+void Invariants::check_gangs(const Instance& pod) {
+  if (pod.terminating || pod.gone || pod.life != 0) return;
+  const drain::Treatment gangs = given_.options.policy.gangs;
+  const std::string gang = gang_of(pod.pod);
+  const bool runs = !gang.empty() && !pod.had_finished;
+  if (runs && !gangs_told_.contains(gang)) violated("gangs: " + pod.key + " is evicted, and nobody has said so");
+  if (runs && gangs == drain::Treatment::park && !handling(pod.pod) && !is_in_broken_gang(pod))
+    violated("gangs: evicted although its gang runs: " + pod.key);
+  if (gangs != drain::Treatment::refuse) return;
+  for (const auto& [uid, other] : pods_) {
+    const bool stays =
+        other.here_at_first && other.bound < began_ && !other.terminating && !other.gone && other.life == 0;
+    if (!on_our_node(other) || !stays || other.had_finished || gang_of(other.pod).empty() || handling(other.pod))
+      continue;
+    if (verdict(other) != drain::Verdict::skip)
+      violated(fmt::format("gangs: {} is evicted although {} forbids the drain", pod.key, other.key));
+  }
 }
 
 std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) const {
@@ -93,9 +141,12 @@ void Invariants::check_rule(const Instance& pod) {
 
 // A pod is evicted only after an eviction was sent for each pod of the earlier tiers. Exempt are pods that are already
 // terminating, and pods that something holds up. The drain's own pod, and pods that a rule evicts last, are evicted
-// after all others are deleted.
+// after all others are deleted. Members of gangs are evicted after all ordinary pods are deleted, unless they have
+// finished by then.
 void Invariants::check_order(const Instance& pod) {
-  if (is_own(pod) || goes_last(pod.pod)) check_others_gone(pod);
+  const bool left_its_gang = pod.had_finished && !gang_of(pod.pod).empty();
+  if (stage_of(pod) > 1 || (stage_of(pod) == 1 && !left_its_gang)) check_others_gone(pod);
+  if (left_its_gang) return;
   const Tier ours = tier_of(pod);
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;
@@ -110,7 +161,8 @@ void Invariants::check_order(const Instance& pod) {
 void Invariants::check_others_gone(const Instance& last) {
   for (const auto& [uid, other] : pods_) {
     if (&other == &last || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes) continue;
-    if (!is_own(last) && (is_own(other) || goes_last(other.pod))) continue;
+    if (stage_of(other) >= stage_of(last)) continue;
+    if (stage_of(last) == 1 && other.had_finished && !gang_of(other.pod).empty()) continue;
     if (verdict(other) != drain::Verdict::skip && !told_left_.contains(uid) && !may_look_managed(other))
       violated(fmt::format("order: {}, which goes last, evicted while {} is there", last.key, other.key));
   }

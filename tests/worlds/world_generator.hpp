@@ -29,7 +29,8 @@ namespace haulout::sim {
 //   8: adds migrations.hpp and oddities.hpp
 //   9: adds work.hpp
 //   10: adds surges.hpp
-inline constexpr unsigned newest_generation = 10;
+//   11: adds gangs.hpp
+inline constexpr unsigned newest_generation = 11;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
