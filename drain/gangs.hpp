@@ -1,10 +1,10 @@
-// Recognizes gangs: groups of pods that run only as a whole, such as all pods of a training run on many machines. If one
-// member is evicted, the whole group stops or starts again. Pure.
+// Recognizes gangs: groups of pods that run only as a whole, such as all pods of a training run on many machines. If
+// one member is evicted, the whole group stops or starts again. Pure.
 //
 // A pod tells its gang itself, so no other object is read. A drain knows only the members on its own node. Ways to
 // tell, of which the first one counts:
-//   1. the field spec.schedulingGroup.podGroupName (Kubernetes 1.36 and 1.37, both behind the gate GenericWorkload): the
-//      PodGroup of that name in the pod's namespace
+//   1. the field spec.schedulingGroup.podGroupName (Kubernetes 1.36 and 1.37, both behind the gate GenericWorkload):
+//      the PodGroup of that name in the pod's namespace
 //   2. the label of JobSet (jobset.sigs.k8s.io): all pods of a JobSet are one gang
 //   3. the labels of LeaderWorkerSet (leaderworkerset.sigs.k8s.io): each group of a leader and its workers is a gang
 #pragma once

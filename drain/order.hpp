@@ -43,7 +43,7 @@ struct OrderRule {
 // text, and for an empty selector, which would match every pod.
 Result<OrderRule> parse_order_rule(std::string_view text);
 
-// `gang`: members of gangs (gangs.hpp). While another pod may still keep the drain from ending, no gang is broken for it.
+// `gang`: members of gangs (gangs.hpp). While another pod may keep the drain from ending, no gang is broken for it.
 // `last`: pods of rules that evict them after all others (pod_rules.hpp).
 // `own`: the pod that Haulout runs in, because its eviction ends this process.
 enum class Stage { ordinary, gang, last, own };

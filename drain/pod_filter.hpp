@@ -3,11 +3,11 @@
 //
 // Order: mirror, pod selector, leave, rule that skips, long terminating, finished, DaemonSet, rule that waits without
 // limit, gang that is waited for, emptyDir, unmanaged, gang that is evicted or refuses, rule that waits for a limited
-// time, do-not-disrupt. If no filter before `finished` decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A
-// terminating pod is not skipped merely because it has finished by now, and no rule waits for its work. A rule with a
-// limit comes after emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin. Any
-// rule takes precedence over filters that would leave the pod on the node because it has no controller, and over the
-// option for gangs.
+// time, do-not-disrupt. If no filter before `finished` decides about a finished pod, Policy::finished alone decides, as
+// in kubectl. A mirror pod is never evicted. A terminating pod is not skipped merely because it has finished by now,
+// and no rule waits for its work. A rule with a limit comes after emptyDir and unmanaged, so that a drain which may not
+// evict the pod in the end does not begin. Any rule takes precedence over filters that would leave the pod on the node
+// because it has no controller, and over the option for gangs.
 #pragma once
 
 #include <map>

@@ -88,8 +88,8 @@ int Invariants::stage_of(const Instance& pod) const {
 }
 
 // With `park`, no running member is evicted unless its gang is broken already. With `refuse`, nothing is evicted while
-// a member runs that was there when the drain began. In any case the drain says which gang it breaks, before it asks for
-// the eviction of a running member. A rule for a member applies instead of `park` and `refuse`.
+// a member runs that was there when the drain began. In any case the drain says which gang it breaks, before it asks
+// for the eviction of a running member. A rule for a member applies instead of `park` and `refuse`.
 void Invariants::check_gangs(const Instance& pod) {
   if (pod.terminating || pod.gone || pod.life != 0) return;
   const drain::Treatment gangs = given_.options.policy.gangs;
