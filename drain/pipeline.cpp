@@ -256,7 +256,9 @@ std::string controller_key(const k8s::Pod& pod) {
 
 void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
   tracked.pod = pod;
-  if (!pod.terminating()) tracked.had_finished = pod.finished();
+  if (pod.terminating()) return;
+  tracked.had_finished = pod.finished();
+  tracked.cut_off = false;  // also if etcd was restored from a backup of a time before the deletion
 }
 
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
