@@ -94,7 +94,7 @@ TEST(Order, TheMembersOfAGangFollowEachOther) {
   std::sort(pods.begin(), pods.end(), [&](const k8s::Pod& a, const k8s::Pod& b) { return key(a) < key(b); });
   std::vector<std::string> names;
   for (const auto& pod : pods) names.push_back(pod.name);
-  EXPECT_THAT(names, ::testing::ElementsAre("web", "placed", "a2", "a1", "b2", "b1", "log", "own"));
+  EXPECT_THAT(names, ::testing::ElementsAre("web", "placed", "a1", "a2", "b1", "b2", "log", "own"));
 }
 
 TEST(Order, RulesAsTheyAreWritten) {

@@ -59,7 +59,8 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
   const bool critical = pod.pod.priority_class.starts_with("system-");
   const int stage = stage_of(pod);
-  return {stage, order, stage == 1 ? gang_of(pod.pod) : std::string(), critical, pod.pod.priority};
+  if (stage == 1) return {stage, order, gang_of(pod.pod), false, 0};
+  return {stage, order, "", critical, pod.pod.priority};
 }
 
 std::string Invariants::gang_of(const k8s::Pod& pod) {

@@ -142,7 +142,8 @@ TEST_F(Surges, APodThatARuleEvictsLastIsReplacedWhenItsTurnComes) {
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_EQ(fewest_, 1u);
   ASSERT_THAT(patches(), SizeIs(1));
-  EXPECT_GE(patches()[0].time - sent_at("other"), 30s);
+  EXPECT_EQ(evictions().front().name, "other");
+  EXPECT_GE(patches()[0].time - evictions().front().time, 30s);
 }
 
 // A second pod of the gang would not be of use to it, and it is not what the owner of the gang has asked for.
