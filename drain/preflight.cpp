@@ -134,19 +134,18 @@ std::optional<CordonMark> Preflight::mark_of_this_run(const k8s::Node& node) con
 
 bool Preflight::refuse_by_policy() {
   std::string refused;
-  std::map<std::string, std::string> members;  // by gang
+  std::map<std::string, std::vector<std::string>> members;  // by gang
   std::size_t count = 0;
   for (const PodReport& pod : pipeline_.reports()) {
     if (pod.verdict != Verdict::refuse) continue;
     ++count;
     refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
+    const auto gang = gang_of(pipeline_.pods().at(pod.uid).pod);
+    if (gang && pod.reason == reason::gang_member) members[gang->text()].push_back(pod.key());
   }
   if (count == 0) return false;
-  for (const auto& [uid, tracked] : pipeline_.pods())
-    if (const auto gang = gang_of(tracked.pod); gang && tracked.decision.reason == reason::gang_member)
-      members[gang->text()] += (members[gang->text()].empty() ? "" : ", ") + tracked.pod.key();
   for (const auto& [gang, pods] : members)
-    refused += fmt::format("; {} runs only as a whole, and has members on the node: {}", gang, pods);
+    refused += fmt::format("; {} runs only as a whole, and has members on the node: {}", gang, fmt::join(pods, ", "));
   session_.ending().end(
       Outcome::refused,
       fmt::format(

@@ -34,8 +34,7 @@ Scope about_pod(const TrackedPod& tracked) {
 
 // Returns true if the pod's turn has come, and nothing but a guard or a budget holds it.
 bool may_begin_with(const TrackedPod& tracked) {
-  return tracked.decision.verdict == Verdict::evict && tracked.decision.stage != Stage::last && !tracked.request_out &&
-         tracked.state == PodState::parked &&
+  return tracked.decision.verdict == Verdict::evict && !tracked.request_out && tracked.state == PodState::parked &&
          (tracked.hold == TrackedPod::Hold::none || tracked.hold == TrackedPod::Hold::guard);
 }
 
