@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "drain/pod_filter.hpp"
 
 namespace haulout::drain {
 
@@ -16,6 +17,7 @@ std::string Gang::text() const {
 }
 
 std::optional<Gang> named_gang(const k8s::Pod& pod) {
+  if (is_daemon_pod(pod)) return std::nullopt;
   if (!pod.pod_group.empty()) return Gang{Gang::Kind::pod_group, pod.ns, pod.pod_group, {}};
   if (auto name = k8s::value_at(pod.labels, job_set_label).value_or(""); !name.empty())
     return Gang{Gang::Kind::job_set, pod.ns, std::move(name), {}};

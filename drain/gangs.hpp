@@ -37,7 +37,8 @@ struct Gang {
   std::string text() const;
 };
 
-// Returns the gang that the pod names, whatever the state of the pod is; nullopt if it names none.
+// Returns the gang that the pod names, whatever the state of the pod is; nullopt if it names none. A pod of a DaemonSet
+// is in no gang: it runs on each node by itself.
 std::optional<Gang> named_gang(const k8s::Pod& pod);
 // Returns the gang of which the pod is a member. A pod that has finished or is terminating is no member any more: its
 // eviction stops nothing.

@@ -134,7 +134,7 @@ std::vector<Row> kubectl_rows() {
       of_command({"ignore-daemonsets",
                   boolean<O>({[](const O& o) { return o.policy.daemon_set == Treatment::skip; },
                               [](O& o, bool on) { o.policy.daemon_set = on ? Treatment::skip : Treatment::refuse; }}),
-                  "Ignore DaemonSet-managed pods. They stay on the node."}),
+                  "Ignore DaemonSet-managed pods. They stay on the node, except those of --evict-daemonset-pods."}),
       of_command({"pod-selector", pod_selector(), "Label selector to filter pods on the node. The other pods stay."}),
       of_command({"skip-wait-for-delete-timeout",
                   integer<O>(skip_terminating(), "seconds", any_negative, largest_int32),
@@ -207,6 +207,15 @@ std::vector<Row> rows_of_pods() {
         list<O, k8s::LabelSelector>([](O& o) -> auto& { return o.policy.leave; }, "label selector", parse_pod_selector),
         "Pods that match stay on the node and go down with the machine. The agent neither evicts them nor waits for "
         "them. Several may be given."}},
+      {Users::both,
+       {"evict-daemonset-pods",
+        list<O, k8s::LabelSelector>([](O& o) -> auto& { return o.policy.evict_daemon_sets; }, "label selector",
+                                    parse_pod_selector),
+        "Evict pods of DaemonSets that match, after all other pods are deleted, so that they end within their grace "
+        "period, like collectors that send what they have. Each is evicted once. Its DaemonSet creates it again at "
+        "once, and that pod stays. Several may be given."},
+       "All other pods of DaemonSets still need --ignore-daemonsets.",
+       "The agent's own pod stays."},
       {Users::both,
        {"pod-rule", list<O, PodRule>([](O& o) -> auto& { return o.policy.rules; }, "WHO=ACTION", parse_pod_rule),
         "What to do with some pods, as WHO=ACTION. WHO: `namespace:NAME`, `kind:KIND` of their controller, "

@@ -33,7 +33,10 @@ struct Policy {
   std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
   std::vector<k8s::LabelSelector> leave;             // pods that match any of them are skipped
-  std::vector<PodRule> rules;                        // the first one that matches a pod applies (pod_rules.hpp)
+  // Pods of DaemonSets that match any of them are evicted once each, after all other pods. What their DaemonSets create
+  // in their place stays.
+  std::vector<k8s::LabelSelector> evict_daemon_sets;
+  std::vector<PodRule> rules;  // the first one that matches a pod applies (pod_rules.hpp)
   ClusterApiLabels cluster_api_labels = ClusterApiLabels::wait;  // the label of Cluster API applies before the rules
   // False because the machine goes down in any case: neither rules nor labels nor `gangs` make the drain wait, and
   // `gangs` does not refuse it.

@@ -1,17 +1,16 @@
 // The order in which the drain evicts pods. Pure.
 //
-// The keys, of which 1 to 6 form the tier:
-//   1. the stage (Stage): ordinary pods, members of gangs, pods of rules with the action `last`, the own pod
-//   2. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
-//   3. in the stage of gangs: the gang, so that its members leave together
-//   4. non-critical before critical
-//   5. storage controllers after the others, servers of admission webhooks after those
-//   6. priority, ascending
-//   7. grace period, longest first, because starting the longest one first shortens the whole drain
-//   8. namespace and name, so that two runs use the same order
+// Most pods belong to the first stage (Stage). Within a stage, the pods are sorted by these keys, of which 1 to 5 form
+// the tier:
+//   1. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
+//   2. in the stage of gangs: the gang, so that its members leave together; the keys 3 to 5 do not apply to them
+//   3. non-critical before critical
+//   4. storage controllers after the others, servers of admission webhooks after those
+//   5. priority, ascending
+//   6. grace period, longest first, because starting the longest one first shortens the whole drain
+//   7. namespace and name, so that two runs use the same order
 //
-// The stage comes before the explicit order. Pods of a later stage wait until those of the earlier stages are deleted
-// (pipeline.hpp). An explicit order never makes pods wait that long, so it only sorts the pods of one stage.
+// An explicit order never makes pods wait until others are deleted, so it only sorts the pods of one stage.
 //
 // Webhook servers come after storage controllers, because a missing webhook server does more harm. Without it, the API
 // server may refuse every remaining eviction and every replacement, including that of the storage controller. Without a
@@ -43,14 +42,18 @@ struct OrderRule {
 // text, and for an empty selector, which would match every pod.
 Result<OrderRule> parse_order_rule(std::string_view text);
 
-// `gang`: members of gangs (gangs.hpp). While another pod may keep the drain from ending, no gang is broken for it.
-// `last`: pods of rules that evict them after all others (pod_rules.hpp).
-// `own`: the pod that Haulout runs in, because its eviction ends this process.
-enum class Stage { ordinary, gang, last, own };
+// A pod is evicted when all pods of the earlier stages are deleted.
+enum class Stage {
+  first,
+  gang,         // members of gangs (gangs.hpp): while another pod may keep the drain from ending, none is broken for it
+  last,         // a rule with the action `last` (pod_rules.hpp)
+  daemon_sets,  // pods of DaemonSets that policy has evicted (Policy::evict_daemon_sets)
+  own,          // the pod that Haulout runs in, because its eviction ends this process
+};
 
-// The keys 1 to 6.
+// The stage and the keys 1 to 5.
 struct Tier {
-  Stage stage = Stage::ordinary;
+  Stage stage = Stage::first;
   std::int64_t explicit_order = 0;
   std::string gang{};  // empty in other stages than that of gangs
   bool critical = false;
@@ -70,8 +73,9 @@ struct OrderKey {
 };
 
 // Returns the sort key of the pod. `own_uid` is the UID of the pod that Haulout runs in, or empty. `grace_override` is
-// the grace period of the options; if it is set, it replaces the pod's own. `stage` is that of the pod by policy.
+// the grace period of the options; if it is set, it replaces the pod's own. `stage` is the stage of the pod, unless it
+// is the own one.
 OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optional<std::int64_t> grace_override,
-                   const std::vector<OrderRule>& rules = {}, Stage stage = Stage::ordinary);
+                   const std::vector<OrderRule>& rules = {}, Stage stage = Stage::first);
 
 }  // namespace haulout::drain

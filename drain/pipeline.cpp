@@ -141,6 +141,12 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
     tracked.decision.message = tracked.left_pinned;
   }
   const Decision& decision = tracked.decision;
+  if (const Stage stage = tracked.order.tier.stage; stage != Stage::own && stage != decision.stage) {
+    // Its labels have changed, so it is evicted with others.
+    remove_from_order(tracked);
+    tracked.order = order_key(tracked.pod, options_.own_uid, options_.grace_seconds, options_.order, decision.stage);
+    if (must_leave(tracked.state)) add_to_order(tracked);
+  }
   PodReport& report = tracked.report;
   report.verdict = decision.verdict;
   if (decision.verdict == Verdict::skip) {
@@ -658,7 +664,7 @@ bool Pipeline::take(Pass pass, Taking& taking) {
     }
     if (!due) continue;
     if (open_tier && *open_tier < tracked->order.tier) break;
-    if (waits_for_all_others(*tracked)) continue;
+    if (waits_for_stage(*tracked)) continue;
     if (troubled(*tracked) != (pass == Pass::troubled)) {
       others = true;
       close_behind(*tracked);
@@ -1007,16 +1013,17 @@ bool Pipeline::clear() const {
   return order_.empty();
 }
 
-bool Pipeline::waits_for_all_others(const TrackedPod& tracked) const {
+bool Pipeline::waits_for_stage(const TrackedPod& tracked) const {
   // The deletion of a member of a gang that has finished or is terminating meanwhile stops nothing.
   const Stage stage = tracked.order.tier.stage;
   if (stage == Stage::gang && (tracked.pod.finished() || tracked.pod.terminating())) return false;
+  // `order_` begins with the earliest stage.
   return order_.front()->order.tier.stage < stage;
 }
 
 bool Pipeline::hopeless() const {
   return !order_.empty() && std::all_of(order_.begin(), order_.end(), [this](const TrackedPod* tracked) {
-    return waits_for_all_others(*tracked) ||
+    return waits_for_stage(*tracked) ||
            (tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal);
   });
 }
@@ -1045,8 +1052,7 @@ std::vector<PodReport> Pipeline::reports() const {
 }
 
 bool Pipeline::to_be_shortened(const TrackedPod& tracked) const {
-  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out || waits_for_all_others(tracked))
-    return false;
+  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out || waits_for_stage(tracked)) return false;
   if (tracked.state != PodState::terminating || !tracked.pod.terminating()) return false;
   if (tracked.decision.verdict != Verdict::evict) return false;
   constexpr auto unset = std::numeric_limits<std::int64_t>::max();

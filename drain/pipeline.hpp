@@ -17,9 +17,7 @@
 //     the server refuses an eviction. The refused pods of a controller are tried one at a time (UnseenBudgets).
 //   - If a webhook cannot be called, the pods that it blocks are tried one at a time (DownWebhooks).
 //   - A pod whose last eviction failed for a reason other than a budget is tried after all other pods (P9).
-//   - A pod of a later stage (Stage in order.hpp) is evicted when all pods of the earlier stages that must leave have
-//     been deleted: first the ordinary pods, then members of gangs, then the pods that rules evict last, then the pod
-//     that this program runs in.
+//   - A stage (order.hpp) starts when all pods of the earlier stages have been deleted.
 //   - A tier starts when every pod of the earlier tiers is terminating, is deleted, or was parked at least once.
 //   - A pod that is terminating is not evicted again, with one exception: if its grace period is longer than the one in
 //     the options, a request shortens it. Every request has the pod's UID as a precondition.
@@ -279,9 +277,8 @@ class Pipeline {
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
-  // Returns true while pods of earlier stages must leave. For example, if the pod that Haulout runs in were evicted
-  // now, no process would wait for the others.
-  bool waits_for_all_others(const TrackedPod& tracked) const;
+  // Returns true while pods of earlier stages must leave.
+  bool waits_for_stage(const TrackedPod& tracked) const;
   // Calls pod_missing() for each known pod that a most-recent list does not contain.
   void all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall);
   // Parks the pod and returns true if a guard holds it.

@@ -38,9 +38,13 @@ std::optional<std::chrono::microseconds> parse_protection(std::string_view text)
   return std::chrono::ceil<std::chrono::microseconds>(*protection);
 }
 
+DaemonSetState state_of(const k8s::OwnerReference& daemon_set, const DaemonSetStates& states) {
+  const auto known = states.find(daemon_set.uid);
+  return known == states.end() ? DaemonSetState::unknown : known->second;
+}
+
 Finding daemon_set_finding(const k8s::Pod& pod, Treatment orphaned, Treatment managed, const DaemonSetStates& states) {
-  const auto known = states.find(pod.controller->uid);
-  const DaemonSetState state = known == states.end() ? DaemonSetState::unknown : known->second;
+  const DaemonSetState state = state_of(*pod.controller, states);
   const std::string name = pod.controller->name;
   if (state == DaemonSetState::gone) {
     return {verdict_of(orphaned), reason::orphaned_daemon_set_pod,
@@ -94,6 +98,14 @@ bool counts_as_finished(const k8s::Pod& pod, const Policy& policy) {
 
 }  // namespace
 
+bool is_selected_daemon_pod(const k8s::Pod& pod, const Policy& policy) {
+  const auto& selectors = policy.evict_daemon_sets;
+  return is_daemon_pod(pod) &&
+         std::any_of(selectors.begin(), selectors.end(), [&pod](const k8s::LabelSelector& selector) {
+           return !selector.empty() && selector.matches(pod.labels);
+         });
+}
+
 bool is_mirror(const k8s::Pod& pod) {
   if (pod.annotations.contains(std::string(mirror_annotation))) return true;
   return pod.controller && pod.controller->kind == "Node" && pod.controller->api_version == "v1";
@@ -127,10 +139,14 @@ bool can_be_judged_again(std::string_view reason) {
 }
 
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for, bool gang_is_broken) {
+                std::optional<Duration> draining_for, std::string_view stays_because, bool gang_is_broken) {
   Decision decision;
   auto& found = decision.findings;
-  const auto handling = handling_of(pod, policy.rules, policy.cluster_api_labels);
+  const bool of_daemon_set = is_daemon_pod(pod) && state_of(*pod.controller, daemon_sets) != DaemonSetState::gone;
+  auto handling = handling_of(pod, policy.rules, policy.cluster_api_labels);
+  // A pod of a DaemonSet never finishes, and its data stays on the node when it is created again. So of all actions,
+  // only `skip` makes sense for it.
+  if (of_daemon_set && handling && handling->action != PodAction::skip) handling.reset();
   const auto is_to = [&](PodAction action) { return handling && handling->action == action; };
   // A rule with the action `evict` answers the filters that refuse pods which cannot be replaced or lose data. Any rule
   // answers the filters that would leave the pod: it says what becomes of the pod instead.
@@ -140,7 +156,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   const auto gang = gang_of(pod);
   if (is_to(PodAction::last))
     decision.stage = Stage::last;
-  else if (gang && !is_to(PodAction::evict))
+  else if (named_gang(pod) && !is_to(PodAction::evict))
     decision.stage = Stage::gang;
   const bool spared = policy.gangs != Treatment::evict && !handling && policy.waits_for_work && !gang_is_broken;
   const Treatment of_gang = spared ? policy.gangs : Treatment::evict;
@@ -164,9 +180,15 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     found.push_back({verdict_of(policy.finished), reason::finished,
                      pod.phase == k8s::PodPhase::succeeded ? "has succeeded, so it does not run any more"
                                                            : "has failed, so it does not run any more"});
-  if (!finished) {
-    if (is_daemon_pod(pod))
-      found.push_back(daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets));
+  if (!finished && is_daemon_pod(pod)) {
+    Finding finding = daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets);
+    const bool stays = of_daemon_set && !stays_because.empty();
+    const bool leaves = of_daemon_set && !stays && is_selected_daemon_pod(pod, policy);
+    if (stays) finding = {Verdict::skip, reason::daemon_set_managed, std::string(stays_because)};
+    if (leaves)
+      decision.stage = Stage::daemon_sets;
+    else
+      found.push_back(std::move(finding));
   }
   const auto waiting = handling && policy.waits_for_work ? waiting_finding(pod, *handling, draining_for) : std::nullopt;
   if (waiting && !handling->limit) found.push_back(*waiting);

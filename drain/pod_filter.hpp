@@ -49,14 +49,23 @@ struct Decision {
   std::string reason;  // empty if no filter decided; the pod is evicted then
   std::string message;
   std::vector<Finding> findings;  // the result of every filter that applies to the pod
-  Stage stage = Stage::ordinary;  // never `own`: policy does not know the pod that Haulout runs in
+  Stage stage = Stage::first;     // when the pod is evicted; never `own`: policy does not know the drain's own pod
   bool is_awaited = false;        // the drain waits until the pod has finished, without a limit, so it never evicts it
 };
 
 // `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
+// `stays_because`: if the pod's DaemonSet exists, the pod stays for this reason, whatever Policy::evict_daemon_sets and
+// Policy::daemon_set say; empty if there is none.
 // `gang_is_broken`: the gang of the pod does not run as a whole any more (broken_gangs.hpp), so nothing waits for it.
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for = {}, bool gang_is_broken = false);
+                std::optional<Duration> draining_for = {}, std::string_view stays_because = {},
+                bool gang_is_broken = false);
+
+// Returns true if Policy::evict_daemon_sets selects the pod, and it belongs to a DaemonSet.
+bool is_selected_daemon_pod(const k8s::Pod& pod, const Policy& policy);
+// The reason for which the pods stay that a DaemonSet creates in place of those that the drain has evicted.
+inline constexpr std::string_view created_in_place =
+    "its DaemonSet has created it in place of the one that was evicted, so it stays";
 
 bool is_mirror(const k8s::Pod& pod);
 // Returns true if a DaemonSet of any API group owns the pod.

@@ -95,8 +95,8 @@ std::string key_of(const Json& pod) {
   return ns_of(pod) + "/" + name_of(pod);
 }
 
-// Returns true if a controller replaces the pod on another node. A drain evicts a DaemonSet's pod only if its DaemonSet
-// does not exist any more, so such a pod gets no replacement.
+// Returns true if a controller replaces the pod on another node. A DaemonSet replaces its pod on the same node, if it
+// still exists.
 bool comes_back_elsewhere(const Json& pod) {
   const Json& owner = controller_of(pod);
   return owner.is_object() && text(owner, "/kind") != "DaemonSet";

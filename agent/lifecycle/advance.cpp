@@ -56,6 +56,7 @@ void take_up(Record& record, const Moment& moment) {
   record.surges = record.surges || moment.surges;
   record.cordoned = false;
   record.leaked.clear();
+  record.evicted_daemon_sets.clear();
   record.pinned.clear();
   record.requested = moment.requested;
   // If the last boot was never verified, the taints since then may be why. So they do not count as older ones.
@@ -95,6 +96,7 @@ void forget_the_attempt(Record& record) {
   record.began.reset();
   record.judged = false;
   record.leaked.clear();
+  record.evicted_daemon_sets.clear();
   record.pinned.clear();
   record.in_place = false;
   record.cause.clear();

@@ -113,7 +113,7 @@ asio::awaitable<Decision> Draining::run() {
   if (paused && *paused) co_return **paused;
   status_.begin();
   co_await with_task_group([this](TaskGroup& group) { return watched(group); });
-  learn_leaked();
+  learn_from_drain();
   drain_.reset();
   if (const auto& decision = context_.activity.decision()) co_return *decision;
   if (step_ != Step::drained) co_return Decision{Event::drain_ended};
@@ -202,18 +202,23 @@ asio::awaitable<TimePoint> Draining::show(TimePoint shown_last) {
   std::string reason = held_up_ ? held_up_->reason : status_.reason(found);
   const bool stands = cordon_.accepted() && !context_.record.cordoned;
   if (stands) context_.record.cordoned = true;
-  const bool due = learn_leaked() || stands || reason != context_.writer.status().reason ||
+  const bool due = learn_from_drain() || stands || reason != context_.writer.status().reason ||
                    context_.now() >= shown_last + status_interval;
   if (!due) co_return shown_last;
   co_await context_.writer.show(std::move(reason), held_up_ ? held_up_->message : status_.message(found));
   co_return context_.now();
 }
 
-// Stores in the record which attached volumes are leaked: no pod used them, so the drain does not wait for them. After
-// a crash, the next process cannot find out any more which volumes the deleted pods had used.
-bool Draining::learn_leaked() {
-  if (!drain_ || context_.record.leaked == drain_->leaked()) return false;
-  context_.record.leaked = drain_->leaked();
+// Stores in the record what the next process cannot find out any more after a crash: which volumes are leaked (no pod
+// used them, so the drain does not wait for them), and which DaemonSets have pods in place of evicted ones. Returns
+// true if there is something new.
+bool Draining::learn_from_drain() {
+  if (!drain_) return false;
+  Record& record = context_.record;
+  std::set<std::string> evicted = drain_->evicted_daemon_sets();
+  if (record.leaked == drain_->leaked() && record.evicted_daemon_sets == evicted) return false;
+  record.leaked = drain_->leaked();
+  record.evicted_daemon_sets = std::move(evicted);
   return true;
 }
 
@@ -254,6 +259,7 @@ asio::awaitable<void> Draining::drain() {
   options.restore_cordon_on_failure = false;  // the states after `draining` decide what happens to the cordon
   drain_ = std::make_unique<drain::Drain>(context_.client, context_.rng, status_, options, context_.options.node);
   drain_->expect_leaked(context_.record.leaked);
+  drain_->expect_evicted(context_.record.evicted_daemon_sets);
   bool goes_on = co_await drain_->preflight();
   if (goes_on) goes_on = co_await drain_->cordon();
   if (goes_on) {

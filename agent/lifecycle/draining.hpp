@@ -79,7 +79,7 @@ class Draining {
   // Checks whether another client has removed the cordon, which ends the state. Returns true if the activity has ended.
   bool interrupted();
   boost::asio::awaitable<TimePoint> show(TimePoint shown_last);
-  bool learn_leaked();
+  bool learn_from_drain();
 
   const Context& context_;
   GateWatch& gates_;

@@ -30,7 +30,12 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
   const drain::Policy& policy = context_.options.drain.policy;
   const bool pinned_stay = policy.pinned == drain::Treatment::skip;
   if (pinned_stay && context_.record.pinned.contains(drain::controller_key(pod))) return false;
-  const drain::Decision decision = drain::decide(pod, policy, {}, context_.wall());
+  // Of the pods of DaemonSets that policy selects, those that come in place of evicted ones stay, and the agent's own.
+  const std::string& own = context_.options.drain.own_pod_uid;
+  const bool stays = drain::is_daemon_pod(pod) && ((!own.empty() && pod.uid == own) ||
+                                                   context_.record.evicted_daemon_sets.contains(pod.controller->uid));
+  const drain::Decision decision =
+      drain::decide(pod, policy, {}, context_.wall(), {}, stays ? drain::created_in_place : std::string_view());
   if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_stay;
   // Stores the UID, so that the pod stays skipped after it becomes terminating: then the state from which the filters
   // decided cannot be read any more. A pod that is skipped because of its labels, its namespace or its owner is not

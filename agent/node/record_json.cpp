@@ -186,6 +186,7 @@ Record decoded(const Json& json) {
   record.hooks_asked = time_at(json, "hooksAsked");
   read(json, "surges", record.surges);
   read(json, "leaked", record.leaked);
+  read(json, "evictedDaemonSets", record.evicted_daemon_sets);
   read(json, "pinned", record.pinned);
   if (json.contains("attempts"))
     for (const Json& each : json.at("attempts"))
@@ -245,6 +246,7 @@ std::string encode_record(const Record& record) {
   put(json, "hooksAsked", record.hooks_asked);
   put_unless_default(json, "surges", record.surges);
   put_unless_default(json, "leaked", record.leaked);
+  put_unless_default(json, "evictedDaemonSets", record.evicted_daemon_sets);
   put_unless_default(json, "pinned", record.pinned);
   for (const PastAttempt& each : record.attempts)
     json["attempts"].push_back({{"at", microseconds(each.at)}, {"reason", each.reason}, {"why", each.why}});

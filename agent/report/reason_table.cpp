@@ -347,7 +347,8 @@ constexpr std::array table{
 
     Reason{reason::daemon_set_managed, left, progress,
            "The pod's DaemonSet would create it on this node again at once.",
-           "Nothing. `haulout drain` leaves it there only with `--ignore-daemonsets`."},
+           "Nothing. `haulout drain` leaves it there only with `--ignore-daemonsets`. If it needs its grace period "
+           "before the reboot, use `--evict-daemonset-pods`; then the one that comes in its place stays."},
     Reason{reason::mirror_pod, left, progress,
            "The pod is static: it is deleted only when its manifest on the node is removed.", "Nothing."},
     Reason{reason::finished, left, progress, "The pod has succeeded or failed, and none of its containers run.",

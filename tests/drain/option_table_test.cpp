@@ -23,9 +23,10 @@ using Row = OptionOf<Options>;
 // row.
 auto fields_of(const Policy& policy) {
   const auto& [daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned, gangs,
-               skip_terminating_after, pod_selector, leave, rules, cluster_api_labels, waits_for_work] = policy;
+               skip_terminating_after, pod_selector, leave, evict_daemon_sets, rules, cluster_api_labels,
+               waits_for_work] = policy;
   return std::tie(daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned, gangs,
-                  skip_terminating_after, pod_selector, leave, rules, cluster_api_labels);
+                  skip_terminating_after, pod_selector, leave, evict_daemon_sets, rules, cluster_api_labels);
 }
 
 auto fields_of(const Guards& guards) {
@@ -141,10 +142,11 @@ TEST(DrainOptionTable, TheCommandAndTheAgentShareTheseRows) {
     EXPECT_EQ(found->second, row.values.form) << row.name;
     shared.push_back(row.name);
   }
-  EXPECT_THAT(shared, ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "pod-rule", "cluster-api-labels",
-                                  "gangs", "drain-order", "wait-volumes", "volume-limit", "stuck-volume",
-                                  "serialize-volumes", "reattach-limit", "max-unavailable-per-controller",
-                                  "single-replica", "canary", "surge", "surge-limit"));
+  EXPECT_THAT(shared,
+              ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "evict-daemonset-pods", "pod-rule",
+                          "cluster-api-labels", "gangs", "drain-order", "wait-volumes", "volume-limit", "stuck-volume",
+                          "serialize-volumes", "reattach-limit", "max-unavailable-per-controller", "single-replica",
+                          "canary", "surge", "surge-limit"));
 }
 
 TEST(DrainOptionTable, AnAgentWorksWithoutThePermissionThatACommandInsistsOn) {

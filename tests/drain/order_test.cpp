@@ -31,6 +31,18 @@ TEST(Order, TiersThenLongestGraceFirst) {
   EXPECT_THAT(names, ::testing::ElementsAre("first", "low", "slow", "garbled", "quick", "high", "dns", "last", "own"));
 }
 
+TEST(Order, AnEarlierStageComesBeforeEverythingElse) {
+  auto early = a_pod("early");
+  early.annotations["haulout.dev/drain-order"] = "1000";
+  early.priority_class = "system-cluster-critical";
+  const auto late = a_pod("late");
+  for (const Stage stage : {Stage::last, Stage::daemon_sets, Stage::own})
+    EXPECT_LT(order_key(early, "", {}), order_key(late, "", {}, {}, stage));
+  EXPECT_LT(order_key(early, "", {}, {}, Stage::last), order_key(late, "", {}, {}, Stage::daemon_sets));
+  EXPECT_LT(order_key(early, "", {}, {}, Stage::daemon_sets), order_key(late, late.uid, {}));
+  EXPECT_EQ(order_key(late, late.uid, {}, {}, Stage::last).tier.stage, Stage::own);
+}
+
 TEST(Order, RulesAndStorage) {
   auto app = a_pod("app"), urgent = a_pod("urgent"), db = a_pod("db"), csi = a_pod("csi"), dns = a_pod("dns"),
        stubborn = a_pod("stubborn");
@@ -88,7 +100,7 @@ TEST(Order, TheMembersOfAGangFollowEachOther) {
     return order_key(pod, own.uid, std::nullopt, {},
                      !pod.pod_group.empty() ? Stage::gang
                      : pod.name == log.name ? Stage::last
-                                            : Stage::ordinary);
+                                            : Stage::first);
   };
   std::vector<k8s::Pod> pods{own, log, b1, a1, b2, a2, placed, web};
   std::sort(pods.begin(), pods.end(), [&](const k8s::Pod& a, const k8s::Pod& b) { return key(a) < key(b); });

@@ -183,6 +183,25 @@ TEST_F(PipelineTest, PodsThatARuleEvictsLastGoWhenAllOthersHaveVanished) {
   EXPECT_THAT(take(), ElementsAre("own"));
 }
 
+TEST_F(PipelineTest, SelectedPodsOfDaemonSetsGoAfterThoseThatARuleEvictsLast) {
+  policy.rules = {parse_pod_rule("app=log=last").value()};
+  policy.evict_daemon_sets = {k8s::parse_label_selector("app=node").value()};
+  make({.max_places = 0, .own_uid = a_pod("own").uid});
+  auto log = a_pod("log"),
+       collector = testing::owned_by(a_pod("collector"), "apps/v1", "DaemonSet", "collector", "ds-uid");
+  log.labels = {{"app", "log"}};
+  collector.labels = {{"app", "node"}};
+  const auto own = a_pod("own"), web = a_pod("web");
+  plan({collector, own, log, web});
+  for (const auto& next : {web, log, collector}) {
+    EXPECT_THAT(take(), ElementsAre(next.name));
+    accept(next);
+    EXPECT_THAT(take(), IsEmpty());
+    gone(next);
+  }
+  EXPECT_THAT(take(), ElementsAre("own"));
+}
+
 TEST_F(PipelineTest, ADrainIsHopelessIfAllPodsButTheOwnOneAre) {
   make({.max_places = 0, .own_uid = a_pod("own").uid});
   const auto own = a_pod("own"), web = a_pod("web");

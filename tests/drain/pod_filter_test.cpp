@@ -101,6 +101,69 @@ TEST(PodFilter, WhatEachKindOfPodGets) {
   }
 }
 
+k8s::LabelSelector selector(const std::string& text) {
+  return k8s::parse_label_selector(text).value();
+}
+
+TEST(PodFilter, SelectedPodsOfDaemonSetsLeave) {
+  const DaemonSetStates states{{"ds-uid", DaemonSetState::exists}, {"gone-uid", DaemonSetState::gone}};
+  auto logs = owned_by(a_pod("logs"), "apps/v1", "DaemonSet", "logs", "ds-uid");
+  logs.labels = {{"app", "logs"}};
+  struct Case {
+    std::string what;
+    k8s::Pod pod;
+    Verdict verdict, later;  // later: for a pod that has come in place of an evicted one
+    Stage stage;
+  };
+  const Case cases[] = {
+      {"selected", logs, Verdict::evict, Verdict::skip, Stage::daemon_sets},
+      {"that ends already", terminating(logs), Verdict::evict, Verdict::skip, Stage::daemon_sets},
+      {"not selected", with(logs, [](auto& p) { p.labels = {{"app", "net"}}; }), Verdict::refuse, Verdict::skip,
+       Stage::first},
+      {"of no DaemonSet", with(logs, [](auto& p) { p.controller = a_pod("web").controller; }), Verdict::evict,
+       Verdict::evict, Stage::first},
+      {"static", with(logs, [](auto& p) { p.annotations["kubernetes.io/config.mirror"] = "x"; }), Verdict::skip,
+       Verdict::skip, Stage::daemon_sets},
+      {"of a DaemonSet that is gone", with(logs, [](auto& p) { p.controller->uid = "gone-uid"; }), Verdict::evict,
+       Verdict::evict, Stage::first},
+      {"of a DaemonSet that could not be read", with(logs, [](auto& p) { p.controller->uid = "another-uid"; }),
+       Verdict::evict, Verdict::skip, Stage::daemon_sets},
+      {"protected", with(logs, [](auto& p) { p.annotations["karpenter.sh/do-not-disrupt"] = "true"; }), Verdict::park,
+       Verdict::skip, Stage::daemon_sets},
+  };
+  Policy policy;
+  policy.daemon_set = Treatment::refuse;
+  policy.evict_daemon_sets = {selector("app=logs")};
+  for (const Case& one : cases) {
+    const Decision decision = decide(one.pod, policy, states, noon);
+    EXPECT_EQ(decision.verdict, one.verdict) << one.what;
+    EXPECT_EQ(decision.stage, one.stage) << one.what;
+    EXPECT_EQ(decide(one.pod, policy, states, noon, {}, created_in_place).verdict, one.later) << one.what;
+  }
+  // A pod of a DaemonSet never finishes.
+  for (const char* action : {"wait-completed", "wait-completed=2h", "last", "evict"}) {
+    Policy with_rule = policy;
+    with_rule.rules = {parse_pod_rule(std::string("kind:DaemonSet=") + action).value()};
+    EXPECT_EQ(decide(logs, with_rule, states, noon).verdict, Verdict::evict) << action;
+    EXPECT_EQ(decide(logs, with_rule, states, noon).stage, Stage::daemon_sets) << action;
+    auto scratch = logs;
+    scratch.has_empty_dir = true;
+    with_rule.empty_dir = Treatment::refuse;
+    EXPECT_EQ(decide(scratch, with_rule, states, noon).reason, "EmptyDir") << action;
+  }
+  policy.rules = {parse_pod_rule("kind:DaemonSet=skip").value()};
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "LeftByRule");
+  policy.rules.clear();
+  policy.leave = {selector("app=logs")};
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "LeftByLabels");
+  policy.leave.clear();
+  policy.empty_dir = Treatment::refuse;
+  logs.has_empty_dir = true;
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "EmptyDir") << "its data would be lost";
+  policy.evict_daemon_sets = {k8s::LabelSelector()};
+  EXPECT_EQ(decide(logs, policy, states, noon).reason, "DaemonSetManaged") << "an empty selector selects nothing here";
+}
+
 TEST(PodFilter, WhatWasStoppedHasNothingLeftToProtect) {
   Policy policy;
   policy.unmanaged = policy.empty_dir = Treatment::refuse;
@@ -145,16 +208,16 @@ TEST(PodFilter, MembersOfGangsAreEvictedAwaitedOrRefused) {
       {"evict", member, T::evict, "", V::evict, ""},
       {"wait", member, T::park, "", V::park, "WaitingForGang"},
       {"refuse", member, T::refuse, "", V::refuse, "GangMember"},
-      {"no gang", a_pod("web"), T::refuse, "", V::evict, "", Stage::ordinary},
-      {"finished", done, T::refuse, "", V::evict, "Finished", Stage::ordinary},
-      {"terminating", terminating(member), T::park, "", V::evict, "", Stage::ordinary},
+      {"no gang", a_pod("web"), T::refuse, "", V::evict, "", Stage::first},
+      {"finished", done, T::refuse, "", V::evict, "Finished", Stage::gang},
+      {"terminating", terminating(member), T::park, "", V::evict, "", Stage::gang},
       {"what is never evicted may have data", scratch, T::park, "", V::park, "WaitingForGang"},
       {"emptyDir comes first", scratch, T::refuse, "", V::refuse, "EmptyDir"},
       {"no controller", bare, T::evict, "", V::refuse, "Unmanaged"},
       {"a refusal comes before a wait", kept, T::refuse, "", V::refuse, "GangMember"},
       {"protected", kept, T::evict, "", V::park, "DoNotDisrupt"},
-      {"rule evict", member, T::refuse, "namespace:shop=evict", V::evict, "", Stage::ordinary},
-      {"rule evict, wait", member, T::park, "namespace:shop=evict", V::evict, "", Stage::ordinary},
+      {"rule evict", member, T::refuse, "namespace:shop=evict", V::evict, "", Stage::first},
+      {"rule evict, wait", member, T::park, "namespace:shop=evict", V::evict, "", Stage::first},
       {"rule last", member, T::park, "namespace:shop=last", V::evict, "", Stage::last},
       {"rule skip", member, T::refuse, "namespace:shop=skip", V::skip, "LeftByRule"},
       {"rule wait", member, T::refuse, "namespace:shop=wait-completed=1h", V::park, "WaitingForCompletion"},
@@ -175,8 +238,8 @@ TEST(PodFilter, NothingWaitsForABrokenGangOrWhileTheMachineGoesDown) {
   const auto member = with(a_pod("m"), [](auto& p) { p.pod_group = "train"; });
   Policy policy;
   policy.gangs = Treatment::park;
-  EXPECT_EQ(decide(member, policy, {}, noon, {}, true).verdict, Verdict::evict);
-  EXPECT_EQ(decide(member, policy, {}, noon, {}, true).stage, Stage::gang);
+  EXPECT_EQ(decide(member, policy, {}, noon, {}, {}, true).verdict, Verdict::evict);
+  EXPECT_EQ(decide(member, policy, {}, noon, {}, {}, true).stage, Stage::gang);
   policy.waits_for_work = false;
   EXPECT_EQ(decide(member, policy, {}, noon).verdict, Verdict::evict);
   policy.gangs = Treatment::refuse;

@@ -234,6 +234,7 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
   if (!out_states.contains(before)) {
     node.workplace = node.unschedulable && node.by_a_person;
     node.sent_away.clear();
+    node.evicted_daemons.clear();
   }
   const Proof& proof = proofs_[name];
   if (node.turns.empty() && (!node.turn_lost || !proof.turn || *node.turn_lost < *proof.turn))
@@ -340,8 +341,10 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   if (policy_.gangs == drain::Treatment::park && pod->second.of_job_set && !pod->second.had_finished &&
       node.state == "draining")
     violated("gangs: " + key + " was evicted although its gang runs");
-  if (!evicted_.insert(entry.uid).second) return;
   const Json object = cluster_.get("pods", entry.ns, entry.name);
+  if (sim::text(sim::controller_of(object), "/kind") == "DaemonSet")
+    node.evicted_daemons.insert(sim::text(sim::controller_of(object), "/uid"));
+  if (!evicted_.insert(entry.uid).second) return;
   if (object.is_null()) return;
   if (pod->second.came_back && ++node.sent_away[app_of(object)] == most_returns + 1)
     violated(fmt::format("P10: pods of {} are evicted from {} again and again", app_of(object), pod->second.node));
@@ -420,7 +423,20 @@ bool FleetChecks::must_leave(const Json& object) const {
     const auto came = node->second.came.find(app_of(object));
     if (came != node->second.came.end() && came->second >= 2) return false;
   }
-  return pod && drain::decide(*pod, policy_, {}, clock_.wall_now()).verdict != drain::Verdict::skip;
+  return pod &&
+         drain::decide(*pod, policy_, {}, clock_.wall_now(), {}, "checked otherwise").verdict != drain::Verdict::skip;
+}
+
+// Returns true for a pod of a DaemonSet that is selected to be evicted, although no pod of this DaemonSet was evicted
+// from its node in this attempt.
+bool FleetChecks::is_daemon_without_time(const Json& object) const {
+  const auto& selectors = policy_.evict_daemon_sets;
+  const auto pod = k8s::decode<k8s::Pod>(object.dump());
+  if (!pod || !drain::is_daemon_pod(*pod)) return false;
+  const bool selected = std::any_of(selectors.begin(), selectors.end(),
+                                    [&pod](const auto& selector) { return selector.matches(pod->labels); });
+  const auto node = nodes_.find(sim::text(object, "/spec/nodeName"));
+  return selected && node != nodes_.end() && !node->second.evicted_daemons.contains(pod->controller->uid);
 }
 
 // The agent of this machine claims that the node is empty and cordoned, and that it has its slot.
@@ -439,7 +455,11 @@ void FleetChecks::check_proof(const Machine& machine, const std::string& what) {
   if (!node.unschedulable && lost_before(node.cordon_lost, std::min(proof.node, proof.pods)))
     violated(fmt::format("P3: {} {} without a cordon", name, what));
   for (const Json& pod : cluster_.all("pods")) {
-    if (sim::text(pod, "/spec/nodeName") != name || !must_leave(pod)) continue;
+    if (sim::text(pod, "/spec/nodeName") != name) continue;
+    const bool is_known = proof.pods && pods_[sim::uid_of(pod)].bound < *proof.pods;
+    if (is_known && is_daemon_without_time(pod))
+      violated(fmt::format("P3: {} {}, and pod {} had no time to end", name, what, sim::name_of(pod)));
+    if (!must_leave(pod)) continue;
     if (!proof.pods || pods_[sim::uid_of(pod)].bound < *proof.pods)
       violated(fmt::format("P3: {} {} under pod {}", name, what, sim::name_of(pod)));
   }

@@ -71,6 +71,7 @@ class FleetChecks final : public MachineObserver {
     // Counts since the node was cordoned, by namespace/app. `came`: pods that were bound to the node. `sent_away`:
     // evictions of such pods, in one attempt and by one life of the agent.
     std::map<std::string, std::size_t> came, sent_away;
+    std::set<std::string> evicted_daemons;  // UIDs of the DaemonSets of which pods were evicted in this attempt
     std::string uid;
     Machine* machine = nullptr;
   };
@@ -106,6 +107,7 @@ class FleetChecks final : public MachineObserver {
   std::string pool_of(const std::string& node) const;
   void check_workplace(const std::string& name, const std::string& what);
   bool must_leave(const sim::Json& pod) const;
+  bool is_daemon_without_time(const sim::Json& pod) const;
   void check_rate(const Machine& machine);
 
   sim::TestCluster& cluster_;

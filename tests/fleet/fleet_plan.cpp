@@ -350,6 +350,12 @@ void add_gangs(FleetPlan& plan) {
   }
 }
 
+// Generation 9: in some fleets, agents evict the pods of a DaemonSet.
+void add_daemon_set_evictions(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 43);
+  plan.evicts_daemon_sets = rng.chance(50);
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -396,6 +402,7 @@ std::string FleetPlan::setting() const {
   if (pools == Pools::by_role) text += ", pools-by-role";
   if (cordoned_nodes == agent::CordonedNodes::wait) text += ", persons-cordon-waited-for";
   if (!pinned_app.empty()) text += pinned == drain::Treatment::skip ? ", pinned-pods-stay" : ", pinned-pods-waited-for";
+  if (evicts_daemon_sets) text += ", evicts-daemon-sets";
   if (surge == drain::Surge::all) text += ", surge-all";
   if (surge == drain::Surge::closed_budget) text += ", surge-closed-budget";
   if (surge == drain::Surge::single_replica) text += ", surge-single-replica";
@@ -441,6 +448,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 7) add_readiness(plan);
   if (generation >= 8) add_surge(plan);
   if (generation >= 9) add_gangs(plan);
+  if (generation >= 9) add_daemon_set_evictions(plan);
   return plan;
 }
 

@@ -84,7 +84,8 @@ struct PlannedMachine {
 //   7  nodes that have a taint of node-readiness-controller for a while after each boot, or from before, and people's
 //      annotations for autoscalers
 //   8  agents that have pods of Deployments replaced before they evict them
-//   9  gangs: workloads whose pods run only together, or training runs for which agents wait
+//   9  gangs: workloads whose pods run only together, or training runs for which agents wait; agents that evict the
+//      pods of a DaemonSet after all others
 inline constexpr unsigned newest_fleet_generation = 9;
 
 struct FleetPlan {
@@ -105,6 +106,7 @@ struct FleetPlan {
   Duration surge_limit{};
   // What agents do with members of gangs.
   drain::Treatment gangs = drain::Treatment::evict;
+  bool evicts_daemon_sets = false;
   sim::Timing timing;
   std::vector<PlannedMachine> machines;
   std::vector<sim::Json> objects;

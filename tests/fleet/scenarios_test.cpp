@@ -160,6 +160,44 @@ TEST_F(FleetScenario, ADaemonSetIsRolledOutDuringTheDrain) {
   EXPECT_EQ(evicted().size(), 2u);
 }
 
+// The collector of logs has its grace period before the reboot, and the agent that is restarted while the node is ready
+// does not evict the one that came in its place.
+TEST_F(FleetScenario, PodsOfADaemonSetAreEvictedOnceBeforeTheReboot) {
+  options.drain.policy.evict_daemon_sets = {k8s::parse_label_selector("app=logs").value()};
+  add(a_workload("DaemonSet", "logs", 0, {{"terminationGracePeriodSeconds", 20}},
+                 {{"sim.haulout.dev/terminates-after", "20s"}}));
+  Machine& n1 = machine("n1", {.methods = {}});
+  pods_on_n1(2, {});
+  after(3min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(evicted().size(), 3u);
+    n1.kill_agent();
+  });
+  after(6min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(evicted().size(), 3u);
+    n1.power_cycle();
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+}
+
+// The agent is killed after the pod of the DaemonSet was evicted, and before the drain has ended.
+TEST_F(FleetScenario, ARestartedAgentEvictsNoPodOfADaemonSetTwice) {
+  options.drain.policy.evict_daemon_sets = {k8s::parse_label_selector("app=logs").value()};
+  options.drain.settle = 2min;
+  add(a_workload("DaemonSet", "logs", 0, {{"terminationGracePeriodSeconds", 5}}));
+  Machine& n1 = machine("n1");
+  after(1min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(evicted().size(), 1u);
+    n1.kill_agent();
+  });
+  run_fleet(1h);
+  expect_updated(n1);
+  EXPECT_EQ(evicted().size(), 1u) << story();
+}
+
 // NTP or a person sets the clock. No node gets stuck, and nothing is done twice.
 TEST_F(FleetScenario, ClocksJump) {
   for (const Duration jump : {Duration(1h), Duration(-1h), Duration(24h), Duration(-24h)}) {

@@ -49,6 +49,8 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   checks.surges = plan_.surge != drain::Surge::off;
   if (checks.surges) options.drain.guards.surge_limit = plan_.surge_limit;
   options.drain.policy.gangs = plan_.gangs;
+  if (plan_.evicts_daemon_sets)
+    options.drain.policy.evict_daemon_sets = {k8s::parse_label_selector("app=watcher").value()};
   options.times.soak = plan_.soak;
   // Power cuts during installations count as failed attempts, and this class repairs no node that is degraded because
   // of them. Therefore a node has 1000 attempts.

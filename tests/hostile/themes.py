@@ -18,7 +18,8 @@ def drain(world, *flags, settle=True):
                          (0.2, "--chunk-size=" + rng.choice("0123")), (0.3, "-o=" + rng.choice(["json", "jsonl"])),
                          (0.1, "--grace-period=1"), (0.1, "--uncordon-on-failure"), (0.05, "--respect-do-not-disrupt"),
                          (0.1, "--pod-rule=kind:ReplicaSet=wait-completed=" + rng.choice(["300ms", "2s"])),
-                         (0.1, "--pod-rule=app=web=last"), (0.1, "--cluster-api-labels=all")):
+                         (0.1, "--pod-rule=app=web=last"), (0.1, "--cluster-api-labels=all"),
+                         (0.1, "--evict-daemonset-pods=app")):
         if rng.random() < chance:
             world.flags.append(flag)
 

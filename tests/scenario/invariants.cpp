@@ -90,7 +90,7 @@ void Invariants::began() {
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
     const bool in_turn = given_.options.volume_turns != drain::VolumeWait::off && !pod.pod.claims.empty();
     const bool budgeted = !given_.options.delete_instead_of_evict && std::any_of(all.begin(), all.end(), concerns);
-    const bool waits = protected_now || in_turn || waits_for_others(pod) || stage_of(pod) == 1 || goes_last(pod.pod);
+    const bool waits = protected_now || in_turn || waits_for_others(pod) || (stage_of(pod) > 0 && !is_own(pod));
     if (waits) held_otherwise_.insert(uid);
     if (waits || budgeted) hindered_.insert(uid);
   }

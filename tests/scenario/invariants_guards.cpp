@@ -64,6 +64,7 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
 }
 
 std::string Invariants::gang_of(const k8s::Pod& pod) {
+  if (pod.controller && pod.controller->kind == "DaemonSet") return "";
   const auto label = [&](const char* key) { return k8s::value_at(pod.labels, key).value_or(""); };
   if (!pod.pod_group.empty()) return "PodGroup " + pod.ns + "/" + pod.pod_group;
   if (const auto set = label("jobset.sigs.k8s.io/jobset-name"); !set.empty()) return "JobSet " + pod.ns + "/" + set;
@@ -78,14 +79,6 @@ bool Invariants::is_in_broken_gang(const Instance& pod) const {
     return &other != &pod && on_our_node(other) && !other.had_finished && other.terminating &&
            *other.terminating > std::max({began_, pod.bound, other.bound}) && gang_of(other.pod) == gang;
   });
-}
-
-int Invariants::stage_of(const Instance& pod) const {
-  if (is_own(pod)) return 3;
-  const auto found = handling(pod.pod);
-  if (found && found->action == drain::PodAction::last) return 2;
-  const bool was_member = !gang_of(pod.pod).empty() && !(pod.finished && *pod.finished <= began_);
-  return was_member && !(found && found->action == drain::PodAction::evict) ? 1 : 0;
 }
 
 // With `park`, no running member is evicted unless its gang is broken already. With `refuse`, nothing is evicted while
@@ -125,9 +118,12 @@ std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) co
   return std::nullopt;
 }
 
-bool Invariants::goes_last(const k8s::Pod& pod) const {
-  const auto found = handling(pod);
-  return found && found->action == drain::PodAction::last;
+int Invariants::stage_of(const Instance& pod) const {
+  if (is_own(pod)) return 4;
+  if (is_selected_daemon(pod)) return 3;
+  const auto found = handling(pod.pod);
+  if (found && found->action == drain::PodAction::last) return 2;
+  return !gang_of(pod.pod).empty() && !(found && found->action == drain::PodAction::evict) ? 1 : 0;
 }
 
 void Invariants::check_rule(const Instance& pod) {
@@ -141,9 +137,8 @@ void Invariants::check_rule(const Instance& pod) {
 }
 
 // A pod is evicted only after an eviction was sent for each pod of the earlier tiers. Exempt are pods that are already
-// terminating, and pods that something holds up. The drain's own pod, and pods that a rule evicts last, are evicted
-// after all others are deleted. Members of gangs are evicted after all ordinary pods are deleted, unless they have
-// finished by then.
+// terminating, and pods that something holds up. A pod of a later stage is evicted after all pods of earlier stages are
+// deleted, unless it is a member of a gang that has finished by then.
 void Invariants::check_order(const Instance& pod) {
   const bool left_its_gang = pod.had_finished && !gang_of(pod.pod).empty();
   if (stage_of(pod) > 1 || (stage_of(pod) == 1 && !left_its_gang)) check_others_gone(pod);

@@ -21,9 +21,30 @@ drain::Verdict Invariants::verdict(const Instance& pod) const {
   if (left_pinned_.contains(pod.pod.uid)) return drain::Verdict::skip;
   if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
   const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), draining_for(),
-                                     is_in_broken_gang(pod))
+                                     is_in_place(pod) ? "it is in place of an evicted one" : "", is_in_broken_gang(pod))
                            .verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
+}
+
+bool Invariants::is_selected_daemon(const Instance& pod) const {
+  const auto& selectors = given_.options.policy.evict_daemon_sets;
+  if (!drain::is_daemon_pod(pod.pod)) return false;
+  const auto state = daemon_sets_.find(pod.pod.controller->uid);
+  return (state == daemon_sets_.end() || state->second != drain::DaemonSetState::gone) &&
+         std::any_of(selectors.begin(), selectors.end(),
+                     [&pod](const auto& selector) { return selector.matches(pod.pod.labels); });
+}
+
+// True for a pod of a DaemonSet if the drain has asked for the eviction of another pod of it, and for the drain's own
+// pod.
+bool Invariants::is_in_place(const Instance& pod) const {
+  if (!drain::is_daemon_pod(pod.pod)) return false;
+  if (is_own(pod)) return is_selected_daemon(pod);
+  return std::any_of(pods_.begin(), pods_.end(), [&pod](const auto& entry) {
+    const Instance& other = entry.second;
+    return &other != &pod && other.first_sent && drain::is_daemon_pod(other.pod) &&
+           other.pod.controller->uid == pod.pod.controller->uid;
+  });
 }
 
 // True for a pod of a DaemonSet if the drain may have been unable to look up the DaemonSet. The drain does not wait

@@ -181,6 +181,7 @@ asio::awaitable<drain::Report> Scenario::run_drain() {
     Clock& ours = own_clock ? *own_clock : clock;
     k8s::Client client(way ? *way : cluster.api(), ours, {k8s::FieldValidation::strict, options.page_size});
     drain::Drain drain(client, rng, told, options, "n1");
+    drain.expect_evicted(evicted_before);
     report = co_await drain.run();
     ended_ = clock.now();
   });

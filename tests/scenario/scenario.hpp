@@ -130,6 +130,7 @@ class Scenario : public haulout::testing::VirtualTimeTest {
   Clock* own_clock = nullptr;
   Recorder told;
   drain::Options options;
+  std::set<std::string> evicted_before;  // passed to Drain::expect_evicted()
 
  private:
   boost::asio::awaitable<drain::Report> run_drain();

@@ -113,6 +113,13 @@ void follow_some_rules(drain::Options& options, std::uint64_t seed) {
     add(rng.chance(50) ? "kind:Job=wait-completed" : fmt::format("kind:Job=wait-completed={}s", pick(rng, 5, 90)));
 }
 
+// The DaemonSet of a generated world is "agent".
+void evict_some_daemon_sets(drain::Options& options, std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 25);
+  if (rng.chance(60)) options.policy.evict_daemon_sets.push_back(k8s::parse_label_selector("app=agent").value());
+  if (rng.chance(20)) options.policy.rules.push_back(drain::parse_pod_rule("kind:DaemonSet=wait-completed").value());
+}
+
 // The limit is longer than a replacement in a generated world needs to be Ready if nothing keeps it from that.
 void surge_in_some(drain::Options& options, std::uint64_t seed) {
   SeededRng rng(seed * 0x9e3779b97f4a7c15u + 22);
@@ -152,6 +159,7 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   if (generation >= 9) follow_some_rules(options, world.seed);
   if (generation >= 10) surge_in_some(options, world.seed);
   if (generation >= 11) treat_gangs(options, world.seed);
+  if (generation >= 11) evict_some_daemon_sets(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
   // If a webhook moves pods on an eviction request, it creates no replacement for a pod that is deleted instead. A
   // guard would wait for that replacement for ever.
@@ -177,6 +185,7 @@ std::string richer_setting(const drain::Options& options) {
   add(!options.policy.pod_selector.empty(), "pod-selector " + to_string(options.policy.pod_selector));
   add(options.policy.pinned == drain::Treatment::skip, "pinned-left");
   add(!options.policy.leave.empty(), "leave");
+  add(!options.policy.evict_daemon_sets.empty(), "evict-daemonset-pods");
   for (const drain::PodRule& rule : options.policy.rules) add(true, "rule:" + rule.text);
   add(options.policy.gangs == drain::Treatment::park, "gangs-waited-for");
   add(options.policy.gangs == drain::Treatment::refuse, "gangs-refused");

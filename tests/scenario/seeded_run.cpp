@@ -129,6 +129,7 @@ Duration longest(const Case& made) {
   // The drain's own pod is evicted after all others are deleted, and before it the pods that a rule evicts last.
   const Duration in_turn = longest_grace + each_volume;
   Duration own = made.given.options.own_pod_uid.empty() ? Duration::zero() : in_turn;
+  if (!made.given.options.policy.evict_daemon_sets.empty()) own += work;
   for (const drain::PodRule& rule : made.given.options.policy.rules) {
     if (rule.action == drain::PodAction::last) own += work;
     own += rule.limit.value_or(Duration::zero());

@@ -61,6 +61,7 @@ const std::vector<Row>& rows() {
       {"soak", "-5s", "it must not be negative"},
       {"backoff", "0s", "it must be longer than 0"},
       {"reboot-limit", "0s", "it must be longer than 0"},
+      {"evict-daemonset-pods", "a in (b", "label selector \"a in (b\": expected ')' at the end"},
       {"pod-rule", "app=db",
        "it does not end with an action: =evict, =skip, =last, =wait-completed or =wait-completed=DURATION; write "
        "WHO=ACTION, like kind:Job=wait-completed=2h or namespace:batch,app=db=last"},

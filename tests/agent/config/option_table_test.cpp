@@ -193,6 +193,11 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
        [](const C& c) {
          return c.drain.policy.leave.size() == 1 && c.drain.policy.leave[0].matches({{"app", "typha"}});
        }},
+      {"evict-daemonset-pods", "app=logs",
+       [](const C& c) {
+         return c.drain.policy.evict_daemon_sets.size() == 1 &&
+                c.drain.policy.evict_daemon_sets[0].matches({{"app", "logs"}});
+       }},
       {"pod-rule", "kind:Job=wait-completed=2h",
        [](const C& c) { return c.drain.policy.rules.size() == 1 && c.drain.policy.rules[0].limit == Duration(2h); }},
       {"cluster-api-labels", "all",

@@ -46,10 +46,12 @@ TEST_F(Advance, ATurnNamesTheRunAndWhatItIsFor) {
 TEST_F(Advance, ATurnBeginsWithoutWhatTheLastAttemptHasFound) {
   Record record = in(State::waiting);
   record.leaked = {"pv-old"};
+  record.evicted_daemon_sets = {"ds-old"};
   record.pinned = {"shop/ReplicaSet/db"};
   record.cordoned = true;
   record = go(std::move(record), Event::turn_taken);
   EXPECT_THAT(record.leaked, IsEmpty());
+  EXPECT_THAT(record.evicted_daemon_sets, IsEmpty());
   EXPECT_THAT(record.pinned, IsEmpty());
   EXPECT_FALSE(record.cordoned);
 }

@@ -41,6 +41,7 @@ Record full() {
   record.hooks_passed = {"before-drain"};
   record.hooks_asked = seconds(70);
   record.leaked = {"va-1", "va-2"};
+  record.evicted_daemon_sets = {"ds-1"};
   record.pinned = {"shop/StatefulSet/db"};
   record.attempts = {{seconds(90), "DrainBlocked", "pod shop/db-0"}, {seconds(95), "Updated", ""}};
   record.cordoned = record.asked_again = true;

@@ -36,6 +36,11 @@ const Arrival arrivals[] = {
      [](const AgentOptions& o) {
        return o.drain.policy.leave.size() == 1 && o.drain.policy.leave[0].matches({{"app", "typha"}});
      }},
+    {"evict-daemonset-pods", "app=logs",
+     [](const AgentOptions& o) {
+       return o.drain.policy.evict_daemon_sets.size() == 1 &&
+              o.drain.policy.evict_daemon_sets[0].matches({{"app", "logs"}});
+     }},
     {"pod-rule", "kind:Job=last",
      [](const AgentOptions& o) {
        return o.drain.policy.rules.size() == 1 && o.drain.policy.rules[0].kind == "Job" &&

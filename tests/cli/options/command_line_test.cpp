@@ -124,6 +124,8 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--timeout=0"}, [](const Settings& s) { return !s.drain.timeout; }},
       {{"--drain-order", "app=db=10", "--drain-order=tier=-1"},
        [](const Settings& s) { return s.drain.order.size() == 2 && s.drain.order[1].order == -1; }},
+      {{"--evict-daemonset-pods", "app=logs", "--evict-daemonset-pods=app=csi"},
+       [](const Settings& s) { return s.drain.policy.evict_daemon_sets.size() == 2; }},
       {{"--pod-rule", "kind:Job=wait-completed=2h", "--pod-rule=namespace:batch,app in (a,b)=skip"},
        [](const Settings& s) {
          return s.drain.policy.rules.size() == 2 && s.drain.policy.rules[0].limit == Duration(2h) &&
