@@ -21,18 +21,27 @@ std::string named(const std::vector<const TrackedPod*>& members) {
   return (members.size() == 1 ? "pod " : "pods ") + names;
 }
 
-std::string message_about(const std::vector<const TrackedPod*>& members) {
+// Returns how the gang of the members can be spared.
+std::string way_out(const std::vector<const TrackedPod*>& members, const Policy& policy) {
+  if (!policy.waits_for_work) return "the machine goes down, so they end in any case";
+  for (const TrackedPod* member : members)
+    if (const auto handling = handling_of(member->pod, policy.rules, policy.cluster_api_labels))
+      return fmt::format("to spare it, change the {} of pod {}", handling->source, member->pod.key());
+  return "to spare it, have the drain wait until its pods have finished (--gangs=wait), or not drain the node "
+         "(--gangs=refuse)";
+}
+
+std::string message_about(const std::vector<const TrackedPod*>& members, const Policy& policy) {
   const bool one = members.size() == 1;
   const auto size = size_of_gang(members.front()->pod);
-  constexpr const char* way_out =
-      "to spare it, have the drain wait until its pods have finished (--gangs=wait), or not drain the node "
-      "(--gangs=refuse)";
-  if (size && *size <= members.size())
-    return fmt::format("{} {} all of it; {} eviction stops this group, and nothing on other nodes; {}", named(members),
-                       one ? "is" : "are", one ? "its" : "their", way_out);
-  return fmt::format("{} {}{} of it; {} eviction stops the whole group, also on other nodes; {}", named(members),
-                     one ? "is a member" : "are members", size ? fmt::format(" (of {} pods in all)", *size) : "",
-                     one ? "its" : "their", way_out);
+  const bool all = size && *size <= members.size();
+  const std::string part = all    ? fmt::format("{} all its pods", one ? "is" : "are")
+                           : size ? fmt::format("{} of its {} pods", one ? "is one" : "are some", *size)
+                           : one  ? "is a member"
+                                  : "are members";
+  return fmt::format("{} {}; {} eviction stops {}; {}", named(members), part, one ? "its" : "their",
+                     all ? "this group, and nothing on other nodes" : "the whole group, also on other nodes",
+                     way_out(members, policy));
 }
 
 }  // namespace
@@ -48,16 +57,18 @@ bool is_in_broken_gang(const k8s::Pod& pod, const std::map<std::string, TrackedP
   });
 }
 
-void diagnose_gangs(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) {
+void diagnose_gangs(const std::vector<TrackedPod*>& leaving, const std::map<std::string, TrackedPod>& pods,
+                    const Policy& policy, std::vector<DiagnosisFact>& facts) {
   std::map<Gang, std::vector<const TrackedPod*>> gangs;
   for (const TrackedPod* tracked : leaving)
-    if (const auto gang = gang_of(tracked->pod);
-        gang && tracked->decision.verdict == Verdict::evict && tracked->state != PodState::terminating)
+    if (const auto gang = gang_of(tracked->pod); gang && tracked->decision.verdict == Verdict::evict &&
+                                                 tracked->state != PodState::terminating &&
+                                                 !is_in_broken_gang(tracked->pod, pods))
       gangs[*gang].push_back(tracked);
   for (const auto& [gang, members] : gangs) {
     Scope scope = about(members);
     scope.holds = false;
-    facts.push_back({reason::gang_broken, gang.text(), message_about(members), {}, std::move(scope)});
+    facts.push_back({reason::gang_broken, gang.text(), message_about(members, policy), {}, std::move(scope)});
   }
 }
 

@@ -16,7 +16,9 @@ namespace haulout::drain {
 // the gang. Nor does one that was deleted unseen: it may have finished before.
 bool is_in_broken_gang(const k8s::Pod& pod, const std::map<std::string, TrackedPod>& pods);
 
-// Appends a GangBroken for each gang with a member among `leaving` that is to be evicted.
-void diagnose_gangs(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts);
+// Appends a GangBroken for each gang with members among `leaving` that are to be evicted and run. A gang that is broken
+// already is not told of. `pods` are all pods that the drain knows. `policy` decides what is said about the way out.
+void diagnose_gangs(const std::vector<TrackedPod*>& leaving, const std::map<std::string, TrackedPod>& pods,
+                    const Policy& policy, std::vector<DiagnosisFact>& facts);
 
 }  // namespace haulout::drain

@@ -228,7 +228,7 @@ asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const SurgeF
   }
   message += surge.plan();
   std::vector<DiagnosisFact> broken;
-  diagnose_gangs(pipeline.leaving(), broken);
+  diagnose_gangs(pipeline.leaving(), pipeline.pods(), session.options().policy, broken);
   for (const DiagnosisFact& fact : broken)
     message += fmt::format("; {}: {} [{}]", fact.subject, fact.message, fact.code);
   session.ending().end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));

@@ -18,13 +18,14 @@ std::string Gang::text() const {
 
 std::optional<Gang> named_gang(const k8s::Pod& pod) {
   if (is_daemon_pod(pod)) return std::nullopt;
-  if (!pod.pod_group.empty()) return Gang{Gang::Kind::pod_group, pod.ns, pod.pod_group, {}};
   if (auto name = k8s::value_at(pod.labels, job_set_label).value_or(""); !name.empty())
     return Gang{Gang::Kind::job_set, pod.ns, std::move(name), {}};
   auto name = k8s::value_at(pod.labels, leader_worker_set_label).value_or("");
   auto group = k8s::value_at(pod.labels, leader_worker_group_label).value_or("");
-  if (name.empty() || group.empty()) return std::nullopt;
-  return Gang{Gang::Kind::leader_worker_group, pod.ns, std::move(name), std::move(group)};
+  if (!name.empty() && !group.empty())
+    return Gang{Gang::Kind::leader_worker_group, pod.ns, std::move(name), std::move(group)};
+  if (pod.pod_group.empty()) return std::nullopt;
+  return Gang{Gang::Kind::pod_group, pod.ns, pod.pod_group, {}};
 }
 
 std::optional<Gang> gang_of(const k8s::Pod& pod) {

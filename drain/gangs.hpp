@@ -3,10 +3,11 @@
 //
 // A pod tells its gang itself, so no other object is read. A drain knows only the members on its own node. Ways to
 // tell, of which the first one counts:
-//   1. the field spec.schedulingGroup.podGroupName (Kubernetes 1.36 and 1.37, both behind the gate GenericWorkload):
-//      the PodGroup of that name in the pod's namespace
-//   2. the label of JobSet (jobset.sigs.k8s.io): all pods of a JobSet are one gang
-//   3. the labels of LeaderWorkerSet (leaderworkerset.sigs.k8s.io): each group of a leader and its workers is a gang
+//   1. the label of JobSet (jobset.sigs.k8s.io): all pods of a JobSet are one gang
+//   2. the labels of LeaderWorkerSet (leaderworkerset.sigs.k8s.io): each group of a leader and its workers is a gang
+//   3. the field spec.schedulingGroup.podGroupName (Kubernetes 1.36 and 1.37, both behind the gate GenericWorkload):
+//      the PodGroup of that name in the pod's namespace. It comes last because a JobSet may have a PodGroup for each of
+//      its Jobs, and stops as a whole nevertheless. Whether the PodGroup lets its pods run one by one is not known.
 #pragma once
 
 #include <compare>
@@ -26,7 +27,7 @@ inline constexpr std::string_view leader_worker_group_label = "leaderworkerset.s
 inline constexpr std::string_view leader_worker_size_annotation = "leaderworkerset.sigs.k8s.io/size";
 
 struct Gang {
-  enum class Kind { pod_group, job_set, leader_worker_group };
+  enum class Kind { job_set, leader_worker_group, pod_group };
   Kind kind = Kind::pod_group;
   std::string ns;
   std::string name;   // of the PodGroup, the JobSet or the LeaderWorkerSet

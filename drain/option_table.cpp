@@ -237,8 +237,9 @@ std::vector<Row> rows_of_pods() {
         "What to do with members of a gang, a group of pods that runs only as a whole: pods of a PodGroup "
         "(spec.schedulingGroup), of a JobSet, or of one group of a LeaderWorkerSet. evict: evict them together, after "
         "all other pods are deleted; a diagnosis says which gangs that stops. wait: wait until they have finished, "
-        "without a time limit, or until another member on this node is deleted. refuse: do not drain the node. A "
-        "`--pod-rule` that matches a member applies instead."}},
+        "without a time limit, or until another member on this node is deleted. Pods of a LeaderWorkerSet usually "
+        "never "
+        "finish. refuse: do not drain the node. A `--pod-rule` that matches a member applies instead."}},
       {Users::both,
        {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
         "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "

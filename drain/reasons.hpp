@@ -86,6 +86,7 @@ inline constexpr const char* not_selected = "NotSelected";
 inline constexpr const char* left_by_labels = "LeftByLabels";
 inline constexpr const char* left_by_rule = "LeftByRule";
 inline constexpr const char* waiting_for_completion = "WaitingForCompletion";
+inline constexpr const char* waiting_for_other_pods = "WaitingForOtherPods";
 inline constexpr const char* waiting_for_gang = "WaitingForGang";
 inline constexpr const char* gang_member = "GangMember";
 inline constexpr const char* terminating_too_long = "TerminatingTooLong";

@@ -323,6 +323,12 @@ constexpr std::array table{
            "Wait until the pod's work ends, or until the time in the message. To evict the pod now, evict it yourself, "
            "or change the rule or the label."},
     Reason{
+        reason::waiting_for_other_pods, pods, waiting,
+        "The pod is evicted only after other pods have left: a member of a gang, a pod of a rule with `last`, a pod of "
+        "a DaemonSet (`--evict-daemonset-pods`), or the pod in which Haulout runs. The message names one of the pods "
+        "that come first.",
+        "Wait. If that pod has to wait itself, its own reason says for what."},
+    Reason{
         reason::waiting_for_gang, pods, waiting,
         "The pod is a member of a gang, which runs only as a whole, and `--gangs wait` makes the drain wait until the "
         "pod has finished. The message names the gang.",
@@ -463,7 +469,7 @@ constexpr std::array table{
     Reason{reason::gang_broken, finds, waiting,
            "The drain evicts members of a gang, which runs only as a whole: a PodGroup, a JobSet, or a group of a "
            "LeaderWorkerSet. That stops the whole group, also its pods on other nodes.",
-           "Nothing, if the run may stop and start again. Otherwise have the drain wait until its pods have finished "
+           "Nothing, if the run can stop and start again. Otherwise have the drain wait until its pods have finished "
            "(`--gangs wait`), or not drain the node (`--gangs refuse`)."},
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",

@@ -130,7 +130,12 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
   for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
   drain::diagnose_replicas(leaving, drain::ControllerGuard(guards, book), !facts.budgets_problem, found);
   find_surges(leaving, book, found);
-  drain::diagnose_gangs(leaving, found);
+  std::vector<DiagnosisFact> gangs;
+  drain::diagnose_gangs(leaving, {}, drain::Policy(), gangs);
+  for (DiagnosisFact& gang : gangs) {
+    gang.message = "a drain with --gangs=evict, the default, would stop it: " + gang.message;
+    found.push_back(std::move(gang));
+  }
 }
 
 }  // namespace

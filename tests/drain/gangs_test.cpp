@@ -49,11 +49,15 @@ TEST(Gangs, APodTellsItsGang) {
        "LeaderWorkerSet shop/serve group 3"},
       {"no group", "", {{"leaderworkerset.sigs.k8s.io/name", "serve"}}, ""},
       {"no name", "", {{"leaderworkerset.sigs.k8s.io/group-index", "3"}}, ""},
-      {"JobSet with a PodGroup", "half", {{"jobset.sigs.k8s.io/jobset-name", "train"}}, "PodGroup shop/half"},
+      {"JobSet with a PodGroup", "half", {{"jobset.sigs.k8s.io/jobset-name", "train"}}, "JobSet shop/train"},
       {"LeaderWorkerSet with a PodGroup",
        "half",
        {{"leaderworkerset.sigs.k8s.io/name", "serve"}, {"leaderworkerset.sigs.k8s.io/group-index", "3"}},
-       "PodGroup shop/half"},
+       "LeaderWorkerSet shop/serve group 3"},
+      {"PodGroup, and half of the labels of a LeaderWorkerSet",
+       "train",
+       {{"leaderworkerset.sigs.k8s.io/name", "serve"}},
+       "PodGroup shop/train"},
   };
   for (const Row& row : rows) {
     k8s::Pod pod = a_pod("a");
@@ -101,7 +105,7 @@ class GangsOfADrain : public testing::PipelineTest {
  protected:
   std::vector<DiagnosisFact> facts() const {
     std::vector<DiagnosisFact> found;
-    diagnose_gangs(pipeline->leaving(), found);
+    diagnose_gangs(pipeline->leaving(), pipeline->pods(), policy, found);
     return found;
   }
   bool is_broken(const k8s::Pod& pod) const { return is_in_broken_gang(pod, pipeline->pods()); }
@@ -118,12 +122,13 @@ TEST_F(GangsOfADrain, EachGangThatTheDrainBreaksIsSaidOnce) {
   const DiagnosisFact test = facts()[0], train = facts()[1];
   EXPECT_EQ(train.code, "GangBroken");
   EXPECT_EQ(train.subject, "JobSet shop/train");
-  EXPECT_THAT(train.message, HasSubstr("pods shop/a, shop/b are members of it; their eviction stops the whole group"));
+  EXPECT_THAT(train.message, HasSubstr("pods shop/a, shop/b are members; their eviction stops the whole group"));
   EXPECT_THAT(train.scope.pods, ElementsAre(a.uid, b.uid));
   EXPECT_FALSE(train.scope.holds) << "only advice";
   EXPECT_EQ(train.hold, Duration::zero());
   EXPECT_EQ(test.subject, "JobSet shop/test");
-  EXPECT_THAT(test.message, HasSubstr("pod shop/c is a member of it; its eviction stops the whole group"));
+  EXPECT_THAT(train.message, HasSubstr("--gangs=wait"));
+  EXPECT_THAT(test.message, HasSubstr("pod shop/c is a member; its eviction stops the whole group"));
 }
 
 TEST_F(GangsOfADrain, ManyPodsAreCounted) {
@@ -141,14 +146,41 @@ TEST_F(GangsOfADrain, NothingIsSaidOfMembersThatTheDrainDoesNotEvict) {
   EXPECT_THAT(facts(), IsEmpty());
 }
 
+TEST_F(GangsOfADrain, TheWayOutIsWhatHelps) {
+  policy.rules = {parse_pod_rule("jobset.sigs.k8s.io/jobset-name=last").value()};
+  for (const Treatment gangs : {Treatment::evict, Treatment::park, Treatment::refuse}) {
+    policy.gangs = gangs;
+    make({.max_places = 0});
+    plan({of_job_set("a")});
+    EXPECT_THAT(facts().at(0).message, AllOf(HasSubstr("change the rule jobset.sigs.k8s.io/jobset-name=last"),
+                                             Not(HasSubstr("--gangs=wait"))));
+  }
+  policy.rules.clear();
+  policy.waits_for_work = false;
+  make({.max_places = 0});
+  plan({of_job_set("a")});
+  EXPECT_THAT(facts().at(0).message, AllOf(HasSubstr("the machine goes down"), Not(HasSubstr("--gangs"))));
+}
+
+TEST_F(GangsOfADrain, NothingIsSaidOfAGangThatIsBrokenAlready) {
+  make({.max_places = 0});
+  const auto a = of_job_set("a"), b = of_job_set("b");
+  plan({a, b});
+  EXPECT_EQ(facts().size(), 1u);
+  passes();
+  pipeline->pod_changed(terminating(b), now);
+  EXPECT_THAT(facts(), IsEmpty());
+}
+
 TEST_F(GangsOfADrain, AGroupThatIsWhollyOnTheNodeBreaksNothingElse) {
   make({.max_places = 0});
   plan({of_group("a", "0", "2"), of_group("b", "0", "2"), of_group("c", "1", "2")});
   ASSERT_EQ(facts().size(), 2u);
-  EXPECT_THAT(facts()[0].message, AllOf(HasSubstr("pods shop/a, shop/b are all of it; their eviction stops this group"),
-                                        HasSubstr("nothing on other nodes")));
-  EXPECT_THAT(facts()[1].message, AllOf(HasSubstr("pod shop/c is a member (of 2 pods in all) of it"),
-                                        HasSubstr("also on other nodes"), Not(HasSubstr("nothing on other nodes"))));
+  EXPECT_THAT(facts()[0].message,
+              AllOf(HasSubstr("pods shop/a, shop/b are all its pods; their eviction stops this group"),
+                    HasSubstr("nothing on other nodes")));
+  EXPECT_THAT(facts()[1].message, AllOf(HasSubstr("pod shop/c is one of its 2 pods"), HasSubstr("also on other nodes"),
+                                        Not(HasSubstr("nothing on other nodes"))));
 }
 
 TEST_F(GangsOfADrain, AGangIsBrokenWhenAMemberThatRanIsDeleted) {
@@ -228,6 +260,97 @@ TEST_F(GangsOfADrain, MembersGoTogetherAfterTheOthersHaveVanished) {
   accept(log);
   gone(log);
   EXPECT_THAT(take(), ElementsAre("own"));
+}
+
+// While policy keeps another pod on the node, whatever its stage, the drain would stop a run in vain.
+TEST_F(GangsOfADrain, NoGangIsBrokenWhilePolicyKeepsAnotherPod) {
+  const auto with = [](k8s::Pod pod, const std::string& key, const std::string& value) {
+    pod.labels[key] = value;
+    return pod;
+  };
+  const auto kept = [](k8s::Pod pod) {
+    pod.annotations["karpenter.sh/do-not-disrupt"] = "true";
+    return pod;
+  };
+  struct Row {
+    const char* what;
+    k8s::Pod other;
+  };
+  const Row rows[] = {{"a member of the same gang", kept(of_job_set("other"))},
+                      {"a member of a later gang", kept(of_job_set("other", "unlike"))},
+                      {"a member that a label makes the drain wait for",
+                       with(of_job_set("other", "unlike"), "cluster.x-k8s.io/drain", "wait-completed")},
+                      {"a pod that goes last", kept(with(a_pod("other"), "app", "log"))}};
+  policy.rules = {parse_pod_rule("app=log=last").value()};
+  for (const Row& row : rows) {
+    make({.max_places = 0});
+    const auto a = of_job_set("a"), b = of_job_set("b");
+    plan({a, b, row.other});
+    EXPECT_THAT(take(), IsEmpty()) << row.what;
+    EXPECT_EQ(tracked(a).report.reason, "WaitingForOtherPods") << row.what;
+    EXPECT_THAT(tracked(a).report.message, HasSubstr("until pod shop/other has left, which must wait, too"))
+        << row.what;
+    gone(row.other);
+    EXPECT_THAT(take(), ElementsAre("a", "b")) << row.what;
+    EXPECT_EQ(tracked(a).report.reason, "") << row.what;
+  }
+}
+
+TEST_F(GangsOfADrain, NoMemberGoesWhileOneThatCameLateMayNot) {
+  policy.empty_dir = Treatment::refuse;
+  make({.max_places = 0});
+  const auto a = of_job_set("a");
+  k8s::Pod late = of_job_set("late");
+  late.has_empty_dir = true;
+  plan({a, a_pod("web")});
+  pipeline->pod_changed(late, now);
+  take_and_lose(a_pod("web"));
+  EXPECT_THAT(take(), IsEmpty());
+  gone(late);
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(GangsOfADrain, ABudgetThatHoldsUpAGangHoldsUpTheNextOnes) {
+  make({.max_places = 0});
+  const auto a = of_job_set("a", "first"), b = of_job_set("b", "first"), c = of_job_set("c", "second");
+  plan({a, b, c});
+  EXPECT_THAT(take(), ElementsAre("a", "b"));
+  refuse(a, testing::closed_budget);
+  refuse(b, testing::closed_budget);
+  passes();
+  EXPECT_THAT(take(), Not(::testing::Contains("c")));
+  EXPECT_EQ(tracked(c).report.reason, "WaitingForOtherPods");
+  gone(a);
+  k8s::Pod done = b;
+  done.phase = k8s::PodPhase::succeeded;
+  pipeline->pod_changed(done, now);
+  EXPECT_THAT(take(), ElementsAre("c"));
+}
+
+// To spare what does not run any more would only lengthen the drain.
+TEST_F(GangsOfADrain, AGangThatIsBrokenAlreadyDoesNotWaitForPodsThatPolicyKeeps) {
+  make({.max_places = 0});
+  const auto a = of_job_set("a"), b = of_job_set("b");
+  k8s::Pod kept = of_job_set("kept", "first");
+  kept.annotations = {{"karpenter.sh/do-not-disrupt", "true"}};
+  plan({a, b, kept});
+  EXPECT_THAT(take(), IsEmpty());
+  passes();
+  pipeline->pod_changed(terminating(b), now);
+  EXPECT_THAT(take(), ElementsAre("a"));
+}
+
+TEST_F(GangsOfADrain, APodThatBecomesAMemberIsEvictedWithTheGangs) {
+  make({.max_places = 0});
+  const auto web = a_pod("web"), a = of_job_set("a");
+  k8s::Pod adopted = a_pod("adopted");
+  plan({web, a, adopted});
+  adopted.labels = a.labels;
+  pipeline->pod_changed(adopted, now);
+  EXPECT_THAT(take(), ElementsAre("web"));
+  accept(web);
+  gone(web);
+  EXPECT_THAT(take(), ElementsAre("a", "adopted"));
 }
 
 TEST_F(GangsOfADrain, AMemberThatHasFinishedMeanwhileWaitsForNobody) {

@@ -28,6 +28,20 @@ class Gangs : public Scenario {
     cluster.patch("pods", "shop", name,
                   {{"status", {{"phase", phase}, {"conditions", {{{"type", "Ready"}, {"status", "False"}}}}}}});
   }
+  void blocked_by_a_member_of(const char* job_set) {
+    add_member("train-0");
+    add(a_pod("kept", {.owner_kind = "Job",
+                       .owner_api = "batch/v1",
+                       .labels = {{"jobset.sigs.k8s.io/jobset-name", job_set}},
+                       .annotations = {{"karpenter.sh/do-not-disrupt", "true"}}}));
+    options.timeout = 10min;
+    const auto report = drain();
+    EXPECT_THAT(report, Ended(Outcome::blocked));
+    EXPECT_THAT(evictions(), IsEmpty());
+    EXPECT_EQ(pod(report, "train-0").reason, "WaitingForOtherPods");
+    EXPECT_THAT(pod(report, "train-0").message,
+                HasSubstr("until pod shop/kept has left, which must wait, too (DoNotDisrupt)"));
+  }
   std::vector<std::string> evicted() const {
     std::vector<std::string> names;
     for (const auto& entry : evictions()) names.push_back(entry.name);
@@ -45,7 +59,7 @@ TEST_F(Gangs, MembersAreEvictedTogetherWhenAllOthersAreDeleted) {
   for (const char* member : {"train-0", "train-1"}) EXPECT_GE(sent_at(member) - sent_at("web-0"), 60s);
   EXPECT_LT(sent_at("train-0") - sent_at("train-1"), 1s) << "the run is stopped once";
   EXPECT_TRUE(told.advised("GangBroken"));
-  EXPECT_THAT(told.message_of("GangBroken"), HasSubstr("pods shop/train-1, shop/train-0 are members of it"));
+  EXPECT_THAT(told.message_of("GangBroken"), HasSubstr("pods shop/train-1, shop/train-0 are members;"));
   EXPECT_LE(told.time_of(EventType::diagnosis_raised, "GangBroken"), sent_at("train-0") - 60s)
       << "said before, not when it is too late";
 }
@@ -60,6 +74,40 @@ TEST_F(Gangs, NoGangIsBrokenWhileAnotherPodBlocksTheDrain) {
   EXPECT_THAT(pods_on("n1"), UnorderedElementsAre("train-0", "web"));
   for (const std::string& name : evicted()) EXPECT_EQ(name, "web");
   EXPECT_TRUE(told.raised("GangBroken"));
+}
+
+TEST_F(Gangs, NoGangIsBrokenWhileOneOfItsMembersMustStay) {
+  blocked_by_a_member_of("train");
+}
+
+TEST_F(Gangs, NoGangIsBrokenWhileAMemberOfAnotherGangMustStay) {
+  blocked_by_a_member_of("unlike");
+}
+
+// The rule lets the drain wait for one run. Meanwhile the other one goes on.
+TEST_F(Gangs, AGangWaitsForAnotherThatARuleLetsFinish) {
+  add_member("train-0");
+  add(a_pod("test-0", {.owner_kind = "Job",
+                       .owner_api = "batch/v1",
+                       .labels = {{"jobset.sigs.k8s.io/jobset-name", "test"}, {"app", "test"}}}));
+  options.policy.rules.push_back(drain::parse_pod_rule("app=test=wait-completed=12h").value());
+  after(2h, [this] { EXPECT_THAT(evictions(), IsEmpty()); });
+  after(3h, [this] { set_status("test-0", "Succeeded"); });
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(evicted(), ElementsAre("train-0"));
+}
+
+TEST_F(Gangs, ARunThatIsContinuedIsNotRefusedForAMemberThatCameLate) {
+  options.policy.gangs = Treatment::refuse;
+  options.run_id = "7";
+  add_pods(1);
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  add_member("train-0");
+  after(5min, [this] { set_status("train-0", "Succeeded"); });
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::drained)) << report.message;
+  EXPECT_TRUE(told.raised("GangMember"));
+  EXPECT_THAT(evicted(), ElementsAre("web-0"));
 }
 
 TEST_F(Gangs, AGangOfAPodGroupIsRecognizedByItsField) {
@@ -79,7 +127,8 @@ TEST_F(Gangs, ADrainThatMayNotBreakAGangTouchesNothing) {
   const auto report = drain();
   EXPECT_THAT(report, Ended(Outcome::refused));
   EXPECT_THAT(report.message, HasSubstr("JobSet shop/train runs only as a whole, and has members on the node: "
-                                        "shop/train-0, shop/train-1"));
+                                        "shop/train-0, shop/train-1 (GangMember)"));
+  EXPECT_THAT(report.message, HasSubstr("evicts none: JobSet")) << "each member is named once";
   EXPECT_EQ(pod(report, "train-0").reason, "GangMember");
   EXPECT_FALSE(unschedulable());
   EXPECT_THAT(evictions(), IsEmpty());

@@ -263,6 +263,7 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   // received the watch event yet.
   if (!pod.first_sent && given_.sound_wire && !pod.gone) {
     check_order(pod);
+    check_gang_alone(pod);
     check_controller(pod);
   }
   if (!pod.first_sent) pod.first_sent = now;

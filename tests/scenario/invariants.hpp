@@ -163,6 +163,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   // True if another member on the node was cut off after this pod was bound, so that the gang does not run any more.
   bool is_in_broken_gang(const Instance& pod) const;
   void check_gangs(const Instance& pod);
+  void check_gang_alone(const Instance& pod);
   // A pod with a smaller tier is evicted earlier. Compared in this order: the stage; the explicit order; the gang, in
   // stage 1; whether the pod is critical; its priority.
   using Tier = std::tuple<int, std::int64_t, std::string, bool, std::int32_t>;

@@ -89,7 +89,8 @@ void Invariants::check_gangs(const Instance& pod) {
   const drain::Treatment gangs = given_.options.policy.gangs;
   const std::string gang = gang_of(pod.pod);
   const bool runs = !gang.empty() && !pod.had_finished;
-  if (runs && !gangs_told_.contains(gang)) violated("gangs: " + pod.key + " is evicted, and nobody has said so");
+  if (runs && !gangs_told_.contains(gang) && !is_in_broken_gang(pod))
+    violated("gangs: " + pod.key + " is evicted, and nobody has said so");
   if (runs && gangs == drain::Treatment::park && !handling(pod.pod) && !is_in_broken_gang(pod))
     violated("gangs: evicted although its gang runs: " + pod.key);
   if (gangs != drain::Treatment::refuse) return;
@@ -100,6 +101,22 @@ void Invariants::check_gangs(const Instance& pod) {
       continue;
     if (verdict(other) != drain::Verdict::skip)
       violated(fmt::format("gangs: {} is evicted although {} forbids the drain", pod.key, other.key));
+  }
+}
+
+// No running member is evicted while policy keeps another pod on the node, or while a gang that comes before it has a
+// member there that runs and is not being evicted. Exempt are members of gangs that are broken already.
+void Invariants::check_gang_alone(const Instance& pod) {
+  if (stage_of(pod) != 1 || pod.had_finished || pod.terminating || pod.life != 0 || is_in_broken_gang(pod)) return;
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &pod || !on_our_node(other) || other.gone || other.terminating || other.life != 0) continue;
+    if (clock_.now() - other.bound < news_takes || may_look_managed(other) || told_left_.contains(uid)) continue;
+    if (verdict(other) == drain::Verdict::park)
+      violated(fmt::format("gangs: {} is evicted although {} has to wait", pod.key, other.key));
+    const bool is_earlier = stage_of(other) == 1 && gang_of(other.pod) != gang_of(pod.pod) && !other.had_finished &&
+                            tier_of(other) < tier_of(pod);
+    if (is_earlier && verdict(other) == drain::Verdict::evict && !other.accepted)
+      violated(fmt::format("gangs: {} is evicted although a gang before it is there: {}", pod.key, other.key));
   }
 }
 

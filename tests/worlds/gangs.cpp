@@ -78,6 +78,8 @@ class Gangs {
     if (rng_.chance(10)) spec["volumes"] = {{{"name", "scratch"}, {"emptyDir", Json::object()}}};
     if (rng_.chance(15)) annotations["haulout.dev/drain-order"] = fmt::format("{}", static_cast<int>(pick(0, 4)) - 2);
     if (rng_.chance(50)) annotations["sim.haulout.dev/terminates-after"] = fmt::format("{}ms", pick(10, 20'000));
+    // It ends when the member has finished.
+    if (rng_.chance(10)) annotations["karpenter.sh/do-not-disrupt"] = "true";
     const bool of_job = rng_.chance(30);
     return {{"kind", "Pod"},
             {"metadata",

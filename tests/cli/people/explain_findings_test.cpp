@@ -143,7 +143,9 @@ TEST_F(ExplainFindings, GangsThatADrainWouldBreak) {
          {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
   EXPECT_THAT(codes(), ElementsAre("GangBroken JobSet ml/train"));
   EXPECT_EQ(command({"explain", "n1"}), 0);
-  EXPECT_THAT(text.text, AllOf(HasSubstr("pods ml/a, ml/b are members of it"), HasSubstr("--gangs=wait")));
+  EXPECT_THAT(text.text,
+              AllOf(HasSubstr("a drain with --gangs=evict, the default, would stop it: pods ml/a, ml/b are members;"),
+                    HasSubstr("--gangs=wait")));
 }
 
 TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
