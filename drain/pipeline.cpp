@@ -60,8 +60,8 @@ constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
 // to show progress to people.
 constexpr Duration patience_before = std::chrono::milliseconds(200);
 
-// Returns true if no gang of the tier `gang` may be broken before `other` has left. Otherwise a run would be stopped for
-// a drain that does not come to its end.
+// Returns true if no gang of the tier `gang` may be broken before `other` has left. Otherwise a run would be stopped
+// for a drain that does not come to its end.
 bool keeps_gangs_running(const TrackedPod& other, const Tier& gang) {
   using Hold = TrackedPod::Hold;
   if (other.state == PodState::parked && (other.hold == Hold::policy || other.hold == Hold::pinned)) return true;
@@ -1085,9 +1085,9 @@ std::vector<PodReport> Pipeline::reports() const {
 }
 
 bool Pipeline::to_be_shortened(const TrackedPod& tracked) const {
-  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out || waits_for(tracked)) return false;
+  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out) return false;
   if (tracked.state != PodState::terminating || !tracked.pod.terminating()) return false;
-  if (tracked.decision.verdict != Verdict::evict) return false;
+  if (tracked.decision.verdict != Verdict::evict || waits_for(tracked)) return false;
   constexpr auto unset = std::numeric_limits<std::int64_t>::max();
   return tracked.pod.deletion_grace_seconds.value_or(unset) > std::max<std::int64_t>(*options_.grace_seconds, 0);
 }

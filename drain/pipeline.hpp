@@ -282,8 +282,8 @@ class Pipeline {
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
-  // Returns a pod that must leave before this one may be evicted, or nullptr: a pod of an earlier stage; for a member of
-  // a gang that runs, also a pod that keeps the drain from its end (keeps_gangs_running()).
+  // Returns a pod that must leave before this one may be evicted, or nullptr: a pod of an earlier stage; for a member
+  // of a gang that runs, also a pod that keeps the drain from its end.
   const TrackedPod* waits_for(const TrackedPod& tracked) const;
   // Calls pod_missing() for each known pod that a most-recent list does not contain.
   void all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall);
