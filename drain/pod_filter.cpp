@@ -156,7 +156,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   const auto gang = gang_of(pod);
   if (is_to(PodAction::last))
     decision.stage = Stage::last;
-  else if (named_gang(pod) && !is_to(PodAction::evict))
+  else if (policy.waits_for_work && named_gang(pod) && !is_to(PodAction::evict))
     decision.stage = Stage::gang;
   const bool spared = policy.gangs != Treatment::evict && !handling && policy.waits_for_work && !gang_is_broken;
   const Treatment of_gang = spared ? policy.gangs : Treatment::evict;

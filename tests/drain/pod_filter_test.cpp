@@ -242,6 +242,7 @@ TEST(PodFilter, NothingWaitsForABrokenGangOrWhileTheMachineGoesDown) {
   EXPECT_EQ(decide(member, policy, {}, noon, {}, {}, true).stage, Stage::gang);
   policy.waits_for_work = false;
   EXPECT_EQ(decide(member, policy, {}, noon).verdict, Verdict::evict);
+  EXPECT_EQ(decide(member, policy, {}, noon).stage, Stage::first) << "it does not wait for other pods either";
   policy.gangs = Treatment::refuse;
   EXPECT_EQ(decide(member, policy, {}, noon).verdict, Verdict::evict) << "nothing would be spared";
 }
