@@ -117,7 +117,7 @@ void follow_some_rules(drain::Options& options, std::uint64_t seed) {
 void evict_some_daemon_sets(drain::Options& options, std::uint64_t seed) {
   SeededRng rng(seed * 0x9e3779b97f4a7c15u + 25);
   if (rng.chance(60)) options.policy.evict_daemon_sets.push_back(k8s::parse_label_selector("app=agent").value());
-  if (rng.chance(20)) options.policy.rules.push_back(drain::parse_pod_rule("kind:DaemonSet=wait-completed").value());
+  if (rng.chance(20)) options.policy.rules.push_back(drain::parse_pod_rule("app in (agent)=wait-completed").value());
 }
 
 // The limit is longer than a replacement in a generated world needs to be Ready if nothing keeps it from that.
