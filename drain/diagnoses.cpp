@@ -42,9 +42,9 @@ void diagnose_hold(const TrackedPod& tracked, std::vector<DiagnosisFact>& facts)
     facts.push_back({reason::pod_pinned, subject, tracked.report.message, {}, about(tracked.pod)});
   } else if (tracked.decision.reason == reason::do_not_disrupt) {
     facts.push_back(protected_fact(tracked.pod, tracked.report.message));
-  } else if (tracked.decision.reason == reason::waiting_for_completion) {
-    facts.push_back(
-        {reason::waiting_for_completion, subject, tracked.report.message, controller_hold, about(tracked.pod)});
+  } else if (const std::string& why = tracked.decision.reason;
+             why == reason::waiting_for_completion || why == reason::waiting_for_gang || why == reason::gang_member) {
+    facts.push_back({why, subject, tracked.report.message, controller_hold, about(tracked.pod)});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "drain/broken_gangs.hpp"
 #include "drain/cordon_keeper.hpp"
 #include "drain/eviction.hpp"
 #include "drain/feeds.hpp"
@@ -125,8 +126,10 @@ Pipeline Drain::Impl::make_pipeline() {
 }
 
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
-  return decide(pod, session.options().policy, daemon_sets, session.client().server_now(), draining_for(),
-                is_daemon_pod(pod) ? why_daemon_stays(pod) : std::string_view());
+  const Policy& policy = session.options().policy;
+  const bool gang_is_broken = policy.gangs == Treatment::park && is_in_broken_gang(pod, pipeline.pods());
+  return decide(pod, policy, daemon_sets, session.client().server_now(), draining_for(),
+                is_daemon_pod(pod) ? why_daemon_stays(pod) : std::string_view(), gang_is_broken);
 }
 
 std::string_view Drain::Impl::why_daemon_stays(const k8s::Pod& pod) const {

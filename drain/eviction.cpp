@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "drain/broken_gangs.hpp"
+#include "drain/gangs.hpp"
 #include "drain/text.hpp"
 
 namespace haulout::drain {
@@ -72,9 +74,13 @@ asio::awaitable<void> Eviction::loop(TaskGroup& group) {
     feeds_.pods.watch_health();
     feeds_.volumes.take_turns();
     feeds_.node.look(group);
-    if (!feeds_.node.in_doubt())
-      for (const k8s::Pod& pod : pipeline_.take_evictions(session_.now()))
-        group.spawn(evict(pod.uid, pod.ns, pod.name));
+    if (!feeds_.node.in_doubt()) {
+      const std::vector<k8s::Pod> evictions = pipeline_.take_evictions(session_.now());
+      // The drain says that it stops a gang before it does so.
+      if (std::ranges::any_of(evictions, [](const k8s::Pod& pod) { return gang_of(pod).has_value(); }))
+        findings_.update(proof_.facts());
+      for (const k8s::Pod& pod : evictions) group.spawn(evict(pod.uid, pod.ns, pod.name));
+    }
     if (session_.now() >= look_at || pipeline_.few_left()) {
       look_around(group);
       if (session_.ending().has_come()) co_return;
@@ -221,6 +227,10 @@ asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const SurgeF
                              count, count_of(allowed, "disruption"));
   }
   message += surge.plan();
+  std::vector<DiagnosisFact> broken;
+  diagnose_gangs(pipeline.leaving(), pipeline.pods(), session.options().policy, broken);
+  for (const DiagnosisFact& fact : broken)
+    message += fmt::format("; {}: {} [{}]", fact.subject, fact.message, fact.code);
   session.ending().end(blocked == 0 ? Outcome::drained : Outcome::blocked, std::move(message));
   session.emit(EventType::finished, session.ending().message());
   co_return session.ending().is(Outcome::drained);

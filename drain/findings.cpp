@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "drain/broken_gangs.hpp"
 #include "drain/diagnoses.hpp"
 #include "drain/pod_claims.hpp"
 #include "drain/reasons.hpp"
@@ -136,6 +137,7 @@ void Findings::update(std::vector<DiagnosisFact> others) {
   feeds_.volumes.diagnose(facts);
   feeds_.controllers.diagnose(facts);
   feeds_.surge.diagnose(facts);
+  diagnose_gangs(pipeline_.leaving(), pipeline_.pods(), session_.options().policy, facts);
   std::move(others.begin(), others.end(), std::back_inserter(facts));
   const auto changes = board_.update(facts, session_.now(), session_.wall_now());
   for (const Diagnosis& diagnosis : changes.raised) session_.emit(EventType::diagnosis_raised, diagnosis);

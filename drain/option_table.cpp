@@ -232,6 +232,15 @@ std::vector<Row> rows_of_pods() {
         "Follow the label `cluster.x-k8s.io/drain` of a pod, before any `--pod-rule`. wait: with `wait-completed` the "
         "drain waits until the pod has finished. all: in addition, a pod with `skip` stays on the node."}},
       {Users::both,
+       {"gangs",
+        choice<O, T>({&O::policy, &Policy::gangs}, {{"evict", T::evict}, {"wait", T::park}, {"refuse", T::refuse}}),
+        "What to do with members of a gang, a group of pods that runs only as a whole: pods of a PodGroup "
+        "(spec.schedulingGroup), of a JobSet, or of one group of a LeaderWorkerSet. evict: evict them together, after "
+        "all other pods are deleted; a diagnosis says which gangs that stops. wait: wait until they have finished, "
+        "without a time limit, or until another member on this node is deleted. Pods of a LeaderWorkerSet usually "
+        "never "
+        "finish. refuse: do not drain the node. A `--pod-rule` that matches a member applies instead."}},
+      {Users::both,
        {"drain-order", list<O, OrderRule>([](O& o) -> auto& { return o.order; }, "SELECTOR=NUMBER", parse_order_rule),
         "The order of evictions, as SELECTOR=NUMBER: pods with lower numbers are evicted first, like `app=db=10` for "
         "pods with the label app=db. Pods with a higher number do not wait until those with a lower one are "

@@ -29,6 +29,7 @@ struct Policy {
   Treatment unmanaged = Treatment::evict;            // no controller: evict | refuse | skip
   Treatment do_not_disrupt = Treatment::park;        // annotation do-not-disrupt or safe-to-evict=false: park | evict
   Treatment pinned = Treatment::park;                // its controller recreates it on this node: park | skip
+  Treatment gangs = Treatment::evict;                // members of gangs (gangs.hpp): evict | park | refuse
   std::optional<Duration> skip_terminating_after;    // kubectl's --skip-wait-for-delete-timeout
   k8s::LabelSelector pod_selector;                   // pods that do not match are skipped
   std::vector<k8s::LabelSelector> leave;             // pods that match any of them are skipped
@@ -37,7 +38,9 @@ struct Policy {
   std::vector<k8s::LabelSelector> evict_daemon_sets;
   std::vector<PodRule> rules;  // the first one that matches a pod applies (pod_rules.hpp)
   ClusterApiLabels cluster_api_labels = ClusterApiLabels::wait;  // the label of Cluster API applies before the rules
-  bool waits_for_work = true;  // false: neither rules nor labels make the drain wait, because the machine goes down
+  // False because the machine goes down in any case: neither rules nor labels nor `gangs` make the drain wait, and
+  // `gangs` does not refuse it.
+  bool waits_for_work = true;
   bool operator==(const Policy&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "drain/gangs.hpp"
 
 namespace haulout::drain {
 
@@ -38,10 +39,15 @@ OrderKey order_key(const k8s::Pod& pod, const std::string& own_uid, std::optiona
   OrderKey key;
   key.tier.stage = !own_uid.empty() && pod.uid == own_uid ? Stage::own : stage;
   key.tier.explicit_order = explicit_order(pod, rules);
-  key.tier.storage = pod.storage_controller;
-  key.tier.webhook = pod.webhook_server;
-  key.tier.critical = pod.priority_class == "system-cluster-critical" || pod.priority_class == "system-node-critical";
-  key.tier.priority = pod.priority;
+  if (const auto gang = key.tier.stage == Stage::gang ? named_gang(pod) : std::nullopt) {
+    // All members of a gang form one tier, so that they leave as near in time as budgets and places allow.
+    key.tier.gang = gang->text();
+  } else {
+    key.tier.storage = pod.storage_controller;
+    key.tier.webhook = pod.webhook_server;
+    key.tier.critical = pod.priority_class == "system-cluster-critical" || pod.priority_class == "system-node-critical";
+    key.tier.priority = pod.priority;
+  }
   key.negative_grace = -grace_override.value_or(pod.grace_seconds);
   key.key = pod.key();
   key.uid = pod.uid;

@@ -1,13 +1,16 @@
 // The order in which the drain evicts pods. Pure.
 //
-// Most pods belong to the first stage (Stage). Within a stage, the pods are sorted by these keys, of which 1 to 4 form
+// Most pods belong to the first stage (Stage). Within a stage, the pods are sorted by these keys, of which 1 to 5 form
 // the tier:
 //   1. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
-//   2. non-critical before critical
-//   3. storage controllers after the others, servers of admission webhooks after those
-//   4. priority, ascending
-//   5. grace period, longest first, because starting the longest one first shortens the whole drain
-//   6. namespace and name, so that two runs use the same order
+//   2. in the stage of gangs: the gang, so that its members leave together; the keys 3 to 5 do not apply to them
+//   3. non-critical before critical
+//   4. storage controllers after the others, servers of admission webhooks after those
+//   5. priority, ascending
+//   6. grace period, longest first, because starting the longest one first shortens the whole drain
+//   7. namespace and name, so that two runs use the same order
+//
+// An explicit order never makes pods wait until others are deleted, so it only sorts the pods of one stage.
 //
 // Webhook servers come after storage controllers, because a missing webhook server does more harm. Without it, the API
 // server may refuse every remaining eviction and every replacement, including that of the storage controller. Without a
@@ -42,15 +45,17 @@ Result<OrderRule> parse_order_rule(std::string_view text);
 // A pod is evicted when all pods of the earlier stages are deleted.
 enum class Stage {
   first,
+  gang,         // members of gangs (gangs.hpp): while another pod may keep the drain from ending, none is broken for it
   last,         // a rule with the action `last` (pod_rules.hpp)
   daemon_sets,  // pods of DaemonSets that policy has evicted (Policy::evict_daemon_sets)
   own,          // the pod that Haulout runs in, because its eviction ends this process
 };
 
-// The stage and the keys 1 to 4.
+// The stage and the keys 1 to 5.
 struct Tier {
   Stage stage = Stage::first;
   std::int64_t explicit_order = 0;
+  std::string gang{};  // empty in other stages than that of gangs
   bool critical = false;
   bool webhook = false;
   bool storage = false;

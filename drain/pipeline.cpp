@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "drain/broken_gangs.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/objects.hpp"
 
@@ -58,6 +59,32 @@ constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
 // How long events may wait while pods still have to be evicted: long enough to keep the processing cheap, short enough
 // to show progress to people.
 constexpr Duration patience_before = std::chrono::milliseconds(200);
+
+// Returns true if no gang of the tier `gang` may be broken before `other` has left. Otherwise a run would be stopped
+// for a drain that does not come to its end.
+bool keeps_gangs_running(const TrackedPod& other, const Tier& gang) {
+  using Hold = TrackedPod::Hold;
+  if (other.state == PodState::parked && (other.hold == Hold::policy || other.hold == Hold::pinned)) return true;
+  const Tier& tier = other.order.tier;
+  const bool is_earlier_gang = tier.stage == Stage::gang && tier < gang && tier.gang != gang.gang;
+  return is_earlier_gang && other.state != PodState::terminating && !other.pod.finished();
+}
+
+// Says in the report for which pod a queued one waits, or that it does not wait any more.
+void note_wait(TrackedPod& tracked, const TrackedPod* other) {
+  PodReport& report = tracked.report;
+  if (!other) {
+    if (report.reason != reason::waiting_for_other_pods) return;
+    report.reason = tracked.decision.reason;
+    report.message = tracked.decision.message;
+  } else if (tracked.state == PodState::queued) {
+    report.reason = reason::waiting_for_other_pods;
+    const bool waits_itself = other->state == PodState::parked;
+    report.message =
+        fmt::format("waiting until pod {} has left{}", other->pod.key(),
+                    waits_itself ? fmt::format(", which must wait, too ({})", other->report.reason) : std::string());
+  }
+}
 
 }  // namespace
 
@@ -141,10 +168,10 @@ void Pipeline::apply_decision(TrackedPod& tracked, TimePoint now) {
     tracked.decision.message = tracked.left_pinned;
   }
   const Decision& decision = tracked.decision;
-  if (Stage& stage = tracked.order.tier.stage; stage != Stage::own && stage != decision.stage) {
+  if (const Stage stage = tracked.order.tier.stage; stage != Stage::own && stage != decision.stage) {
     // Its labels have changed, so it is evicted with others.
     remove_from_order(tracked);
-    stage = decision.stage;
+    tracked.order = order_key(tracked.pod, options_.own_uid, options_.grace_seconds, options_.order, decision.stage);
     if (must_leave(tracked.state)) add_to_order(tracked);
   }
   PodReport& report = tracked.report;
@@ -262,7 +289,9 @@ std::string controller_key(const k8s::Pod& pod) {
 
 void Pipeline::see(TrackedPod& tracked, const k8s::Pod& pod) {
   tracked.pod = pod;
-  if (!pod.terminating()) tracked.had_finished = pod.finished();
+  if (pod.terminating()) return;
+  tracked.had_finished = pod.finished();
+  tracked.cut_off = false;  // also if etcd was restored from a backup of a time before the deletion
 }
 
 void Pipeline::track(const k8s::Pod& pod, TimePoint now) {
@@ -457,6 +486,7 @@ void Pipeline::see_terminating(TrackedPod& tracked, TimePoint now) {
   tracked.terminating_until = first ? until : std::min(tracked.terminating_until, until);
   become(tracked, PodState::terminating);
   tracked.report.outcome = PodOutcome::terminating;
+  tracked.cut_off |= !tracked.had_finished && !tracked.pod.finished();
   if (!first) return;
   tracked.terminating_since = now;
   tracked.stuck = false;
@@ -661,7 +691,9 @@ bool Pipeline::take(Pass pass, Taking& taking) {
     }
     if (!due) continue;
     if (open_tier && *open_tier < tracked->order.tier) break;
-    if (waits_for_stage(*tracked)) continue;
+    const TrackedPod* const other = waits_for(*tracked);
+    note_wait(*tracked, other);
+    if (other) continue;
     if (troubled(*tracked) != (pass == Pass::troubled)) {
       others = true;
       close_behind(*tracked);
@@ -1010,14 +1042,21 @@ bool Pipeline::clear() const {
   return order_.empty();
 }
 
-bool Pipeline::waits_for_stage(const TrackedPod& tracked) const {
+const TrackedPod* Pipeline::waits_for(const TrackedPod& tracked) const {
+  const Tier& tier = tracked.order.tier;
+  // The deletion of a member of a gang that has finished or is terminating meanwhile stops nothing.
+  if (tier.stage == Stage::gang && (tracked.pod.finished() || tracked.pod.terminating())) return nullptr;
   // `order_` begins with the earliest stage.
-  return order_.front()->order.tier.stage < tracked.order.tier.stage;
+  if (order_.front()->order.tier.stage < tier.stage) return order_.front();
+  if (tier.stage != Stage::gang || is_in_broken_gang(tracked.pod, pods_)) return nullptr;
+  const auto other = std::ranges::find_if(
+      order_, [&](const TrackedPod* one) { return one != &tracked && keeps_gangs_running(*one, tier); });
+  return other == order_.end() ? nullptr : *other;
 }
 
 bool Pipeline::hopeless() const {
   return !order_.empty() && std::all_of(order_.begin(), order_.end(), [this](const TrackedPod* tracked) {
-    return waits_for_stage(*tracked) ||
+    return waits_for(*tracked) ||
            (tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal);
   });
 }
@@ -1046,9 +1085,9 @@ std::vector<PodReport> Pipeline::reports() const {
 }
 
 bool Pipeline::to_be_shortened(const TrackedPod& tracked) const {
-  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out || waits_for_stage(tracked)) return false;
+  if (!options_.grace_seconds || tracked.grace_given || tracked.request_out) return false;
   if (tracked.state != PodState::terminating || !tracked.pod.terminating()) return false;
-  if (tracked.decision.verdict != Verdict::evict) return false;
+  if (tracked.decision.verdict != Verdict::evict || waits_for(tracked)) return false;
   constexpr auto unset = std::numeric_limits<std::int64_t>::max();
   return tracked.pod.deletion_grace_seconds.value_or(unset) > std::max<std::int64_t>(*options_.grace_seconds, 0);
 }

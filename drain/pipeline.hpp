@@ -18,6 +18,11 @@
 //   - If a webhook cannot be called, the pods that it blocks are tried one at a time (DownWebhooks).
 //   - A pod whose last eviction failed for a reason other than a budget is tried after all other pods (P9).
 //   - A stage (order.hpp) starts when all pods of the earlier stages have been deleted.
+//   - A gang that runs is broken only if the drain can then come to its end, as far as the pipeline knows: while policy
+//     or its controller holds up another pod, whatever its stage, no member is evicted. A gang is broken when all
+//     members of the gangs before it are terminating, deleted or finished. A gang that is broken already, also by the
+//     drain itself, waits neither for such pods nor for other gangs. Budgets and guards hold up only the pod itself and
+//     the gangs after it, not the other members of its gang.
 //   - A tier starts when every pod of the earlier tiers is terminating, is deleted, or was parked at least once.
 //   - A pod that is terminating is not evicted again, with one exception: if its grace period is longer than the one in
 //     the options, a request shortens it. Every request has the pod's UID as a precondition.
@@ -115,6 +120,7 @@ struct TrackedPod {
   // kubelet also sets a terminal phase on pods that it has stopped, so the phase of a terminating pod does not show
   // this.
   bool had_finished = false;
+  bool cut_off = false;  // it was seen terminating, and had not finished by then
   OrderKey order;
   k8s::Pod pod;
   Decision decision;
@@ -276,8 +282,9 @@ class Pipeline {
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
   std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
-  // Returns true while pods of earlier stages must leave.
-  bool waits_for_stage(const TrackedPod& tracked) const;
+  // Returns a pod that must leave before this one may be evicted, or nullptr: a pod of an earlier stage; for a member
+  // of a gang that runs, also a pod that keeps the drain from its end.
+  const TrackedPod* waits_for(const TrackedPod& tracked) const;
   // Calls pod_missing() for each known pod that a most-recent list does not contain.
   void all_missing_but(const auto& listed, TimePoint asked, TimePoint now, WallTime wall);
   // Parks the pod and returns true if a guard holds it.

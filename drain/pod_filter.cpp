@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
+#include "drain/gangs.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/codec.hpp"
 #include "k8s/objects.hpp"
@@ -76,6 +77,17 @@ std::optional<Finding> waiting_finding(const k8s::Pod& pod, const PodHandling& h
   return Finding{Verdict::park, reason::waiting_for_completion, fmt::format("waiting {} ({})", limit, handling.source)};
 }
 
+// Returns the finding about a member of a gang.
+Finding gang_finding(const Gang& gang, Treatment treatment) {
+  if (treatment == Treatment::park)
+    return {Verdict::park, reason::waiting_for_gang,
+            fmt::format("waiting without a time limit until the pod has finished, because it is a member of {}, which "
+                        "runs only as a whole (--gangs=wait)",
+                        gang.text())};
+  return {verdict_of(treatment), reason::gang_member,
+          fmt::format("a member of {}, which runs only as a whole", gang.text())};
+}
+
 // Returns true if the pod counts as finished. Since Kubernetes 1.27, the kubelet also sets a terminal phase on each pod
 // that it has stopped, before it unmounts the volumes. So the phase of a terminating pod does not show whether it had
 // finished before, and such a pod does not count as finished. Exception: if policy evicts finished pods, as kubectl
@@ -127,7 +139,7 @@ bool can_be_judged_again(std::string_view reason) {
 }
 
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for, std::string_view stays_because) {
+                std::optional<Duration> draining_for, std::string_view stays_because, bool gang_is_broken) {
   Decision decision;
   auto& found = decision.findings;
   const bool of_daemon_set = is_daemon_pod(pod) && state_of(*pod.controller, daemon_sets) != DaemonSetState::gone;
@@ -141,7 +153,13 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   const auto answered = [&](Treatment treatment) {
     return is_to(PodAction::evict) || (handling && treatment == Treatment::skip) ? Treatment::evict : treatment;
   };
-  if (is_to(PodAction::last)) decision.stage = Stage::last;
+  const auto gang = gang_of(pod);
+  if (is_to(PodAction::last))
+    decision.stage = Stage::last;
+  else if (policy.waits_for_work && named_gang(pod) && !is_to(PodAction::evict))
+    decision.stage = Stage::gang;
+  const bool spared = policy.gangs != Treatment::evict && !handling && policy.waits_for_work && !gang_is_broken;
+  const Treatment of_gang = spared ? policy.gangs : Treatment::evict;
   const bool mirror = is_mirror(pod);
   if (mirror)
     found.push_back({Verdict::skip, reason::mirror_pod,
@@ -174,6 +192,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
   }
   const auto waiting = handling && policy.waits_for_work ? waiting_finding(pod, *handling, draining_for) : std::nullopt;
   if (waiting && !handling->limit) found.push_back(*waiting);
+  if (gang && of_gang == Treatment::park) found.push_back(gang_finding(*gang, of_gang));
   // The following filters protect running containers and their data, so they do not apply to a pod in a terminal phase.
   if (!pod.finished()) {
     if (pod.has_empty_dir)
@@ -182,6 +201,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     if (!pod.controller)
       found.push_back({verdict_of(answered(policy.unmanaged)), reason::unmanaged,
                        "has no controller, so it is not created again elsewhere"});
+    if (gang && of_gang != Treatment::park) found.push_back(gang_finding(*gang, of_gang));
     if (waiting && handling->limit) found.push_back(*waiting);
     if (const std::string protection = do_not_disrupt(pod, wall); !protection.empty() && !pod.terminating())
       found.push_back(
@@ -194,7 +214,8 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     decision.verdict = finding.verdict;
     decision.reason = finding.reason;
     decision.message = finding.message;
-    decision.is_awaited = finding.reason == reason::waiting_for_completion && !handling->limit;
+    decision.is_awaited = finding.reason == reason::waiting_for_gang ||
+                          (finding.reason == reason::waiting_for_completion && !handling->limit);
     break;
   }
   return decision;

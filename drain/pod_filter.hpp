@@ -2,11 +2,12 @@
 // first of them, in the order below, whose action is not "evict" decides.
 //
 // Order: mirror, pod selector, leave, rule that skips, long terminating, finished, DaemonSet, rule that waits without
-// limit, emptyDir, unmanaged, rule that waits for a limited time, do-not-disrupt. If no filter before `finished`
-// decides about a finished pod, Policy::finished alone decides, as in kubectl. A mirror pod is never evicted. A
-// terminating pod is not skipped merely because it has finished by now, and no rule waits for its work. A rule with a
-// limit comes after emptyDir and unmanaged, so that a drain which may not evict the pod in the end does not begin. Any
-// rule takes precedence over filters that would leave the pod on the node because it has no controller.
+// limit, gang that is waited for, emptyDir, unmanaged, gang that is evicted or refuses, rule that waits for a limited
+// time, do-not-disrupt. If no filter before `finished` decides about a finished pod, Policy::finished alone decides, as
+// in kubectl. A mirror pod is never evicted. A terminating pod is not skipped merely because it has finished by now,
+// and no rule waits for its work. A rule with a limit comes after emptyDir and unmanaged, so that a drain which may not
+// evict the pod in the end does not begin. Any rule takes precedence over filters that would leave the pod on the node
+// because it has no controller, and over the option for gangs.
 #pragma once
 
 #include <map>
@@ -48,15 +49,17 @@ struct Decision {
   std::string reason;  // empty if no filter decided; the pod is evicted then
   std::string message;
   std::vector<Finding> findings;  // the result of every filter that applies to the pod
-  Stage stage = Stage::first;     // when the pod is evicted
+  Stage stage = Stage::first;     // when the pod is evicted; never `own`: policy does not know the drain's own pod
   bool is_awaited = false;        // the drain waits until the pod has finished, without a limit, so it never evicts it
 };
 
 // `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
 // `stays_because`: if the pod's DaemonSet exists, the pod stays for this reason, whatever Policy::evict_daemon_sets and
 // Policy::daemon_set say; empty if there is none.
+// `gang_is_broken`: the gang of the pod does not run as a whole any more (broken_gangs.hpp), so nothing waits for it.
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for = {}, std::string_view stays_because = {});
+                std::optional<Duration> draining_for = {}, std::string_view stays_because = {},
+                bool gang_is_broken = false);
 
 // Returns true if Policy::evict_daemon_sets selects the pod, and it belongs to a DaemonSet.
 bool is_selected_daemon_pod(const k8s::Pod& pod, const Policy& policy);

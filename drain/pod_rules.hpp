@@ -13,7 +13,8 @@
 
 namespace haulout::drain {
 
-// `evict`: evict the pod, also if it has an emptyDir volume, no controller, or a DaemonSet that no longer exists.
+// `evict`: evict the pod, also if it has an emptyDir volume, no controller, or a DaemonSet that no longer exists. A
+// member of a gang is then evicted like any other pod, not after the others.
 // `skip`: leave the pod on the node and do not wait for it.
 // `wait_completed`: wait until the pod has finished, at most for the limit of the rule; then evict it.
 // `last`: evict the pod when all other pods that must leave are deleted.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "drain/gangs.hpp"
+#include "drain/reasons.hpp"
 #include "placement/fit.hpp"
 
 namespace haulout::drain {
@@ -132,13 +134,23 @@ std::optional<CordonMark> Preflight::mark_of_this_run(const k8s::Node& node) con
 
 bool Preflight::refuse_by_policy() {
   std::string refused;
+  std::map<std::string, std::vector<std::string>> members;  // by gang
   std::size_t count = 0;
+  // A run that has begun is not given up because of a member that came late. The member is waited for.
+  const bool begun = mark_of_this_run(feeds_.node.node()).has_value();
   for (const PodReport& pod : pipeline_.reports()) {
-    if (pod.verdict != Verdict::refuse) continue;
+    if (pod.verdict != Verdict::refuse || (begun && pod.reason == reason::gang_member)) continue;
     ++count;
-    refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
+    const auto gang = gang_of(pipeline_.pods().at(pod.uid).pod);
+    if (gang && pod.reason == reason::gang_member)
+      members[gang->text()].push_back(pod.key());
+    else
+      refused += fmt::format("{}{} ({})", refused.empty() ? "" : ", ", pod.key(), pod.reason);
   }
   if (count == 0) return false;
+  for (const auto& [gang, pods] : members)
+    refused += fmt::format("{}{} runs only as a whole, and has members on the node: {} ({})",
+                           refused.empty() ? "" : "; ", gang, fmt::join(pods, ", "), reason::gang_member);
   session_.ending().end(
       Outcome::refused,
       fmt::format(

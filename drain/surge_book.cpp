@@ -32,10 +32,10 @@ Scope about_pod(const TrackedPod& tracked) {
   return about(std::array<const TrackedPod*, 1>{&tracked});
 }
 
-// Returns true if the pod's turn has come, and nothing but a guard or a budget holds it.
+// Returns true if the pod's turn has come, and nothing but a guard or a budget holds it. A pod that waits for others to
+// leave first is not parked.
 bool may_begin_with(const TrackedPod& tracked) {
-  return tracked.decision.verdict == Verdict::evict && tracked.decision.stage == Stage::first && !tracked.request_out &&
-         tracked.state == PodState::parked &&
+  return tracked.decision.verdict == Verdict::evict && !tracked.request_out && tracked.state == PodState::parked &&
          (tracked.hold == TrackedPod::Hold::none || tracked.hold == TrackedPod::Hold::guard);
 }
 

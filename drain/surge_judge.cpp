@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "drain/gangs.hpp"
 #include "k8s/patience.hpp"
 #include "k8s/status.hpp"
 #include "k8s/surge_mark.hpp"
@@ -57,6 +58,8 @@ std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller) {
   if (!pod.has_template_hash())
     return fmt::format("pods of {} have no label {}", controller.text(), k8s::template_hash_label);
   if (pod.host_ports) return fmt::format("pods of {} use ports of the node", controller.text());
+  if (const auto gang = named_gang(pod))
+    return fmt::format("pods of {} are members of {}, which runs only as a whole", controller.text(), gang->text());
   return {};
 }
 

@@ -85,10 +85,17 @@ struct OwnerReference {
 
 // Returns true for the annotations of a Pod or a Workload that the decoder keeps.
 inline bool kept_annotation(std::string_view key) {
-  static constexpr std::array<std::string_view, 9> kept = {
-      "kubernetes.io/config.mirror",    "haulout.dev/drain-order",     "haulout.dev/max-unavailable",
-      "haulout.dev/single-replica",     "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict",
-      "kubevirt.io/evacuationNodeName", "haulout.dev/surge",           "haulout.dev/surged",
+  static constexpr std::array<std::string_view, 10> kept = {
+      "kubernetes.io/config.mirror",
+      "haulout.dev/drain-order",
+      "haulout.dev/max-unavailable",
+      "haulout.dev/single-replica",
+      "karpenter.sh/do-not-disrupt",
+      "cluster-autoscaler.kubernetes.io/safe-to-evict",
+      "kubevirt.io/evacuationNodeName",
+      "haulout.dev/surge",
+      "haulout.dev/surged",
+      "leaderworkerset.sigs.k8s.io/size",
   };
   return std::find(kept.begin(), kept.end(), key) != kept.end();
 }

@@ -31,6 +31,7 @@ struct Pod {
   std::int64_t grace_seconds = 30;  // spec.terminationGracePeriodSeconds; the API's default if absent
   std::int32_t priority = 0;        // spec.priority; 0 if absent, as in the scheduler
   std::string priority_class;
+  std::string pod_group;  // spec.schedulingGroup.podGroupName; empty if the pod belongs to no PodGroup
   bool has_empty_dir = false;
   // Names of the PersistentVolumeClaims that the pod mounts, including those of its generic ephemeral volumes.
   std::vector<std::string> claims;
@@ -124,6 +125,7 @@ inline void read_spec(const Object& spec, Pod& pod) {
   pod.grace_seconds = spec.integer("terminationGracePeriodSeconds").value_or(Pod().grace_seconds);
   pod.priority = spec.integer32("priority");
   pod.priority_class = spec.string("priorityClassName");
+  pod.pod_group = spec.object("schedulingGroup").string("podGroupName");
   spec.each("volumes", [&](const Object& volume) {
     pod.has_empty_dir |= volume.has("emptyDir");
     if (auto claim = volume.object("persistentVolumeClaim").string("claimName"); !claim.empty())

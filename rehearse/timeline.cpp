@@ -1,5 +1,9 @@
 #include "rehearse/timeline.hpp"
 
+#include <algorithm>
+
+#include "drain/reasons.hpp"
+
 namespace haulout::rehearse {
 
 using drain::EventType;
@@ -28,6 +32,16 @@ void Timeline::end_waits(const drain::Event& event) {
     if (row.node == event.node && !row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;
 }
 
+void Timeline::note_gang(const drain::Event& event) {
+  const drain::Diagnosis& told = *event.diagnosis;
+  const auto known = std::ranges::find_if(broken_gangs_, [&](const BrokenGang& broken) {
+    return broken.node == event.node && broken.gang == told.subject;
+  });
+  BrokenGang& broken =
+      known == broken_gangs_.end() ? broken_gangs_.emplace_back(BrokenGang{event.node, told.subject, {}}) : *known;
+  broken.message = told.message;
+}
+
 void Timeline::on_event(const drain::Event& event) {
   last_ = std::max(last_, event.at);
   Node& node = node_of(event);
@@ -37,6 +51,7 @@ void Timeline::on_event(const drain::Event& event) {
     node.outcome = event.message;
     end_waits(event);
   }
+  if (event.type == EventType::diagnosis_raised && event.diagnosis->code == reason::gang_broken) note_gang(event);
   // signal_sent and throttled do not end a wait: a pod for which an eviction is only a signal stays parked.
   if (event.pod == nullptr || event.type == EventType::signal_sent || event.type == EventType::throttled) return;
   Row& row = row_of(event);

@@ -35,12 +35,21 @@ class Timeline final : public drain::DrainObserver {
     std::string outcome;
   };
 
+  // A gang (drain/gangs.hpp) of which a drain was about to evict members.
+  struct BrokenGang {
+    std::string node;
+    std::string gang;     // "JobSet ml/train"
+    std::string message;  // the latest, because a gang may get more members on the node
+  };
+
   void on_event(const drain::Event& event) override;
 
   // Returns a row for each pod with an event other than signal_sent and throttled, in the order of the first such
   // event.
   const std::vector<Row>& rows() const { return rows_; }
   const std::vector<Node>& nodes() const { return nodes_; }
+  // Returns one entry for each node and gang, in the order of the events.
+  const std::vector<BrokenGang>& broken_gangs() const { return broken_gangs_; }
   // Returns the time of the latest event.
   WallTime last() const { return last_; }
 
@@ -48,9 +57,11 @@ class Timeline final : public drain::DrainObserver {
   Node& node_of(const drain::Event& event);
   Row& row_of(const drain::Event& event);
   void end_waits(const drain::Event& event);
+  void note_gang(const drain::Event& event);
 
   std::vector<Node> nodes_;
   std::vector<Row> rows_;
+  std::vector<BrokenGang> broken_gangs_;
   std::map<std::string, std::size_t> by_uid_;
   WallTime last_{};
 };

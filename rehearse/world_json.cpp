@@ -241,7 +241,7 @@ void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy&
     const auto pod = k8s::decode<k8s::Pod>(object->dump());
     if (!pod || std::ranges::find(nodes, pod->node_name) == nodes.end()) continue;
     const drain::Decision decision = drain::decide(*pod, policy, {}, {});
-    if (decision.reason == reason::waiting_for_completion)
+    if (decision.reason == reason::waiting_for_completion || decision.is_awaited)
       (decision.is_awaited ? without_limit : with_limit).push_back(pod->key());
   }
   if (!with_limit.empty())

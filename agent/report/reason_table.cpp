@@ -325,6 +325,23 @@ constexpr std::array table{
            "drain wait until the pod has finished.",
            "Wait until the pod's work ends, or until the time in the message. To evict the pod now, evict it yourself, "
            "or change the rule or the label."},
+    Reason{
+        reason::waiting_for_other_pods, pods, waiting,
+        "The pod is evicted only after other pods have left: a member of a gang, a pod of a rule with `last`, a pod of "
+        "a DaemonSet (`--evict-daemonset-pods`), or the pod in which Haulout runs. The message names one of the pods "
+        "that come first.",
+        "Wait. If that pod has to wait itself, its own reason says for what."},
+    Reason{
+        reason::waiting_for_gang, pods, waiting,
+        "The pod is a member of a gang, which runs only as a whole, and `--gangs wait` makes the drain wait until the "
+        "pod has finished. The message names the gang.",
+        "Wait until the run ends, or stop it yourself. For a limit, use `--pod-rule` with "
+        "`wait-completed=DURATION`; to evict such pods, set `--gangs evict`."},
+    Reason{
+        reason::gang_member, pods, trouble,
+        "The pod is a member of a gang, which runs only as a whole, and `--gangs refuse` forbids its eviction. Beside "
+        "`evict` in `haulout explain`, this reason only says that the eviction stops the gang.",
+        "Wait until the run ends, or stop it yourself; or set `--gangs` to `wait` or `evict`."},
     Reason{reason::empty_dir, pods, trouble,
            "The pod has an emptyDir volume, and its data may not be deleted: `--emptydir refuse`, or `haulout drain` "
            "without `--delete-emptydir-data`.",
@@ -452,6 +469,11 @@ constexpr std::array table{
     Reason{reason::surge_impossible, finds, waiting,
            "With `--surge`: the pod cannot be replaced in advance, so it is evicted as without `--surge`.",
            "Nothing, if a short gap is acceptable. Otherwise see the message for what would have to change."},
+    Reason{reason::gang_broken, finds, waiting,
+           "The drain evicts members of a gang, which runs only as a whole: a PodGroup, a JobSet, or a group of a "
+           "LeaderWorkerSet. That stops the whole group, also its pods on other nodes.",
+           "Nothing, if the run can stop and start again. Otherwise have the drain wait until its pods have finished "
+           "(`--gangs wait`), or not drain the node (`--gangs refuse`)."},
     Reason{reason::last_ready_pods, finds, waiting,
            "All Ready pods of a controller are on this node, and no budget prevents evicting them together.",
            "Create a PodDisruptionBudget for them, spread the pods, or set `--max-unavailable-per-controller`."},

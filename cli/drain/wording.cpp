@@ -203,6 +203,19 @@ Summary drained(const Report& report, const Wording& wording) {
   return result;
 }
 
+// Appends a line for each gang of which the policy refuses to evict members. Their messages name the gang.
+void add_refused_gangs(std::vector<std::string>& lines, const Report& report) {
+  std::map<std::string, std::vector<std::string>> gangs;
+  for (const PodReport& pod : report.pods)
+    if (pod.outcome == PodOutcome::refused && pod.reason == reason::gang_member)
+      gangs[pod.message].push_back(pod.key());
+  for (const auto& [message, keys] : gangs)
+    lines.push_back(
+        fmt::format("  Pods that are {} (use --gangs=evict to stop it, or --gangs=wait to wait until they "
+                    "have finished): {}",
+                    printable(message), joined(keys, ", ")));
+}
+
 Summary refused(const Report& report) {
   Summary result;
   if (!report.fits.empty()) {
@@ -219,6 +232,10 @@ Summary refused(const Report& report) {
       fmt::format("error: node/{} was not drained, and nothing was changed: policy forbids the eviction of {}",
                   report.node, count_of(count(report, PodOutcome::refused), "pod")));
   for (const auto& [reason, keys] : by_reason(report, PodOutcome::refused)) {
+    if (reason == reason::gang_member) {
+      add_refused_gangs(result.errors, report);
+      continue;
+    }
     const std::string known = refusal_of(reason);
     result.errors.push_back(fmt::format("  {}: {}", known.empty() ? reason : known, joined(keys, ", ")));
   }

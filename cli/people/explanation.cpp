@@ -7,6 +7,7 @@
 #include "agent/slots/slot_rules.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "drain/broken_gangs.hpp"
 #include "drain/controller_guard.hpp"
 #include "drain/cordon.hpp"
 #include "drain/diagnoses.hpp"
@@ -129,6 +130,12 @@ void find_replicas(const NodeFacts& facts, const std::vector<Judged>& pods, std:
   for (drain::TrackedPod& one : tracked) leaving.push_back(&one);
   drain::diagnose_replicas(leaving, drain::ControllerGuard(guards, book), !facts.budgets_problem, found);
   find_surges(leaving, book, found);
+  std::vector<DiagnosisFact> gangs;
+  drain::diagnose_gangs(leaving, {}, drain::Policy(), gangs);
+  for (DiagnosisFact& gang : gangs) {
+    gang.message = "a drain with --gangs=evict, the default, would stop it: " + gang.message;
+    found.push_back(std::move(gang));
+  }
 }
 
 }  // namespace

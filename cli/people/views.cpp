@@ -302,9 +302,11 @@ std::vector<PodView> pod_views(const std::vector<k8s::Pod>& pods,
   const drain::BudgetBook book = book_of(budgets);
   std::vector<std::pair<drain::OrderKey, PodView>> ordered;
   ordered.reserve(pods.size());
-  for (const k8s::Pod& pod : pods)
-    ordered.emplace_back(drain::order_key(pod, "", std::nullopt),
-                         view_of(pod, drain::decide(pod, policy, daemon_sets, now), book, now, node_ready));
+  for (const k8s::Pod& pod : pods) {
+    const drain::Decision decision = drain::decide(pod, policy, daemon_sets, now);
+    ordered.emplace_back(drain::order_key(pod, "", std::nullopt, {}, decision.stage),
+                         view_of(pod, decision, book, now, node_ready));
+  }
   std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
     const bool a_stays = a.second.fate == PodFate::stay, b_stays = b.second.fate == PodFate::stay;
     if (a_stays != b_stays) return b_stays;

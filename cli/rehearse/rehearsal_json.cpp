@@ -29,6 +29,13 @@ Json waits_of(const rehearse::Timeline& timeline) {
   return result;
 }
 
+Json broken_gangs_of(const rehearse::Timeline& timeline) {
+  Json result = Json::array();
+  for (const rehearse::Timeline::BrokenGang& broken : timeline.broken_gangs())
+    result.push_back({{"node", broken.node}, {"gang", broken.gang}, {"message", broken.message}});
+  return result;
+}
+
 Json no_room_of(const std::vector<rehearse::NoRoom>& pods) {
   Json result = Json::array();
   for (const rehearse::NoRoom& pod : pods)
@@ -89,6 +96,7 @@ std::string rehearsal_json(const rehearse::Rehearsal& rehearsal, const rehearse:
                   {"assumptions", assumed_of(assumptions, rehearsal.assumed)},
                   {"drains", std::move(drains)},
                   {"waits", waits_of(rehearsal.timeline)},
+                  {"brokenGangs", broken_gangs_of(rehearsal.timeline)},
                   {"noRoom", no_room_of(rehearsal.no_room)},
                   {"notWeighed", rehearsal.not_weighed}});
 }
@@ -107,6 +115,7 @@ std::string fleet_json(const rehearse::FleetRehearsal& rehearsal, const rehearse
                   {"assumptions", std::move(assumed)},
                   {"nodes", std::move(nodes)},
                   {"waits", waits_of(rehearsal.timeline)},
+                  {"brokenGangs", broken_gangs_of(rehearsal.timeline)},
                   {"noRoom", no_room_of(rehearsal.no_room)},
                   {"notWeighed", rehearsal.not_weighed}});
 }

@@ -92,6 +92,13 @@ void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeli
   if (rows.size() > most_waits) lines.push_back(fmt::format("  … and {} more", rows.size() - most_waits));
 }
 
+void add_broken_gangs(std::vector<std::string>& lines, const rehearse::Timeline& timeline) {
+  if (timeline.broken_gangs().empty()) return;
+  lines.emplace_back("gangs that would be stopped (GangBroken):");
+  for (const rehearse::Timeline::BrokenGang& broken : timeline.broken_gangs())
+    lines.push_back(fmt::format("  node/{}: {}: {}", broken.node, printable(broken.gang), printable(broken.message)));
+}
+
 void add_no_room(std::vector<std::string>& lines, const std::vector<rehearse::NoRoom>& no_room) {
   if (no_room.empty()) return;
   lines.emplace_back("no capacity on other nodes:");
@@ -120,6 +127,7 @@ std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal) {
   }
   if (rehearsal.drains.size() > 1) lines.push_back("in all: " + format_whole_seconds(rehearsal.took));
   add_waits(lines, rehearsal.timeline);
+  add_broken_gangs(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);
   if (!rehearsal.not_weighed.empty()) {
     lines.emplace_back(
@@ -208,6 +216,7 @@ std::vector<std::string> fleet_lines(const rehearse::FleetRehearsal& rehearsal) 
   lines.push_back(sum_of(rehearsal));
   if (std::string end = end_of(rehearsal); !end.empty()) lines.push_back(std::move(end));
   add_waits(lines, rehearsal.timeline);
+  add_broken_gangs(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);
   add_not_weighed(lines, rehearsal.not_weighed);
   add_assumed(lines, rehearsal.assumed);

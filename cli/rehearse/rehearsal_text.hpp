@@ -17,9 +17,10 @@ int exit_code(const rehearse::Rehearsal& rehearsal);
 // Returns the text report on the drains.
 std::vector<std::string> rehearsal_lines(const rehearse::Rehearsal& rehearsal);
 
-// Append parts of the text report to `lines`: pods that waited, pods without capacity, and assumptions. add_waits() and
-// add_no_room() append nothing if there are no such pods.
+// Append parts of the text report to `lines`: pods that waited, gangs that were broken, pods without capacity, and
+// assumptions. All but add_assumed() append nothing if there are no such pods or gangs.
 void add_waits(std::vector<std::string>& lines, const rehearse::Timeline& timeline);
+void add_broken_gangs(std::vector<std::string>& lines, const rehearse::Timeline& timeline);
 void add_no_room(std::vector<std::string>& lines, const std::vector<rehearse::NoRoom>& no_room);
 void add_assumed(std::vector<std::string>& lines, const std::vector<std::string>& assumed);
 

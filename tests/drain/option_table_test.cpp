@@ -22,10 +22,10 @@ using Row = OptionOf<Options>;
 // The fields of each struct. A new field does not compile here until it is added. Then EveryFieldHasARow asks for its
 // row.
 auto fields_of(const Policy& policy) {
-  const auto& [daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
+  const auto& [daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned, gangs,
                skip_terminating_after, pod_selector, leave, evict_daemon_sets, rules, cluster_api_labels,
                waits_for_work] = policy;
-  return std::tie(daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned,
+  return std::tie(daemon_set, orphaned_daemon_set, finished, empty_dir, unmanaged, do_not_disrupt, pinned, gangs,
                   skip_terminating_after, pod_selector, leave, evict_daemon_sets, rules, cluster_api_labels);
 }
 
@@ -142,10 +142,11 @@ TEST(DrainOptionTable, TheCommandAndTheAgentShareTheseRows) {
     EXPECT_EQ(found->second, row.values.form) << row.name;
     shared.push_back(row.name);
   }
-  EXPECT_THAT(shared, ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "evict-daemonset-pods", "pod-rule",
-                                  "cluster-api-labels", "drain-order", "wait-volumes", "volume-limit", "stuck-volume",
-                                  "serialize-volumes", "reattach-limit", "max-unavailable-per-controller",
-                                  "single-replica", "canary", "surge", "surge-limit"));
+  EXPECT_THAT(shared,
+              ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "evict-daemonset-pods", "pod-rule",
+                          "cluster-api-labels", "gangs", "drain-order", "wait-volumes", "volume-limit", "stuck-volume",
+                          "serialize-volumes", "reattach-limit", "max-unavailable-per-controller", "single-replica",
+                          "canary", "surge", "surge-limit"));
 }
 
 TEST(DrainOptionTable, AnAgentWorksWithoutThePermissionThatACommandInsistsOn) {

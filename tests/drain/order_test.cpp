@@ -84,6 +84,31 @@ TEST(Order, StorageThenWebhooksAtTheEndOfTheirClass) {
   EXPECT_THAT(names, ::testing::ElementsAre("placed", "app", "urgent", "csi", "hook", "both", "dns", "critical-hook"));
 }
 
+TEST(Order, TheMembersOfAGangFollowEachOther) {
+  const auto member = [](const std::string& name, const std::string& gang, std::int32_t priority) {
+    k8s::Pod pod = a_pod(name);
+    pod.pod_group = gang;
+    pod.priority = priority;
+    return pod;
+  };
+  auto web = a_pod("web"), log = a_pod("log"), own = member("own", "a", 0);
+  web.priority = 2000;
+  auto placed = member("placed", "c", 3000);
+  placed.annotations["haulout.dev/drain-order"] = "-1";
+  const auto a1 = member("a1", "a", 3), a2 = member("a2", "a", 1), b1 = member("b1", "b", 2), b2 = member("b2", "b", 0);
+  const auto key = [&](const k8s::Pod& pod) {
+    return order_key(pod, own.uid, std::nullopt, {},
+                     !pod.pod_group.empty() ? Stage::gang
+                     : pod.name == log.name ? Stage::last
+                                            : Stage::first);
+  };
+  std::vector<k8s::Pod> pods{own, log, b1, a1, b2, a2, placed, web};
+  std::sort(pods.begin(), pods.end(), [&](const k8s::Pod& a, const k8s::Pod& b) { return key(a) < key(b); });
+  std::vector<std::string> names;
+  for (const auto& pod : pods) names.push_back(pod.name);
+  EXPECT_THAT(names, ::testing::ElementsAre("web", "placed", "a1", "a2", "b1", "b2", "log", "own"));
+}
+
 TEST(Order, RulesAsTheyAreWritten) {
   const auto rule = parse_order_rule("app=db=-10");
   ASSERT_TRUE(rule);

@@ -178,6 +178,75 @@ TEST(PodFilter, WhatWasStoppedHasNothingLeftToProtect) {
   EXPECT_EQ(decide(bare, policy, {}, noon).verdict, Verdict::refuse);
 }
 
+// Tests the option --gangs.
+TEST(PodFilter, MembersOfGangsAreEvictedAwaitedOrRefused) {
+  const auto member = with(a_pod("m"), [](auto& p) { p.pod_group = "train"; });
+  const auto scratch = with(member, [](auto& p) { p.has_empty_dir = true; });
+  const auto bare = with(member, [](auto& p) { p.controller.reset(); });
+  const auto kept = with(member, [](auto& p) { p.annotations["karpenter.sh/do-not-disrupt"] = "true"; });
+  const auto done = with(member, [](auto& p) { p.phase = k8s::PodPhase::succeeded; });
+  const auto judged = [](const k8s::Pod& pod, Treatment gangs, const std::string& rule = "") {
+    Policy policy;
+    policy.gangs = gangs;
+    policy.empty_dir = policy.unmanaged = Treatment::refuse;
+    policy.finished = Treatment::evict;
+    if (!rule.empty()) policy.rules = {parse_pod_rule(rule).value()};
+    return decide(pod, policy, {}, noon);
+  };
+  struct GangRow {
+    const char* what;
+    k8s::Pod pod;
+    Treatment gangs;
+    const char* rule;
+    Verdict verdict;
+    const char* reason;
+    Stage stage = Stage::gang;
+  };
+  using T = Treatment;
+  using V = Verdict;
+  const GangRow rows[] = {
+      {"evict", member, T::evict, "", V::evict, ""},
+      {"wait", member, T::park, "", V::park, "WaitingForGang"},
+      {"refuse", member, T::refuse, "", V::refuse, "GangMember"},
+      {"no gang", a_pod("web"), T::refuse, "", V::evict, "", Stage::first},
+      {"finished", done, T::refuse, "", V::evict, "Finished", Stage::gang},
+      {"terminating", terminating(member), T::park, "", V::evict, "", Stage::gang},
+      {"what is never evicted may have data", scratch, T::park, "", V::park, "WaitingForGang"},
+      {"emptyDir comes first", scratch, T::refuse, "", V::refuse, "EmptyDir"},
+      {"no controller", bare, T::evict, "", V::refuse, "Unmanaged"},
+      {"a refusal comes before a wait", kept, T::refuse, "", V::refuse, "GangMember"},
+      {"protected", kept, T::evict, "", V::park, "DoNotDisrupt"},
+      {"rule evict", member, T::refuse, "namespace:shop=evict", V::evict, "", Stage::first},
+      {"rule evict, wait", member, T::park, "namespace:shop=evict", V::evict, "", Stage::first},
+      {"rule last", member, T::park, "namespace:shop=last", V::evict, "", Stage::last},
+      {"rule skip", member, T::refuse, "namespace:shop=skip", V::skip, "LeftByRule"},
+      {"rule wait", member, T::refuse, "namespace:shop=wait-completed=1h", V::park, "WaitingForCompletion"},
+      {"rule of others", member, T::refuse, "namespace:bank=evict", V::refuse, "GangMember"},
+  };
+  for (const GangRow& row : rows) {
+    const Decision decision = judged(row.pod, row.gangs, row.rule);
+    EXPECT_EQ(decision.verdict, row.verdict) << row.what;
+    EXPECT_EQ(decision.reason, row.reason) << row.what;
+    EXPECT_EQ(decision.stage, row.stage) << row.what;
+  }
+  EXPECT_TRUE(judged(member, T::park).is_awaited);
+  EXPECT_THAT(judged(member, T::park).message, ::testing::HasSubstr("a member of PodGroup shop/train"));
+  EXPECT_EQ(judged(member, T::evict).findings.at(0).reason, "GangMember") << "explain shows it";
+}
+
+TEST(PodFilter, NothingWaitsForABrokenGangOrWhileTheMachineGoesDown) {
+  const auto member = with(a_pod("m"), [](auto& p) { p.pod_group = "train"; });
+  Policy policy;
+  policy.gangs = Treatment::park;
+  EXPECT_EQ(decide(member, policy, {}, noon, {}, {}, true).verdict, Verdict::evict);
+  EXPECT_EQ(decide(member, policy, {}, noon, {}, {}, true).stage, Stage::gang);
+  policy.waits_for_work = false;
+  EXPECT_EQ(decide(member, policy, {}, noon).verdict, Verdict::evict);
+  EXPECT_EQ(decide(member, policy, {}, noon).stage, Stage::first) << "it does not wait for other pods either";
+  policy.gangs = Treatment::refuse;
+  EXPECT_EQ(decide(member, policy, {}, noon).verdict, Verdict::evict) << "nothing would be spared";
+}
+
 TEST(PodFilter, EveryFindingIsKept) {
   auto pod = a_pod("x");
   pod.controller.reset();

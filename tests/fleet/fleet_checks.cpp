@@ -305,6 +305,7 @@ void FleetChecks::see_pod(const sim::Change& change) {
   pod.key = change.key.ns + "/" + change.key.name;
   pod.node = sim::text(object, "/spec/nodeName");
   if (!sim::terminating(object)) pod.had_finished = sim::pod_finished(object);
+  pod.of_job_set = sim::label(object, "jobset.sigs.k8s.io/jobset-name").has_value();
   if (!pod.node.empty() && pod.bound == TimePoint::max()) {
     pod.bound = clock_.now();
     pod.came_back = nodes_[pod.node].unschedulable;
@@ -336,6 +337,10 @@ void FleetChecks::check_eviction(const sim::AuditEntry& entry) {
   if (node.state != "draining" && clock_.now() - left_last > 2min)
     violated(fmt::format("P11: {} was evicted from {}, which is {}", key, pod->second.node, node.state));
   if (clock_.now() - left_last > 2min || node.state == "draining") check_workplace(pod->second.node, "an eviction");
+  // While a machine goes down, its agent waits for nothing. No node has two members of one gang.
+  if (policy_.gangs == drain::Treatment::park && pod->second.of_job_set && !pod->second.had_finished &&
+      node.state == "draining")
+    violated("gangs: " + key + " was evicted although its gang runs");
   const Json object = cluster_.get("pods", entry.ns, entry.name);
   if (sim::text(sim::controller_of(object), "/kind") == "DaemonSet")
     node.evicted_daemons.insert(sim::text(sim::controller_of(object), "/uid"));

@@ -80,6 +80,7 @@ class FleetChecks final : public MachineObserver {
     TimePoint bound = TimePoint::max();
     bool had_finished = false;  // the pod had finished before it was deleted
     bool came_back = false;     // the pod was bound while the node was cordoned
+    bool of_job_set = false;
   };
   // When the present agent sent its last successful read of each kind.
   struct Proof {

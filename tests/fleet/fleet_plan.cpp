@@ -322,8 +322,37 @@ void add_surge(FleetPlan& plan) {
       object["metadata"]["annotations"]["sim.haulout.dev/template-hash"] = "true";
 }
 
-void add_daemon_set_evictions(FleetPlan& plan) {
+// Generation 9: gangs. In some fleets the pods of workloads are members of one, so agents evict them after all others.
+// In others, agents wait for the pods of a training run, which has at most one pod on each node and finishes.
+void add_gangs(FleetPlan& plan) {
   SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 41);
+  constexpr const char* label = "jobset.sigs.k8s.io/jobset-name";
+  if (rng.chance(35)) return;
+  if (rng.chance(50)) {
+    for (Json& object : plan.objects)
+      if (!sim::at(object, "/spec/template").is_null() && rng.chance(50))
+        object["spec"]["template"]["metadata"]["labels"][label] = "serve";
+    return;
+  }
+  plan.gangs = drain::Treatment::park;
+  for (const PlannedMachine& machine : plan.machines) {
+    if (!rng.chance(60)) continue;
+    scenario::PodSpec member;
+    member.node = machine.name;
+    member.owner_kind = "Job";
+    member.owner_api = "batch/v1";
+    member.labels = {{label, "train"}};
+    const std::string name = "train-" + machine.name;
+    plan.objects.push_back(a_pod(name, member));
+    const Duration when = rng.between(1s, 15min);
+    plan.healed_after = std::max(plan.healed_after, when);
+    plan.incidents.push_back({.after = when, .deed = Deed::finish_work, .node = name});
+  }
+}
+
+// Generation 9: in some fleets, agents evict the pods of a DaemonSet.
+void add_daemon_set_evictions(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 43);
   plan.evicts_daemon_sets = rng.chance(50);
 }
 
@@ -354,6 +383,7 @@ std::string_view to_string(Deed deed) {
     case Deed::open_budget: return "open the budget";
     case Deed::remove_pool_label: return "remove the label of the pool";
     case Deed::remove_workload: return "remove the workload";
+    case Deed::finish_work: return "finish the work";
     case Deed::remove_toleration: return "remove the toleration";
   }
   return "";
@@ -376,6 +406,7 @@ std::string FleetPlan::setting() const {
   if (surge == drain::Surge::all) text += ", surge-all";
   if (surge == drain::Surge::closed_budget) text += ", surge-closed-budget";
   if (surge == drain::Surge::single_replica) text += ", surge-single-replica";
+  if (gangs == drain::Treatment::park) text += ", gangs-waited-for";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
@@ -416,6 +447,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 6) add_images(plan);
   if (generation >= 7) add_readiness(plan);
   if (generation >= 8) add_surge(plan);
+  if (generation >= 9) add_gangs(plan);
   if (generation >= 9) add_daemon_set_evictions(plan);
   return plan;
 }

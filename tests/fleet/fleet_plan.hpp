@@ -43,13 +43,15 @@ enum class Deed {
   remove_toleration,
   // Since generation 7: a person removes or changes an annotation for autoscalers.
   change_autoscalers,
+  // Since generation 9: the pod of a training run has finished.
+  finish_work,
 };
 std::string_view to_string(Deed deed);
 
 struct Incident {
   Duration after{};
   Deed deed = Deed::cordon;
-  std::string node{};  // or the name of a budget or a workload
+  std::string node{};  // or the name of a budget, a workload or a pod
   std::size_t number = 0;
   Duration lasts{};
 };
@@ -82,7 +84,8 @@ struct PlannedMachine {
 //   7  nodes that have a taint of node-readiness-controller for a while after each boot, or from before, and people's
 //      annotations for autoscalers
 //   8  agents that have pods of Deployments replaced before they evict them
-//   9  agents that evict the pods of a DaemonSet after all others
+//   9  gangs: workloads whose pods run only together, or training runs for which agents wait; agents that evict the
+//      pods of a DaemonSet after all others
 inline constexpr unsigned newest_fleet_generation = 9;
 
 struct FleetPlan {
@@ -101,6 +104,8 @@ struct FleetPlan {
   // Which pods agents have replaced before they evict them, and how long they wait for a replacement.
   drain::Surge surge = drain::Surge::off;
   Duration surge_limit{};
+  // What agents do with members of gangs.
+  drain::Treatment gangs = drain::Treatment::evict;
   bool evicts_daemon_sets = false;
   sim::Timing timing;
   std::vector<PlannedMachine> machines;

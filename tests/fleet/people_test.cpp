@@ -194,6 +194,38 @@ TEST_F(People, APodThatLosesTheLabelByWhichItStaysLeavesAReadyNode) {
   EXPECT_EQ(checks.evictions, 2u);
 }
 
+// A part of a training run, which stops as a whole, is on the node. It ends after forty minutes.
+TEST_F(People, AnUpdateDoesNotStopATrainingRunIfTheOptionsForbidIt) {
+  struct Row {
+    drain::Treatment gangs;
+    const char* state;   // of the node while the run goes on
+    const char* reason;  // of the node
+  };
+  struct OneRun : People {
+    void TestBody() override {}
+    void play(const Row& row) {
+      options.drain.policy.gangs = row.gangs;
+      Machine& n1 = machine("n1");
+      PodSpec member;
+      member.owner_kind = "Job";
+      member.owner_api = "batch/v1";
+      member.labels = {{"jobset.sigs.k8s.io/jobset-name", "train"}};
+      add(a_pod("train-0", member));
+      after(20min, [&] {
+        EXPECT_EQ(state("n1"), row.state) << story();
+        EXPECT_EQ(label("n1", "haulout.dev/reason"), row.reason) << story();
+        EXPECT_EQ(unschedulable("n1"), row.gangs == drain::Treatment::park);
+      });
+      after(40min, [&] { cluster.patch("pods", "shop", "train-0", {{"status", {{"phase", "Succeeded"}}}}); });
+      run_fleet();
+      expect_updated(n1);
+      EXPECT_EQ(checks.evictions, 0u);
+    }
+  };
+  OneRun().play({drain::Treatment::park, "draining", "WaitingForGang"});
+  OneRun().play({drain::Treatment::refuse, "pending", "DrainFailed"});
+}
+
 // The wait outlives the agent, and counts from the cordon, not from the start of the agent.
 TEST_F(People, AnUpdateWaitsUntilTheWorkOnTheNodeHasEnded) {
   options.drain.policy.rules = {*drain::parse_pod_rule("app=long=wait-completed"),

@@ -48,6 +48,7 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   options.drain.guards.surge = plan_.surge;
   checks.surges = plan_.surge != drain::Surge::off;
   if (checks.surges) options.drain.guards.surge_limit = plan_.surge_limit;
+  options.drain.policy.gangs = plan_.gangs;
   if (plan_.evicts_daemon_sets)
     options.drain.policy.evict_daemon_sets = {k8s::parse_label_selector("app=watcher").value()};
   options.times.soak = plan_.soak;
@@ -208,6 +209,11 @@ void SeededFleet::perform_on_node(const Incident& incident) {
       std::find_if(machines.begin(), machines.end(), [&](const auto& each) { return each->node() == name; });
   if (incident.deed == Deed::open_budget) {
     cluster.patch("poddisruptionbudgets", "shop", name, {{"spec", {{"minAvailable", 0}}}});
+    return;
+  }
+  if (incident.deed == Deed::finish_work) {
+    const Json no_longer = Json::array({{{"type", "Ready"}, {"status", "False"}}});
+    cluster.patch("pods", "shop", name, {{"status", {{"phase", "Succeeded"}, {"conditions", no_longer}}}});
     return;
   }
   if (incident.deed == Deed::remove_workload || incident.deed == Deed::remove_toleration)

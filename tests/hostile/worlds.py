@@ -84,6 +84,18 @@ def theme_of(seed):
     return random.Random(f"theme {seed}").choices(list(THEMES), list(THEMES.values()))[0].__name__
 
 
+def form_gangs(world):
+    """Makes some pods members of a gang. Draws from a source of its own, so that seeds keep the rest of their worlds."""
+    rng = random.Random(f"gangs {world.seed}")
+    if rng.random() < 0.7:
+        return
+    train = lambda pod: pod["metadata"].setdefault("labels", {}).update({"jobset.sigs.k8s.io/jobset-name": "train"})
+    for pod in list(world.cluster.all("pods")):
+        if rng.random() < 0.3:
+            world.cluster.change("pods", (pod["metadata"]["namespace"], pod["metadata"]["name"]), train)
+    world.flags.append("--gangs=" + rng.choice(["evict", "evict", "wait", "refuse"]))
+
+
 def make(seed, theme, later):
     rng = random.Random(f"world {seed}")
     cluster = Cluster(random.Random(f"cluster {seed}"), later)
@@ -96,6 +108,8 @@ def make(seed, theme, later):
     next(fill for fill in THEMES if fill.__name__ == theme)(world, people)
     if world.expect in ("told", "cause"):  # the uncordon would add a time limit of its own
         world.flags = [flag for flag in world.flags if flag != "--uncordon-on-failure"]
+    if world.expect == "open" and world.command == "drain":
+        form_gangs(world)
     # Drains in worlds with an open result need a deadline, so that they end.
     if world.expect == "open" and world.command in ("drain", "retire") and not world.has("--timeout"):
         world.flags.append("--timeout=" + rng.choice(["4s", "7s"]))

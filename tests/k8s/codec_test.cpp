@@ -29,7 +29,9 @@ TEST(Codec, ReadsEveryFieldOfAPod) {
   expected.uid = "u1";
   expected.resource_version = "17";
   expected.labels = {{"app", "web"}, {"containers", "yes"}};
-  expected.annotations = {{"haulout.dev/drain-order", "3"}, {"karpenter.sh/do-not-disrupt", "true"}};
+  expected.annotations = {{"haulout.dev/drain-order", "3"},
+                          {"karpenter.sh/do-not-disrupt", "true"},
+                          {"leaderworkerset.sigs.k8s.io/size", "4"}};
   expected.controller = OwnerReference{"apps/v1", "StatefulSet", "web", "o1", true};
   expected.owned = true;
   expected.finalizers = {"example.com/hold"};
@@ -39,6 +41,7 @@ TEST(Codec, ReadsEveryFieldOfAPod) {
   expected.grace_seconds = 120;
   expected.priority = 1000;
   expected.priority_class = "high";
+  expected.pod_group = "train";
   expected.has_empty_dir = true;
   expected.phase = PodPhase::running;
   expected.ready = true;

@@ -64,6 +64,28 @@ TEST_F(RehearsalTest, AWaitWithoutALimitIsSaidToBlockTheDrain) {
   EXPECT_EQ(cli::exit_code(rehearsal), 1);
 }
 
+TEST_F(RehearsalTest, GangsAreBrokenAwaitedOrRefused) {
+  using drain::Treatment;
+  item("web-a")["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] = "train";
+  item("web-b")["spec"]["schedulingGroup"] = {{"podGroupName", "other"}};
+  const Rehearsal broken = play();
+  EXPECT_EQ(broken.drains[0].outcome, drain::Outcome::drained);
+  EXPECT_THAT(lines_of(broken), AllOf(HasSubstr("GangBroken"), HasSubstr("JobSet shop/train: pod shop/web-a"),
+                                      HasSubstr("PodGroup shop/other: pod shop/web-b")));
+  input.drain.policy.gangs = Treatment::park;
+  const Rehearsal waiting = play();
+  EXPECT_EQ(waiting.drains[0].outcome, drain::Outcome::blocked);
+  EXPECT_THAT(lines_of(waiting), HasSubstr("pod shop/web-a: waiting without a time limit until the pod has finished, "
+                                           "because it is a member of JobSet shop/train"));
+  EXPECT_THAT(waiting.assumed, Contains(AllOf(StartsWith("these pods do not finish, so the drain that waits for them"),
+                                              HasSubstr("shop/web-a"), HasSubstr("shop/web-b"))));
+  input.drain.policy.gangs = Treatment::refuse;
+  const Rehearsal refused = play();
+  EXPECT_EQ(refused.drains[0].outcome, drain::Outcome::refused);
+  EXPECT_THAT(lines_of(refused), HasSubstr("JobSet shop/train"));
+  EXPECT_EQ(cli::exit_code(refused), 1);
+}
+
 TEST_F(RehearsalTest, ABudgetMakesItWaitForEachReplacement) {
   add_budget(2);
   const Rehearsal rehearsal = play();

@@ -249,6 +249,7 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   if (!pod.terminating && !pod.gone && pod.life == 0 && !finished_unheard && verdict(pod) != drain::Verdict::evict)
     violated(fmt::format("P2: policy says {}: {}", drain::to_string(verdict(pod)), what(call)));
   check_rule(pod);
+  check_gangs(pod);
   if (pod.last_sent && now - *pod.last_sent < 10ms) violated("P10: evicted again without a pause: " + what(call));
   if (given_.sound_wire && pod.terminating && heard_of(*pod.terminating))
     violated("P2: evicted again although it is terminating: " + what(call));
@@ -262,6 +263,7 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   // received the watch event yet.
   if (!pod.first_sent && given_.sound_wire && !pod.gone) {
     check_order(pod);
+    check_gang_alone(pod);
     check_controller(pod);
   }
   if (!pod.first_sent) pod.first_sent = now;
@@ -358,6 +360,8 @@ void Invariants::on_event(const drain::Event& event) {
   if (event.pod && event.type == drain::EventType::left) told_left_.insert(event.pod->uid);
   if (event.diagnosis && event.type == drain::EventType::diagnosis_raised && event.diagnosis->code == "ReplicasUnknown")
     unknown_controllers_.insert(event.diagnosis->subject);
+  if (event.diagnosis && event.type == drain::EventType::diagnosis_raised && event.diagnosis->code == "GangBroken")
+    gangs_told_.insert(event.diagnosis->subject);
   if (event.type != drain::EventType::cordoned) return;
   cordon_claimed_ = clock_.now();
   if (!cordon_told_ && !unschedulable_since_) violated("P3: says cordoned, but nobody has told it so");

@@ -151,16 +151,22 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   // How long the drain has run at most, by its own count. It reads the start from the mark of the cordon, which has
   // whole seconds.
   Duration draining_for() const { return clock_.now() - began_ + std::chrono::seconds(1); }
-  // When the pod is evicted. 0: with most others; 1: last, by a rule; 2: as a selected pod of a DaemonSet; 3: as the
-  // drain's own pod.
+  // When the pod is evicted. 0: with most others; 1: as a member of a gang; 2: last, by a rule; 3: as a selected pod of
+  // a DaemonSet; 4: as the drain's own pod.
   int stage_of(const Instance& pod) const;
   // True for a pod of a DaemonSet that the options of the drain select to be evicted.
   bool is_selected_daemon(const Instance& pod) const;
   bool is_in_place(const Instance& pod) const;
   void check_rule(const Instance& pod);
-  // A pod with a smaller tier is evicted earlier. Compared in this order: the stage; the explicit order; whether it is
-  // critical; its priority.
-  using Tier = std::tuple<int, std::int64_t, bool, std::int32_t>;
+  // Implemented independently of the drain's code, as are the next two functions. Empty if the pod names no gang.
+  static std::string gang_of(const k8s::Pod& pod);
+  // True if another member on the node was cut off after this pod was bound, so that the gang does not run any more.
+  bool is_in_broken_gang(const Instance& pod) const;
+  void check_gangs(const Instance& pod);
+  void check_gang_alone(const Instance& pod);
+  // A pod with a smaller tier is evicted earlier. Compared in this order: the stage; the explicit order; the gang, in
+  // stage 1; whether the pod is critical; its priority.
+  using Tier = std::tuple<int, std::int64_t, std::string, bool, std::int32_t>;
   Tier tier_of(const Instance& pod) const;
   void check_order(const Instance& pod);
   void check_others_gone(const Instance& last);
@@ -244,6 +250,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::map<std::string, Rollout> rollouts_;           // by UID of the Deployment
   // Annotation haulout.dev/surge of each namespace, as answers have told it to the drain: when, and which value.
   std::map<std::string, std::vector<std::pair<TimePoint, std::string>>> namespaces_told_;
+  std::set<std::string> gangs_told_;          // gangs of which the drain has said that it breaks them
   std::set<std::string> patched_;             // UIDs of pods that the drain has patched
   std::vector<std::string> vain_give_backs_;  // violations if the drain ends as drained
   std::vector<std::string> violations_, trace_;

@@ -24,7 +24,7 @@ bool is_left(const drain::PodReport& pod) {
 }
 
 // Returns true if late pods that policy refuses are left, which stay for ever, and no other pod except possibly those
-// that are evicted last: the drain's own, and those of a rule.
+// that are evicted after all others: members of gangs, the drain's own pod, and those of a rule.
 bool waits_for_policy_alone(const drain::Report& report, const std::function<bool(const std::string& uid)>& goes_last) {
   const auto refused = [](const drain::PodReport& pod) {
     return pod.outcome == drain::PodOutcome::waiting && pod.verdict == drain::Verdict::refuse;

@@ -58,7 +58,66 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
   const auto own = pod.pod.annotations.find("haulout.dev/drain-order");
   if (own != pod.pod.annotations.end()) order = std::stoll(own->second);
   const bool critical = pod.pod.priority_class.starts_with("system-");
-  return {stage_of(pod), order, critical, pod.pod.priority};
+  const int stage = stage_of(pod);
+  if (stage == 1) return {stage, order, gang_of(pod.pod), false, 0};
+  return {stage, order, "", critical, pod.pod.priority};
+}
+
+std::string Invariants::gang_of(const k8s::Pod& pod) {
+  if (pod.controller && pod.controller->kind == "DaemonSet") return "";
+  const auto label = [&](const char* key) { return k8s::value_at(pod.labels, key).value_or(""); };
+  if (!pod.pod_group.empty()) return "PodGroup " + pod.ns + "/" + pod.pod_group;
+  if (const auto set = label("jobset.sigs.k8s.io/jobset-name"); !set.empty()) return "JobSet " + pod.ns + "/" + set;
+  const auto set = label("leaderworkerset.sigs.k8s.io/name"), group = label("leaderworkerset.sigs.k8s.io/group-index");
+  return set.empty() || group.empty() ? "" : "LeaderWorkerSet " + pod.ns + "/" + set + " group " + group;
+}
+
+bool Invariants::is_in_broken_gang(const Instance& pod) const {
+  const std::string gang = gang_of(pod.pod);
+  return !gang.empty() && std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    const Instance& other = entry.second;
+    return &other != &pod && on_our_node(other) && !other.had_finished && other.terminating &&
+           *other.terminating > std::max({began_, pod.bound, other.bound}) && gang_of(other.pod) == gang;
+  });
+}
+
+// With `park`, no running member is evicted unless its gang is broken already. With `refuse`, nothing is evicted while
+// a member runs that was there when the drain began. In any case the drain says which gang it breaks, before it asks
+// for the eviction of a running member. A rule for a member applies instead of `park` and `refuse`.
+void Invariants::check_gangs(const Instance& pod) {
+  if (pod.terminating || pod.gone || pod.life != 0) return;
+  const drain::Treatment gangs = given_.options.policy.gangs;
+  const std::string gang = gang_of(pod.pod);
+  const bool runs = !gang.empty() && !pod.had_finished;
+  if (runs && !gangs_told_.contains(gang) && !is_in_broken_gang(pod))
+    violated("gangs: " + pod.key + " is evicted, and nobody has said so");
+  if (runs && gangs == drain::Treatment::park && !handling(pod.pod) && !is_in_broken_gang(pod))
+    violated("gangs: evicted although its gang runs: " + pod.key);
+  if (gangs != drain::Treatment::refuse) return;
+  for (const auto& [uid, other] : pods_) {
+    const bool stays =
+        other.here_at_first && other.bound < began_ && !other.terminating && !other.gone && other.life == 0;
+    if (!on_our_node(other) || !stays || other.had_finished || gang_of(other.pod).empty() || handling(other.pod))
+      continue;
+    if (verdict(other) != drain::Verdict::skip)
+      violated(fmt::format("gangs: {} is evicted although {} forbids the drain", pod.key, other.key));
+  }
+}
+
+// No running member is evicted while policy keeps another pod on the node, or while a gang that comes before it has a
+// member there that runs and is not being evicted. Exempt are members of gangs that are broken already.
+void Invariants::check_gang_alone(const Instance& pod) {
+  if (stage_of(pod) != 1 || pod.had_finished || pod.terminating || pod.life != 0 || is_in_broken_gang(pod)) return;
+  for (const auto& [uid, other] : pods_) {
+    if (&other == &pod || !on_our_node(other) || other.gone || other.terminating || other.life != 0) continue;
+    if (clock_.now() - other.bound < news_takes || may_look_managed(other) || told_left_.contains(uid)) continue;
+    if (verdict(other) == drain::Verdict::park)
+      violated(fmt::format("gangs: {} is evicted although {} has to wait", pod.key, other.key));
+    const bool is_earlier = stage_of(other) == 1 && gang_of(other.pod) != gang_of(pod.pod) && !other.had_finished &&
+                            tier_of(other) < tier_of(pod);
+    if (is_earlier && verdict(other) == drain::Verdict::evict && !other.accepted)
+      violated(fmt::format("gangs: {} is evicted although a gang before it is there: {}", pod.key, other.key));
+  }
 }
 
 std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) const {
@@ -77,10 +136,11 @@ std::optional<Invariants::Handling> Invariants::handling(const k8s::Pod& pod) co
 }
 
 int Invariants::stage_of(const Instance& pod) const {
-  if (is_own(pod)) return 3;
-  if (is_selected_daemon(pod)) return 2;
+  if (is_own(pod)) return 4;
+  if (is_selected_daemon(pod)) return 3;
   const auto found = handling(pod.pod);
-  return found && found->action == drain::PodAction::last ? 1 : 0;
+  if (found && found->action == drain::PodAction::last) return 2;
+  return !gang_of(pod.pod).empty() && !(found && found->action == drain::PodAction::evict) ? 1 : 0;
 }
 
 void Invariants::check_rule(const Instance& pod) {
@@ -95,9 +155,11 @@ void Invariants::check_rule(const Instance& pod) {
 
 // A pod is evicted only after an eviction was sent for each pod of the earlier tiers. Exempt are pods that are already
 // terminating, and pods that something holds up. A pod of a later stage is evicted after all pods of earlier stages are
-// deleted.
+// deleted, unless it is a member of a gang that has finished by then.
 void Invariants::check_order(const Instance& pod) {
-  if (stage_of(pod) > 0) check_others_gone(pod);
+  const bool left_its_gang = pod.had_finished && !gang_of(pod.pod).empty();
+  if (stage_of(pod) > 1 || (stage_of(pod) == 1 && !left_its_gang)) check_others_gone(pod);
+  if (left_its_gang) return;
   const Tier ours = tier_of(pod);
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || !on_our_node(other) || other.bound > began_ || other.first_sent || other.gone) continue;
@@ -113,6 +175,7 @@ void Invariants::check_others_gone(const Instance& last) {
   for (const auto& [uid, other] : pods_) {
     if (&other == &last || !on_our_node(other) || other.gone || clock_.now() - other.bound < news_takes) continue;
     if (stage_of(other) >= stage_of(last)) continue;
+    if (stage_of(last) == 1 && other.had_finished && !gang_of(other.pod).empty()) continue;
     if (verdict(other) != drain::Verdict::skip && !told_left_.contains(uid) && !may_look_managed(other))
       violated(fmt::format("order: {}, which goes last, evicted while {} is there", last.key, other.key));
   }

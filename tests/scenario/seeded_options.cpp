@@ -115,7 +115,7 @@ void follow_some_rules(drain::Options& options, std::uint64_t seed) {
 
 // The DaemonSet of a generated world is "agent".
 void evict_some_daemon_sets(drain::Options& options, std::uint64_t seed) {
-  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 24);
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 25);
   if (rng.chance(60)) options.policy.evict_daemon_sets.push_back(k8s::parse_label_selector("app=agent").value());
   if (rng.chance(20)) options.policy.rules.push_back(drain::parse_pod_rule("app in (agent)=wait-completed").value());
 }
@@ -127,6 +127,17 @@ void surge_in_some(drain::Options& options, std::uint64_t seed) {
   using drain::Surge;
   options.guards.surge = rng.chance(65) ? Surge::all : rng.chance(50) ? Surge::closed_budget : Surge::single_replica;
   options.guards.surge_limit = rng.between(Duration(40s), Duration(300s));
+}
+
+// The rules use the labels of the gangs of generated worlds.
+void treat_gangs(drain::Options& options, std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 24);
+  using drain::Treatment;
+  options.policy.gangs = rng.chance(50) ? Treatment::evict : rng.chance(65) ? Treatment::park : Treatment::refuse;
+  for (const char* action : {"evict", "last", "skip", "wait-completed=30s"})
+    if (rng.chance(8))
+      options.policy.rules.push_back(
+          drain::parse_pod_rule(fmt::format("app=gang{}={}", pick(rng, 1, 3), action)).value());
 }
 
 // Switches off what a kubelet's credential may not read, as the agent does.
@@ -147,6 +158,7 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   if (generation >= 8) leave_some(options, world.seed);
   if (generation >= 9) follow_some_rules(options, world.seed);
   if (generation >= 10) surge_in_some(options, world.seed);
+  if (generation >= 11) treat_gangs(options, world.seed);
   if (generation >= 11) evict_some_daemon_sets(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
   // If a webhook moves pods on an eviction request, it creates no replacement for a pod that is deleted instead. A
@@ -175,6 +187,8 @@ std::string richer_setting(const drain::Options& options) {
   add(!options.policy.leave.empty(), "leave");
   add(!options.policy.evict_daemon_sets.empty(), "evict-daemonset-pods");
   for (const drain::PodRule& rule : options.policy.rules) add(true, "rule:" + rule.text);
+  add(options.policy.gangs == drain::Treatment::park, "gangs-waited-for");
+  add(options.policy.gangs == drain::Treatment::refuse, "gangs-refused");
   add(options.volumes == drain::VolumeWait::off, "volumes-off");
   add(options.volumes == drain::VolumeWait::required, "volumes-required");
   add(options.end_at_volume_limit, "end-at-volume-limit");

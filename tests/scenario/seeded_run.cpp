@@ -134,6 +134,9 @@ Duration longest(const Case& made) {
     if (rule.action == drain::PodAction::last) own += work;
     own += rule.limit.value_or(Duration::zero());
   }
+  // Members of gangs are evicted after all ordinary pods are deleted.
+  if (std::ranges::any_of(made.world.oddities, [](const std::string& what) { return what.starts_with("gang-"); }))
+    own += work;
   // After an etcd restore, a watch from a revision in the future delivers nothing. The drain notices this when a
   // `doubt_interval` ends.
   const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;

@@ -134,6 +134,27 @@ TEST_F(Surges, WhatCannotBeSurgedIsEvictedAndSaid) {
   EXPECT_TRUE(told.advised("SurgeImpossible"));
 }
 
+TEST_F(Surges, APodThatARuleEvictsLastIsReplacedWhenItsTurnComes) {
+  deploy("web", 1);
+  add(a_pod("other", {.grace = 30, .annotations = {{"sim.haulout.dev/terminates-after", "30s"}}}));
+  options.policy.rules.push_back(drain::parse_pod_rule("controller:Deployment/shop/web=last").value());
+  watch_ready("web");
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_EQ(fewest_, 1u);
+  ASSERT_THAT(patches(), SizeIs(1));
+  EXPECT_EQ(evictions().front().name, "other");
+  EXPECT_GE(patches()[0].time - evictions().front().time, 30s);
+}
+
+// A second pod of the gang would not be of use to it, and it is not what the owner of the gang has asked for.
+TEST_F(Surges, AMemberOfAGangIsEvictedWithoutAReplacementInAdvance) {
+  deploy("web", 1, of_template({{"spec", {{"schedulingGroup", {{"podGroupName", "train"}}}}}}));
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_THAT(patches(), IsEmpty());
+  EXPECT_THAT(told.message_of("SurgeImpossible"),
+              HasSubstr("members of PodGroup shop/train, which runs only as a whole"));
+}
+
 TEST_F(Surges, ADryRunTellsWhatWouldBeSurgedAndWritesNothing) {
   deploy("web", 2);
   deploy("recreated", 1, {{"spec", {{"strategy", {{"type", "Recreate"}}}}}});

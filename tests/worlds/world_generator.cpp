@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tests/worlds/adversities.hpp"
+#include "tests/worlds/gangs.hpp"
 #include "tests/worlds/hardships.hpp"
 #include "tests/worlds/migrations.hpp"
 #include "tests/worlds/oddities.hpp"
@@ -39,6 +40,7 @@ class Generator {
     if (options_.generation >= 8) add_oddities(world_, options_);
     if (options_.generation >= 9) add_work(world_);
     if (options_.generation >= 10) add_surges(world_, options_);
+    if (options_.generation >= 11) add_gangs(world_, options_);
     return std::move(world_);
   }
 

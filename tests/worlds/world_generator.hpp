@@ -29,7 +29,7 @@ namespace haulout::sim {
 //   8: adds migrations.hpp and oddities.hpp
 //   9: adds work.hpp
 //   10: adds surges.hpp
-//   11: adds pods of DaemonSets that the drain evicts
+//   11: adds gangs.hpp, and pods of DaemonSets that the drain evicts
 inline constexpr unsigned newest_generation = 11;
 
 struct GeneratorOptions {

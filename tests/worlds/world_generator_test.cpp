@@ -37,9 +37,9 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
     EXPECT_GE(nodes, 2u) << "seed " << seed;
     EXPECT_LE(nodes, 6u) << "seed " << seed;
     EXPECT_GE(pods, 1u) << "seed " << seed;
-    EXPECT_LE(pods, 61u + 3 * 4 + 4 + 3 * 5)
-        << "seed " << seed
-        << ", with three groups of four pods that migrate, four of Jobs, and three Deployments of five";
+    EXPECT_LE(pods, 61u + 3 * 4 + 4 + 3 * 5 + 3 * 6) << "seed " << seed
+                                                     << ", with three groups of four pods that migrate, four of Jobs, "
+                                                        "three Deployments of five, and three gangs of six";
     EXPECT_LE(world.healed_after, 5min) << "seed " << seed;
     with_budget += text.find("PodDisruptionBudget") != std::string::npos;
     with_finalizer += text.find("finalizer removed") != std::string::npos;
@@ -51,6 +51,19 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
     EXPECT_GT(count, 20u);
     EXPECT_LT(count, 200u);
   }
+}
+
+TEST(WorldGenerator, Generation11HasGangs) {
+  std::map<std::string, std::size_t> seen;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (const std::string& oddity : sim::generate_world(seed).oddities) ++seen[oddity];
+    const std::string before = described(sim::generate_world(seed, {.generation = 10}));
+    for (const char* gang : {"jobset.sigs.k8s.io", "schedulingGroup", "leaderworkerset.sigs.k8s.io"})
+      EXPECT_EQ(before.find(gang), std::string::npos);
+  }
+  for (const char* oddity :
+       {"pod-group", "job-set", "leader-worker-set", "both", "starts-anew", "half-finished", "deleted", "late"})
+    EXPECT_GT(seen["gang-" + std::string(oddity)], 20u) << oddity;
 }
 
 TEST(WorldGenerator, Generation10HasWhatSurgeMeets) {

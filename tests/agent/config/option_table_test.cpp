@@ -202,6 +202,8 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
        [](const C& c) { return c.drain.policy.rules.size() == 1 && c.drain.policy.rules[0].limit == Duration(2h); }},
       {"cluster-api-labels", "all",
        [](const C& c) { return c.drain.policy.cluster_api_labels == drain::ClusterApiLabels::all; }},
+      {"gangs", "wait", [](const C& c) { return c.drain.policy.gangs == Treatment::park; }},
+      {"gangs", "refuse", [](const C& c) { return c.drain.policy.gangs == Treatment::refuse; }},
       {"finished", "evict", [](const C& c) { return c.drain.policy.finished == Treatment::evict; }},
       {"ignore-do-not-disrupt", "true", [](const C& c) { return c.drain.policy.do_not_disrupt == Treatment::evict; }},
       {"drain-order", "app=db=10",

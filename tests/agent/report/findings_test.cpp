@@ -73,6 +73,7 @@ const std::map<std::string, Told> told{
     {"OnlyReplicaEvicted", {Waits::nothing, pod_advice}},
     {"SurgeFailed", {Waits::pod, of_pod}},
     {"SurgeImpossible", {Waits::nothing, pod_advice}},
+    {"GangBroken", {Waits::nothing, pod_advice}},
     {"LastReadyPods", {Waits::nothing, pod_advice}},
     {"ReplicasUnknown", {Waits::nothing, pod_advice}},
     {"OverrideInvalid", {Waits::nothing, pod_advice}},

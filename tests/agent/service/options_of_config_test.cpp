@@ -48,6 +48,7 @@ const Arrival arrivals[] = {
      }},
     {"cluster-api-labels", "all",
      [](const AgentOptions& o) { return o.drain.policy.cluster_api_labels == drain::ClusterApiLabels::all; }},
+    {"gangs", "refuse", [](const AgentOptions& o) { return o.drain.policy.gangs == Treatment::refuse; }},
     {"drain-order", "app=db=10",
      [](const AgentOptions& o) {
        return o.drain.order.size() == 1 && o.drain.order[0].selector.matches({{"app", "db"}}) &&

@@ -209,6 +209,20 @@ TEST(WordingTest, RefusalNamesEveryPodAndTheFlagThatAllowsIt) {
   EXPECT_THAT(text.out, IsEmpty());
 }
 
+TEST(WordingTest, RefusalNamesEachGangWithItsMembers) {
+  const auto member = [](const char* name, const std::string& gang) {
+    return pod(name, PodOutcome::refused, "GangMember", "a member of " + gang + ", which runs only as a whole");
+  };
+  const Summary text = summary(
+      report(Outcome::refused,
+             {member("a", "JobSet shop/train"), member("b", "PodGroup shop/other"), member("c", "JobSet shop/train")}),
+      {});
+  ASSERT_EQ(text.errors.size(), 3u);
+  EXPECT_THAT(text.errors[1], ::testing::AllOf(HasSubstr("a member of JobSet shop/train"), HasSubstr("--gangs=wait"),
+                                               ::testing::EndsWith(": shop/a, shop/c")));
+  EXPECT_THAT(text.errors[2], ::testing::AllOf(HasSubstr("PodGroup shop/other"), ::testing::EndsWith(": shop/b")));
+}
+
 TEST(WordingTest, BlockedDrainNamesEachPodThatIsLeftWithItsCause) {
   auto stuck = pod("db-1", PodOutcome::terminating);
   stuck.evicted_at = samples::at(5);

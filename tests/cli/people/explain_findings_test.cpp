@@ -134,6 +134,20 @@ TEST_F(ExplainFindings, PodsThatAreTheOnlyOnesOfTheirControllers) {
   EXPECT_THAT(codes(), ElementsAre("OnlyReplicaEvicted StatefulSet shop/one", "SurgeImpossible StatefulSet shop/one"));
 }
 
+TEST_F(ExplainFindings, GangsThatADrainWouldBreak) {
+  for (const char* name : {"a", "b"})
+    add({{"apiVersion", "v1"},
+         {"kind", "Pod"},
+         {"metadata", {{"name", name}, {"namespace", "ml"}, {"labels", {{"jobset.sigs.k8s.io/jobset-name", "train"}}}}},
+         {"spec", {{"nodeName", "n1"}, {"containers", {{{"name", "m"}, {"image", "i"}}}}}},
+         {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+  EXPECT_THAT(codes(), ElementsAre("GangBroken JobSet ml/train"));
+  EXPECT_EQ(command({"explain", "n1"}), 0);
+  EXPECT_THAT(text.text,
+              AllOf(HasSubstr("a drain with --gangs=evict, the default, would stop it: pods ml/a, ml/b are members;"),
+                    HasSubstr("--gangs=wait")));
+}
+
 TEST_F(ExplainFindings, WhatMayNotBeReadIsSaidOnceAndNoFailure) {
   add_stateful_set("one", 1);
   add_volume("data");

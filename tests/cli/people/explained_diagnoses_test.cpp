@@ -155,6 +155,7 @@ std::map<std::string, Row> rows() {
       {"SurgeImpossible",
        {of_controller([](auto& controller) { controller.replicas = 1; }),
         "no Deployment, and only pods of Deployments"}},
+      {"GangBroken", {[](NodeFacts& facts) { facts.pods[0].pod_group = "train"; }, "--gangs=wait"}},
       {"ReplicasUnknown",
        {of_controller([](auto& controller) { controller = drain::gone_controller(*a_pod().controller, "shop"); }),
         "perhaps nothing replaces its pods"}},
