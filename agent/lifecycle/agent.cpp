@@ -28,6 +28,11 @@ std::string next_run(const Context& context) {
   return kept && !context.record.run.empty() ? context.record.run : context.new_run();
 }
 
+// A proof that the node is drained stays in force through these states: in both the agent watches the pods.
+bool is_for_proved_nodes(State state) {
+  return state == State::ready || state == State::rebooting;
+}
+
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
   while (!context.activity.must_reload() && !context.view.kubelet_reports_this_boot()) {
@@ -72,9 +77,9 @@ asio::awaitable<void> give_back_pods(const Context& context) {
                                   given ? given->words() : given.error().message()));
 }
 
-// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file,
+// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, conditions, ready file,
 // and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
-// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the condition and the
+// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions and the
 // annotations are best effort.
 asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
                                        AutoscalerHold& hold) {
@@ -97,7 +102,7 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   if (ours && !activity.must_reload()) co_await undo_cordon(context);
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
-  if (!activity.must_reload()) co_await context.writer.show_condition();
+  if (!activity.must_reload()) co_await context.writer.conditions().establish();
   if (!activity.must_reload()) co_await hold.establish();
 }
 
@@ -120,6 +125,7 @@ class Life {
   asio::awaitable<void> commit(Decision decision);
   NodeView::Callbacks watch_callbacks();
   void see_node(bool same);
+  void withdraw_readiness();
 
   const AgentParts& parts_;
   const AgentOptions& options_;
@@ -145,7 +151,7 @@ class Life {
 Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentOptions& options)
     : parts_(parts),
       options_(options),
-      activity_(executor, parts.client.clock(), [this] { writer_.show_ready(false); }),
+      activity_(executor, parts.client.clock(), [this] { withdraw_readiness(); }),
       view_(executor, parts.client, parts.rng, options.node, watch_callbacks()),
       need_(parts.backend, parts.updater, activity_, view_, record_, parts.client.clock(), parts.rng),
       foreign_records_(parts.client.clock(), parts.rng, options.node,
@@ -174,8 +180,7 @@ asio::awaitable<void> Life::run() {
     group.spawn(view_.follow());
     group.spawn(need_.follow());
     if (parts_.updater) group.spawn(need_.follow_updates());
-    group.spawn(writer_.retry_condition());
-    group.spawn(writer_.keep_heartbeat());
+    group.spawn(writer_.conditions().keep());
     group.spawn(writer_.keep_shown());
     group.spawn(hold_.keep());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
@@ -248,7 +253,7 @@ asio::awaitable<Decision> Life::work() {
       co_return co_await ready.run();
     }
     case State::rebooting: {
-      Rebooting rebooting(context_, need_, proof_, shutdowns_);
+      Rebooting rebooting(context_, need_, pods_, proof_, shutdowns_);
       co_return co_await rebooting.run();
     }
     case State::verifying: co_return co_await verify(context_, need_, hooks_);
@@ -288,7 +293,9 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.cause = std::move(decision.cause);
   moment.cause_message = std::move(decision.message);
   if (decision.event == Event::turn_taken) pods_.begin_attempt();
+  const bool was_proved = is_for_proved_nodes(record_.state);
   record_ = advance(std::move(record_), decision.event, moment, options_.times);
+  if (!was_proved || !is_for_proved_nodes(record_.state)) writer_.conditions().withdraw_proof();
   Status status{record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
   if (decision.event == Event::reboot_not_needed)
     status.message = "the updates are installed and need no reboot; verifying that the node is Ready";
@@ -304,6 +311,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
                       decision.event == Event::boot_unknown;
   shutdowns_.state_changed();
   co_await writer_.show_transition(std::move(status), served);
+  writer_.conditions().changed();
 }
 
 NodeView::Callbacks Life::watch_callbacks() {
@@ -326,7 +334,13 @@ void Life::see_node(bool same) {
   }
   gates_.node_changed();
   hold_.node_changed();
+  writer_.conditions().changed();
   activity_.wake();
+}
+
+void Life::withdraw_readiness() {
+  writer_.show_ready(false);
+  writer_.conditions().withdraw_proof();
 }
 
 }  // namespace
