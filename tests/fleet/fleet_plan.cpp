@@ -322,6 +322,19 @@ void add_surge(FleetPlan& plan) {
       object["metadata"]["annotations"]["sim.haulout.dev/template-hash"] = "true";
 }
 
+// Generation 9: other programs, such as kubectl or a storage operator, that write conditions of the agents' types.
+void add_conditions(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 41);
+  for (const PlannedMachine& machine : plan.machines)
+    for (int i = 0; i < 3; ++i)
+      if (rng.chance(30))
+        plan.incidents.push_back(
+            {.after = rng.between(1s, 10min),
+             .deed = Deed::change_condition,
+             .node = machine.name,
+             .number = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{11}))});
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -339,6 +352,7 @@ std::string_view to_string(Deed deed) {
     case Deed::replace_machine: return "replace the machine";
     case Deed::register_anew: return "register anew";
     case Deed::change_autoscalers: return "change the annotations for autoscalers";
+    case Deed::change_condition: return "change a condition";
     case Deed::back_end_knows: return "the back end knows";
     case Deed::restart_server: return "restart the server";
     case Deed::drop_connections: return "drop connections";
@@ -410,6 +424,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 6) add_images(plan);
   if (generation >= 7) add_readiness(plan);
   if (generation >= 8) add_surge(plan);
+  if (generation >= 9) add_conditions(plan);
   return plan;
 }
 

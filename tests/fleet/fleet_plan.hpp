@@ -43,6 +43,8 @@ enum class Deed {
   remove_toleration,
   // Since generation 7: a person removes or changes an annotation for autoscalers.
   change_autoscalers,
+  // Since generation 9: another program writes or removes a condition of one of the agents' types.
+  change_condition,
 };
 std::string_view to_string(Deed deed);
 
@@ -82,7 +84,8 @@ struct PlannedMachine {
 //   7  nodes that have a taint of node-readiness-controller for a while after each boot, or from before, and people's
 //      annotations for autoscalers
 //   8  agents that have pods of Deployments replaced before they evict them
-inline constexpr unsigned newest_fleet_generation = 8;
+//   9  other programs that write conditions of the same types as agents
+inline constexpr unsigned newest_fleet_generation = 9;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
