@@ -21,8 +21,8 @@ struct Taint {
 struct NodeCondition {
   std::string type;
   std::string status;  // "True", "False" or "Unknown"; empty if it is none of them
-  // The next three fields are kept only of the conditions that Haulout may set. The kubelet renews the heartbeats of the
-  // others all the time, and nothing uses them.
+  // The next three fields are kept only of the conditions that Haulout may set. The kubelet renews the heartbeats of
+  // the others all the time, and nothing uses them.
   std::string reason{};
   std::optional<WallTime> last_heartbeat{};
   std::string message{};  // its beginning

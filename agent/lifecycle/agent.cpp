@@ -79,8 +79,8 @@ asio::awaitable<void> give_back_pods(const Context& context) {
 
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, conditions, ready file,
 // and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
-// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions and the
-// annotations are best effort.
+// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions and
+// the annotations are best effort.
 asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
                                        AutoscalerHold& hold) {
   const Record& record = context.record;

@@ -49,9 +49,9 @@ struct ConditionFacts {
 };
 
 // Returns the conditions that must be True now, in the order of the update:
-//   MaintenancePlanned: the node waits for its update, with the reason for which it waits, until its cordon is in force.
-//     While the agent is between two reasons it leaves the condition as it is. The message names a time only if one is
-//     known.
+//   MaintenancePlanned: the node waits for its update, until its cordon is in force, with the reason for which it waits.
+//     While the agent is between two reasons it leaves the condition as it is. The message names a time only if one
+//     is known.
 //   DrainInProgress: in the state draining, while the cordon of this run is in force.
 //   Drained: in the states ready and rebooting, while the node is unschedulable, `proved`, and the machine has not
 //     booted since.

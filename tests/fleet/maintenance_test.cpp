@@ -24,9 +24,7 @@ struct Maintenance : GatedFleet {
   std::string condition(std::string_view type = "MaintenanceInProgress") const {
     return sim::text(sim::condition(node("n1"), type), "/status");
   }
-  std::string message(std::string_view type) const {
-    return sim::text(sim::condition(node("n1"), type), "/message");
-  }
+  std::string message(std::string_view type) const { return sim::text(sim::condition(node("n1"), type), "/message"); }
   // The conditions of this Node that are True, abbreviated; "-" for none.
   std::string told(const std::string& name) const {
     const std::pair<const char*, const char*> names[] = {
@@ -241,8 +239,8 @@ TEST(P3_DrainedIsWithdrawn, WhenAnyOfItIsLost) {
   struct OneNode : Told {
     void TestBody() override {}
     using Fleet::uncordon;
-    using Told::cluster;
     using Told::checks;
+    using Told::cluster;
     using Told::tolerant_pod;
     void go(const char* what, const std::function<void(OneNode&, Machine&)>& happens) {
       Machine& n1 = machine("n1", {.methods = {}});
@@ -257,7 +255,8 @@ TEST(P3_DrainedIsWithdrawn, WhenAnyOfItIsLost) {
   OneNode().go("the cordon", [](OneNode& fleet, Machine&) { fleet.uncordon("n1"); });
   OneNode().go("the turn", [](OneNode& fleet, Machine&) {
     fleet.checks.by_a_person([&] {
-      for (const Json& lease : fleet.cluster.all("leases")) fleet.cluster.remove("leases", "haulout", sim::name_of(lease));
+      for (const Json& lease : fleet.cluster.all("leases"))
+        fleet.cluster.remove("leases", "haulout", sim::name_of(lease));
     });
   });
   OneNode().go("the emptiness", [](OneNode& fleet, Machine&) { fleet.tolerant_pod(); });
