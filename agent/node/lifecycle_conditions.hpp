@@ -49,7 +49,7 @@ struct ConditionFacts {
 };
 
 // Returns the conditions that must be True now, in the order of the update:
-//   MaintenancePlanned: the node waits for its update, until its cordon is in force, with the reason for which it waits.
+//   MaintenancePlanned: the node waits for its update, until its cordon is in force, with the reason for the wait.
 //     While the agent is between two reasons it leaves the condition as it is. The message names a time only if one
 //     is known.
 //   DrainInProgress: in the state draining, while the cordon of this run is in force.

@@ -16,7 +16,7 @@ namespace haulout::fleet {
 
 // How late a condition of an agent may be while the agent runs and the API server answers. An agent withdraws the
 // condition Drained with its next request. Everything else it writes after a second at the latest. The rest of this
-// time is for requests that are in flight, for conflicts with other writers, and for pods that are bound during a write.
+// time is for requests in flight, for conflicts with other writers, and for pods that are bound during a write.
 inline constexpr Duration conditions_late_at_most = std::chrono::seconds(30);
 
 class FleetChecks final : public MachineObserver {
