@@ -92,7 +92,7 @@ asio::awaitable<void> Conditions::keep() {
       co_await clock_.sleep_until(clock_.now() + pause());
       note(co_await attempt(false));
     }
-    trouble_.reset();
+    note(Result<>());
     if (clock_.now() < beat) continue;
     beat = next_beat();
     // A failed heartbeat is not repeated: the next one follows, and the conditions are true without it.
@@ -105,8 +105,6 @@ Duration Conditions::pause() {
     Backoff& backoff = k8s::is_transient(*trouble_) || k8s::is_conflict(*trouble_) ? errors_ : refusals_;
     return backoff.next(parts_.rng, trouble_->retry_after);
   }
-  errors_.reset();
-  refusals_.reset();
   if (told() == written_) {
     if (clock_.now() - std::exchange(restored_, clock_.now()) > forgotten_after) others_.reset();
     return others_.next(parts_.rng);
@@ -151,10 +149,13 @@ Task<> Conditions::attempt(bool beat) {
 }
 
 void Conditions::note(const Result<>& attempted) {
-  if (attempted)
-    trouble_.reset();
-  else
+  if (!attempted) {
     trouble_ = attempted.error();
+    return;
+  }
+  trouble_.reset();
+  errors_.reset();
+  refusals_.reset();
 }
 
 }  // namespace haulout::agent
