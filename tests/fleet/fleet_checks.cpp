@@ -168,7 +168,8 @@ void FleetChecks::see_node(const sim::Change& change) {
 void FleetChecks::see_conditions(const std::string& name, NodeTruth& node, const Json& object) {
   for (const std::string_view type : k8s::lifecycle_conditions) {
     ConditionTruth& truth = node.conditions[type];
-    ConditionTruth now{.untrue_since = truth.untrue_since};
+    ConditionTruth now;
+    now.untrue_since = truth.untrue_since;
     if (const Json& shown = sim::condition(object, type); !shown.is_null()) {
       now.text = shown.dump();
       now.status = sim::text(shown, "/status");
