@@ -65,7 +65,8 @@ std::optional<ToldCondition> planned(const ConditionFacts& facts) {
   const bool before_cordon = state == State::pending || state == State::waiting ||
                              (state == State::draining && !was_cordoned(facts.record, drain::mark_of(facts.node)));
   if (!before_cordon || !facts.needed) return std::nullopt;
-  if (!facts.status.reason.empty()) {
+  // A drain says Evicting from its first moment on, when it is only about to cordon the node.
+  if (!facts.status.reason.empty() && facts.status.reason != reason::evicting) {
     const std::string time =
         facts.not_before ? fmt::format("{}{}: ", not_before_words, k8s::format_time(*facts.not_before)) : "";
     return ToldCondition{planned_condition, facts.status.reason,

@@ -172,7 +172,8 @@ TEST_F(Told, EachStepOfAnUpdate) {
   EXPECT_THAT(first, ElementsAre("DM", "M", "EM", "M", "-")) << story();
   EXPECT_THAT(second, ElementsAre("P", "DM", "M", "EM", "M", "-")) << "it waits for its slot\n" << story();
   EXPECT_LE(writes, 9u) << "P10: one request for each transition, and one each for the cordon and the proof";
-  for (const Json& shown : node("n1")["status"]["conditions"])
+  const Json last = node("n1");
+  for (const Json& shown : last["status"]["conditions"])
     EXPECT_FALSE(k8s::own_condition(shown["type"].get<std::string>())) << shown;
 }
 

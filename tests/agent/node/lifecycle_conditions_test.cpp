@@ -219,6 +219,12 @@ TEST(LifecycleConditions, APlanThatIsToldStaysUntilTheCordon) {
     EXPECT_EQ(world.types(), "P");
     EXPECT_EQ(world.patch(), nullptr);
   }
+  world.status.reason = reason::evicting;
+  EXPECT_EQ(world.patch(), nullptr) << "it begins in this moment";
+  EXPECT_EQ(World(State::draining, Cordon::not_yet).types(), "P");
+  World at_once(State::draining, Cordon::not_yet);
+  at_once.status.reason = reason::evicting;
+  EXPECT_EQ(at_once.types(), "") << "nothing was waited for, so nothing is told for a moment";
   world.node.unschedulable = world.record.cordoned = true;
   EXPECT_EQ(world.changes(), "+DrainInProgress +MaintenanceInProgress -MaintenancePlanned");
 }
