@@ -212,7 +212,7 @@ void FleetChecks::check_conditions() {
         truth.untrue_since = clock_.now();
       else if (clock_.now() - *truth.untrue_since > conditions_late) {
         violated(fmt::format("P3: the condition {} of {} is True, but {}", type, name, why));
-        truth.ours = false;  // one violation is enough
+        truth.untrue_since = TimePoint::max();  // one violation is enough
       }
     }
 }
@@ -453,6 +453,10 @@ void FleetChecks::check_rate(const Machine& machine) {
 
 void FleetChecks::after_request(Machine& machine, const sim::Call& call, TimePoint sent, const http::Response* answer) {
   if (!call.info) return;
+  // An agent whose requests fail can take nothing back, so the time counts from its last one.
+  if (!answer || (answer->status >= 400 && answer->status != 409))
+    for (auto& [type, truth] : nodes_[machine.node()].conditions)
+      if (truth.untrue_since) truth.untrue_since = clock_.now();
   Proof& proof = proofs_[machine.node()];
   std::optional<TimePoint>* read = nullptr;
   if (call.verb == "list" && call.info->resource == "leases") read = &proof.turn;
