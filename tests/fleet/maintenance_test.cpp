@@ -51,6 +51,21 @@ struct Maintenance : GatedFleet {
       cluster.patch("nodes", "", "n1", {{"status", {{"conditions", all}}}});
     });
   }
+  // From now on another program removes this condition, one second after each time that it is True.
+  void fight_about(const std::string& type) {
+    cluster.on_change([this, type](const sim::Change& change) {
+      if (change.key.resource != "nodes" || condition(type) != "True") return;
+      cluster.after(1s, [this, type] { remove_condition(type); });
+    });
+    remove_condition(type);
+  }
+  void remove_condition(const std::string& type) {
+    checks.by_a_person([&] {
+      Json all = node("n1")["status"]["conditions"];
+      std::erase_if(all.get_ref<Json::array_t&>(), [&](const Json& each) { return each["type"] == type; });
+      cluster.patch("nodes", "", "n1", {{"status", {{"conditions", all}}}});
+    });
+  }
   void tolerant_pod() {
     PodSpec late;
     late.spec = {{"tolerations", {{{"operator", "Exists"}}}}};
@@ -378,20 +393,161 @@ TEST_F(Told, AFalseConditionOfOthersIsTakenOver) {
 TEST_F(Told, P10_NobodyIsFoughtWithAllTheTime) {
   checks.conditions_late = 12h;
   Machine& n1 = machine("n1", {.methods = {}});
-  cluster.on_change([&](const sim::Change& change) {
-    if (change.key.resource != "nodes" || condition("Drained") != "True") return;
-    cluster.after(1s, [&] {
-      checks.by_a_person([&] {
-        Json all = node("n1")["status"]["conditions"];
-        std::erase_if(all.get_ref<Json::array_t&>(), [](const Json& each) { return each["type"] == "Drained"; });
-        cluster.patch("nodes", "", "n1", {{"status", {{"conditions", all}}}});
-      });
-    });
-  });
+  fight_about("Drained");
   std::size_t before = 0;
   after(1h, [&] { before = n1.requests(); });
   run_for(3h);
   EXPECT_LE(n1.requests() - before, 1000u) << story();
+}
+
+// A webhook refuses to patch the Node, so the next state cannot be written. Meanwhile nobody watches the pods.
+TEST_F(Told, P3_DrainedIsWithdrawnWhileTheNextStateCannotBeWritten) {
+  Machine& n1 = machine("n1");
+  n1.block("an admin");
+  after(5min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    EXPECT_EQ(told("n1"), "EM") << story();
+    cluster.forbid("patch", "nodes");
+    n1.block("");
+  });
+  after(7min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    tolerant_pod();
+  });
+  after(7min + 1s, [&] { EXPECT_EQ(told("n1"), "M") << story(); });
+  run_for(8min);
+}
+
+// While the node took pods, nothing was proved.
+TEST_F(Told, P3_AnotherCordonDoesNotBringDrainedBack) {
+  machine("n1", {.ignored_reboots = 9});
+  after(3min, [&] {
+    EXPECT_EQ(state("n1"), "rebooting") << story();
+    EXPECT_EQ(told("n1"), "EM") << story();
+    uncordon("n1");
+  });
+  after(3min + 2s, [&] { cordon("n1"); });
+  after(3min + 20s, [&] {
+    EXPECT_EQ(state("n1"), "rebooting") << story();
+    EXPECT_EQ(told("n1"), "M") << story();
+  });
+  run_for(4min);
+}
+
+// The agent has patience with others, but Drained must go at once.
+TEST_F(Told, P3_DrainedIsWithdrawnAtOnceInAFightAboutAnotherCondition) {
+  machine("n1", {.ignored_reboots = 9});
+  after(3min, [&] {
+    EXPECT_EQ(told("n1"), "EM") << story();
+    fight_about("MaintenanceInProgress");
+  });
+  after(6min, [&] {
+    EXPECT_EQ(state("n1"), "rebooting") << story();
+    EXPECT_EQ(told("n1"), "E") << story();
+    tolerant_pod();
+  });
+  after(6min + 1s, [&] { EXPECT_EQ(condition("Drained"), "") << story(); });
+  run_for(7min);
+}
+
+// The agent has patience with a server that has refused to restore MaintenanceInProgress.
+TEST_F(Told, P3_DrainedIsWithdrawnAtOnceAfterAnotherWriteWasRefused) {
+  machine("n1", {.ignored_reboots = 9});
+  after(3min, [&] {
+    EXPECT_EQ(told("n1"), "EM") << story();
+    refuse_status(clock.now(), clock.now() + 3min);
+    remove_condition("MaintenanceInProgress");
+  });
+  after(6min + 1s, [&] {
+    EXPECT_EQ(state("n1"), "rebooting") << story();
+    EXPECT_EQ(told("n1"), "E") << story();
+    tolerant_pod();
+  });
+  after(6min + 2s, [&] { EXPECT_EQ(condition("Drained"), "") << story(); });
+  run_for(7min);
+}
+
+// Another program writes the record again and again, so the agent pauses before it reads the Node anew.
+TEST_F(Told, P3_DrainedIsWithdrawnBeforeTheAgentGivesWay) {
+  machine("n1", {.methods = {}});
+  for (int round = 0; round < 6; ++round) {
+    const Duration when = 5min + round * 1min;
+    after(when, [&] {
+      EXPECT_EQ(told("n1"), "EM") << story();
+      const std::string record = node("n1")["metadata"]["annotations"].value("haulout.dev/record", "");
+      checks.by_a_person([&] { annotate("haulout.dev/record", Json::parse(record).dump(1)); });
+    });
+    after(when + 300ms, [&] { EXPECT_EQ(condition("Drained"), "") << story(); });
+  }
+  run_for(11min);
+}
+
+// A state counts when it is written.
+TEST_F(Told, OnlyStatesThatAreWritten) {
+  machine("n1");
+  held_pod();
+  std::vector<std::string> steps;
+  follow("n1", steps);
+  after(3min, [&] {
+    EXPECT_EQ(told("n1"), "DM") << story();
+    cluster.forbid("patch", "nodes");
+    release_pod();
+  });
+  run_for(10min);
+  EXPECT_EQ(state("n1"), "draining") << story();
+  EXPECT_THAT(steps, ElementsAre("DM"));
+}
+
+// An agent that has just started does not know the time yet.
+TEST_F(Told, ThePlanKeepsItsTimeWhenTheAgentIsStartedAgain) {
+  Machine& n1 = machine("n1");
+  annotate("haulout.dev/pause", k8s::format_time(clock.wall_now() + 2h) + "; audit");
+  const TimePoint end = clock.now() + 119min;
+  std::size_t without = 0;
+  after(1h, [&] {
+    EXPECT_THAT(message("MaintenancePlanned"), ::testing::StartsWith("haulout: not before "));
+    cluster.on_change([&](const sim::Change& change) {
+      const std::string shown = message("MaintenancePlanned");
+      without += change.key.resource == "nodes" && state("n1") == "pending" && clock.now() < end &&
+                 !shown.starts_with("haulout: not before ");
+    });
+    n1.kill_agent();
+  });
+  after(1h + 5min, [&] { EXPECT_THAT(message("MaintenancePlanned"), ::testing::StartsWith("haulout: not before ")); });
+  run_for(1h + 10min);
+  EXPECT_EQ(without, 0u) << story();
+}
+
+// P10: each new message of the drain would be an occasion to restore the condition.
+TEST_F(Told, P10_NewMessagesDoNotShortenAFight) {
+  checks.conditions_late = 12h;
+  machine("n1");
+  held_pod();
+  std::size_t writes = 0;
+  cluster.server().on_answer([&](const sim::AuditEntry& entry) {
+    writes += entry.verb == "patch" && entry.resource == "nodes" && entry.subresource == "status" && entry.name == "n1";
+  });
+  std::size_t before = 0;
+  after(3min, [&] {
+    EXPECT_EQ(told("n1"), "DM") << story();
+    fight_about("MaintenanceInProgress");
+    before = writes;
+  });
+  after(33min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_LE(writes - before, 30u) << story();
+  });
+  run_for(34min);
+}
+
+// The other conditions have their heartbeats nevertheless.
+TEST_F(Told, AnAgentInAFightIsHeardOf) {
+  checks.conditions_late = 12h;
+  machine("n1", {.methods = {}});
+  after(5min, [&] { fight_about("Drained"); });
+  for (int minutes = 60; minutes < 120; minutes += 2)
+    after(std::chrono::minutes(minutes), [&] { EXPECT_GE(heard(), clock.wall_now() - 5min - 10s) << story(); });
+  run_for(2h);
 }
 
 }  // namespace
