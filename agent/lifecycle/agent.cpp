@@ -28,11 +28,6 @@ std::string next_run(const Context& context) {
   return kept && !context.record.run.empty() ? context.record.run : context.new_run();
 }
 
-// A proof that the node is drained stays in force through these states: in both the agent watches the pods.
-bool is_for_proved_nodes(State state) {
-  return state == State::ready || state == State::rebooting;
-}
-
 // Waits until the kubelet has reported the current boot Ready.
 asio::awaitable<void> kubelet_is_back(const Context& context) {
   while (!context.activity.must_reload() && !context.view.kubelet_reports_this_boot()) {
@@ -230,6 +225,8 @@ asio::awaitable<void> Life::keep_going() {
 }
 
 asio::awaitable<void> Life::decide(std::optional<Decision>& decision) {
+  // Only the work of a state watches the pods. The write of the next state may take hours.
+  const ScopeExit over([this] { writer_.conditions().withdraw_proof(); });
   decision = co_await work();
 }
 
@@ -293,9 +290,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.cause = std::move(decision.cause);
   moment.cause_message = std::move(decision.message);
   if (decision.event == Event::turn_taken) pods_.begin_attempt();
-  const bool was_proved = is_for_proved_nodes(record_.state);
   record_ = advance(std::move(record_), decision.event, moment, options_.times);
-  if (!was_proved || !is_for_proved_nodes(record_.state)) writer_.conditions().withdraw_proof();
   Status status{record_.state, record_.cause, record_.cause_message, record_.since, record_.judged};
   if (decision.event == Event::reboot_not_needed)
     status.message = "the updates are installed and need no reboot; verifying that the node is Ready";
@@ -315,7 +310,11 @@ asio::awaitable<void> Life::commit(Decision decision) {
 }
 
 NodeView::Callbacks Life::watch_callbacks() {
-  return {.schedulable = [this] { pods_.node_is_schedulable(); },
+  return {.schedulable =
+              [this] {
+                pods_.node_is_schedulable();
+                writer_.conditions().withdraw_proof();
+              },
           .seen = [this](bool same) { see_node(same); },
           .deleted = [this] { activity_.interrupt_to_reload(); },
           .watch_reported = [this] { activity_.wake(); }};

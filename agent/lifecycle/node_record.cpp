@@ -65,7 +65,7 @@ NodeWriter::NodeWriter(asio::any_io_executor executor, const AgentParts& parts, 
       view_(view),
       need_(need),
       foreign_(foreign),
-      conditions_(std::move(executor), parts, options, record, status_, activity, view, need) {}
+      conditions_(std::move(executor), parts, activity, view, need) {}
 
 void NodeWriter::take_over() {
   const k8s::Node& node = view_.node();
@@ -89,6 +89,7 @@ void NodeWriter::take_over() {
   record_.pool = options_.pool(node);
   status_ = shown_status(node, record_);
   unwritten_ = false;
+  conditions_.take_over(record_, status_);
 }
 
 bool NodeWriter::has_foreign_record() const {
@@ -127,6 +128,7 @@ asio::awaitable<bool> NodeWriter::write(bool request_served) {
     const auto patch = status_patch(view_.node(), record_, status_, need_.pending().need, request_served);
     if (!patch) {
       written_ = encoded();
+      conditions_.shows(record_, status_);
       tell_written();
       co_return true;
     }
@@ -147,6 +149,7 @@ asio::awaitable<bool> NodeWriter::write(bool request_served) {
         continue;
       }
       written_ = sent_;
+      conditions_.shows(record_, status_);
       if (!activity_.must_reload()) tell_written();
       co_return !activity_.must_reload();
     }

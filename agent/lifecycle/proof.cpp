@@ -40,7 +40,7 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
   return false;
 }
 
-boost::asio::awaitable<void> RemainingPods::follow(std::function<void()> found) {
+boost::asio::awaitable<void> RemainingPods::follow(std::function<void()> found, std::function<void()> unseen) {
   k8s::ReflectorOptions options;
   options.field_selector = "spec.nodeName=" + context_.options.node;
   for (;;) {
@@ -51,6 +51,7 @@ boost::asio::awaitable<void> RemainingPods::follow(std::function<void()> found) 
         },
         [] {});
     static_cast<void>(co_await view.run());
+    unseen();
     co_await context_.pause(look_interval);
   }
 }

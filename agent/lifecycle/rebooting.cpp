@@ -53,7 +53,8 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
   const bool by_others = context_.parts.host.reboot_methods().empty();
   group.spawn(slot_.follow());
   group.spawn(gates_.follow_pauses());
-  group.spawn(pods_.follow([&activity] { activity.interrupt({Event::emptiness_lost}); }));
+  group.spawn(pods_.follow([&activity] { activity.interrupt({Event::emptiness_lost}); },
+                           [this] { context_.writer.conditions().withdraw_proof(); }));
   Backoff backoff(eager_patience);
   TimePoint not_before{};
   while (!activity.ended()) {
@@ -131,7 +132,8 @@ asio::awaitable<Decision> Rebooting::run() {
   std::optional<Decision> decision;
   co_await with_task_group([this, &decision](TaskGroup& group) {
     // Once the reboot is requested, nothing takes it back. But the node must not be called drained any more.
-    group.spawn(pods_.follow([this] { context_.writer.conditions().withdraw_proof(); }));
+    const auto withdraw = [this] { context_.writer.conditions().withdraw_proof(); };
+    group.spawn(pods_.follow(withdraw, withdraw));
     return watched(decision);
   });
   co_return *std::move(decision);
@@ -181,7 +183,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(bool last) {
     // only once.
     if (!activity.must_reload() && !std::exchange(record.asked_again, true)) {
       record.asked = false;
-      co_return co_await run();
+      co_return co_await by_one_method(last);
     }
   }
   if (still_needed && !last) co_return Decision{Event::reboot_overdue};

@@ -45,13 +45,14 @@ struct ConditionFacts {
   const std::string& boot_id;  // that the agent reads from its machine
   bool needed = false;         // a reboot or an update is wanted, or that is unknown
   bool proved = false;         // the last proof found no pod that must leave, and nothing has withdrawn it since
+  bool gates_asked = true;     // `not_before` is up to date; false soon after the start of the agent
   std::optional<WallTime> not_before{};  // a time before which the update does not begin, if one is known
 };
 
 // Returns the conditions that must be True now, in the order of the update:
 //   MaintenancePlanned: the node waits for its update, until its cordon is in force, with the reason for the wait.
-//     While the agent is between two reasons it leaves the condition as it is. The message names a time only if one
-//     is known.
+//     While the agent is between two reasons, or has not asked the gates yet, it leaves the condition as it is. The
+//     message names a time only if one is known.
 //   DrainInProgress: in the state draining, while the cordon of this run is in force.
 //   Drained: in the states ready and rebooting, while the node is unschedulable, `proved`, and the machine has not
 //     booted since.
@@ -59,17 +60,23 @@ struct ConditionFacts {
 //     rebooting).
 // If the record cannot be read: only MaintenanceInProgress, while the Node has an agent's cordon.
 std::vector<ToldCondition> told_conditions(const ConditionFacts& facts);
+bool is_told(std::string_view type, const std::vector<ToldCondition>& told);
+// Returns true if the two differ at most in words of the messages that are not worth a write.
+bool say_the_same(const std::vector<ToldCondition>& one, const std::vector<ToldCondition>& other);
 
 // While one of the conditions is True, except MaintenancePlanned, the agent renews its lastHeartbeatTime at least once
 // per `heartbeat`.
 inline constexpr Duration heartbeat = std::chrono::minutes(5);
 // Returns the strategic merge patch for nodes/status after which the Node shows these conditions, and no other
 // conditions of an agent. Returns nothing if no change is necessary. It is guarded by the Node's resourceVersion. A
-// condition that others have written stays as it is, except that one which is not True is taken over to make it True.
+// condition that others have written stays as it is, except that one with the status False is taken over to make it
+// True.
 // With `beat` a heartbeat that is older than half of `heartbeat` is a change, too.
 std::optional<std::string> conditions_patch(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now,
                                             bool beat);
 // Returns true if the Node shows an agent's condition Drained, and it is not among `told`.
 bool must_withdraw_drained(const k8s::Node& node, const std::vector<ToldCondition>& told);
+// Returns the guarded patch that removes the condition Drained, and changes nothing else.
+std::string drained_withdrawal(const k8s::Node& node);
 
 }  // namespace haulout::agent

@@ -65,14 +65,15 @@ std::optional<ToldCondition> planned(const ConditionFacts& facts) {
   const bool before_cordon = state == State::pending || state == State::waiting ||
                              (state == State::draining && !was_cordoned(facts.record, drain::mark_of(facts.node)));
   if (!before_cordon || !facts.needed) return std::nullopt;
+  const k8s::NodeCondition* shown = find_own(facts.node, planned_condition);
+  const bool leaves_shown = shown && !facts.gates_asked;
   // A drain says Evicting from its first moment on, when it is only about to cordon the node.
-  if (!facts.status.reason.empty() && facts.status.reason != reason::evicting) {
+  if (!leaves_shown && !facts.status.reason.empty() && facts.status.reason != reason::evicting) {
     const std::string time =
         facts.not_before ? fmt::format("{}{}: ", not_before_words, k8s::format_time(*facts.not_before)) : "";
     return ToldCondition{planned_condition, facts.status.reason,
                          fmt::format("{}{}{}", condition_author, time, facts.status.message)};
   }
-  const k8s::NodeCondition* shown = find_own(facts.node, planned_condition);
   if (!shown) return std::nullopt;
   return ToldCondition{planned_condition, shown->reason, shown->message};
 }
@@ -81,6 +82,16 @@ bool is_drained(const ConditionFacts& facts) {
   const State state = facts.record.state;
   return facts.proved && (state == State::ready || state == State::rebooting) && facts.node.unschedulable &&
          facts.record.boot_id == facts.boot_id && !has_foreign_boot_id(facts.node, facts.boot_id);
+}
+
+std::string guarded_patch(const k8s::Node& node, Json conditions) {
+  return Json{{"metadata", {{"resourceVersion", node.resource_version}}},
+              {"status", {{"conditions", std::move(conditions)}}}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json removal_of(std::string_view type) {
+  return Json{{"type", type}, {"$patch", "delete"}};
 }
 
 Json condition_of(const ToldCondition& told, bool transition, WallTime now) {
@@ -96,10 +107,6 @@ Json condition_of(const ToldCondition& told, bool transition, WallTime now) {
 
 bool is_silent(const k8s::NodeCondition& shown, WallTime now) {
   return shown.type != planned_condition && (!shown.last_heartbeat || now >= *shown.last_heartbeat + heartbeat / 2);
-}
-
-bool is_told(std::string_view type, const std::vector<ToldCondition>& told) {
-  return std::any_of(told.begin(), told.end(), [&](const ToldCondition& each) { return each.type == type; });
 }
 
 }  // namespace
@@ -131,28 +138,40 @@ std::vector<ToldCondition> told_conditions(const ConditionFacts& facts) {
   return told;
 }
 
+bool is_told(std::string_view type, const std::vector<ToldCondition>& told) {
+  return std::any_of(told.begin(), told.end(), [&](const ToldCondition& each) { return each.type == type; });
+}
+
+bool say_the_same(const std::vector<ToldCondition>& one, const std::vector<ToldCondition>& other) {
+  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                    [](const ToldCondition& a, const ToldCondition& b) {
+                      return a.type == b.type && a.reason == b.reason && lead_of(a.message) == lead_of(b.message);
+                    });
+}
+
 std::optional<std::string> conditions_patch(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now,
                                             bool beat) {
   Json conditions = Json::array();
   for (const ToldCondition& each : told) {
     const k8s::NodeCondition* shown = find(node, each.type);
     const bool is_true = shown && shown->status == "True";
-    const bool same = is_true && (!is_own(*shown) ||
-                                  (shown->reason == each.reason && lead_of(shown->message) == lead_of(each.message) &&
-                                   !(beat && is_silent(*shown, now))));
-    if (!same) conditions.push_back(condition_of(each, !is_true, now));
+    const bool same = is_true && shown->reason == each.reason && lead_of(shown->message) == lead_of(each.message) &&
+                      !(beat && is_silent(*shown, now));
+    const bool theirs = shown && !is_own(*shown) && shown->status != "False";
+    if (!same && !theirs) conditions.push_back(condition_of(each, !is_true, now));
   }
   for (const k8s::NodeCondition& shown : node.conditions)
-    if (is_own(shown) && !is_told(shown.type, told))
-      conditions.push_back(Json{{"type", shown.type}, {"$patch", "delete"}});
+    if (is_own(shown) && !is_told(shown.type, told)) conditions.push_back(removal_of(shown.type));
   if (conditions.empty()) return std::nullopt;
-  return Json{{"metadata", {{"resourceVersion", node.resource_version}}},
-              {"status", {{"conditions", std::move(conditions)}}}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  return guarded_patch(node, std::move(conditions));
 }
 
 bool must_withdraw_drained(const k8s::Node& node, const std::vector<ToldCondition>& told) {
   return find_own(node, drained_condition) && !is_told(drained_condition, told);
+}
+
+std::string drained_withdrawal(const k8s::Node& node) {
+  return guarded_patch(node, Json::array({removal_of(drained_condition)}));
 }
 
 }  // namespace haulout::agent

@@ -164,7 +164,7 @@ void FleetChecks::see_node(const sim::Change& change) {
   see_conditions(change.key.name, node, object);
 }
 
-// P5: a condition that another program has written stays as it is, except that an agent may make it True if it is not.
+// P5: a condition that another program has written stays as it is, except that an agent may make it True if it is False.
 void FleetChecks::see_conditions(const std::string& name, NodeTruth& node, const Json& object) {
   for (const std::string_view type : k8s::lifecycle_conditions) {
     ConditionTruth& truth = node.conditions[type];
@@ -176,7 +176,7 @@ void FleetChecks::see_conditions(const std::string& name, NodeTruth& node, const
       now.ours = sim::text(shown, "/message").starts_with("haulout: ");
     }
     const bool theirs = !truth.text.empty() && !truth.ours;
-    const bool taken_over = truth.status != "True" && now.ours && now.status == "True";
+    const bool taken_over = truth.status == "False" && now.ours && now.status == "True";
     if (!person_acts_ && theirs && now.text != truth.text && !taken_over)
       violated(fmt::format("P5: an agent changed the condition {} of {}, which it had not written", type, name));
     if (!person_acts_ && now.ours && now.status != "True")

@@ -53,6 +53,7 @@ struct World {
                             .boot_id = boot_id,
                             .needed = needed,
                             .proved = proved,
+                            .gates_asked = gates_asked,
                             .not_before = not_before});
   }
   // The types, abbreviated: P(lanned), D(rain), E(mpty), M(aintenance).
@@ -99,7 +100,7 @@ struct World {
   k8s::Node node;
   Record record;
   Status status;
-  bool needed = true, proved = true;
+  bool needed = true, proved = true, gates_asked = true;
   std::optional<WallTime> not_before;
 };
 
@@ -229,6 +230,47 @@ TEST(LifecycleConditions, APlanThatIsToldStaysUntilTheCordon) {
   EXPECT_EQ(world.changes(), "+DrainInProgress +MaintenanceInProgress -MaintenancePlanned");
 }
 
+// An agent that was started again knows the time only when it has asked the gates.
+TEST(LifecycleConditions, APlanThatIsToldStaysUntilTheGatesAreAsked) {
+  World world(State::pending, Cordon::not_yet);
+  world.not_before = now + 1h;
+  world.show();
+  world.not_before.reset();
+  world.gates_asked = false;
+  world.status.reason = "Paused";
+  EXPECT_EQ(world.patch(), nullptr);
+  world.gates_asked = true;
+  EXPECT_EQ(world.changes(), "+MaintenancePlanned");
+  world.node.conditions.clear();
+  world.gates_asked = false;
+  EXPECT_EQ(world.changes(), "+MaintenancePlanned") << "nothing was told yet";
+  world.record.state = State::idle;
+  world.show();
+  EXPECT_EQ(world.types(), "");
+}
+
+TEST(LifecycleConditions, SayTheSame) {
+  using All = std::vector<ToldCondition>;
+  const ToldCondition plan{"MaintenancePlanned", "Paused", "haulout: not before 1971-01-01T00:00:00Z: audit"};
+  const ToldCondition drain{"DrainInProgress", "Evicting", "haulout: 3 of 5 pods"};
+  ToldCondition later = plan, other_words = drain, other_reason = drain;
+  later.message = "haulout: not before 1972-01-01T00:00:00Z: audit";
+  other_words.message = "haulout: 4 of 5 pods";
+  other_reason.reason = "BlockedByBudget";
+  EXPECT_TRUE(say_the_same({}, {}));
+  EXPECT_TRUE(say_the_same({drain}, {other_words}));
+  for (const All& other : {All{}, All{plan}, All{other_reason}, All{drain, plan}})
+    EXPECT_FALSE(say_the_same({drain}, other));
+  EXPECT_FALSE(say_the_same({plan}, {later}));
+}
+
+TEST(LifecycleConditions, TheWithdrawalOfDrainedChangesNothingElse) {
+  World world(State::ready, Cordon::ours);
+  const Json json = Json::parse(drained_withdrawal(world.node));
+  EXPECT_EQ(json["metadata"], (Json{{"resourceVersion", "42"}}));
+  EXPECT_EQ(json["status"], (Json{{"conditions", {{{"type", "Drained"}, {"$patch", "delete"}}}}}));
+}
+
 TEST(LifecycleConditions, ATransitionHasItsTime) {
   World world(State::draining, Cordon::ours);
   Json first = world.patch()[0];
@@ -280,7 +322,7 @@ TEST(LifecycleConditions, P5_WhatOthersHaveWrittenIsTheirs) {
   }
 }
 
-TEST(LifecycleConditions, P5_ATrueConditionOfOthersStaysAndAnotherIsTakenOver) {
+TEST(LifecycleConditions, P5_AConditionOfOthersStaysUnlessItIsFalse) {
   const auto with = [](std::string status) {
     World world(State::ready, Cordon::ours);
     world.show();
@@ -292,10 +334,11 @@ TEST(LifecycleConditions, P5_ATrueConditionOfOthersStaysAndAnotherIsTakenOver) {
   EXPECT_EQ(theirs.changes(true), "") << "it says the same";
   theirs.proved = false;
   EXPECT_EQ(theirs.changes(), "") << "and it is not ours to take back";
+  const World taken = with("False");
+  EXPECT_EQ(taken.changes(), "+Drained");
+  EXPECT_TRUE(taken.patch()[0].contains("lastTransitionTime"));
+  for (const char* status : {"Unknown", ""}) EXPECT_EQ(with(status).changes(true), "") << status;
   for (const char* status : {"False", "Unknown", ""}) {
-    const World taken = with(status);
-    EXPECT_EQ(taken.changes(), "+Drained") << status;
-    EXPECT_TRUE(taken.patch()[0].contains("lastTransitionTime"));
     World over = with(status);
     over.proved = false;
     EXPECT_EQ(over.changes(), "") << status;
