@@ -110,7 +110,7 @@ void Conditions::changed() {
 
 asio::awaitable<void> Conditions::establish() {
   if (!due(false)) co_return;
-  if (!writes_.failing && !others_write()) co_await write(false);
+  if (!writing_ && !writes_.failing && !others_write()) co_await write(false);
   if (due(false)) news_.notify();
 }
 
@@ -166,7 +166,7 @@ asio::awaitable<void> Conditions::write(bool beat) {
 // Looks again after each write. While a patch is under way, what is true may have changed back to what the Node showed
 // before; the call for that change finds nothing to write.
 Task<> Conditions::attempt(bool beat) {
-  if (std::exchange(writing_, true)) co_return Result<>();
+  writing_ = true;
   const ScopeExit over([this] {
     writing_ = false;
     news_.notify();

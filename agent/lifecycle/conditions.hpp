@@ -40,8 +40,9 @@ class Conditions {
   void take_over(const Record& record, const Status& status);
 
   // The proof that the node is drained, for the condition Drained. It holds from prove() until withdraw_proof(), which
-  // is called after each loss, and when the agent ends the work in which it watches the pods. A proof that was under way during a withdrawal may
-  // have looked before what was lost, so it does not count: `doubts` is the value of doubts() from before it.
+  // is called after each loss, and when the work of a state ends, in which the agent watches the pods. A proof that was
+  // under way during a withdrawal may have looked before what was lost, so it does not count: `doubts` is the value of
+  // doubts() from before it.
   std::uint64_t doubts() const { return doubts_; }
   void prove(std::uint64_t doubts);
   void withdraw_proof();

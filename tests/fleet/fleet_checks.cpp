@@ -164,7 +164,7 @@ void FleetChecks::see_node(const sim::Change& change) {
   see_conditions(change.key.name, node, object);
 }
 
-// P5: a condition that another program has written stays as it is, except that an agent may make it True if it is False.
+// P5: a condition that another program has written stays as it is, except that an agent may make a False one True.
 void FleetChecks::see_conditions(const std::string& name, NodeTruth& node, const Json& object) {
   for (const std::string_view type : k8s::lifecycle_conditions) {
     ConditionTruth& truth = node.conditions[type];

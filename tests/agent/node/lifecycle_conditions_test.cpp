@@ -244,9 +244,6 @@ TEST(LifecycleConditions, APlanThatIsToldStaysUntilTheGatesAreAsked) {
   world.node.conditions.clear();
   world.gates_asked = false;
   EXPECT_EQ(world.changes(), "+MaintenancePlanned") << "nothing was told yet";
-  world.record.state = State::idle;
-  world.show();
-  EXPECT_EQ(world.types(), "");
 }
 
 TEST(LifecycleConditions, SayTheSame) {
@@ -268,7 +265,7 @@ TEST(LifecycleConditions, TheWithdrawalOfDrainedChangesNothingElse) {
   World world(State::ready, Cordon::ours);
   const Json json = Json::parse(drained_withdrawal(world.node));
   EXPECT_EQ(json["metadata"], (Json{{"resourceVersion", "42"}}));
-  EXPECT_EQ(json["status"], (Json{{"conditions", {{{"type", "Drained"}, {"$patch", "delete"}}}}}));
+  EXPECT_EQ(json["status"]["conditions"], Json::array({Json{{"type", "Drained"}, {"$patch", "delete"}}}));
 }
 
 TEST(LifecycleConditions, ATransitionHasItsTime) {
