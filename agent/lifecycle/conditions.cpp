@@ -69,6 +69,8 @@ void Conditions::take_over(const Record& record, const Status& status) {
   may_show_drained_ = true;
   writes_.over();
   withdrawals_.over();
+  // The duties of the state withdraw it first.
+  withdrawals_.at = clock_.now() + moment;
   changed();
 }
 
@@ -125,7 +127,8 @@ asio::awaitable<void> Conditions::keep() {
     const bool beats = clock_.now() >= beat;
     if (beats) beat = next_beat();
     // A failed heartbeat is not repeated: the next one follows, and the conditions are true without it.
-    if (clock_.now() >= next_write() || (beats && !writes_.failing && due(true))) co_await write(beats);
+    const bool silent = beats && !writes_.failing && due(true) != due(false);
+    if (silent || clock_.now() >= next_write()) co_await write(beats);
   }
 }
 
