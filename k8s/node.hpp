@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "http/hmac.hpp"
 #include "k8s/kind.hpp"
 
@@ -18,16 +21,22 @@ struct Taint {
 struct NodeCondition {
   std::string type;
   std::string status;  // "True", "False" or "Unknown"; empty if it is none of them
-  // The next two fields are only those of Haulout's own conditions. The kubelet renews the heartbeats of the others all
-  // the time, and nothing uses them.
+  // The next three fields are kept only of the conditions that Haulout may set. The kubelet renews the heartbeats of
+  // the others all the time, and nothing uses them.
   std::string reason{};
   std::optional<WallTime> last_heartbeat{};
+  std::string message{};  // its beginning
   bool operator==(const NodeCondition&) const = default;
 };
 
-// Returns true for the conditions of a Node that Haulout sets.
+// The conditions by which the author of a maintenance tells of it (k/k staging/src/k8s.io/api/core/v1/types.go,
+// KEP-5683). Not only Haulout may write them.
+inline constexpr std::array<std::string_view, 4> lifecycle_conditions{"MaintenancePlanned", "DrainInProgress",
+                                                                      "Drained", "MaintenanceInProgress"};
+// Returns true for the conditions of a Node that Haulout may set.
 inline bool own_condition(std::string_view type) {
-  return type.starts_with("Haulout");
+  return type.starts_with("Haulout") ||
+         std::find(lifecycle_conditions.begin(), lifecycle_conditions.end(), type) != lifecycle_conditions.end();
 }
 
 struct Node {
@@ -75,11 +84,13 @@ inline constexpr std::string_view ours = "haulout.dev/";
 inline constexpr Room labels{most_labels, longest_labels, ours};
 inline constexpr Room annotations{most_annotations, 256 * 1024, ours};
 // Limits for the conditions that are kept, of other programs and of Haulout. The kubelet sets four, and
-// node-problem-detector some ten. Haulout sets one, and has a limit of its own so that no others displace it.
+// node-problem-detector some ten. Haulout sets four, which have a limit of their own so that no others displace them.
 inline constexpr std::size_t most_conditions = 100;
 inline constexpr std::size_t most_own_conditions = 10;
-// Limit for the reason of a condition of Haulout, in bytes, as the API's documentation has it. The rest is cut.
+// Limit for the reason of a condition that Haulout may set, in bytes, as the API's documentation has it, and for its
+// message. The rest is cut.
 inline constexpr std::size_t longest_condition_reason = 1024;
+inline constexpr std::size_t longest_condition_message = 1024;
 
 // Returns the status of a condition, or an empty text if it is none that the API knows. So it is short.
 inline std::string read_status(const Object& condition) {
@@ -146,6 +157,7 @@ struct Kind<Node> {
       if (!own) return;
       kept.reason = condition.string("reason").substr(0, codec::node::longest_condition_reason);
       kept.last_heartbeat = condition.time("lastHeartbeatTime");
+      kept.message = condition.string("message").substr(0, codec::node::longest_condition_message);
     });
     const auto info = status.object("nodeInfo");
     node.boot_id = info.string("bootID");
@@ -155,7 +167,8 @@ struct Kind<Node> {
   static std::size_t text_in(const Node& node) {
     std::size_t bytes = text_of(node.labels) + text_of(node.annotations);
     for (const NodeCondition& condition : node.conditions)
-      bytes += sizeof(condition) + condition.type.size() + condition.status.size() + condition.reason.size();
+      bytes += sizeof(condition) + condition.type.size() + condition.status.size() + condition.reason.size() +
+               condition.message.size();
     return bytes;
   }
 };

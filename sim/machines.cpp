@@ -235,7 +235,7 @@ void Machines::register_again(const std::string& node) {
   Json& conditions = next["status"]["conditions"];
   if (conditions.is_array())
     conditions.erase(std::remove_if(conditions.begin(), conditions.end(),
-                                    [](const Json& entry) { return entry.value("type", "").starts_with("Haulout"); }),
+                                    [](const Json& entry) { return k8s::own_condition(entry.value("type", "")); }),
                      conditions.end());
   else
     next["status"].erase("conditions");

@@ -221,8 +221,8 @@ std::vector<RightAttempt> right_attempts(const AttemptContext& context) {
        "group \"events.k8s.io\")"},
       {&Rights::node_status, k8s::patch_node_status(context.node.name, R"({"status":{"conditions":[]}})", dry_run),
        false,
-       "the agent cannot patch the status of its Node, so the Node gets no condition HauloutMaintenance. Grant verb "
-       "patch on nodes/status"},
+       "the agent cannot patch the status of its Node, so the Node gets no conditions (MaintenancePlanned, "
+       "DrainInProgress, Drained, MaintenanceInProgress). Grant verb patch on nodes/status"},
   };
 }
 

@@ -161,7 +161,8 @@ Gate too_short(const Schedule& schedule, Duration needed, WallTime closes) {
               format_duration(needed),
               next ? "the update may begin " + schedule.shown(*next)
                    : "no time within two years is long enough: configure longer windows or shorter blackouts"),
-          .look_again = next};
+          .look_again = next,
+          .opens = next};
 }
 
 }  // namespace
@@ -177,7 +178,8 @@ Gate window_gate(const Schedule& schedule, const std::vector<std::chrono::second
           .verdict = state.open ? Verdict::open : Verdict::closed,
           .reason = state.open ? "" : reason::outside_window,
           .message = schedule.describe(now),
-          .look_again = state.open ? state.until : state.next_open};
+          .look_again = state.open ? state.until : state.next_open,
+          .opens = state.open ? std::nullopt : state.next_open};
 }
 
 Gate pause_gate(std::string name, const std::string& whom, const std::optional<Pause>& pause, WallTime now) {
@@ -190,7 +192,7 @@ Gate pause_gate(std::string name, const std::string& whom, const std::optional<P
   gate.verdict = Verdict::closed;
   gate.reason = reason::paused;
   gate.message = fmt::format("{} is {}", whom, describe(*pause));
-  gate.look_again = pause->until;
+  gate.look_again = gate.opens = pause->until;
   return gate;
 }
 

@@ -36,6 +36,9 @@ struct Gate {
   std::string message{};                 // one sentence, whether the gate is open or closed
   std::optional<WallTime> look_again{};  // when the gate may open or close without an event, by this machine's clock
   Effect effect = Effect::waits;
+  // Of a closed gate: the time before which it does not open, as the schedule or the person says it, by the server's
+  // clock. Nothing if no such time is known.
+  std::optional<WallTime> opens{};
   bool closed() const { return verdict == Verdict::closed; }
   bool operator==(const Gate&) const = default;
 };
@@ -66,6 +69,13 @@ struct GateAnswer {
     for (const Gate& gate : gates)
       if (gate.closed() && gate.look_again && (!earliest || *gate.look_again < *earliest)) earliest = gate.look_again;
     return earliest;
+  }
+  // Returns the time before which not all of the gates are open; nothing if no such time is known.
+  std::optional<WallTime> opens() const {
+    std::optional<WallTime> latest;
+    for (const Gate& gate : gates)
+      if (gate.closed() && gate.opens && (!latest || *gate.opens > *latest)) latest = gate.opens;
+    return latest;
   }
 
  private:

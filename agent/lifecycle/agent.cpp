@@ -72,10 +72,10 @@ asio::awaitable<void> give_back_pods(const Context& context) {
                                   given ? given->words() : given.error().message()));
 }
 
-// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, condition, ready file,
+// Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, conditions, ready file,
 // and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
-// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the condition and the
-// annotations are best effort.
+// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions and
+// the annotations are best effort.
 asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
                                        AutoscalerHold& hold) {
   const Record& record = context.record;
@@ -97,7 +97,7 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   if (ours && !activity.must_reload()) co_await undo_cordon(context);
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
-  if (!activity.must_reload()) co_await context.writer.show_condition();
+  if (!activity.must_reload()) co_await context.writer.conditions().establish();
   if (!activity.must_reload()) co_await hold.establish();
 }
 
@@ -120,6 +120,7 @@ class Life {
   asio::awaitable<void> commit(Decision decision);
   NodeView::Callbacks watch_callbacks();
   void see_node(bool same);
+  void withdraw_readiness();
 
   const AgentParts& parts_;
   const AgentOptions& options_;
@@ -145,7 +146,7 @@ class Life {
 Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentOptions& options)
     : parts_(parts),
       options_(options),
-      activity_(executor, parts.client.clock(), [this] { writer_.show_ready(false); }),
+      activity_(executor, parts.client.clock(), [this] { withdraw_readiness(); }),
       view_(executor, parts.client, parts.rng, options.node, watch_callbacks()),
       need_(executor, parts.backend, parts.updater, activity_, view_, record_, parts.client, parts.rng),
       foreign_records_(parts.client.clock(), parts.rng, options.node,
@@ -175,8 +176,7 @@ asio::awaitable<void> Life::run() {
     group.spawn(need_.follow());
     group.spawn(need_.follow_request());
     if (parts_.updater) group.spawn(need_.follow_updates());
-    group.spawn(writer_.retry_condition());
-    group.spawn(writer_.keep_heartbeat());
+    group.spawn(writer_.conditions().keep());
     group.spawn(writer_.keep_shown());
     group.spawn(hold_.keep());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
@@ -226,6 +226,8 @@ asio::awaitable<void> Life::keep_going() {
 }
 
 asio::awaitable<void> Life::decide(std::optional<Decision>& decision) {
+  // Only the work of a state watches the pods. The write of the next state may take hours.
+  const ScopeExit over([this] { writer_.conditions().withdraw_proof(); });
   decision = co_await work();
 }
 
@@ -249,7 +251,7 @@ asio::awaitable<Decision> Life::work() {
       co_return co_await ready.run();
     }
     case State::rebooting: {
-      Rebooting rebooting(context_, need_, proof_, shutdowns_);
+      Rebooting rebooting(context_, need_, pods_, proof_, shutdowns_);
       co_return co_await rebooting.run();
     }
     case State::verifying: co_return co_await verify(context_, need_, hooks_);
@@ -306,10 +308,15 @@ asio::awaitable<void> Life::commit(Decision decision) {
   std::string served = ends ? served_request(view_.node(), was_requested, context_.client.server_now()) : std::string();
   shutdowns_.state_changed();
   co_await writer_.show_transition(std::move(status), std::move(served));
+  writer_.conditions().changed();
 }
 
 NodeView::Callbacks Life::watch_callbacks() {
-  return {.schedulable = [this] { pods_.node_is_schedulable(); },
+  return {.schedulable =
+              [this] {
+                pods_.node_is_schedulable();
+                writer_.conditions().withdraw_proof();
+              },
           .seen = [this](bool same) { see_node(same); },
           .deleted = [this] { activity_.interrupt_to_reload(); },
           .watch_reported = [this] { activity_.wake(); }};
@@ -329,7 +336,13 @@ void Life::see_node(bool same) {
   gates_.node_changed();
   hold_.node_changed();
   need_.node_changed();
+  writer_.conditions().changed();
   activity_.wake();
+}
+
+void Life::withdraw_readiness() {
+  writer_.show_ready(false);
+  writer_.conditions().withdraw_proof();
 }
 
 }  // namespace

@@ -16,9 +16,6 @@ namespace {
 // Backoff after a conflict. Conflicts are common: other clients write the Node, too.
 constexpr BackoffOptions conflict_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
                                            BackoffOptions::Jitter::equal};
-// Nothing depends on the condition, so an agent without the permission to write it retries only rarely.
-constexpr BackoffOptions condition_patience{std::chrono::seconds(1), 2.0, std::chrono::minutes(10),
-                                            BackoffOptions::Jitter::equal};
 // Backoff for labels and annotations that another client removes, perhaps each time that the agent restores them. It
 // keeps the agent from writing all the time.
 constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
@@ -68,7 +65,7 @@ NodeWriter::NodeWriter(asio::any_io_executor executor, const AgentParts& parts, 
       view_(view),
       need_(need),
       foreign_(foreign),
-      condition_news_(std::move(executor)) {}
+      conditions_(std::move(executor), parts, activity, view, need) {}
 
 void NodeWriter::take_over() {
   const k8s::Node& node = view_.node();
@@ -92,6 +89,7 @@ void NodeWriter::take_over() {
   record_.pool = options_.pool(node);
   status_ = shown_status(node, record_);
   unwritten_ = false;
+  conditions_.take_over(record_, status_);
 }
 
 bool NodeWriter::has_foreign_record() const {
@@ -105,9 +103,9 @@ asio::awaitable<void> NodeWriter::show(std::string reason, std::string message) 
   if (status == status_ && written_ == encoded()) co_return;
   const bool news = status != status_;
   status_ = status;
-  if (!co_await write() || !news) co_return;
-  parts_.tell(status_);
-  co_await show_condition();
+  if (!co_await write()) co_return;
+  if (news) parts_.tell(status_);
+  co_await conditions_.establish();
 }
 
 asio::awaitable<void> NodeWriter::show_transition(Status status, std::string served) {
@@ -130,6 +128,7 @@ asio::awaitable<bool> NodeWriter::write(std::string served) {
     const auto patch = status_patch(view_.node(), record_, status_, need_.pending().need, served);
     if (!patch) {
       written_ = encoded();
+      conditions_.shows(record_, status_);
       tell_written();
       co_return true;
     }
@@ -150,6 +149,7 @@ asio::awaitable<bool> NodeWriter::write(std::string served) {
         continue;
       }
       written_ = sent_;
+      conditions_.shows(record_, status_);
       if (!activity_.must_reload()) tell_written();
       co_return !activity_.must_reload();
     }
@@ -177,48 +177,6 @@ void NodeWriter::tell_unwritten(const Error& error) {
 
 void NodeWriter::tell_written() {
   if (std::exchange(unwritten_, false)) parts_.tell(status_);
-}
-
-asio::awaitable<void> NodeWriter::show_condition() {
-  condition_trouble_.reset();
-  auto written = co_await write_condition();
-  if (written) co_return;
-  condition_trouble_ = std::move(written).error();
-  condition_news_.notify();
-}
-
-Task<> NodeWriter::write_condition() {
-  // Looks twice. While the first patch is under way, the status may change back to what the Node still shows. The call
-  // for that change finds nothing to write, and the first patch then leaves the wrong condition.
-  for (int look = 0; look < 2; ++look) {
-    const auto patch = condition_patch(view_.node(), in_maintenance(record_), status_, client_.server_now());
-    if (!patch) break;
-    const std::uint64_t news = view_.news();
-    CO_TRY(auto node, co_await client_.patch_node_status(options_.node, *patch, within(request_timeout)));
-    if (node.uid == view_.node().uid) view_.learn(std::move(node), news);
-  }
-  co_return Result<>();
-}
-
-asio::awaitable<void> NodeWriter::retry_condition() {
-  Clock& clock = client_.clock();
-  for (;;) {
-    Backoff backoff(condition_patience);
-    while (condition_trouble_) {
-      co_await clock.sleep_until(clock.now() + backoff.next(parts_.rng, condition_trouble_->retry_after));
-      if (condition_trouble_) co_await show_condition();
-    }
-    co_await condition_news_.wait_until(clock, TimePoint::max());
-  }
-}
-
-asio::awaitable<void> NodeWriter::keep_heartbeat() {
-  for (;;) {
-    co_await client_.clock().sleep_until(within(parts_.rng.between(heartbeat / 2, heartbeat)));
-    // The agent does not retry a failed heartbeat; the next heartbeat follows, and the condition is correct without it.
-    // If the Node cannot be written at all, other coroutines already retry.
-    if (in_maintenance(record_) && !condition_trouble_ && !unwritten_) (void)co_await write_condition();
-  }
 }
 
 // Returns the patch that restores what another client has changed. Returns nothing while the agent itself is writing,
@@ -263,6 +221,7 @@ void NodeWriter::show_ready(bool ready) const {
 
 asio::awaitable<void> Loading::run() {
   NodeView& view = context_.view;
+  context_.writer.conditions().withdraw_proof();
   context_.activity.reloading();
   context_.writer.show_ready(false);
   Backoff backoff(patience);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/lifecycle/agent.hpp"
+#include "agent/lifecycle/conditions.hpp"
 #include "agent/lifecycle/context.hpp"
 #include "agent/lifecycle/reboot_need.hpp"
 #include "retry/backoff.hpp"
@@ -40,7 +41,7 @@ class ForeignRecords {
 };
 
 // Writes everything that the agent shows on its Node: the record, the labels and the message in one guarded patch, and
-// the condition HauloutMaintenance.
+// then the conditions.
 //
 // A new state counts only after it was written. Therefore the writer retries until it succeeds, and meanwhile reports
 // that the Node cannot be written. It stops if the Node was deleted or replaced, or if another client has written a
@@ -66,16 +67,11 @@ class NodeWriter {
   // Writes the record and the status as they are. Reports only that the Node cannot be written. Returns false if the
   // Node has to be read again first.
   boost::asio::awaitable<bool> write(std::string served = {});
-  // Writes the condition HauloutMaintenance. If that fails, retry_condition() tries again.
-  boost::asio::awaitable<void> show_condition();
+  Conditions& conditions() { return conditions_; }
 
-  // The next three run as children of the agent. They end only by cancellation.
-  // Restores what another client has removed from the Node or changed there, with a growing backoff.
+  // Restores what another client has removed from the Node or changed there, with a growing backoff; not the
+  // conditions. Runs as a child of the agent, and ends only by cancellation.
   boost::asio::awaitable<void> keep_shown();
-  // Retries a failed write of the condition.
-  boost::asio::awaitable<void> retry_condition();
-  // Updates the heartbeat of the condition while the node is in maintenance.
-  boost::asio::awaitable<void> keep_heartbeat();
 
   // Reports a problem that does not delay the update.
   void warn(std::string reason, std::string message) const;
@@ -89,7 +85,6 @@ class NodeWriter {
   // Report that the Node cannot be written, and that it can be written again.
   void tell_unwritten(const Error& error);
   void tell_written();
-  Task<> write_condition();
   std::optional<std::string> what_was_taken() const;
 
   const AgentParts& parts_;
@@ -106,8 +101,7 @@ class NodeWriter {
   std::string sent_;        // the record in the last request; its answer may have been lost
   std::string unreadable_;  // the text of a record that cannot be decoded; otherwise empty
   bool unwritten_ = false;  // it was reported that the Node cannot be written
-  Notifier condition_news_;
-  std::optional<Error> condition_trouble_;  // the error of the last write of the condition
+  Conditions conditions_;
 };
 
 // Reads the Node and takes over its record, at the start and each time that the Node has to be read again. Also records

@@ -6,6 +6,7 @@
 #include "drain/pipeline.hpp"
 #include "drain/pod_filter.hpp"
 #include "drain/reasons.hpp"
+#include "k8s/reflector.hpp"
 #include "k8s/status.hpp"
 
 namespace haulout::agent {
@@ -44,6 +45,22 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
   return false;
 }
 
+boost::asio::awaitable<void> RemainingPods::follow(std::function<void()> found, std::function<void()> unseen) {
+  k8s::ReflectorOptions options;
+  options.field_selector = "spec.nodeName=" + context_.options.node;
+  for (;;) {
+    k8s::Reflector<k8s::Pod> view(
+        context_.client, context_.rng, options,
+        [this, &found](const std::string&, const k8s::Pod* pod) {
+          if (pod && must_leave(*pod)) found();
+        },
+        [] {});
+    static_cast<void>(co_await view.run());
+    unseen();
+    co_await context_.pause(look_interval);
+  }
+}
+
 // Returns true if the pod's controller has created pods on this cordoned node again and again. While a drain runs, the
 // drain detects this. This function detects it when the node is already empty.
 bool RemainingPods::comes_back(const k8s::Pod& pod) {
@@ -65,6 +82,8 @@ bool RemainingPods::comes_back(const k8s::Pod& pod) {
 }
 
 Task<std::optional<Decision>> Proof::prove() {
+  Conditions& conditions = context_.writer.conditions();
+  const std::uint64_t doubts = conditions.doubts();
   std::optional<Error> unknown;
   for (const auto question : {&Proof::doubt_slot, &Proof::doubt_cordon, &Proof::doubt_gates, &Proof::doubt_emptiness}) {
     auto answer = co_await (this->*question)();
@@ -74,6 +93,7 @@ Task<std::optional<Decision>> Proof::prove() {
     if (!answer && (!unknown || unknown->retry_after < answer.error().retry_after)) unknown = std::move(answer).error();
   }
   if (unknown) co_return *std::move(unknown);
+  conditions.prove(doubts);
   co_return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 // Cancellable. Borrows its arguments.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -32,6 +33,9 @@ class RemainingPods {
   void learn(const drain::Report& report);
 
   bool must_leave(const k8s::Pod& pod);
+  // Runs as a child of an activity: watches the node's pods, and calls `found` for each pod that must leave. Calls
+  // `unseen` when the server has refused the list of pods. Ends only by cancellation.
+  boost::asio::awaitable<void> follow(std::function<void()> found, std::function<void()> unseen);
 
  private:
   // Returns true if the pod's controller has created pods on this cordoned node twice. Adds the controller to the
@@ -51,9 +55,10 @@ class Proof {
   Proof(const Context& context, GateWatch& gates, RemainingPods& pods)
       : context_(context), gates_(gates), pods_(pods) {}
 
-  // Returns nothing if nothing prevents the reboot; otherwise the decision that prevents it. Fails if at least one
-  // check had no answer and no other check prevents the reboot. If the Node was deleted or replaced, the result is an
-  // error or a decision, and Activity::must_reload() is true afterwards.
+  // Returns nothing if nothing prevents the reboot; otherwise the decision that prevents it. In the first case the
+  // conditions know of the proof (Conditions::prove()). Fails if at least one check had no answer and no other check
+  // prevents the reboot. If the Node was deleted or replaced, the result is an error or a decision, and
+  // Activity::must_reload() is true afterwards.
   Task<std::optional<Decision>> prove();
 
  private:

@@ -3,7 +3,6 @@
 #include "agent/lifecycle/node_record.hpp"
 #include "base/scope_exit.hpp"
 #include "drain/reasons.hpp"
-#include "k8s/reflector.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -54,7 +53,8 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
   const bool by_others = context_.parts.host.reboot_methods().empty();
   group.spawn(slot_.follow());
   group.spawn(gates_.follow_pauses());
-  group.spawn(follow_pods());
+  group.spawn(pods_.follow([&activity] { activity.interrupt({Event::emptiness_lost}); },
+                           [this] { context_.writer.conditions().withdraw_proof(); }));
   Backoff backoff(eager_patience);
   TimePoint not_before{};
   while (!activity.ended()) {
@@ -106,21 +106,6 @@ asio::awaitable<std::optional<Decision>> Ready::booted_unnoticed() {
   co_return shown.empty() ? std::nullopt : std::optional(boot_id_unchanged(context_, shown));
 }
 
-asio::awaitable<void> Ready::follow_pods() {
-  k8s::ReflectorOptions options;
-  options.field_selector = "spec.nodeName=" + context_.options.node;
-  for (;;) {
-    k8s::Reflector<k8s::Pod> view(
-        context_.client, context_.rng, options,
-        [this](const std::string&, const k8s::Pod* pod) {
-          if (pod && pods_.must_leave(*pod)) context_.activity.interrupt({Event::emptiness_lost});
-        },
-        [] {});
-    static_cast<void>(co_await view.run());
-    co_await context_.pause(look_interval);
-  }
-}
-
 asio::awaitable<void> Ready::show(std::string reason, std::string message) {
   show_next_ = {std::move(reason), std::move(message)};
   if (std::exchange(shows_, true)) co_return;
@@ -144,7 +129,18 @@ asio::awaitable<Decision> Rebooting::run() {
     record.method = 0;
     record.asked = false;
   }
-  co_return co_await by_one_method(record.method + 1 == methods.size());
+  std::optional<Decision> decision;
+  co_await with_task_group([this, &decision](TaskGroup& group) {
+    // Once the reboot is requested, nothing takes it back. But the node must not be called drained any more.
+    const auto withdraw = [this] { context_.writer.conditions().withdraw_proof(); };
+    group.spawn(pods_.follow(withdraw, withdraw));
+    return watched(decision);
+  });
+  co_return *std::move(decision);
+}
+
+asio::awaitable<void> Rebooting::watched(std::optional<Decision>& decision) {
+  decision = co_await by_one_method(context_.record.method + 1 == context_.parts.host.reboot_methods().size());
 }
 
 std::string Rebooting::method() const {
@@ -187,7 +183,7 @@ asio::awaitable<Decision> Rebooting::by_one_method(bool last) {
     // only once.
     if (!activity.must_reload() && !std::exchange(record.asked_again, true)) {
       record.asked = false;
-      co_return co_await run();
+      co_return co_await by_one_method(last);
     }
   }
   if (still_needed && !last) co_return Decision{Event::reboot_overdue};

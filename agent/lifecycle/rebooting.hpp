@@ -24,7 +24,6 @@ class Ready {
   boost::asio::awaitable<void> watched(TaskGroup& group);
   // Returns a decision if another program has rebooted the machine since it was ready and the boot id has not changed.
   boost::asio::awaitable<std::optional<Decision>> booted_unnoticed();
-  boost::asio::awaitable<void> follow_pods();
   // Shows a reason and a message on the Node. Runs as a child, because the end of the state must not wait for a Node
   // that cannot be written. Only one child at a time writes, and it goes on until it has written the values that were
   // passed last.
@@ -42,11 +41,12 @@ class Ready {
 
 class Rebooting {
  public:
-  Rebooting(const Context& context, RebootNeed& need, Proof& proof, Shutdowns& shutdowns)
-      : context_(context), need_(need), proof_(proof), shutdowns_(shutdowns) {}
+  Rebooting(const Context& context, RebootNeed& need, RemainingPods& pods, Proof& proof, Shutdowns& shutdowns)
+      : context_(context), need_(need), pods_(pods), proof_(proof), shutdowns_(shutdowns) {}
   boost::asio::awaitable<Decision> run();
 
  private:
+  boost::asio::awaitable<void> watched(std::optional<Decision>& decision);
   boost::asio::awaitable<Decision> by_one_method(bool last);
   // Requests the reboot by this method. Returns the decision that prevents the request; otherwise nothing. Then `asked`
   // in the record says whether the reboot was requested, and `problem_` why a request failed.
@@ -69,6 +69,7 @@ class Rebooting {
 
   const Context& context_;
   RebootNeed& need_;
+  RemainingPods& pods_;
   Proof& proof_;
   Shutdowns& shutdowns_;
   std::string problem_;  // why the machine has not rebooted by the current method

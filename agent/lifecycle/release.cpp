@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/node/lifecycle_conditions.hpp"
 #include "agent/node/node_status.hpp"
 #include "drain/cordon.hpp"
 #include "drain/surge_feed.hpp"
@@ -56,8 +57,9 @@ class Releasing {
     co_await change(
         "the node was added to load balancers again", "the node is still excluded from load balancers",
         [](const k8s::Node& seen) { return exclude_patch(seen, false); }, false);
-    co_await change("condition HauloutMaintenance was removed", "condition HauloutMaintenance stays",
-                    no_condition_patch, true);
+    co_await change(
+        "the agent's conditions were removed", "the agent's conditions stay",
+        [this](const k8s::Node& seen) { return conditions_patch(seen, {}, parts_.client.server_now(), false); }, true);
     if (uncordoned) co_await free_turn(duties_of(state).turn != Duty::no);
     if (record && record->surges) co_await give_pods_back(state == State::draining);
     if (out_.failures.empty())

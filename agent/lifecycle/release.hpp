@@ -8,7 +8,7 @@
 //   1. Remove the ready file.
 //   2. Uncordon the node, if an agent set the cordon.
 //   3. Add the node to load balancers again.
-//   4. Remove the condition.
+//   4. Remove the conditions of an agent.
 //   5. Release the slot, but only if no cordon of an agent is left.
 //   6. Remove labels and annotations, but only if all earlier steps have succeeded.
 //   7. Remove the annotations for autoscalers, also if step 6 has failed, unless a cordon of an agent is left. Last,

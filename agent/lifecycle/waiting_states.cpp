@@ -64,6 +64,13 @@ std::string backing_off(const Record& record) {
                      fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*record.not_before)));
 }
 
+// The time before which the update does not begin, if one is known: from the gates, or from the agent's own backoff.
+std::optional<WallTime> not_before(const GateAnswer& answer, const Record& record, WallTime now) {
+  const auto opens = answer.opens();
+  const bool backs_off = record.not_before && *record.not_before > now;
+  return backs_off && (!opens || *record.not_before > *opens) ? record.not_before : opens;
+}
+
 // What the Node lacks after its boot or installation, as a text for people.
 std::string lacks_now(const Context& context) {
   return not_shown_yet(context.node(), context.record.old_taints.value_or(std::set<std::string>()),
@@ -154,6 +161,7 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
     const GateAnswer answer = co_await gates.ask(When::before_turn);
     if (const Gate* brake = answer.closed_with(Gate::Effect::degrades))
       co_return Decision{Event::brake, brake->reason, brake->message};
+    writer.conditions().expect(not_before(answer, record, context.wall()));
     if (const auto foreign = context.view.foreign_boot(until)) {
       co_await writer.show(foreign->reason, foreign->message);
     } else if (need.gone()) {
@@ -192,6 +200,7 @@ asio::awaitable<Decision> SlotQueue::run() {
   // a slot.
   const Result<> known = co_await need_.learn_version(context_.within(request_timeout));
   if (!known) co_return Decision{Event::gate_closed};
+  context_.writer.conditions().expect(std::nullopt);
   Backoff backoff(eager_patience);
   while (!context_.activity.must_reload()) {
     if (!worth_a_slot()) co_return Decision{Event::not_needed};

@@ -92,19 +92,10 @@ Duty hold_duty(const Record& record, bool wanted);
 // written.
 std::optional<std::string> hold_patch(const k8s::Node& node, Duty duty);
 
-inline constexpr std::string_view maintenance_condition = "HauloutMaintenance";
 // Returns true from the time at which the agent is about to cordon the node until it has uncordoned it, and for a
 // record that cannot be decoded.
 bool in_maintenance(const Record& record);
-// `condition_patch` returns a strategic merge patch for nodes/status. The condition is True from cordon to uncordon,
-// with the reason of the label. The patch does not add the condition to a Node that never needed it. Returns nothing if
-// the condition is correct and its heartbeat is recent. While the condition is True, the agent updates its
-// lastHeartbeatTime at least once per `heartbeat`.
-inline constexpr Duration heartbeat = std::chrono::minutes(5);
-std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status, WallTime now);
 
-// Returns the patch for nodes/status that removes the condition, or nothing if there is none.
-std::optional<std::string> no_condition_patch(const k8s::Node& node);
 // Returns the patch that removes labels, message, record and hook ticket, or nothing if there are none. It removes the
 // pool label only if the record names the same pool. It does not remove what people write. Guarded by the Node's
 // resourceVersion.

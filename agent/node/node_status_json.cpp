@@ -169,40 +169,6 @@ bool in_maintenance(const Record& record) {
   return !record.run.empty() || record.cause == reason::record_unreadable;
 }
 
-std::optional<std::string> condition_patch(const k8s::Node& node, bool maintenance, const Status& status,
-                                           WallTime now) {
-  const auto found = std::find_if(node.conditions.begin(), node.conditions.end(),
-                                  [](const auto& condition) { return condition.type == maintenance_condition; });
-  const std::string value = maintenance ? "True" : "False";
-  // The API requires a reason. If `status` has none, use the name of the state.
-  std::string reason = status.reason;
-  if (reason.empty()) {
-    reason = std::string(to_string(status.state));
-    reason[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(reason[0])));
-  }
-  if (found == node.conditions.end() && !maintenance) return std::nullopt;
-  const bool heard = !maintenance || (found != node.conditions.end() && found->last_heartbeat &&
-                                      now < *found->last_heartbeat + heartbeat / 2);
-  if (found != node.conditions.end() && found->status == value && found->reason == reason && heard) return std::nullopt;
-  const std::string time = fmt::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(now));
-  Json condition{{"type", maintenance_condition},
-                 {"status", value},
-                 {"reason", reason},
-                 {"message", shortened(status.message, longest_message)},
-                 {"lastHeartbeatTime", time}};
-  if (found == node.conditions.end() || found->status != value) condition["lastTransitionTime"] = time;
-  return Json{{"status", {{"conditions", Json::array({condition})}}}}.dump(-1, ' ', false,
-                                                                           Json::error_handler_t::replace);
-}
-
-std::optional<std::string> no_condition_patch(const k8s::Node& node) {
-  const bool there = std::any_of(node.conditions.begin(), node.conditions.end(),
-                                 [](const auto& condition) { return condition.type == maintenance_condition; });
-  if (!there) return std::nullopt;
-  const Json removal{{"type", maintenance_condition}, {"$patch", "delete"}};
-  return Json{{"status", {{"conditions", Json::array({removal})}}}}.dump();
-}
-
 std::optional<std::string> no_status_patch(const k8s::Node& node) {
   Json labels = Json::object();
   for (const std::string_view key : status_labels) put(labels, node.labels, key, {});

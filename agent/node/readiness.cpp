@@ -45,8 +45,8 @@ Result<WantedCondition> parse_condition(std::string_view text) {
                  "Ready is the kubelet's condition, and the agent always waits for it; remove this value");
   if (k8s::own_condition(condition.type))
     return Error(Errc::invalid,
-                 fmt::format("{} is a condition of Haulout itself, which the agent changes during the update, so it "
-                             "would wait for itself; name a condition of another program",
+                 fmt::format("{} is a condition that the agent itself changes during the update, so it would wait for "
+                             "itself; name a condition of another program",
                              condition.type));
   return condition;
 }

@@ -29,7 +29,7 @@ inline constexpr std::string_view readiness_taint_prefix = "readiness.k8s.io/";
 
 // Parses "TYPE" or "TYPE=STATUS". The status is True, False or Unknown; without one it is True. Errors: Errc::invalid,
 // with a message that says what is wrong and what to do. Refuses Ready, which the agent checks itself for the current
-// boot, and the conditions that Haulout sets.
+// boot, and the conditions that agents set.
 Result<WantedCondition> parse_condition(std::string_view text);
 
 // Returns the keys of the Node's readiness taints: the first ones in the order of their names, at most

@@ -621,7 +621,7 @@ Whenever the agent of a node waits, it shows a reason. The reason is the same in
 |---|---|
 | labels `haulout.dev/state` and `haulout.dev/reason` | `kubectl get nodes -L haulout.dev/state,haulout.dev/reason` |
 | annotation `haulout.dev/message` | the sentence that explains the reason, in `kubectl describe node NAME` |
-| condition `HauloutMaintenance` | true from cordon to uncordon, in `kubectl describe node NAME` |
+| conditions `MaintenancePlanned`, `DrainInProgress`, `MaintenanceInProgress` | while they are True ([which tells what](tasks.md#let-other-programs-know-of-an-update)), in `kubectl describe node NAME` |
 | Events on the Node | `kubectl describe node NAME`, `kubectl events --for node/NAME` |
 | metric `haulout_reason_info` | see [metrics.md](metrics.md) |
 | the agent's log | one line per change, with the fields `state` and `reason` |

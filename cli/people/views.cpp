@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/node/lifecycle_conditions.hpp"
 #include "agent/node/node_status.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
@@ -54,10 +55,14 @@ std::optional<WallTime> due(const agent::Record& record, const NodeView& view) {
 }
 
 // Returns the time by which the agent must have sent another heartbeat: two periods after the last one. Returns nullopt
-// if the agent sends no heartbeats now, that is, while the condition HauloutMaintenance of the Node is not True.
+// if the agent sends no heartbeats now, that is, while no agent says that the maintenance of the Node is in progress.
+// Older agents say so by another condition.
 std::optional<WallTime> heard_until(const k8s::Node& node) {
+  const auto tells = [](const k8s::NodeCondition& condition) {
+    return condition.type == agent::maintenance_condition || condition.type == agent::old_maintenance_condition;
+  };
   for (const k8s::NodeCondition& condition : node.conditions)
-    if (condition.type == agent::maintenance_condition && condition.status == "True" && condition.last_heartbeat)
+    if (tells(condition) && agent::is_own(condition) && condition.status == "True" && condition.last_heartbeat)
       return *condition.last_heartbeat + 2 * std::chrono::duration_cast<WallTime::duration>(agent::heartbeat);
   return std::nullopt;
 }

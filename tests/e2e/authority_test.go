@@ -44,9 +44,11 @@ const (
 		`"labels":{"haulout.dev/state":"idle"}}}`
 	excluded  = `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"haulout"}}}`
 	included  = `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":null}}}`
-	condition = `{"status":{"conditions":[{"type":"HauloutMaintenance","status":"True","reason":"Draining",` +
-		`"message":"","lastHeartbeatTime":"2026-01-01T00:00:00Z","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
-	noCondition = `{"status":{"conditions":[{"type":"HauloutMaintenance","$patch":"delete"}]}}`
+	condition = `{"status":{"conditions":[{"type":"MaintenanceInProgress","status":"True","reason":"Draining",` +
+		`"message":"haulout: x","lastHeartbeatTime":"2026-01-01T00:00:00Z","lastTransitionTime":"2026-01-01T00:00:00Z"},` +
+		`{"type":"DrainInProgress","status":"True","reason":"Draining","message":"haulout: x"}]}}`
+	noCondition = `{"status":{"conditions":[{"type":"MaintenanceInProgress","$patch":"delete"},` +
+		`{"type":"DrainInProgress","$patch":"delete"}]}}`
 )
 
 func conditionPatch(node, body string) Request {

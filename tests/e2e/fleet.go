@@ -26,6 +26,7 @@ type Fleet struct {
 	mu         sync.Mutex
 	violations []string
 	states     map[string][]string // states of each node, in the order in which it showed them
+	told       map[string]bool     // "NODE/TYPE": a condition of an agent that a node has shown as True
 	pods       map[string]*corev1.Pod
 	out        map[string]bool
 	settled    bool // the workload runs: its Ready pods are counted from now on
@@ -36,7 +37,7 @@ type Fleet struct {
 func (w *World) NewFleet(ctx context.Context, app string, available, atOnce int, names ...string) (*Fleet, error) {
 	f := &Fleet{
 		World: w, app: app, available: available, atOnce: atOnce,
-		states: map[string][]string{}, pods: map[string]*corev1.Pod{}, out: map[string]bool{},
+		states: map[string][]string{}, told: map[string]bool{}, pods: map[string]*corev1.Pod{}, out: map[string]bool{},
 	}
 	for _, name := range names {
 		if err := w.AddNode(ctx, name, "worker"); err != nil {
@@ -137,6 +138,11 @@ func (f *Fleet) seeNode(node *corev1.Node, there bool) {
 	if seen := f.states[node.Name]; state != "" && (len(seen) == 0 || seen[len(seen)-1] != state) {
 		f.states[node.Name] = append(seen, state)
 	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && strings.HasPrefix(condition.Message, "haulout: ") {
+			f.told[node.Name+"/"+string(condition.Type)] = true
+		}
+	}
 	f.out[node.Name] = node.Spec.Unschedulable
 	count := 0
 	for _, out := range f.out {
@@ -189,6 +195,13 @@ func (f *Fleet) States(node string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string{}, f.states[node]...)
+}
+
+// Told returns true if a node has shown this condition of an agent as True.
+func (f *Fleet) Told(node, kind string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.told[node+"/"+kind]
 }
 
 // Story returns everything that helps to understand a failure.

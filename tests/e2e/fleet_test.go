@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -125,14 +124,15 @@ func expectTold(t *testing.T, f *Fleet, machine *Machine, url string) {
 	t.Helper()
 	node, err := f.Client.CoreV1().Nodes().Get(t.Context(), machine.Node, getOptions)
 	must(t, err)
-	maintenance := corev1.ConditionUnknown
 	for _, condition := range node.Status.Conditions {
-		if condition.Type == "HauloutMaintenance" {
-			maintenance = condition.Status
+		if strings.HasPrefix(condition.Message, "haulout: ") {
+			t.Errorf("condition %s of %s is %s after its update", condition.Type, node.Name, condition.Status)
 		}
 	}
-	if maintenance != corev1.ConditionFalse {
-		t.Errorf("condition HauloutMaintenance of %s is %s after its update", node.Name, maintenance)
+	for _, kind := range []string{"DrainInProgress", "Drained", "MaintenanceInProgress"} {
+		if !f.Told(node.Name, kind) {
+			t.Errorf("%s never showed condition %s", node.Name, kind)
+		}
 	}
 	if required := node.Labels["haulout.dev/reboot-required"]; required != "false" {
 		t.Errorf("reboot-required of %s is %q after its update", node.Name, required)

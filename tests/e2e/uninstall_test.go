@@ -19,7 +19,11 @@ func expectNothingLeft(t *testing.T, in *Installed) {
 	written := []byte(`{"metadata":{"labels":{"haulout.dev/state":"idle","haulout.dev/reason":"Paused",
 		"haulout.dev/reboot-required":"false","haulout.dev/pool":"default","kept":"yes"},
 		"annotations":{"haulout.dev/record":"{}","haulout.dev/message":"m","haulout.dev/pause":";mine"}},
-		"status":{"conditions":[{"type":"HauloutMaintenance","status":"False"}]}}`)
+		"status":{"conditions":[{"type":"HauloutMaintenance","status":"False"},
+		{"type":"Drained","status":"True","reason":"DrainCompleted","message":"haulout: no pod"},
+		{"type":"MaintenanceInProgress","status":"True","reason":"Ready","message":"haulout: drained"},
+		{"type":"MaintenancePlanned","status":"True","reason":"Storage","message":"by the storage operator"},
+		{"type":"DrainInProgress","status":"False","reason":"Done"}]}}`)
 	for _, subresource := range [][]string{nil, {"status"}} {
 		_, err := nodes.Patch(t.Context(), ownNode, types.StrategicMergePatchType, written, metav1.PatchOptions{},
 			subresource...)
@@ -52,7 +56,9 @@ func expectNothingLeft(t *testing.T, in *Installed) {
 	for _, condition := range node.Status.Conditions {
 		types[condition.Type] = true
 	}
-	if types["HauloutMaintenance"] || len(node.Status.Conditions) != len(before.Status.Conditions)-1 {
+	ours := types["HauloutMaintenance"] || types["Drained"] || types["MaintenanceInProgress"]
+	theirs := types["MaintenancePlanned"] && types["DrainInProgress"]
+	if ours || !theirs || len(node.Status.Conditions) != len(before.Status.Conditions)-3 {
 		t.Errorf("conditions: %+v", node.Status.Conditions)
 	}
 }

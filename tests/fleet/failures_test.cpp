@@ -256,7 +256,7 @@ TEST_F(Failures, TheConditionSaysWhatTheLabelSays) {
   std::string reason;
   const Json shown = node("n1");
   for (const Json& condition : shown["status"]["conditions"])
-    if (condition["type"] == "HauloutMaintenance") reason = condition["reason"];
+    if (condition["type"] == "MaintenanceInProgress") reason = condition["reason"];
   EXPECT_EQ(reason, "BlockedByBudget");
 }
 

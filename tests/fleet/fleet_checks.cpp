@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/node/lifecycle_conditions.hpp"
 #include "drain/pod_filter.hpp"
 #include "k8s/codec.hpp"
 
@@ -120,6 +121,7 @@ void FleetChecks::see(const sim::Change& change) {
   if (change.key.resource == "poddisruptionbudgets" &&
       (!change.before || sim::at(*change.before, "/spec") != sim::at(*change.object, "/spec")))
     disturbed_[change.key.ns + "/" + sim::text(*change.object, "/spec/selector/matchLabels/app")] = clock_.now();
+  check_conditions();
 }
 
 void FleetChecks::see_node(const sim::Change& change) {
@@ -159,6 +161,60 @@ void FleetChecks::see_node(const sim::Change& change) {
   const Json& labels = sim::at(object, "/metadata/labels");
   const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
   if (state != node.state) see_state(change.key.name, node, state);
+  see_conditions(change.key.name, node, object);
+}
+
+// P5: a condition that another program has written stays as it is, except that an agent may make a False one True.
+void FleetChecks::see_conditions(const std::string& name, NodeTruth& node, const Json& object) {
+  for (const std::string_view type : k8s::lifecycle_conditions) {
+    ConditionTruth& truth = node.conditions[type];
+    ConditionTruth now;
+    now.untrue_since = truth.untrue_since;
+    if (const Json& shown = sim::condition(object, type); !shown.is_null()) {
+      now.text = shown.dump();
+      now.status = sim::text(shown, "/status");
+      now.ours = sim::text(shown, "/message").starts_with("haulout: ");
+    }
+    const bool theirs = !truth.text.empty() && !truth.ours;
+    const bool taken_over = truth.status == "False" && now.ours && now.status == "True";
+    if (!person_acts_ && theirs && now.text != truth.text && !taken_over)
+      violated(fmt::format("P5: an agent changed the condition {} of {}, which it had not written", type, name));
+    if (!person_acts_ && now.ours && now.status != "True")
+      violated(fmt::format("P5: an agent left its condition {} on {}", type, name));
+    truth = std::move(now);
+  }
+}
+
+std::string FleetChecks::untrue(const std::string& name, const NodeTruth& node, std::string_view type) const {
+  const bool drained = type == agent::drained_condition;
+  if (drained && node.state != "ready" && node.state != "rebooting") return "the node is " + node.state;
+  if (drained && !node.unschedulable) return "the node is schedulable";
+  if (drained)
+    for (const Json& pod : cluster_.all("pods"))
+      if (sim::text(pod, "/spec/nodeName") == name && must_leave(pod)) return sim::name_of(pod) + " is on it";
+  if (type == agent::drain_condition && node.state != "draining") return "the node is " + node.state;
+  const bool waits = node.state == "pending" || node.state == "waiting" || node.state == "draining";
+  if (type == agent::planned_condition && !waits) return "the node is " + node.state;
+  const bool in_service = !node.unschedulable && node.state != "updating" && node.state != "rebooting";
+  if (type == agent::maintenance_condition && in_service) return "the node is in service";
+  return {};
+}
+
+// P3, P8: what an agent tells by conditions is true. While no agent runs, nobody can take anything back.
+void FleetChecks::check_conditions() {
+  for (auto& [name, node] : nodes_)
+    for (auto& [type, truth] : node.conditions) {
+      const bool runs = node.machine && node.machine->powered() && node.machine->lives();
+      const std::string why = runs && truth.ours ? untrue(name, node, type) : std::string();
+      if (why.empty())
+        truth.untrue_since.reset();
+      else if (!truth.untrue_since)
+        truth.untrue_since = clock_.now();
+      else if (clock_.now() - *truth.untrue_since > conditions_late) {
+        violated(fmt::format("P3: the condition {} of {} is True, but {}", type, name, why));
+        truth.untrue_since = TimePoint::max();  // one violation is enough
+      }
+    }
 }
 
 // P5: an agent sets only annotations for autoscalers that are not there, and none that a person has removed during its
@@ -405,6 +461,10 @@ void FleetChecks::check_rate(const Machine& machine) {
 
 void FleetChecks::after_request(Machine& machine, const sim::Call& call, TimePoint sent, const http::Response* answer) {
   if (!call.info) return;
+  // An agent whose requests fail can take nothing back, so the time counts from its last one.
+  if (!answer || (answer->status >= 400 && answer->status != 409))
+    for (auto& [type, truth] : nodes_[machine.node()].conditions)
+      if (truth.untrue_since) truth.untrue_since = clock_.now();
   Proof& proof = proofs_[machine.node()];
   std::optional<TimePoint>* read = nullptr;
   if (call.verb == "list" && call.info->resource == "leases") read = &proof.turn;

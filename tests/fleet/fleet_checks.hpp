@@ -14,6 +14,11 @@
 
 namespace haulout::fleet {
 
+// How late a condition of an agent may be while the agent runs and the API server answers. An agent withdraws the
+// condition Drained with its next request. Everything else it writes after a second at the latest. The rest of this
+// time is for requests in flight, for conflicts with other writers, and for pods that are bound during a write.
+inline constexpr Duration conditions_late_at_most = std::chrono::seconds(30);
+
 class FleetChecks final : public MachineObserver {
  public:
   using Limit = std::function<std::size_t(std::size_t nodes)>;
@@ -35,6 +40,9 @@ class FleetChecks final : public MachineObserver {
   bool leaves_pinned_pods = false;            // if true, pods may stay whose app has come back twice since the cordon
   bool remembers_versions = false;  // if true, agents must not install a version that has failed on another node
   bool surges = false;              // if true, agents may patch pods of their own nodes (`--surge`)
+  // How long a condition of an agent may be untrue. The default is for agents whose watch is silent (view_is_old), and
+  // whose writes are refused.
+  Duration conditions_late = std::chrono::minutes(30);
   bool leaves_cordoned_nodes_alone = false;  // if true, agents must not touch nodes that a person has cordoned
 
   void life_began(Machine& machine) override;
@@ -54,8 +62,16 @@ class FleetChecks final : public MachineObserver {
     bool ours = false;     // an agent has set it
     bool refused = false;  // a person has removed it from under an agent, whose hold lasts
   };
+  // A condition of one of the agents' types as it was last seen; the strings are empty if the Node does not have it.
+  struct ConditionTruth {
+    std::string text;  // as JSON
+    std::string status;
+    bool ours = false;
+    std::optional<TimePoint> untrue_since{};
+  };
   struct NodeTruth {
     std::string state;
+    std::map<std::string_view, ConditionTruth> conditions;  // by type
     bool recorded = false;
     bool unschedulable = false;
     std::map<std::string, AutoscalerTruth, std::less<>> autoscalers;  // by annotation
@@ -91,6 +107,10 @@ class FleetChecks final : public MachineObserver {
   void see_node(const sim::Change& change);
   void see_autoscalers(const std::string& name, NodeTruth& node, const sim::Json& object);
   void see_taints(NodeTruth& node, const sim::Json& object);
+  void see_conditions(const std::string& name, NodeTruth& node, const sim::Json& object);
+  void check_conditions();
+  // Returns why the condition is not true, or an empty text.
+  std::string untrue(const std::string& name, const NodeTruth& node, std::string_view type) const;
   void check_readiness(const std::string& name, NodeTruth& node, const std::string& before, const std::string& state);
   void see_versions(const std::string& name, const std::string& record);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);

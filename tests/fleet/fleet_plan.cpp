@@ -356,6 +356,19 @@ void add_daemon_set_evictions(FleetPlan& plan) {
   plan.evicts_daemon_sets = rng.chance(50);
 }
 
+// Generation 9: other programs, such as kubectl or a storage operator, that write conditions of the agents' types.
+void add_conditions(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 47);
+  for (const PlannedMachine& machine : plan.machines)
+    for (int i = 0; i < 3; ++i)
+      if (rng.chance(30))
+        plan.incidents.push_back(
+            {.after = rng.between(1s, 10min),
+             .deed = Deed::change_condition,
+             .node = machine.name,
+             .number = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{11}))});
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -373,6 +386,7 @@ std::string_view to_string(Deed deed) {
     case Deed::replace_machine: return "replace the machine";
     case Deed::register_anew: return "register anew";
     case Deed::change_autoscalers: return "change the annotations for autoscalers";
+    case Deed::change_condition: return "change a condition";
     case Deed::back_end_knows: return "the back end knows";
     case Deed::restart_server: return "restart the server";
     case Deed::drop_connections: return "drop connections";
@@ -449,6 +463,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 8) add_surge(plan);
   if (generation >= 9) add_gangs(plan);
   if (generation >= 9) add_daemon_set_evictions(plan);
+  if (generation >= 9) add_conditions(plan);
   return plan;
 }
 

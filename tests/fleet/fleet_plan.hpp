@@ -45,6 +45,8 @@ enum class Deed {
   change_autoscalers,
   // Since generation 9: the pod of a training run has finished.
   finish_work,
+  // Since generation 9: another program writes or removes a condition of one of the agents' types.
+  change_condition,
 };
 std::string_view to_string(Deed deed);
 
@@ -85,7 +87,7 @@ struct PlannedMachine {
 //      annotations for autoscalers
 //   8  agents that have pods of Deployments replaced before they evict them
 //   9  gangs: workloads whose pods run only together, or training runs for which agents wait; agents that evict the
-//      pods of a DaemonSet after all others
+//      pods of a DaemonSet after all others; other programs that write conditions of the same types as agents
 inline constexpr unsigned newest_fleet_generation = 9;
 
 struct FleetPlan {

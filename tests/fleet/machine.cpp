@@ -76,10 +76,12 @@ asio::awaitable<void> Machine::live() {
   for (;;) {
     while (!powered_) co_await power_.wait_until(world_.clock, TimePoint::max());
     killed_ = false;
+    lives_ = true;
     co_await with_task_group([this](TaskGroup& group) {
       for (std::size_t i = 0; i < plan_.agents; ++i) group.spawn(one_life(i));
       return until_killed();
     });
+    lives_ = false;
     co_await world_.clock.sleep_until(world_.clock.now() + plan_.agent_starts);
   }
 }

@@ -152,6 +152,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   // When each request was sent.
   const std::vector<TimePoint>& request_times() const { return request_times_; }
   bool powered() const { return powered_; }
+  // Returns true while an agent of this machine runs.
+  bool lives() const { return lives_ && !killed_; }
   // The boot id that the kubelet reports.
   std::string kubelet_boot_id() const;
   // The last reboot request that was accepted or got no answer, and the boot id at that time.
@@ -216,6 +218,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   FakeUpdates updates_;
   bool powered_ = true;
   bool killed_ = false;
+  bool lives_ = false;
   bool shows_ready_ = false;
   std::string applied_;
   std::string blocked_by_;

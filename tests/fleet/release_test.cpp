@@ -74,7 +74,8 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
     }
     const Json conditions = node("n1")["status"]["conditions"];
     for (const Json& condition : conditions)
-      if (condition["type"] == "HauloutMaintenance") found.emplace_back("condition");
+      if (condition["type"] == "HauloutMaintenance" || condition.value("message", "").starts_with("haulout: "))
+        found.emplace_back("condition");
     return found;
   }
 

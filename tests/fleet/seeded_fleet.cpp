@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/gates/gate.hpp"
+#include "agent/node/lifecycle_conditions.hpp"
 #include "agent/node/pool.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
@@ -44,6 +45,9 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   limit = plan_.limit;
   limit_percent = plan_.limit_percent;
   checks.reboots_per_day = plan_.reboots_per_day;
+  const bool server_fails = std::any_of(plan_.incidents.begin(), plan_.incidents.end(),
+                                        [](const Incident& incident) { return incident.node.empty(); });
+  if (plan_.faults.empty() && !server_fails) checks.conditions_late = conditions_late_at_most;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.drain.guards.surge = plan_.surge;
   checks.surges = plan_.surge != drain::Surge::off;
@@ -261,12 +265,28 @@ void SeededFleet::perform_on_node(const Incident& incident) {
         });
       break;
     }
+    case Deed::change_condition: {
+      const std::string type(k8s::lifecycle_conditions[incident.number % 4]);
+      const char* values[] = {"", "False", "True"};
+      if (!node(name).is_null()) checks.by_a_person([&] { change_condition(name, type, values[incident.number / 4]); });
+      break;
+    }
     case Deed::back_end_knows:
       machine.plan().unknown = false;
       machine.want(machine.plan().target);
       break;
     default: break;
   }
+}
+
+// Another program writes the condition; with an empty status it removes it.
+void SeededFleet::change_condition(const std::string& name, const std::string& type, const std::string& status) {
+  Json conditions = sim::at(node(name), "/status/conditions");
+  if (!conditions.is_array()) conditions = Json::array();
+  std::erase_if(conditions.get_ref<Json::array_t&>(), [&](const Json& each) { return each.value("type", "") == type; });
+  if (!status.empty())
+    conditions.push_back({{"type", type}, {"status", status}, {"reason", "Storage"}, {"message", "another program"}});
+  cluster.patch("nodes", "", name, {{"status", {{"conditions", conditions}}}});
 }
 
 void SeededFleet::delete_some_pod(std::size_t number) {
@@ -364,6 +384,8 @@ void SeededFleet::look_at_the_end() {
     if (each->shows_ready()) checks.violated("the end: " + name + " shows ready");
     const auto decoded = k8s::decode<k8s::Node>(node(name).dump());
     if (!decoded || drain::mark_of(*decoded)) checks.violated("the end: " + name + " carries the mark of a cordon");
+    for (const k8s::NodeCondition& condition : decoded ? decoded->conditions : std::vector<k8s::NodeCondition>())
+      if (agent::is_own(condition)) checks.violated("the end: " + name + " has the condition " + condition.type);
     if (!sim::annotation(node(name), "haulout.dev/held-autoscalers").empty())
       checks.violated("the end: autoscalers are still asked to leave " + name + " alone");
   }

@@ -47,7 +47,7 @@ struct Shutdowns : Fleet {
               pods_on(name),
               label(name, "haulout.dev/reason"),
               sim::annotation(node(name), "haulout.dev/message"),
-              sim::text(sim::condition(node(name), "HauloutMaintenance"), "/status"),
+              sim::text(sim::condition(node(name), "MaintenanceInProgress"), "/status"),
               run_in_record(name),
               unschedulable(name)};
     });
@@ -68,7 +68,7 @@ struct Shutdowns : Fleet {
     EXPECT_EQ(state(name), "idle") << story();
     EXPECT_EQ(label(name, "haulout.dev/reason"), "") << story();
     EXPECT_EQ(run_in_record(name), "") << story();
-    EXPECT_NE(sim::text(sim::condition(node(name), "HauloutMaintenance"), "/status"), "True") << story();
+    EXPECT_NE(sim::text(sim::condition(node(name), "MaintenanceInProgress"), "/status"), "True") << story();
   }
 };
 
@@ -115,7 +115,7 @@ TEST_F(Shutdowns, PodsLeaveANodeThatIsVerifiedOnceMoreAfterItTookPods) {
   after(9min, [&] {
     EXPECT_EQ(state("n1"), "verifying") << story();
     EXPECT_FALSE(unschedulable("n1"));
-    EXPECT_NE(sim::text(sim::condition(node("n1"), "HauloutMaintenance"), "/status"), "True") << story();
+    EXPECT_NE(sim::text(sim::condition(node("n1"), "MaintenanceInProgress"), "/status"), "True") << story();
     EXPECT_GT(pods_on("n1"), 0u);
     look_at_the_end_of("n1");
     n1.shut_down();

@@ -36,7 +36,7 @@ struct Unwritten : Fleet {
   // n1 is drained and waits for another tool to reboot it. The agent writes only its condition, every few minutes.
   void expect_heartbeats() {
     const auto heard_at = [this] {
-      return sim::text(sim::condition(node("n1"), "HauloutMaintenance"), "/lastHeartbeatTime");
+      return sim::text(sim::condition(node("n1"), "MaintenanceInProgress"), "/lastHeartbeatTime");
     };
     std::string before;
     after(30min, [&] {

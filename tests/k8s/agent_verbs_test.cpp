@@ -104,16 +104,21 @@ TEST(NodeCodec, BootAndConditions) {
   const auto node = decode<Node>(
       R"({"kind":"Node","metadata":{"name":"n1","uid":"nu","resourceVersion":"9"},"status":{"conditions":[)"
       R"({"type":"HauloutMaintenance","status":"True","reason":"Draining","message":"x"},)"
-      R"({"type":"MemoryPressure","status":"False","reason":"Enough"},{"type":"Ready","status":"True"}],)"
+      R"({"type":"Drained","status":"True","reason":"DrainCompleted","message":"y",)"
+      R"("lastHeartbeatTime":"1970-01-01T00:00:01Z"},)"
+      R"({"type":"MemoryPressure","status":"False","reason":"Enough","message":"z",)"
+      R"("lastHeartbeatTime":"1970-01-01T00:00:01Z"},{"type":"Ready","status":"True"}],)"
       R"("nodeInfo":{"bootID":"b1","osImage":"Debian GNU/Linux 12","kernelVersion":"6.1.0-42","machineID":"m"}}})");
   ASSERT_TRUE(node) << node.error().message();
   EXPECT_EQ(node->boot_id, "b1");
   EXPECT_EQ(node->os_image, "Debian GNU/Linux 12");
   EXPECT_EQ(node->kernel_version, "6.1.0-42");
   EXPECT_TRUE(node->ready);
-  // The reasons and heartbeats of other programs are not kept.
-  EXPECT_THAT(node->conditions, ElementsAre(NodeCondition{"HauloutMaintenance", "True", "Draining"},
-                                            NodeCondition{"MemoryPressure", "False"}, NodeCondition{"Ready", "True"}));
+  // The reasons, heartbeats and messages of other conditions are not kept.
+  EXPECT_THAT(node->conditions,
+              ElementsAre(NodeCondition{"HauloutMaintenance", "True", "Draining", {}, "x"},
+                          NodeCondition{"Drained", "True", "DrainCompleted", WallTime(std::chrono::seconds(1)), "y"},
+                          NodeCondition{"MemoryPressure", "False"}, NodeCondition{"Ready", "True"}));
 }
 
 // P12: a program that writes conditions without end must not displace those of Haulout, nor fill the memory.
@@ -135,14 +140,16 @@ TEST(NodeCodec, P12_OnlySoManyConditionsAreKept) {
 TEST(NodeCodec, P12_ConditionsOfAnyLengthAreKeptShort) {
   nlohmann::json json = {{"kind", "Node"}, {"metadata", {{"name", "n1"}, {"uid", "u"}, {"resourceVersion", "9"}}}};
   const std::string longest(1'000'000, 'x');
-  json["status"]["conditions"] = {{{"type", "HauloutMaintenance"}, {"status", longest}, {"reason", longest}},
+  json["status"]["conditions"] = {{{"type", "Drained"}, {"status", longest}, {"reason", longest}, {"message", longest}},
                                   {{"type", "NetworkReady"}, {"status", longest}, {"reason", longest}},
                                   {{"type", "DiskPressure"}, {"status", "true"}}};
   const auto node = decode<Node>(json.dump());
   ASSERT_TRUE(node) << node.error().message();
-  EXPECT_THAT(node->conditions, ElementsAre(NodeCondition{"HauloutMaintenance", "", std::string(1024, 'x')},
-                                            NodeCondition{"NetworkReady", ""}, NodeCondition{"DiskPressure", ""}));
-  EXPECT_LT(Kind<Node>::text_in(*node), 2000u);
+  EXPECT_THAT(node->conditions,
+              ElementsAre(NodeCondition{"Drained", "", std::string(1024, 'x'), {}, std::string(1024, 'x')},
+                          NodeCondition{"NetworkReady", ""}, NodeCondition{"DiskPressure", ""}));
+  EXPECT_LT(Kind<Node>::text_in(*node), 3000u);
+  EXPECT_GT(Kind<Node>::text_in(*node), 2048u) << "the message counts, too";
 }
 
 constexpr const char* bound_to_a_pod =

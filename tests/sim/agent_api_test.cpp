@@ -70,31 +70,31 @@ TEST_F(AgentApiTest, TheStatusOfANode) {
     const auto set = co_await client.patch_node_status(
         "n1",
         R"({"metadata":{"labels":{"haulout.dev/state":"draining"},"annotations":{"haulout.dev/message":"x"}},)"
-        R"("spec":{"unschedulable":true},"status":{"conditions":[{"type":"HauloutMaintenance","status":"True",)"
+        R"("spec":{"unschedulable":true},"status":{"conditions":[{"type":"Drained","status":"True",)"
         R"("reason":"Draining","message":"m","lastTransitionTime":"2026-11-21T01:00:00Z"}]}})",
         soon());
     EXPECT_TRUE(set) << set.error().message();
     if (!set) co_return;
     EXPECT_EQ(set->conditions,
-              (std::vector<k8s::NodeCondition>{{"Ready", "True"}, {"HauloutMaintenance", "True", "Draining"}}))
+              (std::vector<k8s::NodeCondition>{{"Ready", "True"}, {"Drained", "True", "Draining", {}, "m"}}))
         << "other conditions stay";
     EXPECT_FALSE(set->unschedulable) << "the spec of the patch is ignored";
     EXPECT_EQ(set->labels.at("haulout.dev/state"), "draining");
     EXPECT_EQ(set->annotations.at("haulout.dev/message"), "x");
 
     const auto changed = co_await client.patch_node_status(
-        "n1", R"({"status":{"conditions":[{"type":"HauloutMaintenance","reason":"Rebooting"}]}})", soon());
+        "n1", R"({"status":{"conditions":[{"type":"Drained","reason":"Rebooting"}]}})", soon());
     EXPECT_EQ(changed->conditions,
-              (std::vector<k8s::NodeCondition>{{"Ready", "True"}, {"HauloutMaintenance", "True", "Rebooting"}}));
+              (std::vector<k8s::NodeCondition>{{"Ready", "True"}, {"Drained", "True", "Rebooting", {}, "m"}}));
     const auto removed = co_await client.patch_node_status(
-        "n1", R"({"status":{"conditions":[{"$patch":"delete","type":"HauloutMaintenance"}]}})", soon());
+        "n1", R"({"status":{"conditions":[{"$patch":"delete","type":"Drained"}]}})", soon());
     EXPECT_EQ(removed->conditions, (std::vector<k8s::NodeCondition>{{"Ready", "True"}}));
 
     const auto guarded = co_await client.patch_node_status(
         "n1", R"({"metadata":{"resourceVersion":"1"},"status":{"conditions":[]}})", soon());
     EXPECT_TRUE(!guarded && k8s::is_conflict(guarded.error()));
     const auto misspelt = co_await client.patch_node_status(
-        "n1", R"({"status":{"conditions":[{"type":"HauloutMaintenance","state":"True"}]}})", soon());
+        "n1", R"({"status":{"conditions":[{"type":"Drained","state":"True"}]}})", soon());
     EXPECT_TRUE(!misspelt && misspelt.error().is_status(422));
     EXPECT_NE(misspelt.error().message().find(R"(unknown field "status.conditions[0].state")"), std::string::npos);
     // A patch of the main resource ignores `status`.

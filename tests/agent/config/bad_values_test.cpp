@@ -81,8 +81,11 @@ const std::vector<Row>& rows() {
       {"verify-condition", "Ready",
        "Ready is the kubelet's condition, and the agent always waits for it; remove this value"},
       {"verify-condition", "HauloutMaintenance=False",
-       "HauloutMaintenance is a condition of Haulout itself, which the agent changes during the update, so it would "
-       "wait for itself; name a condition of another program"},
+       "HauloutMaintenance is a condition that the agent itself changes during the update, so it would wait for "
+       "itself; name a condition of another program"},
+      {"verify-condition", "MaintenanceInProgress=False",
+       "MaintenanceInProgress is a condition that the agent itself changes during the update, so it would wait for "
+       "itself; name a condition of another program"},
   };
   return table;
 }

@@ -38,7 +38,8 @@ TEST(GateTest, OutsideTheWindow) {
                   .verdict = Verdict::closed,
                   .reason = "OutsideWindow",
                   .message = "outside the window: updates may begin again Sun 2026-11-22 00:00 UTC",
-                  .look_again = utc("2026-11-22T00:00")}));
+                  .look_again = utc("2026-11-22T00:00"),
+                  .opens = utc("2026-11-22T00:00")}));
 }
 
 TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
@@ -48,7 +49,8 @@ TEST(GateTest, WhatCannotEndInTimeDoesNotBegin) {
                   .reason = "WindowTooShort",
                   .message = "the window closes Sat 2026-11-21 04:00 UTC, too early for an update of this node, "
                              "which takes about 3h00m; the update may begin Sun 2026-11-22 00:00 UTC",
-                  .look_again = utc("2026-11-22T00:00")}));
+                  .look_again = utc("2026-11-22T00:00"),
+                  .opens = utc("2026-11-22T00:00")}));
   EXPECT_EQ(window("2026-11-21T01:00", {"00:00+4h"}, {60s, 9000s}).verdict, Verdict::open);
 }
 
@@ -100,13 +102,40 @@ TEST(GateTest, Pauses) {
                   .reason = "Paused",
                   .message = "pool web is paused until 2026-11-21T06:00:00Z: new storage",
                   .look_again = now + 1h,
-                  .effect = gives_up}));
+                  .effect = gives_up,
+                  .opens = now + 1h}));
   EXPECT_EQ(pause_gate("pause-cluster", "the cluster", Pause{"freeze", {}}, now),
             (Gate{.name = "pause-cluster",
                   .verdict = Verdict::closed,
                   .reason = "Paused",
                   .message = "the cluster is paused: freeze",
                   .effect = gives_up}));
+}
+
+// A time that is told to others must be known: it is that of the last gate, and polling for an answer is none.
+TEST(GateTest, AllGatesAreOpenNotBeforeTheLastKnownTime) {
+  const WallTime now = utc("2026-11-21T05:00");
+  const Gate closed = window("2026-11-21T05:00", {"00:00+4h"});
+  const Gate open = window("2026-11-21T01:00", {"00:00+4h"});
+  const Gate paused = pause_gate("pause-pool", "pool web", Pause{"new storage", now + 1h}, now);
+  const Gate endless = pause_gate("pause-pool", "pool web", Pause{"new storage", {}}, now);
+  const Gate polled{.name = "fleet", .verdict = Verdict::closed, .look_again = now + 24h};
+  const struct {
+    std::vector<Gate> gates;
+    std::optional<WallTime> opens;
+  } table[] = {
+      {{}, {}},
+      {{open}, {}},
+      {{closed}, utc("2026-11-22T00:00")},
+      {{paused}, now + 1h},
+      {{closed, paused}, utc("2026-11-22T00:00")},
+      {{paused, closed}, utc("2026-11-22T00:00")},
+      {{endless}, {}},
+      {{endless, closed}, utc("2026-11-22T00:00")},
+      {{polled}, {}},
+      {{polled, paused}, now + 1h},
+  };
+  for (const auto& row : table) EXPECT_EQ(GateAnswer{row.gates}.opens(), row.opens) << row.gates.size();
 }
 
 TEST(GateTest, TheBrakeIsForPersons) {

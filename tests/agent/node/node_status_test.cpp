@@ -228,7 +228,6 @@ TEST(NodeStatus, ThePoolIsALabel) {
 TEST(NodeStatus, WhatPeopleWroteStaysWhenEverythingIsTakenBack) {
   k8s::Node node = a_node();
   EXPECT_EQ(no_status_patch(node), std::nullopt);
-  EXPECT_EQ(no_condition_patch(node), std::nullopt);
   node.labels = {{"haulout.dev/state", "idle"}, {"haulout.dev/pool", "blue"}};
   node.annotations = {{"haulout.dev/record", "{}"}, {"haulout.dev/pause", "; audit"}, {"haulout.dev/hook", "x"}};
   const Json json = Json::parse(no_status_patch(node).value());
@@ -368,17 +367,6 @@ TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
       Json::parse(status_patch(node, record, {.state = record.state, .reason = record.cause}, Need::no).value());
   EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/state"], "degraded");
   EXPECT_FALSE(json["metadata"].value("annotations", Json::object()).contains("haulout.dev/record"));
-}
-
-TEST(NodeStatus, TheConditionSaysNowAndThenThatItsAgentLives) {
-  const WallTime now(std::chrono::hours(1000));
-  k8s::Node node;
-  node.conditions = {{std::string(maintenance_condition), "True", "Draining", now}};
-  const Status status{.state = State::draining};
-  EXPECT_FALSE(condition_patch(node, true, status, now + std::chrono::minutes(1)));
-  EXPECT_TRUE(condition_patch(node, true, status, now + std::chrono::minutes(5)));
-  node.conditions[0].status = "False";
-  EXPECT_FALSE(condition_patch(node, false, status, now + std::chrono::hours(24))) << "nothing is heard of the idle";
 }
 
 }  // namespace

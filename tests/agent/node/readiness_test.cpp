@@ -44,9 +44,16 @@ TEST(Readiness, RefusesOtherTexts) {
       // itself.
       {"Ready", "Ready is the kubelet's condition", "remove this value"},
       {"Ready=False", "Ready is the kubelet's condition", "remove this value"},
-      {"HauloutMaintenance=False", "HauloutMaintenance is a condition of Haulout",
+      {"HauloutMaintenance=False", "HauloutMaintenance is a condition that the agent itself changes",
        "name a condition of another program"},
-      {"HauloutX", "HauloutX is a condition of Haulout", "name a condition of another program"},
+      {"HauloutX", "HauloutX is a condition that the agent itself changes", "name a condition of another program"},
+      {"MaintenancePlanned=False", "MaintenancePlanned is a condition that the agent itself changes",
+       "name a condition of another program"},
+      {"DrainInProgress=False", "DrainInProgress is a condition that the agent itself changes",
+       "name a condition of another program"},
+      {"Drained=False", "Drained is a condition that the agent itself changes", "name a condition of another program"},
+      {"MaintenanceInProgress=False", "MaintenanceInProgress is a condition that the agent itself changes",
+       "name a condition of another program"},
   };
   for (const Row& row : table) {
     const auto condition = parse_condition(row.text);
@@ -55,6 +62,7 @@ TEST(Readiness, RefusesOtherTexts) {
     EXPECT_THAT(condition.error().message(), HasSubstr(row.way_out)) << row.text;
   }
   EXPECT_TRUE(parse_condition("ReadyForPods"));
+  EXPECT_TRUE(parse_condition("GracefulNodeShutdownInProgress=False")) << "the kubelet's, and no agent writes it";
 }
 
 TEST(Readiness, NamesWhatIsMissing) {

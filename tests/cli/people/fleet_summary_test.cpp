@@ -103,9 +103,14 @@ TEST(NodeViewTest, AnAgentInMaintenanceThatIsNotHeardOfIsSilent) {
   };
   for (const auto& row : rows) {
     k8s::Node node = node_in("n1", agent::State::draining, "BlockedByBudget", "said before");
-    node.conditions = {{"HauloutMaintenance", row.status, "BlockedByBudget"}};
-    if (row.heard) node.conditions[0].last_heartbeat = now - std::chrono::duration_cast<WallTime::duration>(*row.heard);
-    EXPECT_EQ(node_view(node, {}, now).overdue.has_value(), row.silent) << row.what;
+    for (const char* type : {"MaintenanceInProgress", "HauloutMaintenance"}) {
+      node.conditions = {{type, row.status, "BlockedByBudget", {}, "haulout: said before"}};
+      if (row.heard)
+        node.conditions[0].last_heartbeat = now - std::chrono::duration_cast<WallTime::duration>(*row.heard);
+      EXPECT_EQ(node_view(node, {}, now).overdue.has_value(), row.silent) << row.what << ", " << type;
+    }
+    node.conditions = {{"MaintenanceInProgress", row.status, "BlockedByBudget", now - 24h, "told by another program"}};
+    EXPECT_FALSE(node_view(node, {}, now).overdue) << row.what << ", and another program says so";
   }
 }
 

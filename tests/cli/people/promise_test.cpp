@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/node/lifecycle_conditions.hpp"
 #include "agent/report/metrics.hpp"
 #include "agent/report/reasons.hpp"
 #include "agent/report/status_words.hpp"
@@ -52,8 +53,12 @@ Everywhere shown(const Status& before, const Status& status) {
   const Json patch = Json::parse(*status_patch(node, record, status, Need::yes));
   all.labels = patch["metadata"]["labels"];
   all.annotations = patch["metadata"]["annotations"];
-  const Json conditions = Json::parse(*condition_patch(node, true, status, WallTime()));
-  all.condition = conditions["status"]["conditions"][0];
+  k8s::Node cordoned = node;
+  cordoned.unschedulable = record.cordoned = true;
+  record.run = "r";
+  const auto told = told_conditions({.node = cordoned, .record = record, .status = status, .boot_id = record.boot_id});
+  const Json conditions = Json::parse(*conditions_patch(cordoned, told, WallTime(), false));
+  all.condition = conditions["status"]["conditions"].back();
   all.event = event_of(before, status);
   all.log = log_entry_of(before, status);
   Metrics metrics({.node = "n1", .version = "1"});
@@ -85,7 +90,7 @@ TEST(P8_NeverSilentlyStuck, EveryReasonIsTheSameEverywhere) {
       EXPECT_EQ(all.labels["haulout.dev/reason"], status.reason);
       EXPECT_EQ(all.annotations["haulout.dev/message"], message);
       EXPECT_EQ(all.condition["reason"], status.reason);
-      EXPECT_EQ(all.condition["message"], message);
+      EXPECT_EQ(all.condition["message"], "haulout: " + message);
       ASSERT_TRUE(all.event);
       EXPECT_EQ(all.event->reason, status.reason);
       EXPECT_EQ(all.event->note, message);
