@@ -52,6 +52,7 @@ void back_off(Record& record, const Moment& moment, const LifecycleTimes& times)
 
 void take_up(Record& record, const Moment& moment) {
   record.slot = moment.slot;
+  record.slot_version = moment.slot_version;
   record.run = moment.run;
   record.surges = record.surges || moment.surges;
   record.cordoned = false;
@@ -79,6 +80,12 @@ void come_to_an_end(Record& record, const Moment& moment) {
   std::erase(record.failed_versions, moment.booted);
   record.unverified = false;
   const bool again = std::exchange(record.judged, true);
+  // Only an update of this agent's own is a proof. A boot into another version ends an earlier proof.
+  const bool to_a_version = record.began && !(record.to.empty() && record.slot_version.empty());
+  if (to_a_version)
+    record.updated_to = moment.booted;
+  else if (record.updated_to != moment.booted)
+    record.updated_to.clear();
   if (!record.began) return;
   record.verified_at = moment.now;
   record.failures = 0;
@@ -92,6 +99,7 @@ void forget_the_attempt(Record& record) {
   record.reasons.clear();
   record.from.clear();
   record.to.clear();
+  record.slot_version.clear();
   record.began.reset();
   record.judged = false;
   record.leaked.clear();
@@ -117,6 +125,7 @@ void degrade(Record& record, Event event, const Moment& moment) {
   record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
   if (!record.uncordon) record.unverified = true;
   record.judged = true;
+  if (event == Event::not_verified && record.updated_to == record.to) record.updated_to.clear();
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
   if (rolled_back &&
       std::find(record.bad_targets.begin(), record.bad_targets.end(), record.to) == record.bad_targets.end())

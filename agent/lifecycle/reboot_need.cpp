@@ -114,6 +114,11 @@ Pending RebootNeed::all() const {
   return all;
 }
 
+std::string RebootNeed::target(bool stages_first) const {
+  Pending need = stages_first ? pending_ : all();
+  return need.need == Need::yes && backend_.versions_are_shared() ? std::move(need.target) : std::string();
+}
+
 Task<> RebootNeed::learn_version(TimePoint deadline) {
   auto version = co_await backend_.booted(deadline);
   if (!version) co_return std::move(version).error();

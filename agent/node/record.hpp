@@ -93,6 +93,8 @@ struct Record {
   bool unverified = false;
   std::string from{};  // the version that ran when the slot was taken
   std::string to{};    // the version that the reboot is to lead to
+  // The version for which the slot was taken (Slots::aim_at()); empty if it had none.
+  std::string slot_version{};
   // The updates of the operating system that waited when the agent last looked for them. From the time at which the
   // slot is taken: the updates that this attempt installs. Has only the first of them; if there are more, the last
   // element is "and N more".
@@ -121,6 +123,9 @@ struct Record {
   // The outcome of this update was reported; later events are not reported as another update.
   bool judged = false;
   std::optional<WallTime> verified_at{};          // when the last successful update was verified
+  // The version that ran when the last update to a version was verified. Empty if there was none, or if another version
+  // has run since. Other agents count the nodes that have come back well with a version by it (--ramp).
+  std::string updated_to{};
   std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
   std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
   std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again

@@ -31,6 +31,9 @@ constexpr Duration release_again = std::chrono::milliseconds(500);
 // node that has released its slot.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
+// Like these, if a node of the present wave has released its slot and its record does not say yet that it has come back
+// well: it has been written since, or will be within seconds.
+constexpr Duration wave_interval = std::chrono::seconds(5);
 // Longest pause before a refused watch is opened again. For this time the agent may not notice that it has lost its
 // slot.
 constexpr Duration longest_blindness = std::chrono::seconds(30);
@@ -85,6 +88,16 @@ std::vector<k8s::Lease> items_of(const k8s::Reflector<k8s::Lease>& view) {
   std::vector<k8s::Lease> items;
   for (const auto& [uid, lease] : view.objects()) items.push_back(lease);
   return items;
+}
+
+std::set<std::string> names_of(const GroupView& view) {
+  const std::vector<std::string> holders = holders_of(view);
+  return {holders.begin(), holders.end()};
+}
+
+// Returns true if the present wave may be over soon, and no Lease will show that.
+bool ends_soon(const GroupView& view, const OwnNode& node) {
+  return view.roll_out && wave_of(*view.roll_out, holders_of(view), view.degraded, node.name).soon_over;
 }
 
 std::set<std::string> holders_of(const std::vector<k8s::Lease>& slots, const std::string& pool) {
@@ -145,6 +158,13 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     CO_TRY(const auto pool, groups_of(only_pool, node_.name, own.labels));
     pool_value = pool.back().pool;
   }
+  // Before the Nodes, because a node that releases its slot meanwhile would be seen neither as a holder nor with the
+  // record that it has written before.
+  const bool in_waves = !options_.ramp.empty() && !version_.empty();
+  std::vector<k8s::Lease> earlier;
+  if (in_waves) {
+    CO_TRY(earlier, co_await list(deadline));
+  }
   const std::string selector = pool_value.empty() ? std::string() : selector_of(grouping.pool_label, pool_value);
   CO_TRY(const auto nodes, co_await client_.list_nodes(selector, deadline));
   const auto own = std::find_if(nodes.items.begin(), nodes.items.end(),
@@ -169,10 +189,31 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     views.back().limit = options_.limit(views.back().members);
     if (is_control_plane(pool_)) views.back().limit = std::min<std::size_t>(1, views.back().limit);
   }
+  if (in_waves) views.back().roll_out = roll_out(views.back(), members, std::move(earlier));
   if (out_without_slot(views, node_.name).size() > most_followed)
     for (GroupView& view : views)
       view.as_of = fmt::format("{:%H:%M} UTC", std::chrono::floor<std::chrono::minutes>(client_.server_now()));
   co_return views;
+}
+
+RollOut LeaseSlots::roll_out(GroupView pool, const std::vector<PoolNode>& members,
+                             std::vector<k8s::Lease> earlier) const {
+  std::vector<const k8s::Node*> nodes;
+  for (const PoolNode& each : members)
+    if (each.counts) nodes.push_back(each.node);
+  RollOut roll_out = roll_out_of(version_, options_.ramp, pool.members, nodes);
+  const auto now = names_of(pool);
+  pool.slots = std::move(earlier);
+  note_released(roll_out, names_of(pool), now, false);
+  return roll_out;
+}
+
+std::optional<LeaseSlots::Obstacle> LeaseSlots::refused_by_wave(const std::vector<GroupView>& views) const {
+  for (const GroupView& view : views)
+    // If no node may be unavailable, no wave can end either.
+    if (auto why = view.limit == 0 ? std::nullopt : agent::refused_by_wave(view, node_))
+      return Obstacle{*std::move(why), reason::waiting_for_wave};
+  return std::nullopt;
 }
 
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
@@ -181,33 +222,35 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
   // Write nothing unless both the zone (if zones are limited) and the pool have a free slot, because each change wakes
   // all waiting agents.
   std::vector<k8s::Lease> wanted;
-  std::optional<std::string> obstacle;
+  std::optional<Obstacle> obstacle = refused_by_wave(views);
   for (const GroupView& view : views) {
     if (obstacle || own_of(view, node_)) continue;
     SlotChoice choice = choose_slot(view, node_);
     if (choice.take)
       wanted.push_back(slot_lease(options_.ns, view.group, *choice.take, node_, client_.server_now()));
     else
-      obstacle = std::move(choice.why);
+      obstacle = Obstacle{std::move(choice.why)};
   }
   if (obstacle && !holds_any(views, node_)) co_return refuse(std::move(views), *std::move(obstacle));
   const bool took = !obstacle && !wanted.empty();
   if (took) {
-    CO_TRY(obstacle, co_await post(std::move(wanted), deadline));
+    CO_TRY(auto why, co_await post(std::move(wanted), deadline));
+    if (why) obstacle = Obstacle{*std::move(why)};
   }
   // Look again: if another agent took a slot at the same moment, or uses another limit, both agents see it now.
   if (!obstacle && took) {
     CO_TRY(views, co_await look(deadline));
   }
+  if (!obstacle) obstacle = refused_by_wave(views);
   for (const GroupView& view : views)
-    if (!obstacle) obstacle = must_give_back(view, node_);
+    if (auto why = obstacle ? std::nullopt : must_give_back(view, node_)) obstacle = Obstacle{*std::move(why)};
   if (obstacle) {
     CO_CHECK(co_await release(deadline));
     co_return refuse(std::move(views), *std::move(obstacle));
   }
   co_await clock_.sleep_until(clock_.now() + confirm_after);
   CO_TRY(Turn turn, co_await confirm(deadline));
-  co_return turn.ours ? std::move(turn) : refuse(std::move(views), std::move(turn.why));
+  co_return turn.ours ? std::move(turn) : refuse(std::move(views), {std::move(turn.why)});
 }
 
 Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots, TimePoint deadline) {
@@ -305,18 +348,21 @@ TimePoint LeaseSlots::next_look(Duration at_least) {
   return clock_.now() + rng_.between(at_least, 2 * interval);
 }
 
-Turn LeaseSlots::refuse(std::vector<GroupView> views, std::string why) {
-  look_at_ = next_look(look_interval);
+Turn LeaseSlots::refuse(std::vector<GroupView> views, Obstacle obstacle) {
+  const bool soon = obstacle.reason == reason::waiting_for_wave && ends_soon(views.back(), node_);
+  look_at_ = next_look(soon ? wave_interval : look_interval);
   vain_until_ = clock_.now() + in_vain_.next(rng_);
   refused_ = std::move(views);
   for (GroupView& view : refused_) view.out = out_without_slot(view, node_.name);
-  return Turn{.why = std::move(why)};
+  return Turn{.why = std::move(obstacle.why), .reason = std::move(obstacle.reason)};
 }
 
 bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const {
   return std::all_of(refused_.begin(), refused_.end(), [&](GroupView view) {
+    const auto before = names_of(view);
     view.slots = slots;
     view.slots.insert(view.slots.end(), unlisted_.begin(), unlisted_.end());
+    if (view.roll_out) note_released(*view.roll_out, before, names_of(view), true);
     std::erase_if(view.out, [&](const OutNode& node) { return back.contains(node.name); });
     return own_of(view, node_) || choose_slot(view, node_).take;
   });
