@@ -82,7 +82,8 @@ struct PlannedMachine {
 //   7  nodes that have a taint of node-readiness-controller for a while after each boot, or from before, and people's
 //      annotations for autoscalers
 //   8  agents that have pods of Deployments replaced before they evict them
-inline constexpr unsigned newest_fleet_generation = 8;
+//  10  agents that roll their version out in waves
+inline constexpr unsigned newest_fleet_generation = 10;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -95,6 +96,7 @@ struct FleetPlan {
   std::string pinned_app;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
+  std::string ramp;          // sizes of the waves; empty: none
   Duration drain_timeout{};  // limit of a drain; 0 means no limit
   Duration soak{};
   // Which pods agents have replaced before they evict them, and how long they wait for a replacement.

@@ -43,6 +43,9 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   cluster.timing() = plan_.timing;
   limit = plan_.limit;
   limit_percent = plan_.limit_percent;
+  slots.ramp = *agent::parse_ramp(plan_.ramp);
+  options.ramp = !plan_.ramp.empty();
+  checks.ramp = plan_.ramp;
   checks.reboots_per_day = plan_.reboots_per_day;
   if (plan_.drain_timeout > 0s) options.drain.timeout = plan_.drain_timeout;
   options.drain.guards.surge = plan_.surge;

@@ -1,0 +1,248 @@
+// A version is rolled out in waves (--ramp): the next wave begins when all nodes of the waves before have come back
+// well.
+#include "tests/fleet/fleet.hpp"
+
+namespace haulout::fleet {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct InWaves : Fleet {
+  InWaves() {
+    limit = 3;
+    in_waves("1,2");
+  }
+  void in_waves(const std::string& ramp) {
+    slots.ramp = *agent::parse_ramp(ramp);
+    options.ramp = true;
+    checks.ramp = ramp;
+  }
+  std::string reason(const std::string& name) const { return label(name, "haulout.dev/reason"); }
+  std::string message(const std::string& name) const { return sim::annotation(node(name), "haulout.dev/message"); }
+  void annotate(const std::string& name, const std::string& key, const Json& value) {
+    cluster.patch("nodes", "", name, {{"metadata", {{"annotations", {{key, value}}}}}});
+  }
+  // Adds machines that want no update yet.
+  void content(const std::vector<std::string>& names) {
+    for (const std::string& name : names) machine(name, {.target = ""});
+  }
+  void want(const std::string& version, const std::vector<std::string>& names = {}) {
+    for (const auto& each : machines)
+      if (names.empty() || std::ranges::find(names, each->node()) != names.end()) each->want(version);
+  }
+  // For each drain that began, in their order: how many of these nodes had come back from their update before.
+  std::vector<std::size_t> begun_after(const std::string& prefix = "n") const {
+    std::vector<std::size_t> begun;
+    std::size_t back = 0;
+    std::map<std::string, std::string> last;
+    for (const auto& [name, state] : checks.states) {
+      const std::string before = std::exchange(last[name], state);
+      if (!name.starts_with(prefix)) continue;
+      back += before == "soaking" && state == "idle";
+      if (before == "waiting" && state == "draining") begun.push_back(back);
+    }
+    return begun;
+  }
+  void expect_halted_at(const std::string& broken, const std::string& numbers) {
+    EXPECT_EQ(state(broken), "degraded") << story();
+    for (const auto& each : machines) {
+      if (state(each->node()) != "waiting") continue;
+      EXPECT_EQ(reason(each->node()), "WaitingForWave") << story();
+      EXPECT_EQ(message(each->node()),
+                numbers + ", " + broken + " is degraded (RolledBack): the roll-out waits until it is well");
+      EXPECT_THAT(states_of(each->node()), Not(Contains("draining")));
+    }
+  }
+};
+
+// P6
+TEST_F(InWaves, EachWaveWaitsForTheOneBefore) {
+  for (const char* name : {"n1", "n2", "n3", "n4", "n5", "n6"}) machine(name);
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_THAT(begun_after(), ElementsAre(0, 1, 1, 3, 3, 3)) << story();
+  EXPECT_LT(elapsed(), 15min) << "nobody sleeps longer than necessary";
+}
+
+TEST_F(InWaves, TheSoakTimeIsAPartOfTheWave) {
+  options.times.soak = 20min;
+  in_waves("1,1");
+  for (const char* name : {"n1", "n2", "n3"}) machine(name);
+  run_fleet();
+  EXPECT_THAT(begun_after(), ElementsAre(0, 1, 2)) << story();
+  EXPECT_GT(elapsed(), 60min);
+}
+
+// P6: max-unavailable limits a wave that is larger.
+TEST_F(InWaves, TheSmallerNumberWins) {
+  limit = 1;
+  in_waves("1,3");
+  for (const char* name : {"n1", "n2", "n3", "n4"}) machine(name);
+  run_fleet();
+  EXPECT_THAT(begun_after(), ElementsAre(0, 1, 2, 3)) << story();
+}
+
+TEST_F(InWaves, TheCheckFindsNodesThatDoNotWait) {
+  slots.ramp.clear();
+  for (const char* name : {"n1", "n2", "n3"}) machine(name);
+  run_all(6h, true);
+  EXPECT_THAT(checks.violations, Contains(HasSubstr("so the wave allows 1"))) << story();
+}
+
+TEST_F(InWaves, ANodeThatRollsBackHaltsTheRollOutUntilItIsRepaired) {
+  content({"n1", "n2", "n3", "n4"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("1.1"); });
+  after(3h, [&] {
+    expect_halted_at("n1", "wave 1 of 2 of version 1.1: 0 of 1 node has come back well");
+    machines[0]->repair();
+    annotate("n1", "haulout.dev/request", "reboot");
+  });
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1, 1, 3)) << "n1 twice" << story();
+}
+
+TEST_F(InWaves, AFailureInALaterWaveHaltsIt) {
+  content({"n1", "n2", "n3", "n4"});
+  machines[1]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("1.1", {"n2"}); });
+  after(1h, [&] { want("1.1", {"n3"}); });
+  after(2h, [&] { want("1.1"); });
+  after(4h, [&] {
+    EXPECT_EQ(state("n3"), "idle") << "there was a place left in wave 2";
+    expect_halted_at("n2", "wave 2 of 2 of version 1.1: 2 of 3 nodes have come back well");
+    EXPECT_EQ(state("n4"), "waiting");
+  });
+  run_for(5h);
+  EXPECT_EQ(state("n4"), "waiting") << story();
+}
+
+// A person repairs the machine and removes its record. Then the node is no part of the roll-out any more, and its place
+// in the wave is free.
+TEST_F(InWaves, ARecordThatIsRemovedFreesThePlaceInTheWave) {
+  content({"n1", "n2", "n3"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("1.1"); });
+  after(2h, [&] {
+    expect_halted_at("n1", "wave 1 of 2 of version 1.1: 0 of 1 node has come back well");
+    machines[0]->repair();
+    machines[0]->want("");
+    uncordon("n1");
+    annotate("n1", "haulout.dev/record", nullptr);
+  });
+  run_fleet();
+  EXPECT_EQ(machines[0]->version(), "1.0");
+  EXPECT_EQ(state("n1"), "idle");
+  expect_updated(*machines[1]);
+  expect_updated(*machines[2]);
+  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1)) << story();
+}
+
+// A canary that is not Ready any more halts the roll-out, too, although its update was verified.
+TEST_F(InWaves, ANodeThatIsNotReadyIsNotWell) {
+  content({"n1", "n2"});
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "idle") << story();
+    machines[0]->plan().stays_down = true;
+    machines[0]->power_cycle();
+  });
+  after(40min, [&] { want("1.1"); });
+  after(2h, [&] {
+    EXPECT_EQ(reason("n2"), "WaitingForWave") << story();
+    EXPECT_THAT(message("n2"), HasSubstr("n1 is not Ready: the roll-out waits until it is well"));
+    machines[0]->repair();
+  });
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+}
+
+// P7: the agents are killed at each of their first requests, so also in the middle of taking a slot.
+TEST_F(InWaves, AgentsThatAreKilledWhileTheyTakeASlotKeepTheOrder) {
+  for (const char* name : {"n1", "n2", "n3", "n4"}) {
+    Machine& made = machine(name, {.agent_starts = 2s});
+    for (std::size_t request = 6; request <= 40; request += 2) made.crash_at({request, request % 4 == 0});
+  }
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_THAT(begun_after(), ElementsAre(0, 1, 1, 3)) << story();
+}
+
+TEST_F(InWaves, EachPoolHasItsOwn) {
+  for (const auto& [pool, name] : {std::pair("web", "w1"), std::pair("web", "w2"), std::pair("web", "w3"),
+                                   std::pair("db", "d1"), std::pair("db", "d2"), std::pair("db", "d3")}) {
+    slots.grouping.pool = pool;
+    options.pool = [pool](const k8s::Node&) { return std::string(pool); };
+    checks.pools[name] = pool;
+    machine(name, {.rolls_back = pool == std::string("db")});
+  }
+  run_for(3h);
+  EXPECT_THAT(begun_after("w"), ElementsAre(0, 1, 1)) << story();
+  EXPECT_THAT(begun_after("d"), ElementsAre(0)) << story();
+}
+
+// A node drains for 1.1 in the second wave when 1.2 is released. It would boot 1.2, whose first wave has one node.
+TEST_F(InWaves, ANewVersionBeginsItsOwnWaves) {
+  content({"n1", "n2", "n3", "n4"});
+  for (std::size_t i : {1u, 2u}) {
+    machines[i]->plan().hooks = {"before-drain/wait"};
+    machines[i]->plan().hook_takes = 4min;
+  }
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("1.1", {"n2", "n3"}); });
+  after(32min, [&] {
+    EXPECT_EQ(state("n2"), "draining") << story();
+    EXPECT_EQ(state("n3"), "draining") << story();
+    want("1.2");
+  });
+  after(35min, [&] { EXPECT_THAT(message("n4"), HasSubstr("of version 1.2")) << story(); });
+  run_fleet();
+  for (const auto& each : machines) {
+    EXPECT_EQ(each->version(), "1.2") << story();
+    EXPECT_EQ(state(each->node()), "idle");
+  }
+  EXPECT_EQ(machines[1]->boots() + machines[2]->boots(), 2u) << "no boot for 1.1" << story();
+  EXPECT_THAT(lines, Contains(HasSubstr("the update leads to version 1.2 now, but the slot was taken for 1.1")));
+}
+
+// A node that failed with an older version keeps its slot, and does not hold the newer version up.
+TEST_F(InWaves, AFailureOfAnOlderVersionDoesNotHoldUpTheNext) {
+  content({"n1", "n2", "n3"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(1h, [&] { want("1.2", {"n2", "n3"}); });
+  run_for(3h);
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  for (std::size_t i : {1u, 2u}) {
+    EXPECT_EQ(machines[i]->version(), "1.2") << story();
+    EXPECT_EQ(state(machines[i]->node()), "idle");
+  }
+  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1)) << story();
+}
+
+// Package updates have no version.
+TEST_F(InWaves, AnUpdateWithoutAVersionIsWarnedAbout) {
+  for (const char* name : {"n1", "n2"}) {
+    MachinePlan plan{.target = ""};
+    plan.updates.on = true;
+    plan.updates.waiting = {"openssl 3.0 to 3.1"};
+    plan.updates.need_reboot = false;
+    machine(name, plan);
+  }
+  run_fleet();
+  EXPECT_THAT(lines, Contains(HasSubstr("n1 warns: RampWithoutVersion ramp has no effect")));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("WaitingForWave")))) << story();
+}
+
+}  // namespace
+}  // namespace haulout::fleet
