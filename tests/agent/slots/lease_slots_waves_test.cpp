@@ -13,8 +13,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-struct InWaves : LeaseSlotsTest {
-  InWaves() {
+struct InWavesOfSlots : LeaseSlotsTest {
+  InWavesOfSlots() {
     options.grouping = {};
     options.limit = [this](std::size_t) { return pool_limit; };
     options.ramp = *parse_ramp("1,2");
@@ -51,7 +51,7 @@ struct InWaves : LeaseSlotsTest {
   }
 };
 
-TEST_F(InWaves, ANodeWaitsForTheWaveBefore) {
+TEST_F(InWavesOfSlots, ANodeWaitsForTheWaveBefore) {
   live([this]() -> asio::awaitable<void> {
     const auto first = co_await aimed("a1").slots.take(soon());
     EXPECT_TRUE(first && first->ours);
@@ -73,7 +73,7 @@ TEST_F(InWaves, ANodeWaitsForTheWaveBefore) {
   });
 }
 
-TEST_F(InWaves, AFullPoolIsToldAsSuch) {
+TEST_F(InWavesOfSlots, AFullPoolIsToldAsSuch) {
   pool_limit = 1;
   live([this]() -> asio::awaitable<void> {
     for (const char* name : {"a3", "a4", "a5"}) comes_back(name);
@@ -89,7 +89,7 @@ TEST_F(InWaves, AFullPoolIsToldAsSuch) {
   });
 }
 
-TEST_F(InWaves, AnUpdateWithoutAVersionHasNone) {
+TEST_F(InWavesOfSlots, AnUpdateWithoutAVersionHasNone) {
   live([this]() -> asio::awaitable<void> {
     const auto first = co_await aimed("a1", "").slots.take(soon());
     const auto second = co_await aimed("a2", "").slots.take(soon());
@@ -97,7 +97,7 @@ TEST_F(InWaves, AnUpdateWithoutAVersionHasNone) {
   });
 }
 
-TEST_F(InWaves, EachVersionHasItsOwn) {
+TEST_F(InWavesOfSlots, EachVersionHasItsOwn) {
   live([this]() -> asio::awaitable<void> {
     comes_back("a3", "2.0");
     comes_back("a4", "2.0");
@@ -122,7 +122,7 @@ TEST_F(InWaves, EachVersionHasItsOwn) {
 }
 
 // P6: several agents take a slot at the same moment, for each seed in another order.
-TEST_F(InWaves, OfManyAtTheSameMomentNoMoreThanTheWaveGo) {
+TEST_F(InWavesOfSlots, OfManyAtTheSameMomentNoMoreThanTheWaveGo) {
   for (std::size_t well : {0u, 1u}) {
     if (well == 1) comes_back("a5");
     std::vector<Turn> turns(5);
@@ -145,7 +145,7 @@ TEST_F(InWaves, OfManyAtTheSameMomentNoMoreThanTheWaveGo) {
 }
 
 // P6: another agent, whose ramp is another one, takes a slot between the look and the Lease of this one.
-TEST_F(InWaves, ASlotThatIsOneTooManyIsGivenBack) {
+TEST_F(InWavesOfSlots, ASlotThatIsOneTooManyIsGivenBack) {
   live([this]() -> asio::awaitable<void> {
     Contender& a1 = aimed("a1");
     cluster.on_change([this, done = false](const sim::Change& change) mutable {
@@ -161,7 +161,7 @@ TEST_F(InWaves, ASlotThatIsOneTooManyIsGivenBack) {
 }
 
 // P7: the agent was killed after it had created the Lease.
-TEST_F(InWaves, ASlotThatWasTakenBeforeACrashIsKeptOrGivenBack) {
+TEST_F(InWavesOfSlots, ASlotThatWasTakenBeforeACrashIsKeptOrGivenBack) {
   live([this]() -> asio::awaitable<void> {
     hold("haulout-default-0", "a1");
     const auto kept = co_await aimed("a1").slots.take(soon());
@@ -175,7 +175,7 @@ TEST_F(InWaves, ASlotThatWasTakenBeforeACrashIsKeptOrGivenBack) {
 
 // P6: nodes of the wave release their slots while another one looks. Each is in neither list: it is verified after the
 // list of the Nodes, and has released its slot before the list of the Leases. It keeps its place all the same.
-TEST_F(InWaves, ANodeThatReleasesItsSlotDuringALookIsNotForgotten) {
+TEST_F(InWavesOfSlots, ANodeThatReleasesItsSlotDuringALookIsNotForgotten) {
   options.ramp = *parse_ramp("1,3");
   pool_limit = 6;
   comes_back("a5");
@@ -195,7 +195,7 @@ TEST_F(InWaves, ANodeThatReleasesItsSlotDuringALookIsNotForgotten) {
   });
 }
 
-TEST_F(InWaves, WhoWaitsIsWokenWhenTheWaveEnds) {
+TEST_F(InWavesOfSlots, WhoWaitsIsWokenWhenTheWaveEnds) {
   hold("haulout-default-0", "a1");
   live([this]() -> asio::awaitable<void> {
     Contender& b1 = aimed("b1");
@@ -215,7 +215,7 @@ TEST_F(InWaves, WhoWaitsIsWokenWhenTheWaveEnds) {
 }
 
 // P10: a node of the wave comes back, and another one is still being updated: nobody who waits has anything to ask.
-TEST_F(InWaves, WhoWaitsSleepsWhileTheWaveLasts) {
+TEST_F(InWavesOfSlots, WhoWaitsSleepsWhileTheWaveLasts) {
   comes_back("a5");
   hold("haulout-default-0", "a1");
   hold("haulout-default-1", "a2");
@@ -240,7 +240,7 @@ TEST_F(InWaves, WhoWaitsSleepsWhileTheWaveLasts) {
 
 // The slot is released, and the record does not show yet that the node has come back well: the agent asks again within
 // seconds, and not at once.
-TEST_F(InWaves, ARecordThatComesLateIsSeenSoon) {
+TEST_F(InWavesOfSlots, ARecordThatComesLateIsSeenSoon) {
   comes_back("a1", "2.0", State::soaking);
   live([this]() -> asio::awaitable<void> {
     Contender& b1 = aimed("b1");
@@ -258,7 +258,7 @@ TEST_F(InWaves, ARecordThatComesLateIsSeenSoon) {
 }
 
 // A node of the wave gives its attempt up. Its place in the wave is free again.
-TEST_F(InWaves, AnAttemptThatWasGivenUpLeavesItsPlace) {
+TEST_F(InWavesOfSlots, AnAttemptThatWasGivenUpLeavesItsPlace) {
   hold("haulout-default-0", "a1");
   live([this]() -> asio::awaitable<void> {
     Contender& b1 = aimed("b1");
@@ -274,7 +274,7 @@ TEST_F(InWaves, AnAttemptThatWasGivenUpLeavesItsPlace) {
 }
 
 // An agent may have written its record before this one knew waves. Such a record is no proof.
-TEST_F(InWaves, AnotherPoolsNodesDoNotCount) {
+TEST_F(InWavesOfSlots, AnotherPoolsNodesDoNotCount) {
   live([this]() -> asio::awaitable<void> {
     Record elsewhere;
     elsewhere.state = State::idle;
