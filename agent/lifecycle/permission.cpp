@@ -39,7 +39,8 @@ asio::awaitable<GateAnswer> GateWatch::ask(When when) {
 std::optional<Decision> GateWatch::version_changed() const {
   const Record& record = context_.record;
   const std::string now = need_.target(context_.options.stages_first);
-  if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version || now == record.to) return std::nullopt;
+  if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version || now == record.to)
+    return std::nullopt;
   return Decision{
       Event::gate_closed, reason::waiting_for_wave,
       fmt::format(

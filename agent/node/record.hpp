@@ -122,7 +122,7 @@ struct Record {
   std::optional<WallTime> began{};
   // The outcome of this update was reported; later events are not reported as another update.
   bool judged = false;
-  std::optional<WallTime> verified_at{};          // when the last successful update was verified
+  std::optional<WallTime> verified_at{};  // when the last successful update was verified
   // The version that ran when the last update to a version was verified. Empty if there was none, or if another version
   // has run since. Other agents count the nodes that have come back well with a version by it (--ramp).
   std::string updated_to{};

@@ -350,7 +350,9 @@ TimePoint LeaseSlots::next_look(Duration at_least) {
 
 Turn LeaseSlots::refuse(std::vector<GroupView> views, Obstacle obstacle) {
   const bool soon = obstacle.reason == reason::waiting_for_wave && ends_soon(views.back(), node_);
-  look_at_ = next_look(soon ? wave_interval : look_interval);
+  // Only once: if the record is still the same then, something else is wrong, and a poll each few seconds does not help.
+  look_at_ = next_look(soon && !looked_soon_ ? wave_interval : look_interval);
+  looked_soon_ = soon;
   vain_until_ = clock_.now() + in_vain_.next(rng_);
   refused_ = std::move(views);
   for (GroupView& view : refused_) view.out = out_without_slot(view, node_.name);

@@ -130,7 +130,8 @@ class LeaseSlots final : public Slots {
   std::map<std::string, std::string> own_seen_;  // Leases that this node holds: resourceVersion by UID
   // The views with which the last take() found no free slot. Each list() clears them.
   std::vector<GroupView> refused_;
-  TimePoint look_at_{};  // when changed() returns even if no slot becomes free
+  TimePoint look_at_{};       // when changed() returns even if no slot becomes free
+  bool looked_soon_ = false;  // the last request was refused because of a wave that was about to end
   Backoff in_vain_{BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30)}};
   TimePoint vain_until_{};  // changed() reports a free slot no earlier than this
 };

@@ -56,8 +56,8 @@ std::string holder_line(const NodeView& node, WallTime now) {
                       node, now);
 }
 
-// Returns one line per reason for which nodes wait; for waves one per pool. If `holders_told` is true, the holders of slots have lines of their
-// own, so the nodes that wait for a slot get none.
+// Returns one line per reason for which nodes wait; for waves one per pool. If `holders_told` is true, the holders of
+// slots have lines of their own, so the nodes that wait for a slot get none.
 std::vector<std::string> waiting_lines(const std::vector<NodeView>& nodes, bool holders_told, WallTime now) {
   std::map<std::pair<std::string, std::string>, std::vector<const NodeView*>> by_reason;
   for (const NodeView& node : nodes)

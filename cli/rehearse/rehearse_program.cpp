@@ -95,8 +95,8 @@ struct Wanted {
   std::optional<agent::AgentConfig> fleet;
 };
 
-// Reads the agents' configuration from the given file, --max-unavailable and --ramp only. This machine's default file and
-// environment do not apply to the agents. If it is invalid, prints the errors and returns nullopt.
+// Reads the agents' configuration from the given file, --max-unavailable and --ramp only. This machine's default file
+// and environment do not apply to the agents. If it is invalid, prints the errors and returns nullopt.
 std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
   agent::FlagValues flags;
   if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);

@@ -251,6 +251,11 @@ TEST_F(InWavesOfSlots, ARecordThatComesLateIsSeenSoon) {
     co_await b1.slots.changed();
     EXPECT_GE(clock.now() - before, 5s);
     EXPECT_LE(clock.now() - before, 10s);
+    const auto still = co_await b1.slots.take(soon());
+    EXPECT_TRUE(still && !still->ours);
+    const TimePoint again = clock.now();
+    co_await b1.slots.changed();
+    EXPECT_GE(clock.now() - again, 2min) << "not each few seconds";
     comes_back("a1");
     const auto turn = co_await b1.slots.take(soon());
     EXPECT_TRUE(turn && turn->ours);

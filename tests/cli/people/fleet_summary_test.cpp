@@ -237,8 +237,8 @@ TEST(FleetSummaryTest, WaitersAreGroupedByReason) {
                                  "n3 waits (WaitingForSlot): n9 is NotReady"));
 }
 
-// The wave of a roll-out is that of a pool and a version, as the agents of the waiting nodes show it. It is told even if
-// the holders of slots have lines of their own.
+// The wave of a roll-out is that of a pool and a version, as the agents of the waiting nodes show it. It is told even
+// if the holders of slots have lines of their own.
 TEST(FleetSummaryTest, TheWaveIsToldForEachPool) {
   const std::string wave = "wave 1 of 2 of version 4230.2.0: 0 of 1 node has come back well, 1 is being updated (n9)";
   std::vector<k8s::Node> nodes;
