@@ -350,7 +350,7 @@ TimePoint LeaseSlots::next_look(Duration at_least) {
 
 Turn LeaseSlots::refuse(std::vector<GroupView> views, Obstacle obstacle) {
   const bool soon = obstacle.reason == reason::waiting_for_wave && ends_soon(views.back(), node_);
-  // Only once: if the record is still the same then, something else is wrong, and a poll each few seconds does not help.
+  // Only once: if the record is still the same then, something else is wrong, and polls each few seconds do not help.
   look_at_ = next_look(soon && !looked_soon_ ? wave_interval : look_interval);
   looked_soon_ = soon;
   vain_until_ = clock_.now() + in_vain_.next(rng_);

@@ -21,7 +21,7 @@ namespace haulout::agent {
 // What the Nodes of a pool show about the roll-out of one version.
 struct RollOut {
   std::string version;
-  std::vector<std::size_t> waves;  // number of nodes of each wave
+  std::vector<std::size_t> waves{};  // number of nodes of each wave
 
   // The nodes whose last update led to the version and was verified (Record::updated_to). Each with why it has not come
   // back well, for messages: "n7 is degraded". Empty: it has come back well, unless it holds a slot.
@@ -30,9 +30,9 @@ struct RollOut {
     std::string why{};  // empty if it is about to end its update
     bool operator==(const Return&) const = default;
   };
-  std::map<std::string, Return> returned;
+  std::map<std::string, Return> returned{};
   // Nodes whose slot is for another version, and cannot lead to this one any more.
-  std::set<std::string> elsewhere;
+  std::set<std::string> elsewhere{};
   bool operator==(const RollOut&) const = default;
 };
 
