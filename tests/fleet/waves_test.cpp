@@ -205,7 +205,7 @@ TEST_F(InWaves, ANewVersionBeginsItsOwnWaves) {
     EXPECT_EQ(state("n3"), "draining") << story();
     want("1.2");
   });
-  after(35min, [&] { EXPECT_THAT(message("n4"), HasSubstr("of version 1.2")) << story(); });
+  after(33min, [&] { EXPECT_THAT(message("n4"), HasSubstr("of version 1.2")) << story(); });
   run_fleet();
   for (const auto& each : machines) {
     EXPECT_EQ(each->version(), "1.2") << story();
