@@ -230,6 +230,16 @@ TEST_F(InWaves, AFailureOfAnOlderVersionDoesNotHoldUpTheNext) {
   EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1)) << story();
 }
 
+// The number of a snapshot means nothing on another node: it may have come back well with a snapshot of the same number.
+TEST_F(InWaves, VersionsThatNodesDoNotShareHaveNoWaves) {
+  checks.ramp.clear();
+  for (const char* name : {"n1", "n2", "n3"}) machine(name, {.own_versions = true});
+  run_fleet();
+  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 0)) << story();
+  for (const auto& each : machines)
+    EXPECT_THAT(lines, Contains(HasSubstr(each->node() + " warns: RampWithoutVersion")));
+}
+
 // Package updates have no version.
 TEST_F(InWaves, AnUpdateWithoutAVersionIsWarnedAbout) {
   for (const char* name : {"n1", "n2"}) {
