@@ -197,7 +197,8 @@ asio::awaitable<Decision> SlotQueue::run() {
     const GateWatch::Asked asked = gates_.asked_now();
     if (!(co_await gates_.ask(When::before_turn)).open()) co_return Decision{Event::gate_closed};
     if (cordon_is_over(context_)) co_return Decision{Event::gate_closed};
-    if (ask_again_ || version_changed()) {
+    ask_again_ |= version_changed();
+    if (ask_again_) {
       auto decision = co_await ask(backoff, asked);
       if (decision) co_return *std::move(decision);
     }
