@@ -230,7 +230,7 @@ TEST_F(InWaves, AFailureOfAnOlderVersionDoesNotHoldUpTheNext) {
   EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1)) << story();
 }
 
-// The number of a snapshot means nothing on another node: it may have come back well with a snapshot of the same number.
+// The number of a snapshot means nothing on another node, which may have come back well with one of the same number.
 TEST_F(InWaves, VersionsThatNodesDoNotShareHaveNoWaves) {
   checks.ramp.clear();
   for (const char* name : {"n1", "n2", "n3"}) machine(name, {.own_versions = true});
