@@ -1,6 +1,7 @@
 // A version is rolled out in waves (--ramp): the next wave begins when all nodes of the waves before have come back
 // well.
 #include "tests/fleet/fleet.hpp"
+#include "tests/fleet/scripted_gates.hpp"
 
 namespace haulout::fleet {
 namespace {
@@ -48,6 +49,14 @@ struct InWaves : Fleet {
       if (before == "waiting" && state == "draining") begun.push_back(back);
     }
     return begun;
+  }
+  // The nodes whose drains began, in their order.
+  std::vector<std::string> drained() const {
+    std::vector<std::string> drained;
+    std::map<std::string, std::string> last;
+    for (const auto& [name, state] : checks.states)
+      if (std::exchange(last[name], state) == "waiting" && state == "draining") drained.push_back(name);
+    return drained;
   }
   void expect_halted_at(const std::string& broken, const std::string& numbers) {
     EXPECT_EQ(state(broken), "degraded") << story();
@@ -107,7 +116,67 @@ TEST_F(InWaves, ANodeThatRollsBackHaltsTheRollOutUntilItIsRepaired) {
   });
   run_fleet();
   for (const auto& each : machines) expect_updated(*each);
-  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1, 1, 3)) << "n1 twice" << story();
+  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1, 1, 3)) << story();
+  const std::vector<std::string> order = drained();
+  EXPECT_THAT(std::vector(order.begin(), order.begin() + 2), Each("n1")) << "the failed node tries again first";
+}
+
+// P6: a person requests another attempt of the node that has failed, and a gate of that node is closed. The version is
+// not proved yet, so no other node takes the place of the failed one.
+TEST_F(InWaves, ANodeThatHasFailedKeepsItsPlaceUntilItTriesAgain) {
+  bool closed = false;
+  gates = [this, &closed](k8s::Client&, const std::string& name) {
+    return std::make_unique<ScriptedGates>(clock, [&closed, name](const agent::GateQuestion&) {
+      if (!closed || name != "n1") return agent::GateAnswer{};
+      return agent::GateAnswer{{{.name = "window",
+                                 .verdict = agent::Gate::Verdict::closed,
+                                 .reason = "OutsideWindow",
+                                 .message = "the window is closed"}}};
+    });
+  };
+  content({"n1", "n2", "n3"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("1.1"); });
+  after(2h, [&] {
+    expect_halted_at("n1", "wave 1 of 2 of version 1.1: 0 of 1 node has come back well");
+    closed = true;
+    machines[0]->repair();
+    annotate("n1", "haulout.dev/request", "reboot");
+  });
+  after(4h, [&] {
+    EXPECT_EQ(state("n1"), "pending") << story();
+    EXPECT_THAT(drained(), ElementsAre("n1"));
+    EXPECT_EQ(message("n2"),
+              "wave 1 of 2 of version 1.1: 0 of 1 node has come back well, n1 has failed with this version, and has "
+              "not run well with it since: the roll-out waits until it is well");
+    closed = false;
+  });
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1, 1)) << story();
+  EXPECT_EQ(drained().at(1), "n1");
+}
+
+// The machine of the canary never boots again, so it has no agent that could tell anything. The message names the node
+// all the same, and says how to go on without it.
+TEST_F(InWaves, AMachineThatNeverBootsAgainIsNamed) {
+  content({"n1", "n2"});
+  machines[0]->plan().stays_down = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(3min, [&] { want("1.1"); });
+  after(4min, [&] { EXPECT_THAT(message("n2"), HasSubstr("1 is being updated (n1)")) << "it may be booting"; });
+  after(2h, [&] {
+    EXPECT_EQ(state("n1"), "rebooting") << story();
+    EXPECT_EQ(reason("n2"), "WaitingForWave");
+    EXPECT_EQ(message("n2"),
+              "wave 1 of 2 of version 1.1: 0 of 1 node has come back well, n1 is not Ready (rebooting since "
+              "2026-01-01T00:01Z): the roll-out waits until it is well; if its machine is lost, delete its Node");
+    machines[0]->replace();
+    machines[0]->want("");
+  });
+  run_fleet();
+  expect_updated(*machines[1]);
 }
 
 TEST_F(InWaves, AFailureInALaterWaveHaltsIt) {

@@ -45,6 +45,42 @@ struct InWavesOfSlots : LeaseSlotsTest {
     record_of_it.updated_to = version;
     record(name, record_of_it);
   }
+  // 200 nodes wait while a1 has the only place of the first wave. Then `ends` happens, and a1 releases its slot. Returns
+  // how often all Nodes were listed in the minute after that.
+  std::size_t lists_of_many_when(const std::function<void()>& ends) {
+    hold("haulout-default-0", "a1");
+    std::size_t before = 0;
+    live([&]() -> asio::awaitable<void> {
+      co_await with_task_group([&](TaskGroup& group) -> asio::awaitable<void> {
+        for (std::size_t i = 0; i < 200; ++i) {
+          const std::string name = "w" + std::to_string(i);
+          add({{"apiVersion", "v1"},
+               {"kind", "Node"},
+               {"metadata",
+                {{"name", name},
+                 {"uid", name + "-uid"},
+                 {"labels", {{"haulout.dev/pool", "default"}, {"haulout.dev/state", "waiting"}}}}},
+               {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+        }
+        for (std::size_t i = 0; i < 200; ++i)
+          group.spawn(ask_until_ours(aimed("w" + std::to_string(i)).slots, clock));
+        co_await clock.sleep_until(clock.now() + 50s);
+        before = reads_of_nodes();
+        ends();
+        cluster.remove("leases", "haulout", "haulout-default-0");
+        co_await clock.sleep_until(clock.now() + 1min);
+      });
+    });
+    return reads_of_nodes() - before;
+  }
+  static asio::awaitable<void> ask_until_ours(LeaseSlots& slots, Clock& clock) {
+    for (;;) {
+      const auto turn = co_await slots.take(clock.now() + 2min);
+      if (turn && turn->ours) co_return;
+      co_await slots.changed();
+      co_await clock.sleep_until(clock.now() + 200ms);
+    }
+  }
   std::size_t reads_of_nodes() const {
     return static_cast<std::size_t>(std::ranges::count_if(
         cluster.audit(), [](const auto& entry) { return entry.verb == "list" && entry.resource == "nodes"; }));
@@ -276,6 +312,18 @@ TEST_F(InWavesOfSlots, AnAttemptThatWasGivenUpLeavesItsPlace) {
     const auto next = co_await a2.slots.take(soon());
     EXPECT_TRUE(next && !next->ours) << "still wave 1";
   });
+}
+
+// P10: a node of the first wave releases its slot without having come back well, and 200 nodes wait. Its place is free,
+// so one of them goes. The others do not ask for the second wave, which has not begun.
+TEST_F(InWavesOfSlots, OfManyWhoWaitOneTakesThePlaceThatWasGivenUp) {
+  const std::size_t lists = lists_of_many_when([this] {
+    Record given_up;
+    given_up.state = State::pending;
+    record("a1", given_up);
+  });
+  EXPECT_THAT(leases(), SizeIs(1)) << "one has taken the place";
+  EXPECT_LE(lists, 20u);
 }
 
 // An agent may have written its record before this one knew waves. Such a record is no proof.
