@@ -280,7 +280,8 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.pending = need_.pending();
   moment.updates = need_.updates();
   moment.requested = need_.requested();
-  if (known) moment.booted = need_.version();
+  // If the version cannot be read now, it is the one that the verification has compared with `to`.
+  if (known || !record_.to.empty()) moment.booted = need_.version();
   moment.slot = slot_.taken();
   moment.slot_version = slot_.version();
   moment.readiness_taints = readiness_taints(view_.node());

@@ -38,9 +38,10 @@ asio::awaitable<GateAnswer> GateWatch::ask(When when) {
 
 std::optional<Decision> GateWatch::version_changed() const {
   const Record& record = context_.record;
-  const std::string now = need_.target(context_.options.stages_first);
-  if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version || now == record.to)
-    return std::nullopt;
+  // A node that is ready installs nothing any more: its reboot leads to what is in place, whatever is offered since.
+  const bool only_boots = record.state == State::ready || record.state == State::rebooting;
+  const std::string now = need_.target(context_.options.stages_first || only_boots);
+  if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version) return std::nullopt;
   return Decision{
       Event::gate_closed, reason::waiting_for_wave,
       fmt::format(

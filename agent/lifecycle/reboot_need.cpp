@@ -114,8 +114,8 @@ Pending RebootNeed::all() const {
   return all;
 }
 
-std::string RebootNeed::target(bool stages_first) const {
-  Pending need = stages_first ? pending_ : all();
+std::string RebootNeed::target(bool only_in_place) const {
+  Pending need = only_in_place ? pending_ : all();
   return need.need == Need::yes && backend_.versions_are_shared() ? std::move(need.target) : std::string();
 }
 

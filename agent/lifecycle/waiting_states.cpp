@@ -230,7 +230,8 @@ asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWa
   if (!worth_a_slot()) co_return Decision{Event::not_needed};
   if (version_changed()) co_return Decision{Event::gate_closed};
   const GateAnswer again = co_await gates_.ask(When::with_turn);
-  co_return Decision{again.open() ? Event::turn_taken : Event::gate_closed};
+  // The gates may have taken long to answer.
+  co_return Decision{again.open() && !version_changed() ? Event::turn_taken : Event::gate_closed};
 }
 
 // A reboot that a person requests needs no version.

@@ -168,6 +168,7 @@ Record decoded(const Json& json) {
   read(json, "judged", record.judged);
   record.verified_at = time_at(json, "verifiedAt");
   read(json, "updatedTo", record.updated_to);
+  read(json, "failedTo", record.failed_to);
   if (json.contains("reboots"))
     for (const Json& each : json.at("reboots"))
       record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
@@ -233,6 +234,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "judged", record.judged);
   put(json, "verifiedAt", record.verified_at);
   put_unless_default(json, "updatedTo", record.updated_to);
+  put_unless_default(json, "failedTo", record.failed_to);
   for (const PastReboot& each : record.reboots) {
     Json reboot{{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}};
     put_unless_default(reboot, "cleared", each.cleared);

@@ -44,6 +44,8 @@ constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
 constexpr Duration most_spread = std::chrono::seconds(30);
+// Time limit for the request that reads the Node of a node that has released its slot.
+constexpr Duration read_limit = std::chrono::seconds(30);
 // Each followed node costs one more watch per waiting agent.
 constexpr std::size_t most_followed = 2;
 
@@ -97,7 +99,7 @@ std::set<std::string> names_of(const GroupView& view) {
 
 // Returns true if the present wave may be over soon, and no Lease will show that.
 bool ends_soon(const GroupView& view, const OwnNode& node) {
-  return view.roll_out && wave_of(*view.roll_out, holders_of(view), view.degraded, node.name).soon_over;
+  return view.roll_out && present_wave(view, node.name).soon_over;
 }
 
 std::set<std::string> holders_of(const std::vector<k8s::Lease>& slots, const std::string& pool) {
@@ -201,7 +203,7 @@ RollOut LeaseSlots::roll_out(GroupView pool, const std::vector<PoolNode>& member
   std::vector<const k8s::Node*> nodes;
   for (const PoolNode& each : members)
     if (each.counts) nodes.push_back(each.node);
-  RollOut roll_out = roll_out_of(version_, options_.ramp, pool.members, nodes);
+  RollOut roll_out = roll_out_of(version_, options_.ramp, pool.members, nodes, client_.server_now());
   const auto now = names_of(pool);
   pool.slots = std::move(earlier);
   note_released(roll_out, names_of(pool), now, false);
@@ -359,15 +361,33 @@ Turn LeaseSlots::refuse(std::vector<GroupView> views, Obstacle obstacle) {
   return Turn{.why = std::move(obstacle.why), .reason = std::move(obstacle.reason)};
 }
 
-bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const {
+bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back, bool well) const {
   return std::all_of(refused_.begin(), refused_.end(), [&](GroupView view) {
     const auto before = names_of(view);
     view.slots = slots;
-    view.slots.insert(view.slots.end(), unlisted_.begin(), unlisted_.end());
-    if (view.roll_out) note_released(*view.roll_out, before, names_of(view), true);
+    if (view.roll_out) note_released(*view.roll_out, before, names_of(view), well);
     std::erase_if(view.out, [&](const OutNode& node) { return back.contains(node.name); });
     return own_of(view, node_) || choose_slot(view, node_).take;
   });
+}
+
+asio::awaitable<void> LeaseSlots::read_released(std::vector<k8s::Lease> slots) {
+  GroupView& pool = refused_.back();
+  std::set<std::string> released = names_of(pool);
+  GroupView now = pool;
+  now.slots = std::move(slots);
+  for (const std::string& holder : names_of(now)) released.erase(holder);
+  for (const std::string& name : released) {
+    if (name.empty() || pool.roll_out->elsewhere.contains(name)) continue;
+    const auto node = co_await client_.get_node(name, clock_.now() + read_limit);
+    std::erase_if(pool.slots, [&](const k8s::Lease& slot) { return name_of_holder(slot) == name; });
+    pool.roll_out->returned.erase(name);
+    pool.roll_out->down.erase(name);
+    if (node)
+      note_node(*pool.roll_out, *node, client_.server_now());
+    else if (!k8s::is_gone(node.error()))
+      pool.roll_out->returned[name] = {false};
+  }
 }
 
 std::optional<OutNode> LeaseSlots::now_out(const FollowedNode& node) const {
@@ -412,11 +432,16 @@ asio::awaitable<void> LeaseSlots::until_own_changes(const k8s::Reflector<k8s::Le
 asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& view,
                                              const std::vector<FollowedNode>& nodes, Notifier& moved) {
   const auto before = holders_of(refused_.front().slots, pool_.name);
-  const auto room = [&] {
+  const auto slots = [&] {
+    std::vector<k8s::Lease> all = items_of(view);
+    all.insert(all.end(), unlisted_.begin(), unlisted_.end());
+    return all;
+  };
+  const auto room = [&](bool well) {
     std::set<std::string> back;
     for (const FollowedNode& node : nodes)
       if (!now_out(node)) back.insert(node.seen.name);
-    return view.health().synced && has_room(items_of(view), back);
+    return view.health().synced && has_room(slots(), back, well);
   };
   const auto differs = [&] {
     return holders_of(items_of(view), pool_.name) != before ||
@@ -424,7 +449,7 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
   };
   bool stale = false;
   for (TimePoint look = look_at_;;) {
-    while (!room()) {
+    while (!room(true)) {
       if (!stale && view.health().synced && differs()) {
         stale = true;
         look = std::min(look, next_look(stale_interval));
@@ -437,7 +462,8 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
     // others see it taken.
     const Duration spread = std::clamp<Duration>(waiting_ * spread_each, least_spread, most_spread);
     co_await clock_.sleep_until(clock_.now() + rng_.between(std::chrono::milliseconds(10), spread));
-    if (room()) {
+    if (room(true) && !room(false)) co_await read_released(slots());
+    if (room(false)) {
       // If the watch shows a free slot but take() finds none, wait for the backoff before the next request.
       if (vain_until_ > clock_.now()) co_await clock_.sleep_until(vain_until_);
       co_return;

@@ -13,10 +13,10 @@
 // before it sends a request. If one or two nodes are unavailable without a slot, the agent watches them, too. The agent
 // polls for all other changes that no Lease shows, more rarely if more nodes wait.
 //
-// With waves (waves.hpp) the watch on the Leases shows when a wave may be over: a node releases its slot only after its
-// record says that it has come back well. So an agent takes a node that has released its slot for one that has come
-// back well, until it reads the Nodes again to take a slot. A node that ended its update otherwise is noticed by the
-// poll. take() lists the Leases before the Nodes, and again after them: a node that releases its slot in between is in
+// With waves (waves.hpp) the watch on the Leases shows when a wave may be over: a node writes its record before it
+// releases its slot. If the wave is over provided that this node has come back well, the agent reads its Node, and only
+// then takes a slot, so that many waiting agents do not list all Nodes in vain. Only the poll notices an attempt that
+// was given up in the middle of a wave, and a node without a slot that is well again. take() lists the Leases before the Nodes, and again after them: a node that releases its slot in between is in
 // one of the lists.
 //
 // Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
@@ -97,8 +97,12 @@ class LeaseSlots final : public Slots {
   // Returns the result of a take() that found no slot, and stores the views for changed().
   Turn refuse(std::vector<GroupView> views, Obstacle obstacle);
   // Returns true if a slot is free, by the views in refused_ with the given Leases. Nodes named in `back` are available
-  // again. Nodes that have released their slots since then count as nodes that have come back well.
-  bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const;
+  // again. With `well`, nodes that have released their slots since then count as nodes that have come back well;
+  // otherwise they keep their places in the wave.
+  bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back, bool well) const;
+  // Reads each Node that holds a slot in refused_, but not in `slots`, and stores in refused_ how its update has ended.
+  // A Node that cannot be read counts as one that has not come back well.
+  boost::asio::awaitable<void> read_released(std::vector<k8s::Lease> slots);
   // A node that is unavailable without a slot, and the watch that shows when it is available again.
   struct FollowedNode {
     OutNode seen;  // as of the last look()

@@ -60,6 +60,8 @@ k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t i
 // Returns true if the Lease lacks the pool label, so that no list of slots contains it. Does not check its name; see
 // slot_index().
 bool is_unlisted(const k8s::Lease& lease);
+// Returns the name of the node that holds the Lease; empty if the holder is unknown.
+std::string name_of_holder(const k8s::Lease& lease);
 // Returns the holder's name for messages.
 std::string words_of(const k8s::Lease& lease);
 // Returns true if this Node object holds the Lease; an older Node of the same name does not count.
@@ -100,6 +102,8 @@ struct SlotChoice {
 // slots counts once; its additional slots do not reduce the number of slots for other nodes. With a roll-out, the
 // present wave limits the number of slots, too.
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
+// Returns the present wave as `node` sees it. Requires that the view has a roll-out.
+Wave present_wave(const GroupView& view, const std::string& node);
 // Returns why the present wave of the roll-out does not permit `node` to have a slot; nothing if it does, or if the
 // view has no roll-out. Does not depend on whether the node has a slot.
 std::optional<std::string> refused_by_wave(const GroupView& view, const OwnNode& node);

@@ -1,5 +1,6 @@
 #include "agent/slots/waves.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,35 +33,60 @@ bool is_settled(State state) {
   return state == State::unknown || state == State::idle || state == State::pending || state == State::waiting;
 }
 
-RollOut::Return return_of(const k8s::Node& node, const Record& record) {
+// Returns why the node is down; an empty text if it is Ready, or if it may be about to come back from its update.
+std::string why_down(const k8s::Node& node, const Record& record, WallTime now) {
+  if (node.ready) return {};
+  if (is_settled(record.state)) return node.name + " is not Ready";
+  // In these states an update may make the node not Ready. Its agent acts at the deadline, so one that has passed shows
+  // that no agent runs.
+  const bool may_go_down =
+      record.state == State::updating || record.state == State::rebooting || record.state == State::verifying;
+  if (may_go_down && record.deadline && now <= *record.deadline) return {};
+  return fmt::format("{} is not Ready ({} since {:%F %H:%M} UTC)", node.name, to_string(record.state),
+                     std::chrono::floor<std::chrono::minutes>(record.since));
+}
+
+// Returns why the node is not well; an empty text if it is well, or if its update is under way.
+std::string why_not_well(const k8s::Node& node, const Record& record, const RollOut& roll_out) {
   if (record.state == State::degraded)
-    return {false, degraded_words(node.name, printable(k8s::value_at(node.labels, reason_label).value_or("")))};
-  if (!node.ready) return {false, node.name + " is not Ready"};
-  return {is_settled(record.state)};
+    return degraded_words(node.name, printable(k8s::value_at(node.labels, reason_label).value_or("")));
+  if (const auto down = roll_out.down.find(node.name); down != roll_out.down.end()) return down->second;
+  if (record.failed_to == roll_out.version)
+    return node.name + " has failed with this version, and has not run well with it since";
+  return {};
 }
 
 // Returns true if the slot that this record names cannot lead to `version` any more. Until an update is verified, or
 // has failed, its target may still change to this version.
 bool is_elsewhere(const Record& record, const std::string& version) {
   if (record.slot.empty()) return false;
-  if (record.state == State::uncordoning || record.state == State::soaking) return record.updated_to != version;
-  const std::string& failed = record.to.empty() ? record.slot_version : record.to;
+  if (record.state == State::uncordoning || record.state == State::soaking)
+    return !record.updated_to.empty() && record.updated_to != version;
+  const std::string& failed = attempted_version(record);
   return record.state == State::degraded && !failed.empty() && failed != version;
 }
 
 }  // namespace
 
 RollOut roll_out_of(std::string version, const std::vector<MaxUnavailable>& ramp, std::size_t nodes,
-                    const std::vector<const k8s::Node*>& members) {
+                    const std::vector<const k8s::Node*>& members, WallTime now) {
   RollOut roll_out{std::move(version)};
   for (const MaxUnavailable& size : ramp) roll_out.waves.push_back(std::max<std::size_t>(1, size.of(nodes)));
-  for (const k8s::Node* node : members) {
-    const std::optional<Record> record = record_of(*node);
-    if (!record) continue;
-    if (record->updated_to == roll_out.version) roll_out.returned[node->name] = return_of(*node, *record);
-    if (is_elsewhere(*record, roll_out.version)) roll_out.elsewhere.insert(node->name);
-  }
+  for (const k8s::Node* node : members) note_node(roll_out, *node, now);
   return roll_out;
+}
+
+void note_node(RollOut& roll_out, const k8s::Node& node, WallTime now) {
+  const std::optional<Record> record = record_of(node);
+  if (!record) return;
+  if (std::string why = why_down(node, *record, now); !why.empty()) roll_out.down[node.name] = std::move(why);
+  const bool updated = record->updated_to == roll_out.version;
+  if (updated || record->failed_to == roll_out.version) {
+    std::string why = why_not_well(node, *record, roll_out);
+    const bool well = why.empty() && node.ready && is_settled(record->state);
+    roll_out.returned[node.name] = {well, std::move(why)};
+  }
+  if (is_elsewhere(*record, roll_out.version)) roll_out.elsewhere.insert(node.name);
 }
 
 void note_released(RollOut& roll_out, const std::set<std::string>& before, const std::set<std::string>& now,
@@ -74,26 +100,33 @@ void note_released(RollOut& roll_out, const std::set<std::string>& before, const
     }
 }
 
-Wave wave_of(const RollOut& roll_out, const std::vector<std::string>& holders,
+Wave wave_of(const RollOut& roll_out, const std::vector<SlotHolder>& holders,
              const std::map<std::string, std::string>& degraded, const std::string& own) {
   Wave wave;
-  for (const std::string& holder : holders) {
-    if (holder == own || roll_out.elsewhere.contains(holder)) continue;
+  std::set<std::string> holding;
+  for (const SlotHolder& holder : holders) {
+    holding.insert(holder.name);
+    if (holder.name == own || roll_out.elsewhere.contains(holder.name)) continue;
     ++wave.taken;
-    const auto ill = degraded.find(holder);
+    const auto ill = degraded.find(holder.name);
+    const auto down = roll_out.down.find(holder.name);
+    wave.down |= down != roll_out.down.end();
     if (ill != degraded.end())
-      wave.troubled.push_back(degraded_words(holder, ill->second));
+      wave.troubled.push_back(degraded_words(holder.name, ill->second));
+    else if (down != roll_out.down.end())
+      wave.troubled.push_back(down->second);
     else
-      wave.updating.push_back(holder.empty() ? "an unknown node" : holder);
+      wave.updating.push_back(holder.words);
   }
   std::size_t unfinished = 0;
   for (const auto& [node, its] : roll_out.returned) {
-    if (node == own || std::find(holders.begin(), holders.end(), node) != holders.end()) continue;
+    if (node == own || holding.contains(node)) continue;
     if (its.well) {
       wave.well.push_back(node);
       continue;
     }
     ++unfinished;
+    wave.down |= roll_out.down.contains(node);
     wave.soon_over |= its.why.empty();
     (its.why.empty() ? wave.updating : wave.troubled).push_back(its.why.empty() ? node : its.why);
   }
@@ -116,6 +149,7 @@ std::string words_of(const Wave& wave, const RollOut& roll_out) {
   if (!wave.troubled.empty())
     text += fmt::format(", {}: the roll-out waits until {} well", some_of(wave.troubled),
                         wave.troubled.size() == 1 ? "it is" : "they are");
+  if (wave.down) text += "; if a machine is lost, delete its Node";
   return text;
 }
 

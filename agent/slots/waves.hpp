@@ -30,9 +30,13 @@ struct RollOut {
     std::string why{};  // empty if it is about to end its update
     bool operator==(const Return&) const = default;
   };
+  // Also nodes that have failed with the version and have not run well with it since (Record::failed_to).
   std::map<std::string, Return> returned{};
   // Nodes whose slot is for another version, and cannot lead to this one any more.
   std::set<std::string> elsewhere{};
+  // Nodes that are not Ready, although no step of their update explains that any more. Each with words for messages:
+  // "n3 is not Ready (rebooting since 2026-01-01 12:00 UTC)". If the machine is dead, no agent tells more.
+  std::map<std::string, std::string> down{};
   bool operator==(const RollOut&) const = default;
 };
 
@@ -43,7 +47,9 @@ struct RollOut {
 // over, and the node is Ready, and neither degraded nor (see wave_of()) the holder of a slot. A record without
 // such a version is no proof: neither that of an older agent, nor that of a node that was added with the version.
 RollOut roll_out_of(std::string version, const std::vector<MaxUnavailable>& ramp, std::size_t nodes,
-                    const std::vector<const k8s::Node*>& members);
+                    const std::vector<const k8s::Node*>& members, WallTime now);
+// Adds what one Node shows.
+void note_node(RollOut& roll_out, const k8s::Node& node, WallTime now);
 
 // Marks as released the nodes of `before` that hold no slot in `now`: it is unknown whether they have come back well.
 // They keep their place in the wave. With `well` they count as nodes that have come back well.
@@ -60,11 +66,16 @@ struct Wave {
   std::size_t places = 0;
   std::size_t taken = 0;   // by other nodes
   bool soon_over = false;  // a node that holds no slot is about to end its update; no Lease will show that
+  bool down = false;       // one of the troubled nodes is down
   bool has_place() const { return number == 0 || taken < places; }
 };
-// `holders` are the names of the nodes that hold a slot of the pool; an unknown holder has an empty name and counts as
-// one node each time. `degraded` has the reason of each degraded node. Does not count the node `own`.
-Wave wave_of(const RollOut& roll_out, const std::vector<std::string>& holders,
+// A node that holds a slot of the pool.
+struct SlotHolder {
+  std::string name;   // empty if it is unknown; such a holder counts as one node each time
+  std::string words;  // for messages
+};
+// `degraded` has the reason of each degraded node. Does not count the node `own`.
+Wave wave_of(const RollOut& roll_out, const std::vector<SlotHolder>& holders,
              const std::map<std::string, std::string>& degraded, const std::string& own);
 
 // "wave 2 of 4 of version 4230.2.0: 3 of 8 nodes have come back well, 2 are being updated (n4, n5), n7 is degraded: the

@@ -171,7 +171,7 @@ TEST_F(InWaves, AMachineThatNeverBootsAgainIsNamed) {
     EXPECT_EQ(reason("n2"), "WaitingForWave");
     EXPECT_EQ(message("n2"),
               "wave 1 of 2 of version 1.1: 0 of 1 node has come back well, n1 is not Ready (rebooting since "
-              "2026-01-01T00:01Z): the roll-out waits until it is well; if its machine is lost, delete its Node");
+              "2026-01-01 00:01 UTC): the roll-out waits until it is well; if a machine is lost, delete its Node");
     machines[0]->replace();
     machines[0]->want("");
   });
@@ -282,6 +282,84 @@ TEST_F(InWaves, ANewVersionBeginsItsOwnWaves) {
   }
   EXPECT_EQ(machines[1]->boots() + machines[2]->boots(), 2u) << "no boot for 1.1" << story();
   EXPECT_THAT(lines, Contains(HasSubstr("the update leads to version 1.2 now, but the slot was taken for 1.1")));
+}
+
+// Answers after 5 s once the node has its slot. Before that, calls `with_turn`.
+class SlowGates final : public agent::GateKeeper {
+ public:
+  SlowGates(Clock& clock, std::function<void()> with_turn) : clock_(clock), with_turn_(std::move(with_turn)) {}
+  boost::asio::awaitable<agent::GateAnswer> ask(agent::GateQuestion question, TimePoint) override {
+    if (question.when == agent::GateQuestion::When::with_turn) {
+      with_turn_();
+      co_await clock_.sleep_until(clock_.now() + 5s);
+    }
+    co_return agent::GateAnswer{};
+  }
+  boost::asio::awaitable<void> changed() override { co_await clock_.sleep_until(TimePoint::max()); }
+
+ private:
+  Clock& clock_;
+  std::function<void()> with_turn_;
+};
+
+// The slot was taken for 1.1, and 1.2 is released before the drain begins.
+TEST_F(InWaves, AVersionThatChangesWhileTheSlotIsTakenGivesItBack) {
+  gates = [this](k8s::Client&, const std::string&) {
+    return std::make_unique<SlowGates>(clock, [this] {
+      if (machines[0]->plan().target == "1.1") want("1.2");
+    });
+  };
+  Machine& n1 = machine("n1");
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.2");
+  const auto states = states_of("n1");
+  EXPECT_EQ(std::ranges::count(states, "waiting"), 2) << story();
+  EXPECT_EQ(std::ranges::count(states, "draining"), 1) << "no drain for 1.1" << story();
+}
+
+// The image of 1.1 is in place. The slot was taken for 1.2, which was offered, but is withdrawn during the drain. The
+// node would boot 1.1 without the waves of 1.1.
+TEST_F(InWaves, AnOfferThatIsWithdrawnGivesTheSlotBack) {
+  MachinePlan plan;
+  plan.updates.on = true;
+  plan.updates.image = "1.2";
+  plan.updates.waiting = {"1.0 to 1.2"};
+  plan.hooks = {"before-drain/wait"};
+  plan.hook_takes = 4min;
+  Machine& n1 = machine("n1", plan);
+  after(2min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    n1.plan().updates.waiting.clear();
+    n1.updates().add({});
+  });
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.1");
+  EXPECT_THAT(lines, Contains(HasSubstr("the update leads to version 1.1 now, but the slot was taken for 1.2")));
+}
+
+// The image of 1.1 is installed, and something blocks the reboot while 1.2 is offered. The reboot leads to 1.1 all the
+// same, so the node need not be drained twice.
+TEST_F(InWaves, AnOfferAfterTheInstallationDoesNotGiveTheSlotBack) {
+  MachinePlan plan{.target = ""};
+  plan.updates.on = true;
+  plan.updates.image = "1.1";
+  plan.updates.waiting = {"1.0 to 1.1"};
+  Machine& n1 = machine("n1", plan);
+  n1.block("apt");
+  after(30min, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.plan().updates.image = "1.2";
+    n1.plan().updates.waiting = {"1.1 to 1.2"};
+    n1.updates().add({});
+  });
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "ready") << story();
+    n1.block("");
+  });
+  run_fleet();
+  EXPECT_EQ(n1.version(), "1.2");
+  EXPECT_EQ(n1.boots(), 2u);
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("the update leads to")))) << story();
 }
 
 // A node that failed with an older version keeps its slot, and does not hold the newer version up.

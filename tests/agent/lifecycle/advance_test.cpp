@@ -92,6 +92,60 @@ TEST_F(Advance, AProofLastsWhileItsVersionRuns) {
   EXPECT_EQ(go(record, Event::verified).updated_to, "1.0") << "a reboot without a new version";
 }
 
+// With --ramp a failed node keeps its place in the wave, also when a person requests another attempt.
+TEST_F(Advance, AFailureWithAVersionIsKnownUntilTheNodeHasRunWellWithIt) {
+  moment.slot_version = moment.pending.target = "1.1";
+  moment.pending.need = Need::yes;
+  moment.booted = "1.0";
+  Record record = go(in(State::waiting), Event::turn_taken);
+  for (const Event event :
+       {Event::drained, Event::reboot_due, Event::boot_changed, Event::not_verified, Event::needed}) {
+    EXPECT_EQ(record.failed_to, "") << to_string(event);
+    record = go(std::move(record), event);
+    if (event == Event::not_verified) EXPECT_EQ(std::exchange(record.failed_to, ""), "1.1");
+  }
+  record.failed_to = "1.1";
+  for (const Event event :
+       {Event::not_needed, Event::needed, Event::gates_open, Event::turn_taken, Event::gate_closed, Event::gates_open,
+        Event::turn_taken, Event::drained, Event::reboot_due, Event::boot_changed}) {
+    record = go(std::move(record), event);
+    EXPECT_EQ(record.failed_to, "1.1") << to_string(event);
+  }
+  Record old = go(record, Event::verified);
+  EXPECT_EQ(old.failed_to, "1.1") << "the old version runs again";
+  moment.booted.clear();
+  EXPECT_EQ(go(record, Event::verified).failed_to, "1.1") << "what runs is unknown";
+  moment.booted = "1.2";
+  EXPECT_EQ(go(record, Event::verified).failed_to, "") << "no node waits for it";
+  moment.booted = "1.1";
+  EXPECT_EQ(go(record, Event::verified).failed_to, "");
+  // It runs the version already, and a person has only requested a reboot.
+  record.from = "1.1";
+  record.to.clear();
+  record.slot_version.clear();
+  EXPECT_EQ(go(record, Event::verified).failed_to, "");
+  EXPECT_EQ(go(record, Event::verified).updated_to, "1.1");
+}
+
+TEST_F(Advance, AFailedInstallationIsThatOfTheVersionForWhichTheSlotWasTaken) {
+  moment.slot_version = "1.2";
+  moment.pending = {.need = Need::yes, .target = "1.1"};  // in place since before
+  Record record = go(go(in(State::waiting), Event::turn_taken), Event::update_due);
+  EXPECT_EQ(go(record, Event::update_given_up).failed_to, "1.2");
+  moment.pending.target = "1.3";
+  record = go(record, Event::installed);
+  EXPECT_EQ(record.slot_version, "1.3") << "what was installed";
+  EXPECT_EQ(go(go(record, Event::reboot_due), Event::reboot_impossible).failed_to, "1.3");
+}
+
+// A version that cannot be read proves nothing, and disproves nothing.
+TEST_F(Advance, AnUnknownVersionEndsNoProof) {
+  Record record = in(State::verifying);
+  record.updated_to = "1.1";
+  moment.booted.clear();
+  EXPECT_EQ(go(record, Event::verified).updated_to, "1.1");
+}
+
 // A node that was added with the version, or that a person has updated, is no proof.
 TEST_F(Advance, ABootThatBelongsToNoUpdateIsNoProof) {
   moment.booted = "1.1";

@@ -62,8 +62,7 @@ struct InWavesOfSlots : LeaseSlotsTest {
                  {"labels", {{"haulout.dev/pool", "default"}, {"haulout.dev/state", "waiting"}}}}},
                {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
         }
-        for (std::size_t i = 0; i < 200; ++i)
-          group.spawn(ask_until_ours(aimed("w" + std::to_string(i)).slots, clock));
+        for (std::size_t i = 0; i < 200; ++i) group.spawn(ask_until_ours(aimed("w" + std::to_string(i)).slots, clock));
         co_await clock.sleep_until(clock.now() + 50s);
         before = reads_of_nodes();
         ends();
@@ -326,7 +325,49 @@ TEST_F(InWavesOfSlots, OfManyWhoWaitOneTakesThePlaceThatWasGivenUp) {
   EXPECT_LE(lists, 20u);
 }
 
-// An agent may have written its record before this one knew waves. Such a record is no proof.
+// P6: like this, if the node has failed with the version. Its place is not free, so nobody goes.
+TEST_F(InWavesOfSlots, OfManyWhoWaitNobodyTakesThePlaceOfANodeThatHasFailed) {
+  const std::size_t lists = lists_of_many_when([this] {
+    Record failed;
+    failed.state = State::pending;
+    failed.failed_to = "2.0";
+    record("a1", failed);
+  });
+  EXPECT_THAT(leases(), IsEmpty());
+  EXPECT_LE(lists, 20u);
+}
+
+// A Node that cannot be read has not come back well for sure, and one that was deleted leaves its place.
+TEST_F(InWavesOfSlots, ANodeThatReleasedItsSlotAndCannotBeReadKeepsItsPlace) {
+  hold("haulout-default-0", "a1");
+  live([this]() -> asio::awaitable<void> {
+    Contender& b1 = aimed("b1");
+    const auto waiting = co_await b1.slots.take(soon());
+    EXPECT_TRUE(waiting && !waiting->ours);
+    const TimePoint before = clock.now();
+    comes_back("a1");
+    cluster.forbid("get", "nodes");
+    cluster.remove("leases", "haulout", "haulout-default-0");
+    co_await b1.slots.changed();
+    EXPECT_GE(clock.now() - before, 30s) << "only for a message that is up to date";
+    cluster.permit("get", "nodes");
+    hold("haulout-default-0", "a2");
+    const auto still = co_await b1.slots.take(soon());
+    EXPECT_TRUE(still && still->ours) << "wave 2 has two nodes";
+    Contender& a4 = aimed("a4");
+    const auto third = co_await a4.slots.take(soon());
+    EXPECT_TRUE(third && !third->ours);
+    const TimePoint deleted = clock.now();
+    cluster.remove("nodes", "", "a2");
+    cluster.remove("leases", "haulout", "haulout-default-0");
+    comes_back("b1");
+    cluster.remove("leases", "haulout", "haulout-default-1");
+    co_await a4.slots.changed();
+    EXPECT_LT(clock.now() - deleted, 5s);
+  });
+}
+
+// The pool of a node is that in its record.
 TEST_F(InWavesOfSlots, AnotherPoolsNodesDoNotCount) {
   live([this]() -> asio::awaitable<void> {
     Record elsewhere;

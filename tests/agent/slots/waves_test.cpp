@@ -9,6 +9,7 @@
 namespace haulout::agent {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -16,6 +17,7 @@ using ::testing::UnorderedElementsAre;
 
 constexpr const char* version = "4230.2.0";
 const OwnNode me{"me", "me-uid"};
+const WallTime now{std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)};
 
 k8s::Node node_of(const std::string& name, const Record& record) {
   k8s::Node node;
@@ -47,7 +49,7 @@ struct Waves : ::testing::Test {
     return view;
   }
   static RollOut::Return in(const k8s::Node& node) {
-    const RollOut roll_out = roll_out_of(version, {{1}}, 3, {&node});
+    const RollOut roll_out = roll_out_of(version, {{1}}, 3, {&node}, now);
     const auto found = roll_out.returned.find(node.name);
     return found == roll_out.returned.end() ? RollOut::Return{false, "no proof"} : found->second;
   }
@@ -56,8 +58,8 @@ struct Waves : ::testing::Test {
 TEST_F(Waves, HaveSizesInNodesOrShares) {
   const auto ramp = parse_ramp("1,2,5%,25%");
   ASSERT_TRUE(ramp);
-  EXPECT_THAT(roll_out_of(version, *ramp, 100, {}).waves, ::testing::ElementsAre(1, 2, 5, 25));
-  EXPECT_THAT(roll_out_of(version, *ramp, 7, {}).waves, ::testing::ElementsAre(1, 2, 1, 1)) << "at least one node";
+  EXPECT_THAT(roll_out_of(version, *ramp, 100, {}, now).waves, ::testing::ElementsAre(1, 2, 5, 25));
+  EXPECT_THAT(roll_out_of(version, *ramp, 7, {}, now).waves, ::testing::ElementsAre(1, 2, 1, 1)) << "at least one node";
 }
 
 TEST_F(Waves, CountANodeOnlyByItsOwnRecordOfThisVersion) {
@@ -89,15 +91,67 @@ TEST_F(Waves, DoNotCountANodeThatIsNotWell) {
   EXPECT_EQ(in(down), (RollOut::Return{false, "n is not Ready"}));
 }
 
+// A node that has failed keeps its place without a slot, too, until it is verified or its record is removed.
+TEST_F(Waves, CountANodeThatHasFailedUntilItHasRunWell) {
+  Record failed = updated(State::pending, "");
+  failed.failed_to = version;
+  const RollOut::Return kept{false, "n has failed with this version, and has not run well with it since"};
+  for (const State state : {State::unknown, State::idle, State::pending, State::waiting}) {
+    failed.state = state;
+    EXPECT_EQ(in(node_of("n", failed)), kept) << to_string(state);
+  }
+  failed.failed_to = "4230.1.0";
+  EXPECT_EQ(in(node_of("n", failed)).why, "no proof") << "it has failed with another version";
+  GroupView view = pool({1, 2}, 1);
+  view.roll_out->returned["n"] = kept;
+  EXPECT_FALSE(refused_by_wave(view, me)) << "there is another place";
+  view.slots.push_back(slot(0, "a"));
+  EXPECT_THAT(refused_by_wave(view, me).value_or(""),
+              HasSubstr("1 of 3 nodes have come back well, 1 is being updated (a), n has failed with this version"));
+  EXPECT_FALSE(refused_by_wave(view, {"n", "n-uid"})) << "the node itself may try again";
+}
+
+// If a machine never boots again, no agent is left to say so.
+TEST_F(Waves, NameAHolderThatIsDown) {
+  const auto seen = [](State state, std::optional<WallTime> deadline, bool ready = false) {
+    Record record;
+    record.state = state;
+    record.since = now - 30min;
+    record.deadline = deadline;
+    k8s::Node node = node_of("n", record);
+    node.ready = ready;
+    const RollOut roll_out = roll_out_of(version, {{1}}, 3, {&node}, now);
+    const auto found = roll_out.down.find("n");
+    return found == roll_out.down.end() ? std::string() : found->second;
+  };
+  for (const State state : {State::updating, State::rebooting, State::verifying}) {
+    EXPECT_EQ(seen(state, now), "") << "it may be about to come back: " << to_string(state);
+    EXPECT_EQ(seen(state, now - 1s),
+              "n is not Ready (" + std::string(to_string(state)) + " since 2025-12-31 23:30 UTC)");
+    EXPECT_EQ(seen(state, now - 1s, true), "");
+  }
+  for (const State state : {State::draining, State::ready, State::uncordoning, State::soaking})
+    EXPECT_EQ(seen(state, now + 1h),
+              "n is not Ready (" + std::string(to_string(state)) + " since 2025-12-31 23:30 UTC)");
+  GroupView view = pool({1}, 0, {slot(0, "n3")});
+  view.roll_out->down["n3"] = "n3 is not Ready (rebooting since 2025-12-31 23:30 UTC)";
+  EXPECT_EQ(
+      refused_by_wave(view, me).value_or(""),
+      "wave 1 of 1 of version 4230.2.0: 0 of 1 node has come back well, n3 is not Ready (rebooting since 2025-12-31 "
+      "23:30 UTC): the roll-out waits until it is well; if a machine is lost, delete its Node");
+  view.degraded["n3"] = "RolledBack";
+  EXPECT_THAT(refused_by_wave(view, me).value_or(""), HasSubstr("n3 is degraded (RolledBack): the roll-out waits"));
+}
+
 // The slot of a node counts for each version until it cannot lead to that version any more.
 TEST_F(Waves, KnowWhichSlotsAreForAnotherVersion) {
   const auto elsewhere = [](Record record) {
     const k8s::Node node = node_of("n", record);
-    return !roll_out_of(version, {{1}}, 3, {&node}).elsewhere.empty();
+    return !roll_out_of(version, {{1}}, 3, {&node}, now).elsewhere.empty();
   };
   Record record;
   record.slot = "lease/haulout/haulout-default-0";
-  record.slot_version = record.to = "4230.1.0";
+  record.slot_version = record.to = record.updated_to = "4230.1.0";
   for (const State state : all_states) {
     record.state = state;
     const bool over = state == State::uncordoning || state == State::soaking || state == State::degraded;
@@ -106,11 +160,16 @@ TEST_F(Waves, KnowWhichSlotsAreForAnotherVersion) {
   record.state = State::degraded;
   record.to.clear();
   EXPECT_TRUE(elsewhere(record)) << "the installation failed";
+  record.to = version;
+  EXPECT_TRUE(elsewhere(record)) << "so did that of another image than the one that was in place before";
+  record.to.clear();
   record.slot_version = version;
   EXPECT_FALSE(elsewhere(record));
   record.slot_version.clear();
   EXPECT_FALSE(elsewhere(record)) << "for an unknown version";
   record.state = State::soaking;
+  record.updated_to.clear();
+  EXPECT_FALSE(elsewhere(record)) << "the version that runs could not be read";
   record.updated_to = version;
   EXPECT_FALSE(elsewhere(record));
   record.state = State::degraded;
@@ -176,10 +235,10 @@ TEST_F(Waves, HaltAtADegradedNode) {
   view.slots.clear();
   view.roll_out->returned["n7"] = {false, "n7 is degraded (HookFailed)"};
   EXPECT_THAT(choose_slot(view, me).why, HasSubstr("2 of 3 nodes have come back well, n7 is degraded (HookFailed)"));
-  EXPECT_FALSE(wave_of(*view.roll_out, {}, {}, "me").soon_over);
+  EXPECT_FALSE(present_wave(view, "me").soon_over);
   view.roll_out->returned["n7"] = {false, ""};
   EXPECT_THAT(choose_slot(view, me).why, HasSubstr("1 is being updated (n7)"));
-  EXPECT_TRUE(wave_of(*view.roll_out, {}, {}, "me").soon_over);
+  EXPECT_TRUE(present_wave(view, "me").soon_over);
 }
 
 TEST_F(Waves, DoNotCountAHolderAsComeBack) {
@@ -205,7 +264,12 @@ TEST_F(Waves, DoNotCountTheSlotOfAnotherVersionOrTheirOwn) {
 TEST_F(Waves, CountASlotWithoutAHolder) {
   k8s::Lease lease = slot(0, "a");
   lease.holder.clear();
-  EXPECT_THAT(refused_by_wave(pool({1}, 0, {lease}), me).value_or(""), HasSubstr("an unknown node"));
+  EXPECT_THAT(
+      refused_by_wave(pool({1}, 0, {lease}), me).value_or(""),
+      HasSubstr("1 is being updated (an unknown node (Lease haulout-default-0 has no holder: delete the Lease))"));
+  lease = slot(0, "a");
+  lease.labels.clear();
+  EXPECT_THAT(refused_by_wave(pool({1}, 0, {lease}), me).value_or(""), HasSubstr("lacks the label haulout.dev/pool"));
 }
 
 // Two nodes that take the last place of a wave at the same time ask for the same name, and the API server gives it to
