@@ -88,7 +88,8 @@ OptionGroup slots() {
           {"ramp", text<C>(&C::ramp, "numbers, percentages", check_ramp),
            "With slots lease: roll a version out in waves, like 1,2,5%,25%. Each is the number of nodes of the wave, "
            "or the percentage of the pool's nodes, but at least one node. The next wave begins when all nodes of "
-           "the waves before it have come back well; a node that fails halts the roll-out. After the last wave, and "
+           "the waves before it have come back well; a node that ends up degraded halts the roll-out. After the last "
+           "wave, and "
            "in addition during the waves, max-unavailable limits. Without this option: no waves. A back end without "
            "versions that nodes share (debian, file, command, transactional-update) has none. All agents of a pool "
            "should have the same ramp."},

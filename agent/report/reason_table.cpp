@@ -106,11 +106,13 @@ constexpr std::array table{
         reason::waiting_for_wave, turns, waiting,
         "The present wave of the roll-out (`--ramp`) is not over, so no further node may be updated to this version: "
         "not all nodes of the wave have come back well. The message has the numbers, and names nodes that are "
-        "degraded or not Ready. During an update: the version changed after the node had taken its slot, so it "
-        "waits for the waves of the new one.",
-        "Wait. If a node in the message is degraded or not Ready, repair it: when it has come back well, the roll-out "
-        "goes on. To go on without it, remove its record once it is healthy (`kubectl annotate node NODE "
-        "haulout.dev/record-`), or change `--ramp`."},
+        "degraded, that have failed with this version, or that are not Ready although their update should be over. "
+        "During an update: the version changed after the node had taken its slot, so it waits for the waves of the "
+        "new one.",
+        "Wait. If the message names a node that is degraded or not Ready, or has failed, repair it and request its "
+        "reboot (`haulout request-reboot NODE`): when it has come back well, the roll-out goes on. To go on without "
+        "it, remove its record once it is healthy (`kubectl annotate node NODE haulout.dev/record-`). If its machine "
+        "is lost, no agent is left that could release its slot: delete the Node."},
     Reason{reason::ramp_without_version, turns, trouble,
            "`--ramp` is set, but the back end names no version for the update of this node, or one that other nodes do "
            "not share (transactional-update). So its roll-out cannot be "

@@ -109,6 +109,27 @@ std::set<std::string> holders_of(const std::vector<k8s::Lease>& slots, const std
   return holders;
 }
 
+// Reads each Node that holds a slot in `pool`, but not in `slots`. Returns the view with how its update has ended. A
+// Node that cannot be read counts as one that has not come back well.
+asio::awaitable<GroupView> read_released(k8s::Client& client, GroupView pool, std::vector<k8s::Lease> slots) {
+  GroupView now = pool;
+  now.slots = std::move(slots);
+  std::set<std::string> released = names_of(pool);
+  for (const std::string& holder : names_of(now)) released.erase(holder);
+  for (const std::string& name : released) {
+    if (name.empty() || pool.roll_out->elsewhere.contains(name)) continue;
+    const auto node = co_await client.get_node(name, client.clock().now() + read_limit);
+    std::erase_if(pool.slots, [&](const k8s::Lease& slot) { return name_of_holder(slot) == name; });
+    pool.roll_out->returned.erase(name);
+    pool.roll_out->down.erase(name);
+    if (node)
+      note_node(*pool.roll_out, *node, client.server_now());
+    else if (!k8s::is_gone(node.error()))
+      pool.roll_out->returned[name] = {false};
+  }
+  co_return pool;
+}
+
 }  // namespace
 
 LeaseSlots::LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, LeaseSlotsOptions options)
@@ -371,25 +392,6 @@ bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<s
   });
 }
 
-asio::awaitable<void> LeaseSlots::read_released(std::vector<k8s::Lease> slots) {
-  GroupView& pool = refused_.back();
-  std::set<std::string> released = names_of(pool);
-  GroupView now = pool;
-  now.slots = std::move(slots);
-  for (const std::string& holder : names_of(now)) released.erase(holder);
-  for (const std::string& name : released) {
-    if (name.empty() || pool.roll_out->elsewhere.contains(name)) continue;
-    const auto node = co_await client_.get_node(name, clock_.now() + read_limit);
-    std::erase_if(pool.slots, [&](const k8s::Lease& slot) { return name_of_holder(slot) == name; });
-    pool.roll_out->returned.erase(name);
-    pool.roll_out->down.erase(name);
-    if (node)
-      note_node(*pool.roll_out, *node, client_.server_now());
-    else if (!k8s::is_gone(node.error()))
-      pool.roll_out->returned[name] = {false};
-  }
-}
-
 std::optional<OutNode> LeaseSlots::now_out(const FollowedNode& node) const {
   if (!node.view->health().synced) return node.seen;
   // Compare the name, because the server, or a proxy in front of it, may ignore the selector.
@@ -462,7 +464,7 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
     // others see it taken.
     const Duration spread = std::clamp<Duration>(waiting_ * spread_each, least_spread, most_spread);
     co_await clock_.sleep_until(clock_.now() + rng_.between(std::chrono::milliseconds(10), spread));
-    if (room(true) && !room(false)) co_await read_released(slots());
+    if (room(true) && !room(false)) refused_.back() = co_await read_released(client_, refused_.back(), slots());
     if (room(false)) {
       // If the watch shows a free slot but take() finds none, wait for the backoff before the next request.
       if (vain_until_ > clock_.now()) co_await clock_.sleep_until(vain_until_);

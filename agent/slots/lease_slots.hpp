@@ -16,8 +16,8 @@
 // With waves (waves.hpp) the watch on the Leases shows when a wave may be over: a node writes its record before it
 // releases its slot. If the wave is over provided that this node has come back well, the agent reads its Node, and only
 // then takes a slot, so that many waiting agents do not list all Nodes in vain. Only the poll notices an attempt that
-// was given up in the middle of a wave, and a node without a slot that is well again. take() lists the Leases before the Nodes, and again after them: a node that releases its slot in between is in
-// one of the lists.
+// was given up in the middle of a wave, and a node without a slot that is well again. take() lists the Leases before
+// the Nodes, and again after them: a node that releases its slot in between is in one of the lists.
 //
 // Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
 // have changed. A slot in another namespace does not count as held, but release() deletes its Lease there (see
@@ -100,9 +100,6 @@ class LeaseSlots final : public Slots {
   // again. With `well`, nodes that have released their slots since then count as nodes that have come back well;
   // otherwise they keep their places in the wave.
   bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back, bool well) const;
-  // Reads each Node that holds a slot in refused_, but not in `slots`, and stores in refused_ how its update has ended.
-  // A Node that cannot be read counts as one that has not come back well.
-  boost::asio::awaitable<void> read_released(std::vector<k8s::Lease> slots);
   // A node that is unavailable without a slot, and the watch that shows when it is available again.
   struct FollowedNode {
     OutNode seen;  // as of the last look()

@@ -45,8 +45,8 @@ struct InWavesOfSlots : LeaseSlotsTest {
     record_of_it.updated_to = version;
     record(name, record_of_it);
   }
-  // 200 nodes wait while a1 has the only place of the first wave. Then `ends` happens, and a1 releases its slot. Returns
-  // how often all Nodes were listed in the minute after that.
+  // 200 nodes wait while a1 has the only place of the first wave. Then `ends` happens, and a1 releases its slot.
+  // Returns how often all Nodes were listed in the minute after that.
   std::size_t lists_of_many_when(const std::function<void()>& ends) {
     hold("haulout-default-0", "a1");
     std::size_t before = 0;
