@@ -75,11 +75,16 @@ bool FleetMachine::finished() const {
 
 asio::awaitable<agent::Pending> FleetMachine::pending(TimePoint) {
   if (story_.updated) co_return agent::Pending{.need = agent::Need::no};
-  co_return agent::Pending{.need = agent::Need::yes, .reasons = {"the rehearsed update"}};
+  co_return agent::Pending{.need = agent::Need::yes, .reasons = {"the rehearsed update"}, .target = version()};
+}
+
+// Only a version is rolled out in waves.
+std::string FleetMachine::version() const {
+  return around_.input.config.ramp.empty() ? std::string() : "rehearsed";
 }
 
 Task<std::string> FleetMachine::booted(TimePoint) {
-  co_return std::string();
+  co_return story_.updated ? version() : std::string();
 }
 
 Task<> FleetMachine::apply(std::string, TimePoint) {

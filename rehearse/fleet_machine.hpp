@@ -59,6 +59,7 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_down();
   void boot();
+  std::string version() const;  // to which the rehearsed update leads
   void tell(const agent::Status& status);
 
   k8s::Node node_;

@@ -93,6 +93,8 @@ std::vector<std::string> assumed_of_fleet(const FleetInput& input, const Forgott
   if (config.slots == agent::SlotsChoice::none)
     assumed.emplace_back("according to the configuration (slots: none), no node waits for another");
   if (!config.prometheus_url.empty()) assumed.emplace_back("no alert fires: Prometheus is not queried");
+  if (!config.ramp.empty())
+    assumed.push_back(fmt::format("all nodes are updated to the same version, in waves of {}", config.ramp));
   if (!config.pin.empty()) assumed.emplace_back("the update has the version that pin allows: " + config.pin);
   if (names_hooks(config) || !forgotten.hooks.empty()) {
     assumed.push_back("hooks do not run, and take no time");

@@ -29,6 +29,7 @@ class ImageBackend final : public Backend {
   ImageBackend(ImageTool tool, HostRoot root, HostPrograms& programs, Clock& clock, Rng& rng);
 
   std::string name() const override { return tool_.name; }
+  bool versions_are_shared() const override { return tool_.versions_are_shared; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override;
   Task<> apply(std::string target, TimePoint deadline) override;

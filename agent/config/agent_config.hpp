@@ -72,6 +72,7 @@ struct AgentConfig {
   std::string pool_label;             // key of the Node's label whose value is the pool
   std::string max_unavailable = "1";  // number or percentage of nodes, for example "3" or "10%"
   std::string zone_label;
+  std::string ramp;  // sizes of the waves of a roll-out, for example "1,2,5%"; empty: no waves
   Duration soak = LifecycleTimes{}.soak;
   std::string fleetlock_url;
 

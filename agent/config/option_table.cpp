@@ -62,33 +62,42 @@ OptionGroup agent_and_node() {
 
 OptionGroup slots() {
   using S = SlotsChoice;
-  return {"Slots",
-          {
-              {"slots", choice<C, S>(&C::slots, {{"lease", S::lease}, {"fleetlock", S::fleetlock}, {"none", S::none}}),
-               "Where a node gets its slot, the permission to be unavailable for its update. lease: Leases in the "
-               "namespace. fleetlock: a FleetLock server, for credentials that may not write Leases. none: no slots, "
-               "for a machine on its own."},
-              {"pool", text<C>(&C::pool, "name", check_dns_label),
-               "The pool of this node, whose nodes share the slots; with FleetLock the group. Without this option and "
-               "pool-label: control-plane for nodes with the label node-role.kubernetes.io/control-plane, and default "
-               "for all others; with FleetLock default for all. Of that pool control-plane, at most one node may be "
-               "unavailable, even if max-unavailable is greater."},
-              {"pool-label", text<C>(&C::pool_label, "label key", check_label_key),
-               "Take the name of the pool from this label of the Node. A node without the label, or with an empty "
-               "one, gets no slot, unless slots is none."},
-              {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_max_unavailable),
-               "With slots lease: the number or percentage of nodes of the pool that may be unavailable at the same "
-               "time. 0 allows none, so no node is updated. Nodes that are degraded, not Ready, or cordoned by others "
-               "than their agent count, too."},
-              {"zone-label", text<C>(&C::zone_label, "label key", check_label_key),
-               "With slots lease: the label with the zone of a node, for example topology.kubernetes.io/zone. "
-               "max-unavailable, best as a percentage, then also applies to each zone of the pool. A node without the "
-               "label, or with an empty one, gets no slot."},
-              {"soak", duration<C>(&C::soak, Zero::allowed),
-               "How long a node keeps its slot after its update. If it is not Ready then, it keeps the slot until it "
-               "is."},
-              {"fleetlock-url", text<C>(&C::fleetlock_url, "URL", check_url), "URL of the FleetLock server."},
-          }};
+  return {
+      "Slots",
+      {
+          {"slots", choice<C, S>(&C::slots, {{"lease", S::lease}, {"fleetlock", S::fleetlock}, {"none", S::none}}),
+           "Where a node gets its slot, the permission to be unavailable for its update. lease: Leases in the "
+           "namespace. fleetlock: a FleetLock server, for credentials that may not write Leases. none: no slots, "
+           "for a machine on its own."},
+          {"pool", text<C>(&C::pool, "name", check_dns_label),
+           "The pool of this node, whose nodes share the slots; with FleetLock the group. Without this option and "
+           "pool-label: control-plane for nodes with the label node-role.kubernetes.io/control-plane, and default "
+           "for all others; with FleetLock default for all. Of that pool control-plane, at most one node may be "
+           "unavailable, even if max-unavailable is greater."},
+          {"pool-label", text<C>(&C::pool_label, "label key", check_label_key),
+           "Take the name of the pool from this label of the Node. A node without the label, or with an empty "
+           "one, gets no slot, unless slots is none."},
+          {"max-unavailable", number_or_percentage(&C::max_unavailable, "nodes", check_max_unavailable),
+           "With slots lease: the number or percentage of nodes of the pool that may be unavailable at the same "
+           "time. 0 allows none, so no node is updated. Nodes that are degraded, not Ready, or cordoned by others "
+           "than their agent count, too."},
+          {"zone-label", text<C>(&C::zone_label, "label key", check_label_key),
+           "With slots lease: the label with the zone of a node, for example topology.kubernetes.io/zone. "
+           "max-unavailable, best as a percentage, then also applies to each zone of the pool. A node without the "
+           "label, or with an empty one, gets no slot."},
+          {"ramp", text<C>(&C::ramp, "numbers, percentages", check_ramp),
+           "With slots lease: roll a version out in waves, like 1,2,5%,25%. Each is the number of nodes of the wave, "
+           "or the percentage of the pool's nodes, but at least one node. The next wave begins when all nodes of "
+           "the waves before it have come back well; a node that ends up degraded halts the roll-out. After the last "
+           "wave, and "
+           "in addition during the waves, max-unavailable limits. Without this option: no waves. A back end without "
+           "versions that nodes share (debian, file, command, transactional-update) has none. All agents of a pool "
+           "should have the same ramp."},
+          {"soak", duration<C>(&C::soak, Zero::allowed),
+           "How long a node keeps its slot after its update. If it is not Ready then, it keeps the slot until it "
+           "is."},
+          {"fleetlock-url", text<C>(&C::fleetlock_url, "URL", check_url), "URL of the FleetLock server."},
+      }};
 }
 
 OptionGroup operating_system() {

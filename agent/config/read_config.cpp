@@ -420,6 +420,7 @@ std::vector<Rule> about_slots(const AgentConfig& c) {
        "pool and pool-label both say which pool the node is in: remove one of them"},
       {!leases && c.max_unavailable != fresh.max_unavailable,
        "max-unavailable is set, but only slots lease uses it: remove it, or set slots to lease"},
+      {!leases && !c.ramp.empty(), "ramp is set, but only slots lease uses it: remove it, or set slots to lease"},
       {!leases && !c.zone_label.empty(),
        "zone-label is set, but only slots lease uses it: remove it, or set slots to lease"},
   };

@@ -111,6 +111,11 @@ std::string check_max_unavailable(const std::string& text) {
   return limit ? std::string() : limit.error().message();
 }
 
+std::string check_ramp(const std::string& text) {
+  const auto ramp = parse_ramp(text);
+  return ramp ? std::string() : ramp.error().message();
+}
+
 std::string check_window(const std::string& text) {
   const auto window = parse_window(text);
   return window ? std::string() : window.error().message();

@@ -52,6 +52,7 @@ void back_off(Record& record, const Moment& moment, const LifecycleTimes& times)
 
 void take_up(Record& record, const Moment& moment) {
   record.slot = moment.slot;
+  record.slot_version = moment.slot_version;
   record.run = moment.run;
   record.surges = record.surges || moment.surges;
   record.cordoned = false;
@@ -80,6 +81,16 @@ void come_to_an_end(Record& record, const Moment& moment) {
   std::erase(record.failed_versions, moment.booted);
   record.unverified = false;
   const bool again = std::exchange(record.judged, true);
+  const bool known = !moment.booted.empty();
+  // Only an update of this agent's own is a proof, also if it has failed at first. A boot into another version ends an
+  // earlier proof. A version that could not be read proves nothing, and disproves nothing.
+  const bool to_a_version = record.began && !attempted_version(record).empty();
+  if (to_a_version || (known && moment.booted == record.failed_to))
+    record.updated_to = moment.booted;
+  else if (known && record.updated_to != moment.booted)
+    record.updated_to.clear();
+  // The old version, which runs again, does not show that the new one is well.
+  if (known && (moment.booted == record.failed_to || moment.booted != record.from)) record.failed_to.clear();
   if (!record.began) return;
   record.verified_at = moment.now;
   record.failures = 0;
@@ -93,6 +104,7 @@ void forget_the_attempt(Record& record) {
   record.reasons.clear();
   record.from.clear();
   record.to.clear();
+  record.slot_version.clear();
   record.began.reset();
   record.judged = false;
   record.leaked.clear();
@@ -119,6 +131,8 @@ void degrade(Record& record, Event event, const Moment& moment) {
   record.uncordon = event != Event::not_verified && event != Event::boot_unknown;
   if (!record.uncordon) record.unverified = true;
   record.judged = true;
+  if (event == Event::not_verified && record.updated_to == record.to) record.updated_to.clear();
+  if (!attempted_version(record).empty()) record.failed_to = attempted_version(record);
   const bool rolled_back = event == Event::not_verified && !record.to.empty() && moment.booted == record.from;
   if (rolled_back &&
       std::find(record.bad_targets.begin(), record.bad_targets.end(), record.to) == record.bad_targets.end())
@@ -254,8 +268,10 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
     case State::waiting: break;
     case State::ready:
       // The image was written after the drain, so only now it is known to which version the reboot leads.
-      if (event == Event::installed && moment.pending.need == Need::yes && !moment.pending.target.empty())
+      if (event == Event::installed && moment.pending.need == Need::yes && !moment.pending.target.empty()) {
         record.to = moment.pending.target;
+        if (!record.slot_version.empty()) record.slot_version = record.to;
+      }
       break;
   }
   forget_taints_that_have_gone(record, event, moment);

@@ -33,6 +33,7 @@ struct Moment {
   bool requested = false;
   std::string booted{};        // the running version
   std::string slot{};          // the slot that was taken
+  std::string slot_version{};  // the version for which it was taken
   std::string run{};           // id for a new run
   bool surges = false;         // the drain of the new run surges pods
   bool installs = false;       // the agent installs updates (--update) whose versions mean the same on other nodes

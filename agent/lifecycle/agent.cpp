@@ -271,9 +271,11 @@ asio::awaitable<Decision> Life::drain() {
 }
 
 asio::awaitable<void> Life::commit(Decision decision) {
-  // The record remembers versions that fail, and forgets one that runs well. So the version has to be known.
+  // The record remembers versions that fail, and forgets one that runs well. It also names the version that the last
+  // update led to. So the version has to be known.
   const bool well = decision.event == Event::verified || decision.event == Event::healed;
-  if (well && !record_.failed_versions.empty()) (void)co_await need_.learn_version(context_.within(request_timeout));
+  const bool matters = !record_.failed_versions.empty() || !record_.updated_to.empty() || !record_.slot_version.empty();
+  const bool known = !well || !matters || (co_await need_.learn_version(context_.within(request_timeout))).has_value();
   if (parts_.updater && decision.event == Event::update_given_up) co_await need_.first_answer();
   Moment moment;
   moment.now = context_.wall();
@@ -281,8 +283,10 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.pending = need_.pending();
   moment.updates = need_.updates();
   moment.requested = need_.requested();
-  moment.booted = need_.version();
+  // If the version cannot be read now, it is the one that the verification has compared with `to`.
+  if (known || !record_.to.empty()) moment.booted = need_.version();
   moment.slot = slot_.taken();
+  moment.slot_version = slot_.version();
   moment.readiness_taints = readiness_taints(view_.node());
   moment.run = next_run(context_);
   moment.surges = options_.drain.guards.surge != drain::Surge::off;

@@ -36,7 +36,21 @@ asio::awaitable<GateAnswer> GateWatch::ask(When when) {
                                               context_.within(request_timeout));
 }
 
+std::optional<Decision> GateWatch::version_changed() const {
+  const Record& record = context_.record;
+  // A node that is ready installs nothing any more: its reboot leads to what is in place, whatever is offered since.
+  const bool only_boots = record.state == State::ready || record.state == State::rebooting;
+  const std::string now = need_.target(context_.options.stages_first || only_boots);
+  if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version) return std::nullopt;
+  return Decision{
+      Event::gate_closed, reason::waiting_for_wave,
+      fmt::format(
+          "the update leads to version {} now, but the slot was taken for {}: the node waits for the waves of {}", now,
+          record.slot_version.empty() ? "another update" : record.slot_version, now)};
+}
+
 Task<std::optional<Decision>> GateWatch::given_up() {
+  if (auto changed = version_changed()) co_return changed;
   const GateAnswer answer = co_await ask(When::under_way);
   if (const Gate* closed = answer.closed_with(Gate::Effect::gives_up))
     co_return Decision{Event::gate_closed, closed->reason, closed->message};

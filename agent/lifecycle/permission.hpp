@@ -55,6 +55,9 @@ class GateWatch {
  private:
   boost::asio::awaitable<void> until_asked_anew(Asked asked, TimePoint until);
   boost::asio::awaitable<void> give_up_when_paused();
+  // With --ramp: returns the decision to give the update up if it leads to another version than the one for which the
+  // node has its slot. The waves of that version may not permit it.
+  std::optional<Decision> version_changed() const;
 
   const Context& context_;
   const RebootNeed& need_;
@@ -69,7 +72,12 @@ class OwnSlot {
 
   // The name of the slot that was taken last, for the record.
   const std::string& taken() const { return taken_; }
-  void take(std::string slot) { taken_ = std::move(slot); }
+  // The version for which it was taken.
+  const std::string& version() const { return version_; }
+  void take(std::string slot, std::string version) {
+    taken_ = std::move(slot);
+    version_ = std::move(version);
+  }
 
   // Runs as a child of an activity for which the node holds its slot: wakes the activity when slots change, and
   // interrupts it when the slot is lost. Ends only by cancellation.
@@ -79,7 +87,7 @@ class OwnSlot {
 
  private:
   const Context& context_;
-  std::string taken_;
+  std::string taken_, version_;
 };
 
 }  // namespace haulout::agent

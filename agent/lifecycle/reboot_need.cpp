@@ -130,6 +130,11 @@ Pending RebootNeed::all() const {
   return all;
 }
 
+std::string RebootNeed::target(bool only_in_place) const {
+  Pending need = only_in_place ? pending_ : all();
+  return need.need == Need::yes && backend_.versions_are_shared() ? std::move(need.target) : std::string();
+}
+
 Task<> RebootNeed::learn_version(TimePoint deadline) {
   auto version = co_await backend_.booted(deadline);
   if (!version) co_return std::move(version).error();

@@ -60,6 +60,10 @@ class RebootNeed {
   bool gone() const { return !wanted() && pending_.need != Need::unknown && updates_.need != Need::unknown; }
   // Returns the need for gates, which treat updates that wait like a reboot, because one may follow.
   Pending all() const;
+  // Returns the version to which the update leads; empty if none is needed, if it has no version, or if the
+  // version means nothing on other nodes. With `only_in_place`, an update that is not yet written to an image does not
+  // count.
+  std::string target(bool only_in_place) const;
 
   // Reads the running version from the back end and stores it. An update must not begin without it, because later the
   // agent could not check whether the version has changed. Fails as Backend::booted() does. Cancellable.

@@ -201,12 +201,14 @@ asio::awaitable<Decision> SlotQueue::run() {
   const Result<> known = co_await need_.learn_version(context_.within(request_timeout));
   if (!known) co_return Decision{Event::gate_closed};
   context_.writer.conditions().expect(std::nullopt);
+  warn_without_version();
   Backoff backoff(eager_patience);
   while (!context_.activity.must_reload()) {
     if (!worth_a_slot()) co_return Decision{Event::not_needed};
     const GateWatch::Asked asked = gates_.asked_now();
     if (!(co_await gates_.ask(When::before_turn)).open()) co_return Decision{Event::gate_closed};
     if (cordon_is_over(context_)) co_return Decision{Event::gate_closed};
+    ask_again_ |= version_changed();
     if (ask_again_) {
       auto decision = co_await ask(backoff, asked);
       if (decision) co_return *std::move(decision);
@@ -217,11 +219,13 @@ asio::awaitable<Decision> SlotQueue::run() {
 }
 
 asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWatch::Asked asked) {
+  version_ = target();
+  context_.parts.slots.aim_at(version_);
   auto turn = co_await context_.parts.slots.take(context_.within(std::chrono::minutes(2)));
   if (turn && !turn->ours) {
     backoff.reset();
     ask_again_ = false;
-    co_await context_.writer.show(reason::waiting_for_slot, turn->why);
+    co_await context_.writer.show(turn->reason, turn->why);
     co_return std::nullopt;
   }
   if (!turn) {
@@ -232,11 +236,23 @@ asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWa
       co_await gates_.wait(std::move(asked), context_.within(context_.rng.between(line_look, 2 * line_look)));
     co_return std::nullopt;
   }
-  slot_.take(turn->slot);
+  slot_.take(turn->slot, version_);
   // Taking the slot took time, so check the need and the gates again.
   if (!worth_a_slot()) co_return Decision{Event::not_needed};
+  if (version_changed()) co_return Decision{Event::gate_closed};
   const GateAnswer again = co_await gates_.ask(When::with_turn);
-  co_return Decision{again.open() ? Event::turn_taken : Event::gate_closed};
+  // The gates may have taken long to answer.
+  co_return Decision{again.open() && !version_changed() ? Event::turn_taken : Event::gate_closed};
+}
+
+// A reboot that a person requests needs no version.
+void SlotQueue::warn_without_version() const {
+  const bool unnamed = need_.all().need == Need::yes && target().empty();
+  if (!context_.options.ramp || !unnamed) return;
+  context_.writer.warn(
+      reason::ramp_without_version,
+      "ramp has no effect on this update, because the back end names no version for it that other nodes share: only "
+      "max-unavailable limits how many nodes are updated at a time");
 }
 
 asio::awaitable<void> SlotQueue::wait() {
@@ -249,7 +265,7 @@ asio::awaitable<void> SlotQueue::wait() {
 
 asio::awaitable<void> SlotQueue::until_worth_asking(GateWatch::Asked before, TimePoint until) {
   gates_.forget_change();
-  while (!context_.activity.must_reload() && !ask_again_ && !gates_.changed() && worth_a_slot() &&
+  while (!context_.activity.must_reload() && !ask_again_ && !gates_.changed() && worth_a_slot() && !version_changed() &&
          context_.now() < until) {
     co_await context_.activity.wait(until);
     if (gates_.asked_now().words == before.words) continue;

@@ -39,6 +39,10 @@ class SlotQueue {
   // Returns true if there is a reason to drain. With --update=before-drain, an update that is not yet written to an
   // image is no reason.
   bool worth_a_slot() const { return context_.options.stages_first ? need_.reboot_wanted() : need_.wanted(); }
+  // With --ramp: returns true if the update leads to another version than the one for which the last request was.
+  bool version_changed() const { return context_.options.ramp && target() != version_; }
+  std::string target() const { return need_.target(context_.options.stages_first); }
+  void warn_without_version() const;
   boost::asio::awaitable<void> wait();
   boost::asio::awaitable<void> until_worth_asking(GateWatch::Asked before, TimePoint until);
   boost::asio::awaitable<void> follow_slots();
@@ -48,6 +52,7 @@ class SlotQueue {
   GateWatch& gates_;
   OwnSlot& slot_;
   bool ask_again_ = true;  // the answer may differ from the last one
+  std::string version_;    // for which the last request for a slot was
 };
 
 // Runs the state `verifying`. It ends with Event::verified when the node is Ready, runs the expected version and has

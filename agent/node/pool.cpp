@@ -77,6 +77,25 @@ Result<MaxUnavailable> parse_max_unavailable(std::string_view text) {
   return MaxUnavailable{value, percent ? Unit::percent : Unit::nodes};
 }
 
+Result<std::vector<MaxUnavailable>> parse_ramp(std::string_view text) {
+  std::vector<MaxUnavailable> waves;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, comma);
+    auto size = parse_max_unavailable(part);
+    if (!size) return std::move(size).error().with_context(fmt::format("wave \"{}\"", part));
+    if (size->value == 0)
+      return Error(Errc::invalid,
+                   fmt::format("wave \"{}\" has no node, so the roll-out would never begin or go on; write waves like "
+                               "1,2,5%,25%",
+                               part));
+    if (comma + 1 == text.size()) return Error(Errc::invalid, "it ends with a comma; write waves like 1,2,5%,25%");
+    waves.push_back(*size);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return waves;
+}
+
 std::string to_string(const MaxUnavailable& limit) {
   return fmt::format("{}{}", limit.value, limit.unit == Unit::percent ? "%" : "");
 }

@@ -79,6 +79,9 @@ struct MaxUnavailable {
 // Parses "1", "25%", or "0" for no node at all. Otherwise fails with Errc::invalid; the message has cause and remedy,
 // and the caller adds the text.
 Result<MaxUnavailable> parse_max_unavailable(std::string_view text);
+// Parses "1,2,5%,25%": the sizes of the waves of a roll-out, none of them 0. Otherwise fails with Errc::invalid; the
+// message has cause and remedy, and the caller adds the text. An empty text has no waves.
+Result<std::vector<MaxUnavailable>> parse_ramp(std::string_view text);
 // The limit as a value for the command line.
 std::string to_string(const MaxUnavailable& limit);
 

@@ -93,6 +93,9 @@ struct Record {
   bool unverified = false;
   std::string from{};  // the version that ran when the slot was taken
   std::string to{};    // the version that the reboot is to lead to
+  // The version for which the slot was taken (Slots::aim_at()), and after the installation the version that was
+  // installed; empty if it had none.
+  std::string slot_version{};
   // The updates of the operating system that waited when the agent last looked for them. From the time at which the
   // slot is taken: the updates that this attempt installs. Has only the first of them; if there are more, the last
   // element is "and N more".
@@ -120,7 +123,14 @@ struct Record {
   std::optional<WallTime> began{};
   // The outcome of this update was reported; later events are not reported as another update.
   bool judged = false;
-  std::optional<WallTime> verified_at{};          // when the last successful update was verified
+  std::optional<WallTime> verified_at{};  // when the last successful update was verified
+  // The version that ran when the last update to a version was verified. Empty if there was none, or if another version
+  // has run since. Other agents count the nodes that have come back well with a version by it (--ramp).
+  std::string updated_to{};
+  // The version to which the last failed update was to lead; empty if there was none, or if the node has run well since
+  // with this version or a later one. Until then the node keeps its place in the waves of that version (--ramp), also
+  // while it has no slot.
+  std::string failed_to{};
   std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
   std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
   std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again
@@ -165,6 +175,10 @@ std::vector<T> remembered(std::vector<T> history, T latest) {
   return history;
 }
 
+// Returns the version for which the node has its slot; empty if it is unknown.
+inline const std::string& attempted_version(const Record& record) {
+  return record.slot_version.empty() ? record.to : record.slot_version;
+}
 // Returns true if the hooks of this point have passed in the attempt of this record.
 bool has_passed(const Record& record, HookPoint point);
 // Returns the hook point of the record's state, which must be one that has a hook point. For a degraded node, returns

@@ -150,6 +150,7 @@ Record decoded(const Json& json) {
   read(json, "unverified", record.unverified);
   read(json, "from", record.from);
   read(json, "to", record.to);
+  read(json, "slotVersion", record.slot_version);
   read(json, "updates", record.updates);
   read(json, "installing", record.installing);
   read_count(json, "failedUpdates", record.failed_updates);
@@ -166,6 +167,8 @@ Record decoded(const Json& json) {
   record.began = time_at(json, "began");
   read(json, "judged", record.judged);
   record.verified_at = time_at(json, "verifiedAt");
+  read(json, "updatedTo", record.updated_to);
+  read(json, "failedTo", record.failed_to);
   if (json.contains("reboots"))
     for (const Json& each : json.at("reboots"))
       record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
@@ -214,6 +217,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "unverified", record.unverified);
   put_unless_default(json, "from", record.from);
   put_unless_default(json, "to", record.to);
+  put_unless_default(json, "slotVersion", record.slot_version);
   put_unless_default(json, "updates", record.updates);
   put_unless_default(json, "installing", record.installing);
   put_unless_default(json, "failedUpdates", record.failed_updates);
@@ -230,6 +234,8 @@ std::string encode_record(const Record& record) {
   put(json, "began", record.began);
   put_unless_default(json, "judged", record.judged);
   put(json, "verifiedAt", record.verified_at);
+  put_unless_default(json, "updatedTo", record.updated_to);
+  put_unless_default(json, "failedTo", record.failed_to);
   for (const PastReboot& each : record.reboots) {
     Json reboot{{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}};
     put_unless_default(reboot, "cleared", each.cleared);

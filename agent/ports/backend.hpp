@@ -31,6 +31,8 @@ class Backend {
   virtual ~Backend() = default;
   // Returns the value of --backend that selects this back end.
   virtual std::string name() const = 0;
+  // Returns true if a version means the same on other nodes. The number of a snapshot does not.
+  virtual bool versions_are_shared() const { return true; }
   // Queries the operating system. Never fails: an error becomes `unknown`, with the error as `problem`. Cancellable.
   virtual boost::asio::awaitable<Pending> pending(TimePoint deadline) = 0;
   // Returns the running version, or an empty string if the tool has no versions. Cancellable.

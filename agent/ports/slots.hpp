@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "drain/reasons.hpp"
 #include "retry/clock.hpp"
 #include "retry/task.hpp"
 
@@ -17,6 +18,7 @@ struct Turn {
   bool ours = false;
   std::string slot{};  // the name of the slot, if `ours`
   std::string why{};   // for messages, if not `ours`: the holders of the slots, or the nodes that use up the limit
+  std::string reason = reason::waiting_for_slot;  // for the label, if not `ours`
   bool operator==(const Turn&) const = default;
 };
 
@@ -36,6 +38,9 @@ class Slots {
   // none. The agent calls it before any request, because some slot servers cannot report which slot this node holds. A
   // slot that this object has taken itself takes precedence.
   virtual void remember(const std::string& /*slot*/) {}
+  // Passes the version to which the update leads for which take() asks; empty if it has none. The agent calls it before
+  // take(). Some slots depend on the version, see agent/slots/waves.hpp.
+  virtual void aim_at(const std::string& /*version*/) {}
   // Takes a slot if one is free, and confirms it. Idempotent: a node that holds a slot keeps it. After an error the
   // result is unknown, and the caller calls again. Cancellable; the next take() or release() finds a slot that was
   // taken before the cancellation.

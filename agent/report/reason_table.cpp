@@ -102,6 +102,22 @@ constexpr std::array table{
            "Wait. If a node in the message is degraded or NotReady, repair it; if it is cordoned, uncordon it when the "
            "work on it has ended. If the message names a Lease or a label, do what it says. If `--max-unavailable` is "
            "0, raise it. If the FleetLock server does not know the group, add it there, or correct `--pool`."},
+    Reason{
+        reason::waiting_for_wave, turns, waiting,
+        "The present wave of the roll-out (`--ramp`) is not over, so no further node may be updated to this version: "
+        "not all nodes of the wave have come back well. The message has the numbers, and names nodes that are "
+        "degraded, that have failed with this version, or that are not Ready although their update should be over. "
+        "During an update: the version changed after the node had taken its slot, so it waits for the waves of the "
+        "new one.",
+        "Wait. If the message names a node that is degraded or not Ready, or has failed, repair it and request its "
+        "reboot (`haulout request-reboot NODE`): when it has come back well, the roll-out goes on. To go on without "
+        "it, remove its record once it is healthy (`kubectl annotate node NODE haulout.dev/record-`). If its machine "
+        "is lost, no agent is left that could release its slot: delete the Node."},
+    Reason{reason::ramp_without_version, turns, trouble,
+           "`--ramp` is set, but the back end names no version for the update of this node, or one that other nodes do "
+           "not share (transactional-update). So its roll-out cannot be "
+           "told from others and has no waves; only `--max-unavailable` limits it.",
+           "Remove `--ramp`, or use a back end with versions."},
     Reason{reason::slots_unavailable, turns, trouble,
            "The agent cannot find out whether a slot is free; the message says why.",
            "Resolve the cause in the message. Usually the API server or FleetLock server does not answer, the right to "

@@ -71,6 +71,7 @@ class ObservedBackend final : public Backend {
   ObservedBackend(Backend& inner, std::function<void(const Pending&)> tell) : inner_(inner), tell_(std::move(tell)) {}
 
   std::string name() const override { return inner_.name(); }
+  bool versions_are_shared() const override { return inner_.versions_are_shared(); }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override { return inner_.booted(deadline); }
   Task<> apply(std::string target, TimePoint deadline) override { return inner_.apply(std::move(target), deadline); }
@@ -88,6 +89,7 @@ class ObservedSlots final : public Slots {
 
   std::string name() const override { return inner_.name(); }
   void remember(const std::string& slot) override { inner_.remember(slot); }
+  void aim_at(const std::string& version) override { inner_.aim_at(version); }
   Task<Turn> take(TimePoint deadline) override;
   Task<Turn> confirm(TimePoint deadline) override;
   Task<> release(TimePoint deadline) override;

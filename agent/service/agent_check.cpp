@@ -46,7 +46,7 @@ void AgentCheck::start_failed(const Error& error) {
 
 awaitable<void> AgentCheck::run(AgentWhole& whole, const AgentConfig& config) {
   check_authority(whole);
-  const Pending pending = co_await check_backend(whole);
+  const Pending pending = co_await check_backend(whole, config);
   co_await check_updates(whole);
   const Result<std::string> boot_id = whole.host().boot_id();
   say(boot_id ? Mark::ok : Mark::failed, "host", boot_id ? "boot id " + *boot_id : boot_id.error().message());
@@ -70,12 +70,18 @@ void AgentCheck::check_authority(AgentWhole& whole) {
   say(Mark::ok, "slots", whole.slots().name());
 }
 
-awaitable<Pending> AgentCheck::check_backend(AgentWhole& whole) {
+awaitable<Pending> AgentCheck::check_backend(AgentWhole& whole, const AgentConfig& config) {
   Pending pending = co_await whole.backend().pending(soon());
   say(pending.need == Need::unknown ? Mark::failed : Mark::ok, "backend",
       whole.backend().name() + ": " + words_of(pending));
   const auto version = co_await whole.backend().booted(soon());
   if (!version) say(Mark::failed, "version", "the running version is unknown: " + version.error().message());
+  if (version && !config.ramp.empty() && (version->empty() || !whole.backend().versions_are_shared()))
+    say(Mark::note, "ramp",
+        fmt::format("ramp has no effect, because versions of back end {} cannot be compared between nodes: only "
+                    "max-unavailable limits how many "
+                    "nodes are updated at a time; remove ramp",
+                    whole.backend().name()));
   co_return pending;
 }
 

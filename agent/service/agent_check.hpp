@@ -26,7 +26,7 @@ class AgentCheck {
   enum class Mark { ok, note, off, failed };
   void say(Mark mark, std::string_view subject, std::string_view text);
   void check_authority(AgentWhole& whole);
-  boost::asio::awaitable<Pending> check_backend(AgentWhole& whole);
+  boost::asio::awaitable<Pending> check_backend(AgentWhole& whole, const AgentConfig& config);
   boost::asio::awaitable<void> check_updates(AgentWhole& whole);
   boost::asio::awaitable<void> check_reboot(AgentWhole& whole);
   void check_hooks(AgentWhole& whole);

@@ -78,7 +78,8 @@ std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
   if (pool.name.empty())
     return fmt::format("unknown, because the Node has no value in label {}: set the label, or the node gets no slot",
                        config.pool_label);
-  return fmt::format("{}, max-unavailable {}", pool.name, config.max_unavailable);
+  return fmt::format("{}, max-unavailable {}{}", pool.name, config.max_unavailable,
+                     config.ramp.empty() ? "" : ", in waves of " + config.ramp);
 }
 
 Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access) {
@@ -94,6 +95,9 @@ Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& acces
   options.ns = config.ns;
   options.grouping = grouping_of(config);
   options.limit = [limit = *limit](std::size_t nodes) { return limit.of(nodes); };
+  auto ramp = parse_ramp(config.ramp);
+  if (!ramp) return std::move(ramp).error().with_context("--ramp");
+  options.ramp = *std::move(ramp);
   made.slots = std::make_unique<LeaseSlots>(access.client, access.rng, access.own, std::move(options));
   return made;
 }

@@ -32,6 +32,7 @@ AgentOptions agent_options_of(const AgentConfig& config) {
     // The check of the option has refused all texts that are not conditions.
     if (auto condition = parse_condition(text)) options.conditions.push_back(*std::move(condition));
   options.stages_first = config.update == UpdateChoice::before_drain;
+  options.ramp = !config.ramp.empty();
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
   options.hold_autoscalers = config.hold_autoscalers;

@@ -31,6 +31,9 @@ constexpr Duration release_again = std::chrono::milliseconds(500);
 // node that has released its slot.
 constexpr Duration look_interval = std::chrono::minutes(2);
 constexpr Duration stale_interval = std::chrono::seconds(30);
+// Like these, if a node of the present wave has released its slot and its record does not say yet that it has come back
+// well: it has been written since, or will be within seconds.
+constexpr Duration wave_interval = std::chrono::seconds(5);
 // Longest pause before a refused watch is opened again. For this time the agent may not notice that it has lost its
 // slot.
 constexpr Duration longest_blindness = std::chrono::seconds(30);
@@ -41,6 +44,8 @@ constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
 constexpr Duration most_spread = std::chrono::seconds(30);
+// Time limit for the request that reads the Node of a node that has released its slot.
+constexpr Duration read_limit = std::chrono::seconds(30);
 // Each followed node costs one more watch per waiting agent.
 constexpr std::size_t most_followed = 2;
 
@@ -87,11 +92,42 @@ std::vector<k8s::Lease> items_of(const k8s::Reflector<k8s::Lease>& view) {
   return items;
 }
 
+std::set<std::string> names_of(const GroupView& view) {
+  const std::vector<std::string> holders = holders_of(view);
+  return {holders.begin(), holders.end()};
+}
+
+// Returns true if the present wave may be over soon, and no Lease will show that.
+bool ends_soon(const GroupView& view, const OwnNode& node) {
+  return view.roll_out && present_wave(view, node.name).soon_over;
+}
+
 std::set<std::string> holders_of(const std::vector<k8s::Lease>& slots, const std::string& pool) {
   std::set<std::string> holders;
   for (const k8s::Lease& slot : slots)
     if (k8s::value_at(slot.labels, pool_label) == pool) holders.insert(slot.holder);
   return holders;
+}
+
+// Reads each Node that holds a slot in `pool`, but not in `slots`. Returns the view with how its update has ended. A
+// Node that cannot be read counts as one that has not come back well.
+asio::awaitable<GroupView> read_released(k8s::Client& client, GroupView pool, std::vector<k8s::Lease> slots) {
+  GroupView now = pool;
+  now.slots = std::move(slots);
+  std::set<std::string> released = names_of(pool);
+  for (const std::string& holder : names_of(now)) released.erase(holder);
+  for (const std::string& name : released) {
+    if (name.empty() || pool.roll_out->elsewhere.contains(name)) continue;
+    const auto node = co_await client.get_node(name, client.clock().now() + read_limit);
+    std::erase_if(pool.slots, [&](const k8s::Lease& slot) { return name_of_holder(slot) == name; });
+    pool.roll_out->returned.erase(name);
+    pool.roll_out->down.erase(name);
+    if (node)
+      note_node(*pool.roll_out, *node, client.server_now());
+    else if (!k8s::is_gone(node.error()))
+      pool.roll_out->returned[name] = {false};
+  }
+  co_return pool;
 }
 
 }  // namespace
@@ -145,6 +181,13 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     CO_TRY(const auto pool, groups_of(only_pool, node_.name, own.labels));
     pool_value = pool.back().pool;
   }
+  // Before the Nodes, because a node that releases its slot meanwhile would be seen neither as a holder nor with the
+  // record that it has written before.
+  const bool in_waves = !options_.ramp.empty() && !version_.empty();
+  std::vector<k8s::Lease> earlier;
+  if (in_waves) {
+    CO_TRY(earlier, co_await list(deadline));
+  }
   const std::string selector = pool_value.empty() ? std::string() : selector_of(grouping.pool_label, pool_value);
   CO_TRY(const auto nodes, co_await client_.list_nodes(selector, deadline));
   const auto own = std::find_if(nodes.items.begin(), nodes.items.end(),
@@ -169,10 +212,31 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     views.back().limit = options_.limit(views.back().members);
     if (is_control_plane(pool_)) views.back().limit = std::min<std::size_t>(1, views.back().limit);
   }
+  if (in_waves) views.back().roll_out = roll_out(views.back(), members, std::move(earlier));
   if (out_without_slot(views, node_.name).size() > most_followed)
     for (GroupView& view : views)
       view.as_of = fmt::format("{:%H:%M} UTC", std::chrono::floor<std::chrono::minutes>(client_.server_now()));
   co_return views;
+}
+
+RollOut LeaseSlots::roll_out(GroupView pool, const std::vector<PoolNode>& members,
+                             std::vector<k8s::Lease> earlier) const {
+  std::vector<const k8s::Node*> nodes;
+  for (const PoolNode& each : members)
+    if (each.counts) nodes.push_back(each.node);
+  RollOut roll_out = roll_out_of(version_, options_.ramp, pool.members, nodes, client_.server_now());
+  const auto now = names_of(pool);
+  pool.slots = std::move(earlier);
+  note_released(roll_out, names_of(pool), now, false);
+  return roll_out;
+}
+
+std::optional<LeaseSlots::Obstacle> LeaseSlots::refused_by_wave(const std::vector<GroupView>& views) const {
+  for (const GroupView& view : views)
+    // If no node may be unavailable, no wave can end either.
+    if (auto why = view.limit == 0 ? std::nullopt : agent::refused_by_wave(view, node_))
+      return Obstacle{*std::move(why), reason::waiting_for_wave};
+  return std::nullopt;
 }
 
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
@@ -181,33 +245,35 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
   // Write nothing unless both the zone (if zones are limited) and the pool have a free slot, because each change wakes
   // all waiting agents.
   std::vector<k8s::Lease> wanted;
-  std::optional<std::string> obstacle;
+  std::optional<Obstacle> obstacle = refused_by_wave(views);
   for (const GroupView& view : views) {
     if (obstacle || own_of(view, node_)) continue;
     SlotChoice choice = choose_slot(view, node_);
     if (choice.take)
       wanted.push_back(slot_lease(options_.ns, view.group, *choice.take, node_, client_.server_now()));
     else
-      obstacle = std::move(choice.why);
+      obstacle = Obstacle{std::move(choice.why)};
   }
   if (obstacle && !holds_any(views, node_)) co_return refuse(std::move(views), *std::move(obstacle));
   const bool took = !obstacle && !wanted.empty();
   if (took) {
-    CO_TRY(obstacle, co_await post(std::move(wanted), deadline));
+    CO_TRY(auto why, co_await post(std::move(wanted), deadline));
+    if (why) obstacle = Obstacle{*std::move(why)};
   }
   // Look again: if another agent took a slot at the same moment, or uses another limit, both agents see it now.
   if (!obstacle && took) {
     CO_TRY(views, co_await look(deadline));
   }
+  if (!obstacle) obstacle = refused_by_wave(views);
   for (const GroupView& view : views)
-    if (!obstacle) obstacle = must_give_back(view, node_);
+    if (auto why = obstacle ? std::nullopt : must_give_back(view, node_)) obstacle = Obstacle{*std::move(why)};
   if (obstacle) {
     CO_CHECK(co_await release(deadline));
     co_return refuse(std::move(views), *std::move(obstacle));
   }
   co_await clock_.sleep_until(clock_.now() + confirm_after);
   CO_TRY(Turn turn, co_await confirm(deadline));
-  co_return turn.ours ? std::move(turn) : refuse(std::move(views), std::move(turn.why));
+  co_return turn.ours ? std::move(turn) : refuse(std::move(views), {std::move(turn.why)});
 }
 
 Task<std::optional<std::string>> LeaseSlots::post(std::vector<k8s::Lease> slots, TimePoint deadline) {
@@ -305,18 +371,22 @@ TimePoint LeaseSlots::next_look(Duration at_least) {
   return clock_.now() + rng_.between(at_least, 2 * interval);
 }
 
-Turn LeaseSlots::refuse(std::vector<GroupView> views, std::string why) {
-  look_at_ = next_look(look_interval);
+Turn LeaseSlots::refuse(std::vector<GroupView> views, Obstacle obstacle) {
+  const bool soon = obstacle.reason == reason::waiting_for_wave && ends_soon(views.back(), node_);
+  // Only once: if the record is still the same then, something else is wrong, and polls each few seconds do not help.
+  look_at_ = next_look(soon && !looked_soon_ ? wave_interval : look_interval);
+  looked_soon_ = soon;
   vain_until_ = clock_.now() + in_vain_.next(rng_);
   refused_ = std::move(views);
   for (GroupView& view : refused_) view.out = out_without_slot(view, node_.name);
-  return Turn{.why = std::move(why)};
+  return Turn{.why = std::move(obstacle.why), .reason = std::move(obstacle.reason)};
 }
 
-bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const {
+bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back, bool well) const {
   return std::all_of(refused_.begin(), refused_.end(), [&](GroupView view) {
+    const auto before = names_of(view);
     view.slots = slots;
-    view.slots.insert(view.slots.end(), unlisted_.begin(), unlisted_.end());
+    if (view.roll_out) note_released(*view.roll_out, before, names_of(view), well);
     std::erase_if(view.out, [&](const OutNode& node) { return back.contains(node.name); });
     return own_of(view, node_) || choose_slot(view, node_).take;
   });
@@ -364,11 +434,16 @@ asio::awaitable<void> LeaseSlots::until_own_changes(const k8s::Reflector<k8s::Le
 asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& view,
                                              const std::vector<FollowedNode>& nodes, Notifier& moved) {
   const auto before = holders_of(refused_.front().slots, pool_.name);
-  const auto room = [&] {
+  const auto slots = [&] {
+    std::vector<k8s::Lease> all = items_of(view);
+    all.insert(all.end(), unlisted_.begin(), unlisted_.end());
+    return all;
+  };
+  const auto room = [&](bool well) {
     std::set<std::string> back;
     for (const FollowedNode& node : nodes)
       if (!now_out(node)) back.insert(node.seen.name);
-    return view.health().synced && has_room(items_of(view), back);
+    return view.health().synced && has_room(slots(), back, well);
   };
   const auto differs = [&] {
     return holders_of(items_of(view), pool_.name) != before ||
@@ -376,7 +451,7 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
   };
   bool stale = false;
   for (TimePoint look = look_at_;;) {
-    while (!room()) {
+    while (!room(true)) {
       if (!stale && view.health().synced && differs()) {
         stale = true;
         look = std::min(look, next_look(stale_interval));
@@ -389,7 +464,8 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
     // others see it taken.
     const Duration spread = std::clamp<Duration>(waiting_ * spread_each, least_spread, most_spread);
     co_await clock_.sleep_until(clock_.now() + rng_.between(std::chrono::milliseconds(10), spread));
-    if (room()) {
+    if (room(true) && !room(false)) refused_.back() = co_await read_released(client_, refused_.back(), slots());
+    if (room(false)) {
       // If the watch shows a free slot but take() finds none, wait for the backoff before the next request.
       if (vain_until_ > clock_.now()) co_await clock_.sleep_until(vain_until_);
       co_return;

@@ -13,6 +13,12 @@
 // before it sends a request. If one or two nodes are unavailable without a slot, the agent watches them, too. The agent
 // polls for all other changes that no Lease shows, more rarely if more nodes wait.
 //
+// With waves (waves.hpp) the watch on the Leases shows when a wave may be over: a node writes its record before it
+// releases its slot. If the wave is over provided that this node has come back well, the agent reads its Node, and only
+// then takes a slot, so that many waiting agents do not list all Nodes in vain. Only the poll notices an attempt that
+// was given up in the middle of a wave, and a node without a slot that is well again. take() lists the Leases before
+// the Nodes, and again after them: a node that releases its slot in between is in one of the lists.
+//
 // Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
 // have changed. A slot in another namespace does not count as held, but release() deletes its Lease there (see
 // remember()).
@@ -42,6 +48,7 @@ struct LeaseSlotsOptions {
   SlotGrouping grouping{};
   // Returns how many nodes of a group (pool or zone) may be unavailable, from the number of its nodes.
   std::function<std::size_t(std::size_t nodes)> limit = [](std::size_t) { return std::size_t{1}; };
+  std::vector<MaxUnavailable> ramp{};  // sizes of the waves of a roll-out, see waves.hpp; empty: no waves
 };
 
 class LeaseSlots final : public Slots {
@@ -51,6 +58,7 @@ class LeaseSlots final : public Slots {
 
   std::string name() const override { return "lease"; }
   void remember(const std::string& slot) override;
+  void aim_at(const std::string& version) override { version_ = version; }
   Task<Turn> take(TimePoint deadline) override;
   Task<Turn> confirm(TimePoint deadline) override;
   Task<> release(TimePoint deadline) override;
@@ -61,6 +69,8 @@ class LeaseSlots final : public Slots {
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
   // Lists Nodes and Leases. Returns a view for each group of this node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);
+  // Returns the roll-out of version_ in the pool. `earlier`: Leases of all pools, listed before the Nodes.
+  RollOut roll_out(GroupView pool, const std::vector<PoolNode>& members, std::vector<k8s::Lease> earlier) const;
   // Creates Leases in the given order. Returns nothing if all were created. Otherwise returns why one could not be
   // created; those before it exist then.
   Task<std::optional<std::string>> post(std::vector<k8s::Lease> slots, TimePoint deadline);
@@ -77,11 +87,19 @@ class LeaseSlots final : public Slots {
   // Returns a random time for the next poll: between `at_least` and twice `at_least` from now. If many nodes wait, the
   // upper bound is later.
   TimePoint next_look(Duration at_least);
+  // Why this node gets no slot, or must release it.
+  struct Obstacle {
+    std::string why;
+    std::string reason = reason::waiting_for_slot;
+  };
+  // Returns why the present wave does not permit this node to have a slot; nothing if it does.
+  std::optional<Obstacle> refused_by_wave(const std::vector<GroupView>& views) const;
   // Returns the result of a take() that found no slot, and stores the views for changed().
-  Turn refuse(std::vector<GroupView> views, std::string why);
+  Turn refuse(std::vector<GroupView> views, Obstacle obstacle);
   // Returns true if a slot is free, by the views in refused_ with the given Leases. Nodes named in `back` are available
-  // again.
-  bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back) const;
+  // again. With `well`, nodes that have released their slots since then count as nodes that have come back well;
+  // otherwise they keep their places in the wave.
+  bool has_room(const std::vector<k8s::Lease>& slots, const std::set<std::string>& back, bool well) const;
   // A node that is unavailable without a slot, and the watch that shows when it is available again.
   struct FollowedNode {
     OutNode seen;  // as of the last look()
@@ -104,7 +122,8 @@ class LeaseSlots final : public Slots {
     std::string ns, name;
   };
   std::optional<LeftBehind> left_behind_;
-  OwnPool pool_;  // as of the last look(); its name is empty if it is not known yet
+  std::string version_;  // to which the update leads, see aim_at()
+  OwnPool pool_;         // as of the last look(); its name is empty if it is not known yet
   // Leases that have the name of a slot but no pool label, because a person created them or removed the label. Neither
   // the list nor the watch shows them. Still these slots are taken, because a second Lease of that name cannot exist.
   std::vector<k8s::Lease> unlisted_;
@@ -112,7 +131,8 @@ class LeaseSlots final : public Slots {
   std::map<std::string, std::string> own_seen_;  // Leases that this node holds: resourceVersion by UID
   // The views with which the last take() found no free slot. Each list() clears them.
   std::vector<GroupView> refused_;
-  TimePoint look_at_{};  // when changed() returns even if no slot becomes free
+  TimePoint look_at_{};       // when changed() returns even if no slot becomes free
+  bool looked_soon_ = false;  // the last request was refused because of a wave that was about to end
   Backoff in_vain_{BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30)}};
   TimePoint vain_until_{};  // changed() reports a free slot no earlier than this
 };

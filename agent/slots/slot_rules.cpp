@@ -7,6 +7,7 @@
 
 #include "agent/node/node_cordon.hpp"
 #include "agent/node/node_status.hpp"
+#include "agent/slots/waves.hpp"
 #include "base/text.hpp"
 #include "k8s/objects.hpp"
 
@@ -49,7 +50,7 @@ std::string holder_words(const GroupView& view, const k8s::Lease& slot) {
   const auto turns = std::count_if(slots.begin(), slots.end(), [&](const k8s::Lease* other) {
     return !slot.holder.empty() && other->holder == slot.holder;
   });
-  const auto degraded = view.degraded.find(slot.holder.substr(0, slot.holder.find('/')));
+  const auto degraded = view.degraded.find(name_of_holder(slot));
   // No agent takes several slots of a group, so a person made these.
   if (turns > 1) return fmt::format("{} (has {} slots)", words_of(slot), turns);
   if (degraded == view.degraded.end()) return words_of(slot) + " (has the slot)";
@@ -169,8 +170,12 @@ bool is_unlisted(const k8s::Lease& lease) {
   return !lease.labels.contains(std::string(pool_label));
 }
 
+std::string name_of_holder(const k8s::Lease& lease) {
+  return lease.holder.substr(0, lease.holder.find('/'));
+}
+
 std::string words_of(const k8s::Lease& lease) {
-  const std::string name = lease.holder.substr(0, lease.holder.find('/'));
+  const std::string name = name_of_holder(lease);
   if (is_unlisted(lease))
     return fmt::format(
         "{} (Lease {} lacks the label {}: set the label to the pool's name, or delete the Lease if its node is not "
@@ -194,14 +199,48 @@ std::vector<OutNode> out_without_slot(const GroupView& view, std::string_view bu
   return out;
 }
 
+std::vector<std::string> holders_of(const GroupView& view) {
+  std::vector<std::string> names;
+  for (const k8s::Lease* slot : one_of_each_holder(of_group(view))) names.push_back(name_of_holder(*slot));
+  return names;
+}
+
+Wave present_wave(const GroupView& view, const std::string& node) {
+  std::vector<SlotHolder> holders;
+  for (const k8s::Lease* slot : one_of_each_holder(of_group(view)))
+    holders.push_back({name_of_holder(*slot), words_of(*slot)});
+  return wave_of(*view.roll_out, holders, view.degraded, node);
+}
+
+namespace {
+
+// Returns how many names of slots the present wave leaves to `node`: the API server decides between several nodes that
+// take the last place of a wave at the same time, because all of them ask for the same name. Slots that do not count in
+// the wave have names, too.
+std::size_t names_in_wave(const GroupView& view, const OwnNode& node, const std::vector<const k8s::Lease*>& slots) {
+  const Wave wave = present_wave(view, node.name);
+  return wave.number == 0 ? std::numeric_limits<std::size_t>::max() : wave.places + slots.size() - wave.taken;
+}
+
+}  // namespace
+
+std::optional<std::string> refused_by_wave(const GroupView& view, const OwnNode& node) {
+  if (!view.roll_out) return std::nullopt;
+  const Wave wave = present_wave(view, node.name);
+  return wave.has_place() ? std::nullopt : std::optional(words_of(wave, *view.roll_out));
+}
+
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node) {
   const auto slots = of_group(view);
   const auto holding = one_of_each_holder(slots);
   const auto out = out_without_slot(view, node.name);
   if (holding.size() + out.size() >= view.limit) return {.why = explain(view, holding, out)};
+  if (auto wave = refused_by_wave(view, node)) return {.why = *std::move(wave)};
+  std::size_t names = names_for(view, slots);
+  if (view.roll_out) names = std::min(names, names_in_wave(view, node, slots));
   std::set<std::size_t> taken;
   for (const k8s::Lease* slot : slots) taken.insert(*slot_index(view.group, slot->name));
-  for (std::size_t index = 0; index < names_for(view, slots); ++index)
+  for (std::size_t index = 0; index < names; ++index)
     if (!taken.contains(index)) return {.take = index};
   return {.why = explain(view, holding, out)};
 }

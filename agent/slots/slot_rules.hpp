@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/node/pool.hpp"
+#include "agent/slots/waves.hpp"
 #include "k8s/objects.hpp"
 #include "retry/task.hpp"
 
@@ -59,6 +60,8 @@ k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t i
 // Returns true if the Lease lacks the pool label, so that no list of slots contains it. Does not check its name; see
 // slot_index().
 bool is_unlisted(const k8s::Lease& lease);
+// Returns the name of the node that holds the Lease; empty if the holder is unknown.
+std::string name_of_holder(const k8s::Lease& lease);
 // Returns the holder's name for messages.
 std::string words_of(const k8s::Lease& lease);
 // Returns true if this Node object holds the Lease; an older Node of the same name does not count.
@@ -80,7 +83,12 @@ struct GroupView {
   std::vector<OutNode> out{};                     // unavailable nodes, with and without a slot
   std::map<std::string, std::string> degraded{};  // reason of each degraded node, by its name
   std::string as_of{};  // time of the view, for messages; empty if watches keep the view current
+  // With --ramp, for a pool: the roll-out of the version to which this node is to be updated.
+  std::optional<RollOut> roll_out{};
 };
+
+// Returns the names of the nodes that hold a slot of the group, each once; an empty name for each unknown holder.
+std::vector<std::string> holders_of(const GroupView& view);
 
 // Returns the unavailable nodes that hold no slot of the group, without the node named `but`. A holder already counts
 // by its slot.
@@ -91,8 +99,14 @@ struct SlotChoice {
   std::string why{};                  // if there is no index: which nodes use up the limit, for messages
 };
 // Chooses a slot for `node`, which holds none. Does not count `node` itself as unavailable. A node that holds several
-// slots counts once; its additional slots do not reduce the number of slots for other nodes.
+// slots counts once; its additional slots do not reduce the number of slots for other nodes. With a roll-out, the
+// present wave limits the number of slots, too.
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
+// Returns the present wave as `node` sees it. Requires that the view has a roll-out.
+Wave present_wave(const GroupView& view, const std::string& node);
+// Returns why the present wave of the roll-out does not permit `node` to have a slot; nothing if it does, or if the
+// view has no roll-out. Does not depend on whether the node has a slot.
+std::optional<std::string> refused_by_wave(const GroupView& view, const OwnNode& node);
 // For a node that has just taken a slot. Returns why it must release the slot; nothing if it may keep it.
 std::optional<std::string> must_give_back(const GroupView& view, const OwnNode& node);
 

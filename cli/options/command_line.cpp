@@ -118,6 +118,7 @@ std::string need_nodes_or_all(const Settings& settings) {
   if (!rehearse.all) {
     if (!rehearse.config_file.empty()) return needs_all("--config");
     if (!rehearse.max_unavailable.empty()) return needs_all("--max-unavailable");
+    if (!rehearse.ramp.empty()) return needs_all("--ramp");
     if (rehearse.reboot_time) return needs_all("--reboot-time");
     std::string problem = need_nodes(settings);
     return problem.empty() ? problem : problem + ", or rehearse the update of the whole fleet with --all";

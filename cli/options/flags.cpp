@@ -173,6 +173,9 @@ Rows fleet_rows() {
        text<S>({&S::rehearse, &Rehearse::max_unavailable}, "number, percentage", agent::check_max_unavailable),
        "With --all: how many nodes of a pool may be unavailable at the same time, as a number (2) or a percentage "
        "(10%). Overrides the configuration."},
+      {"ramp", text<S>({&S::rehearse, &Rehearse::ramp}, "numbers, percentages", agent::check_ramp),
+       "With --all: the sizes of the waves in which the version is rolled out, like 1,2,5%,25%. Overrides the "
+       "configuration."},
       {"reboot-time", duration<S>(reboot_time, Zero::allowed),
        "With --all: assume that a machine is down for this long when it reboots."},
   };

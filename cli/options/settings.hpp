@@ -54,6 +54,7 @@ struct RehearseSettings {
   bool all = false;             // rehearse the update of the whole fleet by its agents
   std::string config_file;      // configuration of the agents; empty: their defaults
   std::string max_unavailable;  // overrides max-unavailable of `config_file`; empty: no override
+  std::string ramp;             // overrides ramp of `config_file`; empty: no override
   // How long a reboot is assumed to take; unset: the default of rehearse::FleetInput.
   std::optional<Duration> reboot_time;
   std::vector<std::string> drain_flags;  // names of the given flags that are allowed only without --all

@@ -95,11 +95,12 @@ struct Wanted {
   std::optional<agent::AgentConfig> fleet;
 };
 
-// Reads the agents' configuration from the given file and --max-unavailable only. This machine's default file and
-// environment do not apply to the agents. If it is invalid, prints the errors and returns nullopt.
+// Reads the agents' configuration from the given file, --max-unavailable and --ramp only. This machine's default file
+// and environment do not apply to the agents. If it is invalid, prints the errors and returns nullopt.
 std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
   agent::FlagValues flags;
   if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);
+  if (!settings.ramp.empty()) flags.emplace_back("ramp", settings.ramp);
   if (!settings.config_file.empty()) flags.emplace_back("config", settings.config_file);
   auto config =
       settings.config_file.empty() ? agent::read_config(flags, {}, std::nullopt) : agent::load_config(flags, {});

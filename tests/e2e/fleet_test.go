@@ -96,6 +96,26 @@ func (f *Fleet) expectUpdated(t *testing.T, version string, boots int, ns string
 	}))
 }
 
+// Two nodes might be updated at a time, but the waves allow one each, and the third node is alone then. The fleet checks
+// that only one is out at a time.
+func TestFleetInWaves(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, cluster)
+	f.startAgents(t, "--max-unavailable", "2", "--ramp", "1,1")
+	f.offerAll(t, "1.1")
+	must(t, Until(t.Context(), "a node waits for the first wave", func() (bool, error) {
+		nodes, err := f.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		return slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
+			return node.Labels["haulout.dev/reason"] == "WaitingForWave" &&
+				strings.HasPrefix(node.Annotations["haulout.dev/message"], "wave 1 of 2 of version 1.1: ")
+		}), nil
+	}))
+	f.expectUpdated(t, "1.1", 1, f.Name)
+}
+
 // Three agents on a real control plane update three nodes, one after the other, and report it: on their Nodes, by
 // Events and by metrics.
 func TestFleetUpdates(t *testing.T) {

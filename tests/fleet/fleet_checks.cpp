@@ -95,6 +95,30 @@ bool is_allowed(const sim::TestCluster& cluster, const sim::Call& call, const st
   return resource == "events" && (call.verb == "create" || call.verb == "patch");
 }
 
+// The version to which the machine's next update leads, as its agent is told; empty if there is none.
+std::string version_wanted(const Machine& machine) {
+  const MachinePlan& plan = machine.plan();
+  const bool image_waits = plan.updates.on && !plan.updates.before_drain && machine.updates().wanted();
+  if (image_waits && !plan.updates.image.empty()) return plan.updates.image;
+  return plan.target != machine.version() || plan.still_wanted ? plan.target : std::string();
+}
+
+// How many nodes may be updated at once when `back` nodes have come back well, in a pool of so many nodes. `ramp` has
+// numbers of nodes and percentages: "1,2,20%".
+std::size_t places_in_wave(const std::string& ramp, std::size_t back, std::size_t nodes) {
+  std::size_t end = 0;
+  std::size_t at = 0;
+  while (at < ramp.size() && end <= back) {
+    std::size_t length = 0;
+    const std::size_t number = std::stoul(ramp.substr(at), &length);
+    at += length;
+    const bool share = at < ramp.size() && ramp[at] == '%';
+    end += share ? std::max<std::size_t>(1, number * nodes / 100) : number;
+    at += (share ? 1 : 0) + 1;
+  }
+  return end > back ? end - back : SIZE_MAX;
+}
+
 }  // namespace
 
 FleetChecks::FleetChecks(sim::TestCluster& cluster, Clock& clock, const drain::Policy& policy, Limit limit)
@@ -135,6 +159,8 @@ void FleetChecks::see_node(const sim::Change& change) {
     node = std::move(next);
     node.cordon_lost = node.turn_lost = clock_.now();
     failed_.erase(change.key.name);
+    for (auto& [version, nodes] : came_back_)
+      if (const auto found = nodes.find(change.key.name); found != nodes.end()) found->second = false;
     return;
   }
   const Json& object = *change.object;
@@ -286,6 +312,7 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
       node.machine->updates().running())
     violated("P4: " + name + " drains while its image is written");
   if (!out_states.contains(state)) node.workplace = false;
+  if (!ramp.empty() && node.machine) see_waves(name, node, before, state);
   if (state != "draining") return;
   if (!out_states.contains(before)) {
     node.workplace = node.unschedulable && node.by_a_person;
@@ -297,6 +324,46 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
     violated("P6: " + name + " drains without a turn");
   else if (!out_states.contains(before) && !node.turn_was_due)
     violated("P6: " + name + " drains although too many are out");
+}
+
+void FleetChecks::see_waves(const std::string& name, NodeTruth& node, const std::string& before,
+                            const std::string& state) {
+  const bool begins = state == "draining" && !out_states.contains(before);
+  if (begins || state == "degraded")
+    for (auto& [version, nodes] : came_back_)
+      if (const auto found = nodes.find(name); found != nodes.end()) found->second = false;
+  if (state == "idle") came_back_[node.machine->version()][name] = before == "soaking" && !node.version.empty();
+  if (begins) {
+    node.version = version_wanted(*node.machine);
+    if (!node.version.empty() && !node.turns.empty()) check_wave(name, node.version);
+  } else if (!out_states.contains(state) && state != "degraded") {
+    node.version.clear();
+  }
+}
+
+// P6: a node begins its update to `version`. Checks that no more nodes have slots for it than the present wave allows
+// by the number of nodes that have come back well. That number is between two bounds, and percentages may be of fewer
+// nodes than there are machines, because agents do not know all nodes of their pool at all times.
+void FleetChecks::check_wave(const std::string& name, const std::string& version) {
+  const std::string pool = pool_of(name);
+  std::size_t holders = 0, machines = 0, fewest = 0, most = 0;
+  for (const auto& [other, truth] : nodes_) {
+    if (pool_of(other) != pool) continue;
+    machines += truth.machine != nullptr;
+    holders += !truth.turns.empty() && truth.version == version;
+  }
+  for (const auto& [other, certain] : came_back_[version]) {
+    if (pool_of(other) != pool) continue;
+    ++most;
+    fewest += certain;
+  }
+  std::size_t allowed = 0;
+  for (std::size_t nodes = 1; nodes <= machines; ++nodes)
+    for (std::size_t back = fewest; back <= most; ++back)
+      allowed = std::max(allowed, places_in_wave(ramp, back, nodes));
+  if (holders > allowed)
+    violated(fmt::format("P6: {} nodes are updated to {} at once with {}, but {} have come back, so the wave allows {}",
+                         holders, version, name, most, allowed));
 }
 
 void FleetChecks::see_lease(const sim::Change& change) {

@@ -39,7 +39,9 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::size_t> limits;  // limits of pools that have a limit of their own
   bool leaves_pinned_pods = false;            // if true, pods may stay whose app has come back twice since the cordon
   bool remembers_versions = false;  // if true, agents must not install a version that has failed on another node
-  bool surges = false;              // if true, agents may patch pods of their own nodes (`--surge`)
+  // The sizes of the waves in which agents roll a version out, like "1,2,20%"; empty: no waves.
+  std::string ramp;
+  bool surges = false;  // if true, agents may patch pods of their own nodes (`--surge`)
   // How long a condition of an agent may be untrue. The default is for agents whose watch is silent (view_is_old), and
   // whose writes are refused.
   Duration conditions_late = std::chrono::minutes(30);
@@ -82,6 +84,8 @@ class FleetChecks final : public MachineObserver {
     std::optional<TimePoint> out_since;               // since when the node has been not Ready or unschedulable
     std::optional<TimePoint> cordon_lost, turn_lost;  // since when the cordon or the slot is missing
     std::set<std::string> turns;                      // Leases that name this Node with its UID
+    // The version to which the update leads that began last; empty: none, or not known.
+    std::string version;
     bool turn_was_due = false;  // since the node got its slot, `max-unavailable` has allowed it at some moment
     TimePoint drained_last{};   // last time at which the node was shown as draining
     // Counts since the node was cordoned, by namespace/app. `came`: pods that were bound to the node. `sent_away`:
@@ -114,6 +118,8 @@ class FleetChecks final : public MachineObserver {
   void check_readiness(const std::string& name, NodeTruth& node, const std::string& before, const std::string& state);
   void see_versions(const std::string& name, const std::string& record);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);
+  void see_waves(const std::string& name, NodeTruth& node, const std::string& before, const std::string& state);
+  void check_wave(const std::string& name, const std::string& version);
   void check_version(const Machine& machine, const std::string& version, const std::string& what);
   void check_installation(const std::string& name, const NodeTruth& node, const std::string& before,
                           const std::string& state);
@@ -150,6 +156,9 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::pair<std::string, TimePoint>> decided_;
   // Since when the record of a Node names a version as failed; by name of the Node, then by version.
   std::map<std::string, std::map<std::string, TimePoint>> failed_;
+  // By version: the nodes that may have come back well with it. True: certainly. False: it was not updated to it, or
+  // its Node was deleted, it has failed or it was updated again since.
+  std::map<std::string, std::map<std::string, bool>> came_back_;
 };
 
 }  // namespace haulout::fleet

@@ -369,6 +369,19 @@ void add_conditions(FleetPlan& plan) {
              .number = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{11}))});
 }
 
+// Generation 10: agents that roll their version out in waves. Some fleets have a larger limit than before, or the waves
+// would hold nobody up.
+void add_waves(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 53);
+  if (!rng.chance(60)) return;
+  static constexpr const char* ramps[] = {"1", "1,1", "1,2", "2,1,1", "1,34%", "20%,40%"};
+  plan.ramp = ramps[rng.between(std::uint64_t{0}, std::size(ramps) - 1)];
+  if (rng.chance(60)) {
+    plan.limit = plan.machines.size() - 1;
+    plan.limit_percent = 0;
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -411,6 +424,7 @@ bool PlannedMachine::fails() const {
 
 std::string FleetPlan::setting() const {
   std::string text = limit_percent > 0 ? fmt::format("limit {} %", limit_percent) : fmt::format("limit {}", limit);
+  if (!ramp.empty()) text += ", waves " + ramp;
   if (pools == Pools::by_name) text += ", pools-by-name";
   if (pools == Pools::by_label) text += ", pools-by-label";
   if (pools == Pools::by_role) text += ", pools-by-role";
@@ -464,6 +478,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 9) add_gangs(plan);
   if (generation >= 9) add_daemon_set_evictions(plan);
   if (generation >= 9) add_conditions(plan);
+  if (generation >= 10) add_waves(plan);
   return plan;
 }
 

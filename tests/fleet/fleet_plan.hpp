@@ -88,7 +88,8 @@ struct PlannedMachine {
 //   8  agents that have pods of Deployments replaced before they evict them
 //   9  gangs: workloads whose pods run only together, or training runs for which agents wait; agents that evict the
 //      pods of a DaemonSet after all others; other programs that write conditions of the same types as agents
-inline constexpr unsigned newest_fleet_generation = 9;
+//  10  agents that roll their version out in waves
+inline constexpr unsigned newest_fleet_generation = 10;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -101,6 +102,7 @@ struct FleetPlan {
   std::string pinned_app;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
+  std::string ramp;          // sizes of the waves; empty: none
   Duration drain_timeout{};  // limit of a drain; 0 means no limit
   Duration soak{};
   // Which pods agents have replaced before they evict them, and how long they wait for a replacement.

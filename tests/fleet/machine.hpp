@@ -35,6 +35,7 @@ struct MachinePlan {
   Duration reboot_takes{};      // reboot() takes this long before the machine goes down; no reboot after its deadline
   Duration late_by{};           // delay from the accepted request until the machine goes down
   bool rolls_back = false;      // boots the old version again
+  bool own_versions = false;    // its versions mean nothing on other machines
   std::string lands_on{};       // boots this version instead of the target; empty boots the target
   Duration boot_takes{};        // time from the boot until the operating system reports it complete
   bool must_apply = false;      // boots the new version only after the agent has called apply()
@@ -170,6 +171,7 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   const FakeUpdates& updates() const { return updates_; }
 
   std::string name() const override { return "fake"; }
+  bool versions_are_shared() const override { return !plan_.own_versions; }
   boost::asio::awaitable<agent::Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override;
   Task<> apply(std::string target, TimePoint deadline) override;

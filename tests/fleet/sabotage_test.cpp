@@ -16,6 +16,7 @@ class BrokenSlots : public agent::Slots {
  public:
   explicit BrokenSlots(agent::Slots& sound) : sound_(sound) {}
   std::string name() const override { return sound_.name(); }
+  void aim_at(const std::string& version) override { sound_.aim_at(version); }
   Task<agent::Turn> take(TimePoint deadline) override { co_return co_await sound_.take(deadline); }
   Task<agent::Turn> confirm(TimePoint deadline) override { co_return co_await sound_.confirm(deadline); }
   Task<> release(TimePoint deadline) override { co_return co_await sound_.release(deadline); }

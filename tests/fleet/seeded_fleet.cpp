@@ -44,6 +44,9 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   cluster.timing() = plan_.timing;
   limit = plan_.limit;
   limit_percent = plan_.limit_percent;
+  slots.ramp = *agent::parse_ramp(plan_.ramp);
+  options.ramp = !plan_.ramp.empty();
+  checks.ramp = plan_.ramp;
   checks.reboots_per_day = plan_.reboots_per_day;
   const bool server_fails = std::any_of(plan_.incidents.begin(), plan_.incidents.end(),
                                         [](const Incident& incident) { return incident.node.empty(); });

@@ -97,6 +97,23 @@ TEST_F(FleetRehearsalTest, AsManyAtATimeAsMayBe) {
   EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
 }
 
+TEST_F(FleetRehearsalTest, WavesComeOneAfterTheOther) {
+  for (const char* name : {"n4", "n5", "n6"}) add_node(name, "4");
+  input.config.max_unavailable = "3";
+  const FleetRehearsal at_once = play();
+  input.config.ramp = "1,2";
+  const FleetRehearsal rehearsal = play();
+  EXPECT_EQ(cli::exit_code(rehearsal), 0) << lines_of(rehearsal);
+  // When the nodes of a wave have come back, and when the next wave begins.
+  const auto back = [&](std::size_t index) { return rehearsal.nodes.at(index).phases.back().from - rehearsal.began; };
+  EXPECT_GE(turn_after(rehearsal, 1), back(0)) << "the first wave has one node";
+  EXPECT_LT(turn_after(rehearsal, 2), back(1)) << "the second has two";
+  EXPECT_GE(turn_after(rehearsal, 3), std::max(back(1), back(2)));
+  EXPECT_LT(turn_after(rehearsal, 5), std::min(back(3), back(4))) << "then max-unavailable limits";
+  EXPECT_GT(rehearsal.ended - rehearsal.began, at_once.ended - at_once.began + input.reboot_time / 2);
+  EXPECT_THAT(rehearsal.assumed, Contains("all nodes are updated to the same version, in waves of 1,2"));
+}
+
 TEST_F(FleetRehearsalTest, ADeadNodeHasNoAgentAndNoKubelet) {
   add_node("n4", "4");
   silence("n4");

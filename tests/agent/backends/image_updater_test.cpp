@@ -104,6 +104,13 @@ TEST_F(ImageUpdaterTest, TheBackEndComparesTheRunningImageWithTheNext) {
   EXPECT_FALSE(run(backend.booted(soon())));
 }
 
+TEST_F(ImageUpdaterTest, TheBackEndSaysWhetherItsVersionsAreShared) {
+  EXPECT_TRUE(backend.versions_are_shared());
+  ImageTool snapshots = numbers();
+  snapshots.versions_are_shared = false;
+  EXPECT_FALSE(ImageBackend(snapshots, HostRoot(root.path()), tool, clock, rng).versions_are_shared());
+}
+
 TEST_F(ImageUpdaterTest, LooksWithoutAChange) {
   EXPECT_EQ(run(updater.look(soon())),
             (Updates{.need = Need::yes, .count = 1, .first = {"1 to 2 (3 packages)"}, .target = "2"}));

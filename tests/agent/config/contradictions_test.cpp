@@ -40,6 +40,9 @@ TEST(ContradictionsTest, Turns) {
       {{{"slots", "none"}, {"max-unavailable", "2"}}, "only slots lease uses it"},
       {{{"slots", "none"}, {"zone-label", "z"}}, "only slots lease uses it"},
       {{{"max-unavailable", "2"}, {"zone-label", "z"}}, ok},
+      {{{"slots", "none"}, {"ramp", "1,2"}}, "ramp is set, but only slots lease uses it"},
+      {{{"slots", "fleetlock"}, {"fleetlock-url", "http://f"}, {"ramp", "1,2"}}, "only slots lease uses it"},
+      {{{"ramp", "1,2,5%"}}, ok},
   });
 }
 

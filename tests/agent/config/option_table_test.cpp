@@ -70,7 +70,7 @@ TEST(OptionTableTest, VariablesAreNamedAfterOptions) {
 // elsewhere, beside their own table.
 auto fields_of(const AgentConfig& config) {
   const auto& [config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
-               zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,
+               zone_label, ramp, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,
                sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin, update_packages,
                update_services, update_limit, update_attempts, reboot_limit, verify_limit, hold_autoscalers,
                verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day,
@@ -79,7 +79,7 @@ auto fields_of(const AgentConfig& config) {
                prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir, hook_limit, hook_failure,
                metrics_address, log_format, verbosity, check, release] = config;
   return std::tie(config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label,
-                  max_unavailable, zone_label, soak, fleetlock_url, backend, sentinel, sentinel_command,
+                  max_unavailable, zone_label, ramp, soak, fleetlock_url, backend, sentinel, sentinel_command,
                   sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin,
                   update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit,
                   hold_autoscalers, verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes,
@@ -126,6 +126,7 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"pool-label", "example.com/pool", [](const C& c) { return c.pool_label == "example.com/pool"; }},
       {"max-unavailable", "25%", [](const C& c) { return c.max_unavailable == "25%"; }},
       {"zone-label", "zone", [](const C& c) { return c.zone_label == "zone"; }},
+      {"ramp", "1,2,25%", [](const C& c) { return c.ramp == "1,2,25%"; }},
       {"soak", "2m", [](const C& c) { return c.soak == Duration(2min); }},
       {"fleetlock-url", "http://f:80/x", [](const C& c) { return c.fleetlock_url == "http://f:80/x"; }},
       {"backend", "debian", [](const C& c) { return c.backend == BackendChoice::debian; }},

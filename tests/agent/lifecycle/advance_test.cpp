@@ -56,6 +56,104 @@ TEST_F(Advance, ATurnBeginsWithoutWhatTheLastAttemptHasFound) {
   EXPECT_FALSE(record.cordoned);
 }
 
+// A node counts as one that has come back well with a version (--ramp) only by an update of its own that was verified.
+TEST_F(Advance, OnlyAVerifiedUpdateIsAProofOfItsVersion) {
+  moment.slot_version = "1.1";
+  Record record = go(in(State::waiting), Event::turn_taken);
+  EXPECT_EQ(record.slot_version, "1.1");
+  for (const Event event : {Event::drained, Event::reboot_due, Event::boot_changed}) {
+    record = go(std::move(record), event);
+    EXPECT_EQ(record.updated_to, "") << to_string(event);
+  }
+  moment.booted = "1.1";
+  const Record well = go(record, Event::verified);
+  EXPECT_EQ(well.updated_to, "1.1");
+  EXPECT_EQ(go(go(well, Event::uncordoned), Event::soaked).updated_to, "1.1");
+  EXPECT_EQ(go(go(well, Event::uncordoned), Event::soaked).slot_version, "");
+  EXPECT_EQ(go(record, Event::not_verified).updated_to, "");
+  moment.booted = "1.2";
+  EXPECT_EQ(go(record, Event::verified).updated_to, "1.2") << "what runs, not what was expected";
+  moment.booted.clear();
+  EXPECT_EQ(go(record, Event::verified).updated_to, "") << "unknown";
+}
+
+TEST_F(Advance, AProofLastsWhileItsVersionRuns) {
+  Record record = in(State::idle);
+  record.updated_to = "1.0";
+  record.state = State::verifying;  // after a boot that belongs to no update
+  EXPECT_EQ(go(record, Event::verified).updated_to, "1.0");
+  moment.booted = "0.9";
+  EXPECT_EQ(go(record, Event::verified).updated_to, "") << "a person has booted the old version";
+  moment.booted = "1.0";
+  record.updated_to = record.to = "1.1";
+  record.began = moment.now;
+  EXPECT_EQ(go(record, Event::not_verified).updated_to, "") << "it has failed this time";
+  record.updated_to = "1.0";
+  EXPECT_EQ(go(record, Event::not_verified).updated_to, "1.0");
+  record.to.clear();
+  EXPECT_EQ(go(record, Event::verified).updated_to, "1.0") << "a reboot without a new version";
+}
+
+// With --ramp a failed node keeps its place in the wave, also when a person requests another attempt.
+TEST_F(Advance, AFailureWithAVersionIsKnownUntilTheNodeHasRunWellWithIt) {
+  moment.slot_version = moment.pending.target = "1.1";
+  moment.pending.need = Need::yes;
+  moment.booted = "1.0";
+  Record record = go(in(State::waiting), Event::turn_taken);
+  for (const Event event :
+       {Event::drained, Event::reboot_due, Event::boot_changed, Event::not_verified, Event::needed}) {
+    EXPECT_EQ(record.failed_to, "") << to_string(event);
+    record = go(std::move(record), event);
+    if (event == Event::not_verified) EXPECT_EQ(std::exchange(record.failed_to, ""), "1.1");
+  }
+  record.failed_to = "1.1";
+  for (const Event event :
+       {Event::not_needed, Event::needed, Event::gates_open, Event::turn_taken, Event::gate_closed, Event::gates_open,
+        Event::turn_taken, Event::drained, Event::reboot_due, Event::boot_changed}) {
+    record = go(std::move(record), event);
+    EXPECT_EQ(record.failed_to, "1.1") << to_string(event);
+  }
+  Record old = go(record, Event::verified);
+  EXPECT_EQ(old.failed_to, "1.1") << "the old version runs again";
+  moment.booted.clear();
+  EXPECT_EQ(go(record, Event::verified).failed_to, "1.1") << "what runs is unknown";
+  moment.booted = "1.2";
+  EXPECT_EQ(go(record, Event::verified).failed_to, "") << "no node waits for it";
+  moment.booted = "1.1";
+  EXPECT_EQ(go(record, Event::verified).failed_to, "");
+  // It runs the version already, and a person has only requested a reboot.
+  record.from = "1.1";
+  record.to.clear();
+  record.slot_version.clear();
+  EXPECT_EQ(go(record, Event::verified).failed_to, "");
+  EXPECT_EQ(go(record, Event::verified).updated_to, "1.1");
+}
+
+TEST_F(Advance, AFailedInstallationIsThatOfTheVersionForWhichTheSlotWasTaken) {
+  moment.slot_version = "1.2";
+  moment.pending = {.need = Need::yes, .target = "1.1"};  // in place since before
+  Record record = go(go(in(State::waiting), Event::turn_taken), Event::update_due);
+  EXPECT_EQ(go(record, Event::update_given_up).failed_to, "1.2");
+  moment.pending.target = "1.3";
+  record = go(record, Event::installed);
+  EXPECT_EQ(record.slot_version, "1.3") << "what was installed";
+  EXPECT_EQ(go(go(record, Event::reboot_due), Event::reboot_impossible).failed_to, "1.3");
+}
+
+// A version that cannot be read proves nothing, and disproves nothing.
+TEST_F(Advance, AnUnknownVersionEndsNoProof) {
+  Record record = in(State::verifying);
+  record.updated_to = "1.1";
+  moment.booted.clear();
+  EXPECT_EQ(go(record, Event::verified).updated_to, "1.1");
+}
+
+// A node that was added with the version, or that a person has updated, is no proof.
+TEST_F(Advance, ABootThatBelongsToNoUpdateIsNoProof) {
+  moment.booted = "1.1";
+  EXPECT_EQ(go(in(State::verifying), Event::verified).updated_to, "");
+}
+
 // Readiness taints that the Node had before the update do not count after it. Those that have gone meanwhile do.
 TEST_F(Advance, TaintsFromBeforeTheUpdateAreRemembered) {
   moment.readiness_taints = {"readiness.k8s.io/a", "readiness.k8s.io/b"};

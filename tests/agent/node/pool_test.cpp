@@ -133,6 +133,17 @@ TEST(MaxUnavailableTest, RefusesTheRest) {
   }
 }
 
+TEST(RampTest, IsAListOfSizes) {
+  using Unit = MaxUnavailable::Unit;
+  const auto ramp = parse_ramp("1,2,5%,25%");
+  ASSERT_TRUE(ramp);
+  EXPECT_EQ(*ramp, (std::vector<MaxUnavailable>{{1}, {2}, {5, Unit::percent}, {25, Unit::percent}}));
+  EXPECT_EQ(parse_ramp("3")->size(), 1u);
+  EXPECT_TRUE(parse_ramp("")->empty());
+  for (const char* text : {"0", "0%", "1,0", ",", "1,", ",1", "1,,2", "1;2", "1, 2", "-1", "101%", "x"})
+    EXPECT_FALSE(parse_ramp(text)) << text;
+}
+
 TEST(MaxUnavailableTest, IsWrittenAsItWasRead) {
   for (const std::string text : {"0", "1", "17", "0%", "25%", "100%"})
     EXPECT_EQ(to_string(*parse_max_unavailable(text)), text);

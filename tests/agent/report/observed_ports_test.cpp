@@ -21,8 +21,10 @@ struct FakeBackend : Backend {
     co_return Result<>();
   }
   asio::awaitable<void> changed() override { co_return; }
+  bool versions_are_shared() const override { return shared; }
   Pending answer{Need::yes, {"linux"}, "1.1"};
   std::string applied;
+  bool shared = true;
 };
 
 struct FakeSlots : Slots {
@@ -31,6 +33,8 @@ struct FakeSlots : Slots {
   Task<Turn> confirm(TimePoint) override { co_return answer; }
   Task<> release(TimePoint) override { co_return released; }
   asio::awaitable<void> changed() override { co_return; }
+  void aim_at(const std::string& version) override { aimed_at = version; }
+  std::string aimed_at;
   Result<Turn> answer = Turn{.ours = true, .slot = "s"};
   Result<> released;
 };
@@ -44,6 +48,9 @@ TEST_F(ObservedPortsTest, ABackendAnswersAsBeforeAndTheAnswerIsTold) {
   EXPECT_EQ(run(backend.pending(TimePoint::max())), inner.answer);
   EXPECT_THAT(told, ElementsAre(inner.answer));
   EXPECT_EQ(backend.name(), "fake");
+  EXPECT_TRUE(backend.versions_are_shared());
+  inner.shared = false;
+  EXPECT_FALSE(backend.versions_are_shared());
   EXPECT_EQ(*run(backend.booted(TimePoint::max())), "1.0");
   static_cast<void>(run(backend.apply("2.0", TimePoint::max())));
   EXPECT_EQ(inner.applied, "2.0");
@@ -54,6 +61,8 @@ TEST_F(ObservedPortsTest, OnlyWhatIsKnownAboutATurnIsTold) {
   FakeSlots inner;
   std::vector<bool> told;
   ObservedSlots slots(inner, [&](bool ours) { told.push_back(ours); });
+  slots.aim_at("1.1");
+  EXPECT_EQ(inner.aimed_at, "1.1");
   EXPECT_TRUE(run(slots.take(TimePoint::max()))->ours);
   inner.answer = Turn{.why = "n2 has it"};
   EXPECT_EQ(run(slots.confirm(TimePoint::max()))->why, "n2 has it");

@@ -84,6 +84,15 @@ TEST_F(AgentCheckTest, PrintsALineForEachPart) {
   EXPECT_EQ(service.exit_code(), 0);
 }
 
+TEST_F(AgentCheckTest, WavesWithoutVersionsAreNoted) {
+  config.ramp = "1,2";
+  EXPECT_THAT(lines_of_a_check(),
+              AllOf(HasSubstr("\nnote    ramp         ramp has no effect, because versions of back end file cannot be "
+                              "compared between nodes"),
+                    HasSubstr("max-unavailable 1, in waves of 1,2"), Not(HasSubstr("FAILED"))));
+  EXPECT_EQ(service.exit_code(), 0);
+}
+
 TEST_F(AgentCheckTest, FailsIfOnePartFails) {
   std::filesystem::remove_all(config.host_root + "/proc");
   const std::string lines = lines_of_a_check();

@@ -59,6 +59,8 @@ TEST(OwnPool, IsThatOfTheRoleUnlessOneIsNamed) {
   EXPECT_THAT(words_of_pool(config, control_plane),
               HasSubstr("at most one node at a time, even if max-unavailable is greater"));
   EXPECT_EQ(words_of_pool(config, worker), "default, max-unavailable 3");
+  config.ramp = "1,2";
+  EXPECT_EQ(words_of_pool(config, worker), "default, max-unavailable 3, in waves of 1,2");
   config.slots = SlotsChoice::fleetlock;
   EXPECT_EQ(own_pool(config, control_plane), OwnPool{"default"}) << "the groups of a server are configured there";
   config.slots = SlotsChoice::lease;

@@ -238,11 +238,12 @@ TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
 
 TEST(CommandLineTest, RehearseAllIsAboutAFleet) {
   const auto settings =
-      parsed({"rehearse", "--all", "--config=haulout.yaml", "--max-unavailable", "10%", "--reboot-time", "5m",
-              "--detach-within=40s", "--timeline", "fleet.svg", "-f", "a.json"});
+      parsed({"rehearse", "--all", "--config=haulout.yaml", "--max-unavailable", "10%", "--ramp=1,2", "--reboot-time",
+              "5m", "--detach-within=40s", "--timeline", "fleet.svg", "-f", "a.json"});
   EXPECT_TRUE(settings.rehearse.all);
   EXPECT_EQ(settings.rehearse.config_file, "haulout.yaml");
   EXPECT_EQ(settings.rehearse.max_unavailable, "10%");
+  EXPECT_EQ(settings.rehearse.ramp, "1,2");
   EXPECT_EQ(settings.rehearse.reboot_time, Duration(5min));
   EXPECT_EQ(settings.rehearse.assumptions.detach_within, Duration(40s));
   EXPECT_EQ(settings.timeline, "fleet.svg");
@@ -296,6 +297,8 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"rehearse", "--all", "--ignore-daemonsets"}, "--ignore-daemonsets applies to a single drain"},
       {{"rehearse", "--all", "--timeout", "5m"}, "name the file with --config"},
       {{"rehearse", "--all", "--max-unavailable", "many"}, "--max-unavailable"},
+      {{"rehearse", "--all", "--ramp", "1,0"}, "--ramp"},
+      {{"rehearse", "n1", "--ramp=1,2"}, "--ramp applies only to the update of a whole fleet: add --all"},
       {{"rehearse", "n1", "--config", "haulout.yaml"},
        "--config applies only to the update of a whole fleet: add --all"},
       {{"rehearse", "n1", "--max-unavailable=2"},
