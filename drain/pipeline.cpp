@@ -1055,9 +1055,16 @@ const TrackedPod* Pipeline::waits_for(const TrackedPod& tracked) const {
 }
 
 bool Pipeline::hopeless() const {
-  return !order_.empty() && std::all_of(order_.begin(), order_.end(), [this](const TrackedPod* tracked) {
-    return waits_for(*tracked) ||
-           (tracked->state == PodState::parked && tracked->last_verdict == EvictionVerdict::fatal);
+  const auto is_rejected = [](const TrackedPod& tracked) {
+    return tracked.state == PodState::parked && tracked.last_verdict == EvictionVerdict::fatal;
+  };
+  return !order_.empty() && std::ranges::all_of(order_, [&](const TrackedPod* tracked) {
+    if (is_rejected(*tracked)) return true;
+    // What policy holds up may end its wait by itself, so neither such a pod nor what waits for it is hopeless.
+    const TrackedPod* const other = waits_for(*tracked);
+    if (!other) return false;
+    return other->order.tier.stage < tracked->order.tier.stage ||
+           (tracked->state == PodState::queued && is_rejected(*other));
   });
 }
 
