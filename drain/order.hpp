@@ -3,7 +3,7 @@
 // The keys, of which 1 to 6 form the tier:
 //   1. the stage (Stage): ordinary pods, members of gangs, pods of rules with the action `last`, the own pod
 //   2. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
-//   3. in the stage of gangs: the gang, so that its members leave together
+//   3. in the stage of gangs: the gang. Its members leave together, so they count as equal in 4 to 6
 //   4. non-critical before critical
 //   5. storage controllers after the others, servers of admission webhooks after those
 //   6. priority, ascending
