@@ -3,7 +3,7 @@
 // Most pods belong to the first stage (Stage). Within a stage, the pods are sorted by these keys, of which 1 to 5 form
 // the tier:
 //   1. explicit order, lower first: the pod's own drain-order annotation, else the first rule that selects it, else 0
-//   2. in the stage of gangs: the gang, so that its members leave together; the keys 3 to 5 do not apply to them
+//   2. in the stage of gangs: the gang. Its members leave together, so they count as equal in 3 to 5
 //   3. non-critical before critical
 //   4. storage controllers after the others, servers of admission webhooks after those
 //   5. priority, ascending
