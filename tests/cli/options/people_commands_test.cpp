@@ -48,11 +48,11 @@ TEST(PeopleCommandsTest, TheNamespaceIsTheAgentsUnlessNamed) {
 }
 
 TEST(PeopleCommandsTest, UntilIsATimeOrAWhile) {
-  const auto until = [](const std::string& text) { return parsed({"pause", "--all", "--until", text}).people.until; };
+  const auto until = [](const std::string& text) { return parsed({"pause", "--all", "--until", text}).people.time; };
   EXPECT_EQ(std::get<Duration>(*until("90m")), Duration(90min));
   EXPECT_EQ(std::get<WallTime>(*until("2026-12-24T19:00:00+01:00")),
             WallTime(std::chrono::sys_days(std::chrono::year(2026) / 12 / 24)) + 18h);
-  EXPECT_FALSE(parsed({"pause", "--all"}).people.until);
+  EXPECT_FALSE(parsed({"pause", "--all"}).people.time);
 }
 
 struct Wrong {
