@@ -10,6 +10,7 @@ using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -154,7 +155,7 @@ TEST_F(InWaves, ANodeThatHasFailedKeepsItsPlaceUntilItTriesAgain) {
   });
   run_fleet();
   for (const auto& each : machines) expect_updated(*each);
-  EXPECT_THAT(begun_after(), ElementsAre(0, 0, 1, 1)) << story();
+  EXPECT_THAT(begun_after(), ElementsAre(0, 0, Ge(1u), Ge(1u))) << story();
   EXPECT_EQ(drained().at(1), "n1");
 }
 
@@ -345,7 +346,10 @@ TEST_F(InWaves, AnOfferAfterTheInstallationDoesNotGiveTheSlotBack) {
   plan.updates.image = "1.1";
   plan.updates.waiting = {"1.0 to 1.1"};
   Machine& n1 = machine("n1", plan);
-  n1.block("apt");
+  after(1min, [&] {
+    EXPECT_EQ(state("n1"), "updating") << story();
+    n1.block("apt");
+  });
   after(30min, [&] {
     EXPECT_EQ(state("n1"), "ready") << story();
     n1.plan().updates.image = "1.2";
