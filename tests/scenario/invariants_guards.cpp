@@ -66,10 +66,10 @@ Invariants::Tier Invariants::tier_of(const Instance& pod) const {
 std::string Invariants::gang_of(const k8s::Pod& pod) {
   if (pod.controller && pod.controller->kind == "DaemonSet") return "";
   const auto label = [&](const char* key) { return k8s::value_at(pod.labels, key).value_or(""); };
-  if (!pod.pod_group.empty()) return "PodGroup " + pod.ns + "/" + pod.pod_group;
   if (const auto set = label("jobset.sigs.k8s.io/jobset-name"); !set.empty()) return "JobSet " + pod.ns + "/" + set;
   const auto set = label("leaderworkerset.sigs.k8s.io/name"), group = label("leaderworkerset.sigs.k8s.io/group-index");
-  return set.empty() || group.empty() ? "" : "LeaderWorkerSet " + pod.ns + "/" + set + " group " + group;
+  if (!set.empty() && !group.empty()) return "LeaderWorkerSet " + pod.ns + "/" + set + " group " + group;
+  return pod.pod_group.empty() ? "" : "PodGroup " + pod.ns + "/" + pod.pod_group;
 }
 
 bool Invariants::is_in_broken_gang(const Instance& pod) const {
