@@ -26,17 +26,24 @@ void RemainingPods::learn(const drain::Report& report) {
   }
 }
 
-bool RemainingPods::must_leave(const k8s::Pod& pod) {
-  if (left_alone_.contains(pod.uid)) return false;
-  const drain::Policy& policy = context_.options.drain.policy;
-  const bool pinned_stay = policy.pinned == drain::Treatment::skip;
-  if (pinned_stay && context_.record.pinned.contains(drain::controller_key(pod))) return false;
+drain::Decision RemainingPods::decide(const k8s::Pod& pod) const {
   // Of the pods of DaemonSets that policy selects, those that come in place of evicted ones stay, and the agent's own.
   const std::string& own = context_.options.drain.own_pod_uid;
   const bool stays = drain::is_daemon_pod(pod) && ((!own.empty() && pod.uid == own) ||
                                                    context_.record.evicted_daemon_sets.contains(pod.controller->uid));
-  const drain::Decision decision =
-      drain::decide(pod, policy, {}, context_.wall(), {}, stays ? drain::created_in_place : std::string_view());
+  return drain::decide(pod, context_.options.drain.policy, {}, context_.wall(), {},
+                       stays ? drain::created_in_place : std::string_view());
+}
+
+bool RemainingPods::was_left(const k8s::Pod& pod) const {
+  const bool pinned_stay = context_.options.drain.policy.pinned == drain::Treatment::skip;
+  return left_alone_.contains(pod.uid) || (pinned_stay && context_.record.pinned.contains(drain::controller_key(pod)));
+}
+
+bool RemainingPods::must_leave(const k8s::Pod& pod) {
+  if (was_left(pod)) return false;
+  const bool pinned_stay = context_.options.drain.policy.pinned == drain::Treatment::skip;
+  const drain::Decision decision = decide(pod);
   if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_stay;
   // Stores the UID, so that the pod stays skipped after it becomes terminating: then the state from which the filters
   // decided cannot be read any more. A pod that is skipped because of its labels, its namespace or its owner is not
@@ -45,14 +52,18 @@ bool RemainingPods::must_leave(const k8s::Pod& pod) {
   return false;
 }
 
-boost::asio::awaitable<void> RemainingPods::follow(std::function<void()> found, std::function<void()> unseen) {
+boost::asio::awaitable<void> RemainingPods::follow(Learns learns, std::function<void()> found,
+                                                   std::function<void()> unseen) {
   k8s::ReflectorOptions options;
   options.field_selector = "spec.nodeName=" + context_.options.node;
   for (;;) {
     k8s::Reflector<k8s::Pod> view(
         context_.client, context_.rng, options,
-        [this, &found](const std::string&, const k8s::Pod* pod) {
-          if (pod && must_leave(*pod)) found();
+        [this, learns, &found](const std::string&, const k8s::Pod* pod) {
+          if (!pod) return;
+          const bool leaves = learns == Learns::yes ? must_leave(*pod)
+                                                    : !was_left(*pod) && decide(*pod).verdict != drain::Verdict::skip;
+          if (leaves) found();
         },
         [] {});
     static_cast<void>(co_await view.run());

@@ -53,8 +53,9 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
   const bool by_others = context_.parts.host.reboot_methods().empty();
   group.spawn(slot_.follow());
   group.spawn(gates_.follow_pauses());
-  group.spawn(pods_.follow([&activity] { activity.interrupt({Event::emptiness_lost}); },
-                           [this] { context_.writer.conditions().withdraw_proof(); }));
+  group.spawn(pods_.follow(
+      RemainingPods::Learns::yes, [&activity] { activity.interrupt({Event::emptiness_lost}); },
+      [this] { context_.writer.conditions().withdraw_proof(); }));
   Backoff backoff(eager_patience);
   TimePoint not_before{};
   while (!activity.ended()) {
@@ -133,7 +134,7 @@ asio::awaitable<Decision> Rebooting::run() {
   co_await with_task_group([this, &decision](TaskGroup& group) {
     // Once the reboot is requested, nothing takes it back. But the node must not be called drained any more.
     const auto withdraw = [this] { context_.writer.conditions().withdraw_proof(); };
-    group.spawn(pods_.follow(withdraw, withdraw));
+    group.spawn(pods_.follow(RemainingPods::Learns::no, withdraw, withdraw));
     return watched(decision);
   });
   co_return *std::move(decision);

@@ -10,6 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct People : Fleet {
@@ -214,6 +215,7 @@ TEST_F(People, AnUpdateDoesNotStopATrainingRunIfTheOptionsForbidIt) {
       after(20min, [&] {
         EXPECT_EQ(state("n1"), row.state) << story();
         EXPECT_EQ(label("n1", "haulout.dev/reason"), row.reason) << story();
+        EXPECT_THAT(sim::annotation(node("n1"), "haulout.dev/message"), HasSubstr("shop/train-0"));
         EXPECT_EQ(unschedulable("n1"), row.gangs == drain::Treatment::park);
       });
       after(40min, [&] { cluster.patch("pods", "shop", "train-0", {{"status", {{"phase", "Succeeded"}}}}); });
@@ -223,7 +225,7 @@ TEST_F(People, AnUpdateDoesNotStopATrainingRunIfTheOptionsForbidIt) {
     }
   };
   OneRun().play({drain::Treatment::park, "draining", "WaitingForGang"});
-  OneRun().play({drain::Treatment::refuse, "pending", "DrainFailed"});
+  OneRun().play({drain::Treatment::refuse, "pending", "BackingOff"});
 }
 
 // The wait outlives the agent, and counts from the cordon, not from the start of the agent.

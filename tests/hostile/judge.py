@@ -66,6 +66,8 @@ def right_pods(run):
             continue
         if node_of(pod) not in world.asked:
             yield f"P11: {which} on node {node_of(pod)} was asked to leave; asked were {', '.join(world.asked)}"
+        if is_daemon(pod) and world.has("--evict-daemonset-pods"):
+            continue
         if is_mirror(pod) or is_daemon(pod):
             yield f"P1: {which} is a {'mirror' if is_mirror(pod) else 'DaemonSet'} pod and was asked to leave"
         elif not world.must_leave(pod):
