@@ -12,6 +12,7 @@
 #include <string>
 
 #include "agent/lifecycle/permission.hpp"
+#include "drain/pod_filter.hpp"
 #include "drain/report.hpp"
 
 namespace haulout::agent {
