@@ -15,15 +15,6 @@ namespace haulout::agent {
 
 namespace {
 
-std::string listed(const std::vector<std::string>& names) {
-  // Number of names in a message; the others are counted.
-  constexpr std::size_t shown = 5;
-  std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), shown); ++i) out += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > shown) out += fmt::format(" and {} more", names.size() - shown);
-  return out;
-}
-
 std::vector<const k8s::Lease*> of_group(const GroupView& view) {
   std::vector<const k8s::Lease*> slots;
   for (const k8s::Lease& lease : view.slots)
@@ -71,7 +62,7 @@ std::string explain(const GroupView& view, const std::vector<const k8s::Lease*>&
   const std::string are =
       view.as_of.empty() ? nodes.size() == 1 ? "is" : "are" : (nodes.size() == 1 ? "was at " : "were at ") + view.as_of;
   return fmt::format("of {}, at most {} may be unavailable at a time, and {} {}: {}", view.group.words(),
-                     count_of(view.limit, "node"), nodes.size(), are, listed(nodes));
+                     count_of(view.limit, "node"), nodes.size(), are, some_of(nodes));
 }
 
 constexpr std::string_view lease_prefix = "haulout-";

@@ -14,16 +14,6 @@ namespace haulout::agent {
 
 namespace {
 
-// Number of names in a message; the others are counted.
-constexpr std::size_t shown = 5;
-
-std::string some_of(const std::vector<std::string>& names) {
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), shown));
-  std::string text = joined(std::vector<std::string>(names.begin(), end), ", ");
-  if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
-  return text;
-}
-
 std::string degraded_words(const std::string& node, const std::string& reason) {
   return fmt::format("{} is degraded{}", node, reason.empty() ? "" : " (" + reason + ")");
 }
