@@ -333,6 +333,25 @@ std::vector<Row> rows_of_guards() {
         "to "
         "its ReplicaSet, which deletes a pod that is too many, and tries again after a pause of up to 5 minutes, later "
         "of up to an hour."}},
+      {Users::both,
+       {"eviction-requests",
+        choice<O, EvictionRequests>(&O::eviction_requests,
+                                    {{"off", EvictionRequests::off}, {"responders", EvictionRequests::responders}}),
+        "Ask those who want to take part in the eviction of a pod, before the pod is evicted (KEP-4563, alpha since "
+        "Kubernetes 1.37). responders: the drain creates an EvictionRequest for each pod that has "
+        "spec.evictionResponders, and waits while a responder works, for example while it moves a virtual machine. A "
+        "pod is evicted as without this option if no responder answers within `--eviction-request-limit`, if all of "
+        "them fail, or if the API server does not serve EvictionRequests. If the drain ends without success, it "
+        "withdraws its requests."},
+       "It requires permission to list, watch, create and patch evictionrequests, and to list and watch evictions (API "
+       "group lifecycle.k8s.io).",
+       "It requires additional RBAC permissions (kustomize component eviction-requests): see "
+       "[tasks](tasks.md#let-pods-answer-before-they-are-evicted)."},
+      {Users::both,
+       {"eviction-request-limit", duration<O>(&O::eviction_request_limit, Zero::refused),
+        "With `--eviction-requests`: how long a pod waits for the first sign of each responder. Then it is evicted as "
+        "without an EvictionRequest. A responder that has answered has 20 minutes from each of its signs, as the API "
+        "defines."}},
       {Users::command,
        {"uncordon-on-failure", boolean<O>(&O::restore_cordon_on_failure),
         "If the drain has cordoned the node, and then fails or does not end before `--timeout`, uncordon it. Without "

@@ -54,6 +54,10 @@ enum class FitPolicy { off, warn, block, require };
 // PersistentVolumes may not be read, `if_permitted` does not wait, and a diagnosis says so; `required` ends the drain.
 enum class VolumeWait { off, if_permitted, required };
 
+// For which pods the drain creates EvictionRequests (eviction_request_book.hpp). `responders`: those with
+// spec.evictionResponders.
+enum class EvictionRequests { off, responders };
+
 // `client` sends no eviction; `server` sends each with dryRun=All. Both change nothing.
 enum class DryRunMode { none, client, server };
 
@@ -69,6 +73,10 @@ struct Options {
   // Their pods count as pinned at once.
   std::set<std::string> pinned_controllers;
   Duration settle = std::chrono::seconds(5);  // how long the node must have been cordoned before it counts as drained
+  EvictionRequests eviction_requests = EvictionRequests::off;
+  // How long a pod waits for the first sign of a responder. Then it is evicted as without an EvictionRequest. Longer
+  // than the 3 minutes that the proposal of the API (KEP-4563) recommends between two signs of life of a responder.
+  Duration eviction_request_limit = std::chrono::minutes(5);
   bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
   bool restore_cordon_on_failure = true;      // if the drain ends as blocked or failed, remove its own cordon
   Guards guards;

@@ -137,5 +137,7 @@ template class ObjectStore<PodDisruptionBudget>;
 template class ObjectStore<VolumeAttachment>;
 template class ObjectStore<Lease>;
 template class ObjectStore<ConfigMap>;
+template class ObjectStore<EvictionRequest>;
+template class ObjectStore<EvictionProcess>;
 
 }  // namespace haulout::k8s

@@ -3,6 +3,7 @@
 // zero are the same unless the field is optional. Decoding fails with Errc::decode (codec.hpp). No I/O.
 #pragma once
 
+#include "k8s/eviction_request.hpp"
 #include "k8s/kind.hpp"
 #include "k8s/label_selector.hpp"
 #include "k8s/lease.hpp"

@@ -32,6 +32,8 @@ struct Pod {
   std::int32_t priority = 0;        // spec.priority; 0 if absent, as in the scheduler
   std::string priority_class;
   std::string pod_group;  // spec.schedulingGroup.podGroupName; empty if the pod belongs to no PodGroup
+  // Names in spec.evictionResponders: who wants to take part in the eviction of the pod (eviction_request.hpp).
+  std::vector<std::string> eviction_responders;
   bool has_empty_dir = false;
   // Names of the PersistentVolumeClaims that the pod mounts, including those of its generic ephemeral volumes.
   std::vector<std::string> claims;
@@ -95,6 +97,9 @@ inline bool tolerates_unschedulable(const Object& toleration) {
 // pods. Further labels are dropped, so a selector may then not match.
 inline constexpr Room labels_of_pod{256, 32 * 1024};
 
+// The API allows a pod this many responders.
+inline constexpr std::size_t most_responders = 10;
+
 inline void read_metadata(const Object& metadata, Pod& pod) {
   read_identity(metadata, pod);
   pod.labels = metadata.strings("labels", labels_of_pod);
@@ -126,6 +131,9 @@ inline void read_spec(const Object& spec, Pod& pod) {
   pod.priority = spec.integer32("priority");
   pod.priority_class = spec.string("priorityClassName");
   pod.pod_group = spec.object("schedulingGroup").string("podGroupName");
+  spec.each("evictionResponders", [&](const Object& responder) {
+    if (pod.eviction_responders.size() < most_responders) pod.eviction_responders.push_back(responder.string("name"));
+  });
   spec.each("volumes", [&](const Object& volume) {
     pod.has_empty_dir |= volume.has("emptyDir");
     if (auto claim = volume.object("persistentVolumeClaim").string("claimName"); !claim.empty())
@@ -251,6 +259,7 @@ struct Kind<Pod> {
   static std::size_t text_in(const Pod& pod) {
     std::size_t bytes = text_of(pod.labels) + text_of(pod.annotations) + pod.trouble.size();
     for (const std::string& finalizer : pod.finalizers) bytes += finalizer.size();
+    for (const std::string& responder : pod.eviction_responders) bytes += responder.size();
     return bytes;
   }
 };

@@ -301,5 +301,7 @@ template class Reflector<PodDisruptionBudget>;
 template class Reflector<VolumeAttachment>;
 template class Reflector<Lease>;
 template class Reflector<ConfigMap>;
+template class Reflector<EvictionRequest>;
+template class Reflector<EvictionProcess>;
 
 }  // namespace haulout::k8s
