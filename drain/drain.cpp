@@ -68,6 +68,7 @@ struct Drain::Impl {
   ControllerBook controller_book;
   ControllerGuard controller_guard;
   SurgeBook surge_book;
+  EvictionRequestBook request_book;
   VolumeBook volume_book;
   VolumeTurns volume_turns;
   Pipeline pipeline;
@@ -79,7 +80,8 @@ struct Drain::Impl {
   ControllersFeed controllers;
   VolumesFeed volumes;
   SurgeFeed surge;
-  Feeds feeds{node, pods, budgets, controllers, volumes, surge};
+  EvictionRequestFeed requests;
+  Feeds feeds{node, pods, budgets, controllers, volumes, surge, requests};
 
   Preflight preflight;
   Findings findings;
@@ -90,6 +92,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
       controller_book(session.node_name()),
       controller_guard(session.options().guards, controller_book),
       surge_book(session.options(), controller_book, session.rng(), surge_budgets()),
+      request_book(session.options(), session.rng(), [this] { return session.client().server_now(); }),
       volume_book(
           session.node_name(), session.options().volume_limit,
           [this](EventType type, const VolumeReport& volume) { session.emit(type, volume); },
@@ -104,6 +107,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
                   [this](const k8s::Pod& pod) { return by_policy(pod); }),
       volumes(session, pipeline, pods, volume_book, volume_turns),
       surge(session, pipeline, node, surge_book),
+      requests(session, pipeline, node, request_book),
       preflight(session, pipeline, feeds, volume_book, daemon_sets),
       findings(session, pipeline, feeds) {
   session.set_progress([this] { return progress(); });
@@ -115,6 +119,8 @@ Pipeline Drain::Impl::make_pipeline() {
   if (session.options().guards.any()) options.guards.push_back(&controller_guard);
   options.guards.push_back(&surge_book);
   if (session.options().volume_turns != VolumeWait::off) options.guards.push_back(&volume_turns);
+  // Comes last: a pod that another guard holds may not leave yet, so its responders are not asked.
+  if (request_book.is_on()) options.guards.push_back(&request_book);
   return Pipeline(
       std::move(options), session.rng(),
       [this](const k8s::Pod& pod) { return controller_guard.judge(by_policy(pod), pod); },
@@ -230,7 +236,7 @@ asio::awaitable<bool> Drain::Impl::run_cordon() {
 }
 
 asio::awaitable<bool> Drain::Impl::run_eviction() {
-  if (session.options().dry_run != DryRunMode::none) co_return co_await dry_run(session, pipeline, surge);
+  if (session.options().dry_run != DryRunMode::none) co_return co_await dry_run(session, pipeline, feeds);
   session.open(co_await asio::this_coro::executor);
   begin_waits();
   pipeline.start(session.now());
@@ -243,7 +249,11 @@ asio::awaitable<bool> Drain::Impl::run_eviction() {
   node.close();
   volumes.close();
   controllers.close();
-  if (session.options().policy.waits_for_work && !session.ending().is(Outcome::node_gone)) co_await surge.give_back();
+  requests.close();
+  if (session.options().policy.waits_for_work && !session.ending().is(Outcome::node_gone)) {
+    co_await surge.give_back();
+    co_await requests.withdraw();
+  }
   co_await cordon.restore();
   session.emit(EventType::finished, session.ending().message());
   co_return session.ending().is(Outcome::drained);
@@ -281,6 +291,9 @@ std::set<std::string> Drain::evicted_daemon_sets() const {
 }
 bool Drain::may_have_surged() const {
   return impl_->surge.may_be_left();
+}
+bool Drain::may_have_requested() const {
+  return impl_->requests.may_be_left();
 }
 Surged Drain::surged() const {
   return impl_->surge_book.surged();

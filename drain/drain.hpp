@@ -49,6 +49,10 @@ class Drain {
   // whether that has failed.
   bool may_have_surged() const;
   Surged surged() const;
+  // Returns whether EvictionRequests may be open (drain/eviction_request_book.hpp), which the caller has to withdraw
+  // with withdraw_requests() after a cancellation. A drain that has ended did that itself, and this function returns
+  // whether that has failed.
+  bool may_have_requested() const;
 
   // Returns the diagnoses that hold now.
   std::vector<Diagnosis> diagnoses() const;

@@ -107,6 +107,7 @@ void Eviction::look_around(TaskGroup& group) {
   feeds_.volumes.look(group);
   feeds_.controllers.look(group);
   feeds_.surge.look(group);
+  feeds_.requests.look(group);
   findings_.look(group);
   findings_.update(proof_.facts());
   conclude();
@@ -188,11 +189,11 @@ TimePoint Eviction::next_wake() const {
   const TimePoint at = session_.now();
   return std::min({session_.deadline(), at + look_interval, overdue_at(), pipeline_.next_wake(at),
                    feeds_.pods.next_wake(at), feeds_.budgets.next_wake(), feeds_.controllers.next_wake(at),
-                   feeds_.volumes.next_wake(at), feeds_.surge.next_wake(at), findings_.next_wake(at),
-                   proof_.next_wake(at)});
+                   feeds_.volumes.next_wake(at), feeds_.surge.next_wake(at), feeds_.requests.next_wake(at),
+                   findings_.next_wake(at), proof_.next_wake(at)});
 }
 
-asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const SurgeFeed& surge) {
+asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const Feeds& feeds) {
   std::size_t would_go = 0;
   std::size_t blocked = 0;
   std::map<std::string, std::size_t> guarded;  // number of evictable pods that use up a disruption, by budget UID
@@ -226,7 +227,7 @@ asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const SurgeF
       message += fmt::format("; PodDisruptionBudget {} selects {} of them and allows {} now", found->second.key(),
                              count, count_of(allowed, "disruption"));
   }
-  message += surge.plan();
+  message += feeds.surge.plan() + feeds.requests.plan();
   std::vector<DiagnosisFact> broken;
   diagnose_gangs(pipeline.leaving(), pipeline.pods(), session.options().policy, broken);
   for (const DiagnosisFact& fact : broken)

@@ -52,6 +52,6 @@ class Eviction {
 //
 // Ends the drain: as `drained` if all pods could be evicted, else as `blocked`. Returns true if all could. Borrows
 // session and pipeline. Cancellable.
-boost::asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const SurgeFeed& surge);
+boost::asio::awaitable<bool> dry_run(Session& session, Pipeline& pipeline, const Feeds& feeds);
 
 }  // namespace haulout::drain

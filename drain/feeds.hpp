@@ -3,6 +3,7 @@
 
 #include "drain/budgets_feed.hpp"
 #include "drain/controllers_feed.hpp"
+#include "drain/eviction_request_feed.hpp"
 #include "drain/node_feed.hpp"
 #include "drain/surge_feed.hpp"
 #include "drain/volumes_feed.hpp"
@@ -16,6 +17,7 @@ struct Feeds {
   ControllersFeed& controllers;
   VolumesFeed& volumes;
   SurgeFeed& surge;
+  EvictionRequestFeed& requests;
 };
 
 }  // namespace haulout::drain

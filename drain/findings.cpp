@@ -137,6 +137,7 @@ void Findings::update(std::vector<DiagnosisFact> others) {
   feeds_.volumes.diagnose(facts);
   feeds_.controllers.diagnose(facts);
   feeds_.surge.diagnose(facts);
+  feeds_.requests.diagnose(facts);
   diagnose_gangs(pipeline_.leaving(), pipeline_.pods(), session_.options().policy, facts);
   std::move(others.begin(), others.end(), std::back_inserter(facts));
   const auto changes = board_.update(facts, session_.now(), session_.wall_now());

@@ -36,13 +36,13 @@ auto fields_of(const Guards& guards) {
 
 auto fields_of(const Options& options) {
   const auto& [policy, dry_run, grace_seconds, timeout, order, max_concurrent, pinned_controllers, settle,
-               delete_instead_of_evict, restore_cordon_on_failure, guards, volumes, volume_turns, volume_limit,
-               end_at_volume_limit, reattach_limit, fail_fast, unreachable_limit, fit, drained_together, review_access,
-               cordoned_by, run_id, own_pod_uid, page_size] = options;
+               eviction_requests, eviction_request_limit, delete_instead_of_evict, restore_cordon_on_failure, guards,
+               volumes, volume_turns, volume_limit, end_at_volume_limit, reattach_limit, fail_fast, unreachable_limit,
+               fit, drained_together, review_access, cordoned_by, run_id, own_pod_uid, page_size] = options;
   return std::tuple_cat(fields_of(policy), fields_of(guards),
-                        std::tie(dry_run, grace_seconds, timeout, order, max_concurrent, settle,
-                                 delete_instead_of_evict, restore_cordon_on_failure, volumes, volume_turns,
-                                 volume_limit, end_at_volume_limit, reattach_limit, fit, page_size),
+                        std::tie(dry_run, grace_seconds, timeout, order, max_concurrent, settle, eviction_requests,
+                                 eviction_request_limit, delete_instead_of_evict, restore_cordon_on_failure, volumes,
+                                 volume_turns, volume_limit, end_at_volume_limit, reattach_limit, fit, page_size),
                         // Facts about one run, and times that no user needs to change. They have no row.
                         std::tie(policy.waits_for_work, pinned_controllers, fail_fast, unreachable_limit,
                                  drained_together, review_access, cordoned_by, run_id, own_pod_uid));
@@ -146,7 +146,7 @@ TEST(DrainOptionTable, TheCommandAndTheAgentShareTheseRows) {
               ElementsAre("max-concurrent", "settle", "check-fit", "pinned", "evict-daemonset-pods", "pod-rule",
                           "cluster-api-labels", "gangs", "drain-order", "wait-volumes", "volume-limit", "stuck-volume",
                           "serialize-volumes", "reattach-limit", "max-unavailable-per-controller", "single-replica",
-                          "canary", "surge", "surge-limit"));
+                          "canary", "surge", "surge-limit", "eviction-requests", "eviction-request-limit"));
 }
 
 TEST(DrainOptionTable, AnAgentWorksWithoutThePermissionThatACommandInsistsOn) {

@@ -1,0 +1,251 @@
+#include "drain/eviction_request_book.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+
+#include "drain/reasons.hpp"
+#include "k8s/patience.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+
+namespace {
+
+constexpr BackoffOptions retry_of_request{std::chrono::seconds(1), 2.0, std::chrono::minutes(1),
+                                          BackoffOptions::Jitter::equal};
+// One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
+constexpr unsigned refusals_that_count = 2;
+// An earlier sign counts as at most this long ago, so that no clock makes the subtraction overflow.
+constexpr Duration longest_silence = std::chrono::hours(24);
+
+// Returns true if the pod must leave, and policy does not hold it up.
+bool is_to_go(const TrackedPod& tracked) {
+  return must_leave(tracked.state) && !(tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy);
+}
+
+// A request of Haulout for this pod that still asks for its eviction.
+bool is_open(const k8s::EvictionRequest& request) {
+  return request.is_ours() && request.wants_eviction() && !request.terminating;
+}
+
+}  // namespace
+
+bool EvictionRequestBook::is_on() const {
+  return options_.eviction_requests != EvictionRequests::off && options_.policy.waits_for_work;
+}
+
+const k8s::EvictionRequest* EvictionRequestBook::request_of(const std::string& pod_uid) const {
+  const auto found = std::ranges::find_if(requests_, [&](const auto& entry) {
+    return entry.second.is_ours() && entry.second.pod_uid == pod_uid && entry.second.name == k8s::request_name(pod_uid);
+  });
+  return found == requests_.end() ? nullptr : &found->second;
+}
+
+const k8s::EvictionProcess* EvictionRequestBook::process_of(const std::string& pod_uid) const {
+  const auto found = std::ranges::find_if(
+      processes_, [&](const auto& entry) { return entry.second.pod_uid == pod_uid && !entry.second.ended; });
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+RequestFacts EvictionRequestBook::facts_of(const std::string& pod_uid, const State& state) const {
+  RequestFacts facts;
+  facts.request = request_of(pod_uid);
+  facts.process = process_of(pod_uid);
+  facts.known = known_;
+  facts.created = state.created;
+  facts.limit = options_.eviction_request_limit;
+  return facts;
+}
+
+// Notes when the last sign was given. A run that was interrupted does not begin to wait anew.
+void EvictionRequestBook::listen(State& state, const RequestFacts& facts, TimePoint now) {
+  if (!state.silent_since) state.silent_since = now;
+  const RequestSign sign = sign_of(facts.process);
+  if (!known_ || state.sign == sign) return;
+  std::optional<WallTime> at;
+  if (!sign.responder.empty())
+    at = sign.heartbeat ? sign.heartbeat : facts.process->start;
+  else if (!state.sign && facts.request != nullptr && facts.request->generation == 1)
+    at = facts.request->created;  // the intent of a later generation has changed at a time that nothing shows
+  if (at)
+    state.silent_since = now - std::clamp<Duration>(server_now_() - *at, Duration::zero(), longest_silence);
+  else if (state.sign)
+    state.silent_since = now;
+  state.sign = sign;
+}
+
+std::optional<EvictionGuard::Hold> EvictionRequestBook::held(const k8s::Pod& pod, TimePoint now) {
+  if (!is_on() || !unusable_.empty() || !has_responders(pod) || pod.finished()) return std::nullopt;
+  State& state = states_[pod.uid];
+  state.wanted = true;
+  if (!state.refused.empty()) {
+    state.why = state.refused;
+    return std::nullopt;
+  }
+  RequestFacts facts = facts_of(pod.uid, state);
+  state.created |= facts.request != nullptr;
+  listen(state, facts, now);
+  facts.silence = now - *state.silent_since;
+  RequestJudgement judgement = judge_request(facts);
+  if (judgement.next == RequestJudgement::Next::evict) {
+    state.why = std::move(judgement.why);
+    return std::nullopt;
+  }
+  state.why.clear();
+  return Hold{reason::eviction_requested, std::move(judgement.why), now + judgement.left};
+}
+
+void EvictionRequestBook::not_usable(std::string why, bool right_missing) {
+  unusable_ = std::move(why);
+  right_missing_ = right_missing;
+}
+
+void EvictionRequestBook::request_changed(const std::string& uid, const k8s::EvictionRequest* request) {
+  if (request == nullptr)
+    requests_.erase(uid);
+  else
+    requests_.insert_or_assign(uid, *request);
+}
+
+void EvictionRequestBook::process_changed(const std::string& uid, const k8s::EvictionProcess* process) {
+  if (process == nullptr)
+    processes_.erase(uid);
+  else
+    processes_.insert_or_assign(uid, *process);
+}
+
+std::vector<EvictionRequestBook::Step> EvictionRequestBook::take_steps(const std::map<std::string, TrackedPod>& pods,
+                                                                       const std::string& node_uid, std::size_t most,
+                                                                       TimePoint now) {
+  std::vector<Step> steps;
+  if (!is_on() || !known_) return steps;
+  const auto take = [&](Step::Kind kind, State& state, k8s::EvictionRequest request) {
+    state.request_out = true;
+    state.sent |= kind != Step::Kind::withdraw;
+    std::string pod_uid = request.pod_uid;
+    steps.push_back({kind, std::move(pod_uid), std::move(request)});
+  };
+  for (const auto& [uid, request] : requests_) {
+    const auto pod = pods.find(request.pod_uid);
+    if (!is_open(request) || pod == pods.end() || pod->second.state == PodState::vanished || is_to_go(pod->second))
+      continue;
+    State& state = states_[request.pod_uid];
+    state.wanted = false;
+    if (steps.size() < most && !state.request_out && state.retry_at <= now) take(Step::Kind::withdraw, state, request);
+  }
+  if (!unusable_.empty()) return steps;
+  for (auto& [uid, state] : states_) {
+    const auto pod = pods.find(uid);
+    if (steps.size() >= most || !state.wanted || state.request_out || !state.refused.empty() || state.retry_at > now ||
+        pod == pods.end() || !is_to_go(pod->second) || pod->second.state == PodState::terminating)
+      continue;
+    RequestFacts facts = facts_of(uid, state);
+    facts.silence = now - *state.silent_since;
+    switch (judge_request(facts).next) {
+      case RequestJudgement::Next::create: {
+        k8s::EvictionRequest request;
+        request.ns = pod->second.pod.ns;
+        request.name = k8s::request_name(uid);
+        request.labels = {{std::string(k8s::request_node_label), node_uid}};
+        request.pod_name = pod->second.pod.name;
+        request.pod_uid = uid;
+        request.requester = k8s::eviction_requester;
+        request.intent = k8s::intent_eviction;
+        take(Step::Kind::create, state, std::move(request));
+        break;
+      }
+      case RequestJudgement::Next::renew: take(Step::Kind::renew, state, *facts.request); break;
+      case RequestJudgement::Next::wait:
+      case RequestJudgement::Next::evict: break;
+    }
+  }
+  return steps;
+}
+
+void EvictionRequestBook::answered(const Step& step, const Result<k8s::EvictionRequest>& answer, TimePoint now) {
+  State& state = states_[step.pod_uid];
+  state.request_out = false;
+  if (answer) {
+    state.refusals = 0;
+    state.retry.reset();
+    state.retry_at = {};
+    if (answer->is_ours() && answer->pod_uid == step.pod_uid)
+      requests_.insert_or_assign(answer->uid, *answer);
+    else
+      state.refused =
+          fmt::format("the EvictionRequest {} exists already, and another requester owns it", answer->key());
+    return;
+  }
+  const Error& error = answer.error();
+  state.retry_at = now + state.retry.next(rng_, error.retry_after);
+  if (k8s::is_conflict(error) || k8s::may_heal(error)) return;
+  if (++state.refusals < refusals_that_count) return;
+  if (k8s::is_denied_by_rbac(error))
+    not_usable(error.message(), true);
+  else if (step.kind != Step::Kind::withdraw)
+    state.refused = "its EvictionRequest was refused: " + error.message();
+}
+
+std::size_t EvictionRequestBook::requests_out() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(states_, [](const auto& entry) { return entry.second.request_out; }));
+}
+
+bool EvictionRequestBook::may_have_requested(const std::map<std::string, TrackedPod>& pods) const {
+  const auto is_there = [&](const std::string& pod_uid) {
+    const auto pod = pods.find(pod_uid);
+    return pod == pods.end() || pod->second.state != PodState::vanished;
+  };
+  return std::ranges::any_of(states_, [&](const auto& entry) { return entry.second.sent && is_there(entry.first); }) ||
+         std::ranges::any_of(
+             requests_, [&](const auto& entry) { return is_open(entry.second) && is_there(entry.second.pod_uid); });
+}
+
+TimePoint EvictionRequestBook::next_due(TimePoint now) const {
+  TimePoint next = TimePoint::max();
+  if (!is_on()) return next;
+  for (const auto& [uid, state] : states_)
+    if (!state.request_out && state.retry_at > now) next = std::min(next, state.retry_at);
+  return next;
+}
+
+void EvictionRequestBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) const {
+  if (!is_on()) return;
+  if (!unusable_.empty() && right_missing_)
+    facts.push_back({reason::right_missing,
+                     "evictionrequests",
+                     fmt::format("pods that have responders are evicted without an EvictionRequest: {}; grant verbs "
+                                 "list, watch, create and patch on resource evictionrequests (API group "
+                                 "\"lifecycle.k8s.io\")",
+                                 unusable_),
+                     {}});
+  else if (!unusable_.empty())
+    facts.push_back({reason::eviction_requests_unserved,
+                     "evictionrequests",
+                     fmt::format("pods that have responders are evicted without an EvictionRequest: {}; turn on the "
+                                 "feature gate EvictionRequestAPI and the API lifecycle.k8s.io/v1alpha1 of the API "
+                                 "server, or turn off --eviction-requests",
+                                 unusable_),
+                     {}});
+  if (!unreadable_.empty())
+    facts.push_back({reason::right_missing,
+                     "evictions of lifecycle.k8s.io",
+                     fmt::format("the drain cannot see whether responders answer: {}; grant verbs list and watch on "
+                                 "resource evictions (API group \"lifecycle.k8s.io\")",
+                                 unreadable_),
+                     {}});
+  for (const TrackedPod* tracked : leaving) {
+    const auto found = states_.find(tracked->pod.uid);
+    if (found == states_.end() || found->second.why.empty() || tracked->state == PodState::terminating) continue;
+    Scope scope = about(std::array<const TrackedPod*, 1>{tracked});
+    scope.holds = false;
+    facts.push_back({reason::eviction_request_failed,
+                     "pod " + tracked->pod.key(),
+                     found->second.why + ", so the drain evicts the pod as without a request",
+                     {},
+                     std::move(scope)});
+  }
+}
+
+}  // namespace haulout::drain

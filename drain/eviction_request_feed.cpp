@@ -1,0 +1,199 @@
+#include "drain/eviction_request_feed.hpp"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "k8s/patience.hpp"
+#include "k8s/status.hpp"
+
+namespace haulout::drain {
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr BackoffOptions withdraw_patience{std::chrono::milliseconds(200), 2.0, std::chrono::seconds(5),
+                                           BackoffOptions::Jitter::equal};
+// One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
+constexpr unsigned refusals_that_count = 2;
+constexpr Duration longest_pause = std::chrono::seconds(30);
+
+k8s::ListOptions requests_of(const std::string& node_uid, std::uint32_t page_size) {
+  k8s::ListOptions options;
+  options.label_selector = fmt::format("{}={}", k8s::request_node_label, node_uid);
+  options.limit = page_size;
+  return options;
+}
+
+}  // namespace
+
+std::string Withdrawn::words() const {
+  std::string text;
+  for (const Left& one : left) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", one.pod, one.why);
+  return text;
+}
+
+Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string node_uid, TimePoint deadline) {
+  Clock& clock = client.clock();
+  Backoff backoff(withdraw_patience);
+  Withdrawn result;
+  std::map<std::string, unsigned> refusals;  // by UID of the request
+  unsigned refused_lists = 0;
+  for (;;) {
+    auto requests =
+        co_await client.list<k8s::EvictionRequest>(requests_of(node_uid, k8s::ListOptions::usual_page), deadline);
+    if (!requests && k8s::is_not_found(requests.error())) co_return result;
+    const bool again = requests || k8s::may_heal(requests.error()) || ++refused_lists < refusals_that_count;
+    if (!again) co_return requests.error();
+    result.left.clear();
+    bool open = !requests.has_value();
+    if (requests) {
+      for (const k8s::EvictionRequest& request : requests->items) {
+        if (!request.is_ours() || !request.wants_eviction() || request.terminating) continue;
+        const std::string pod = request.ns + "/" + request.pod_name;
+        const auto answer = co_await client.patch<k8s::EvictionRequest>(
+            request.ns, request.name, k8s::intent_patch(request, k8s::intent_withdrawn), deadline);
+        if (answer) {
+          result.pods.push_back(pod);
+        } else if (!k8s::is_gone(answer.error())) {
+          const bool passes = k8s::is_conflict(answer.error()) || k8s::may_heal(answer.error());
+          open |= passes || ++refusals[request.uid] < refusals_that_count;
+          result.left.push_back({pod, answer.error().message()});
+        }
+      }
+    }
+    if (!open) co_return result;
+    const TimePoint next = clock.now() + backoff.next(rng, requests ? std::nullopt : requests.error().retry_after);
+    if (next >= deadline && !requests) co_return requests.error();
+    if (next >= deadline) co_return result;
+    co_await clock.sleep_until(next);
+  }
+}
+
+std::string EvictionRequestFeed::plan() const {
+  if (!book_.is_on()) return {};
+  std::size_t asked = 0;
+  for (const TrackedPod* tracked : pipeline_.leaving())
+    asked += tracked->decision.verdict == Verdict::evict && EvictionRequestBook::has_responders(tracked->pod);
+  if (asked == 0) return {};
+  return fmt::format("; an EvictionRequest would be created for {} (--eviction-requests)", count_of(asked, "pod"));
+}
+
+void EvictionRequestFeed::look(TaskGroup& group) {
+  if (!book_.is_on() || node_.gone()) return;
+  if (!follows_) {
+    follows_ = std::ranges::any_of(
+        pipeline_.pods(), [](const auto& entry) { return EvictionRequestBook::has_responders(entry.second.pod); });
+    if (!follows_) return;
+    group.spawn(follow_requests());
+    group.spawn(follow_processes());
+  }
+  const std::size_t most =
+      session_.now() < pipeline_.throttled_until() ? 0 : most_requests - std::min(book_.requests_out(), most_requests);
+  // While the node may be schedulable, a pod that leaves could come back.
+  const bool may_begin = node_.unschedulable() && !node_.in_doubt();
+  for (EvictionRequestBook::Step& step :
+       book_.take_steps(pipeline_.pods(), node_.node().uid, may_begin ? most : 0, session_.now()))
+    group.spawn(take(std::move(step)));
+}
+
+void EvictionRequestFeed::news() {
+  pipeline_.guards_changed();
+  session_.changed().notify();
+}
+
+asio::awaitable<void> EvictionRequestFeed::follow_requests() {
+  const std::string node_uid = node_.node().uid;
+  auto listed = co_await session_.insist<k8s::List<k8s::EvictionRequest>>(
+      "the EvictionRequests of the node could not be listed",
+      [&](TimePoint limit) {
+        return session_.client().list<k8s::EvictionRequest>(requests_of(node_uid, session_.options().page_size), limit);
+      },
+      request_timeout);
+  if (!listed) {
+    book_.not_usable(k8s::is_not_found(listed.error())
+                         ? "the API server does not serve EvictionRequests (lifecycle.k8s.io/v1alpha1)"
+                         : listed.error().message(),
+                     k8s::is_forbidden(listed.error()));
+    co_return news();
+  }
+  k8s::ReflectorOptions options;
+  options.label_selector = requests_of(node_uid, 0).label_selector;
+  options.page_size = session_.options().page_size;
+  requests_ = std::make_unique<k8s::Reflector<k8s::EvictionRequest>>(
+      session_.client(), session_.rng(), options,
+      [this](const std::string& uid, const k8s::EvictionRequest* request) { book_.request_changed(uid, request); },
+      [this] { news(); });
+  for (const k8s::EvictionRequest& request : listed->items) book_.request_changed(request.uid, &request);
+  requests_->seed(*std::move(listed));
+  book_.requests_known();
+  news();
+  co_await requests_->run_for_good(longest_pause);
+}
+
+asio::awaitable<void> EvictionRequestFeed::follow_processes() {
+  k8s::ListOptions which;
+  // The controller gives Evictions the names of their requesters as labels.
+  which.label_selector = k8s::eviction_requester;
+  which.limit = session_.options().page_size;
+  auto listed = co_await session_.insist<k8s::List<k8s::EvictionProcess>>(
+      "the Evictions of lifecycle.k8s.io could not be listed",
+      [&](TimePoint limit) { return session_.client().list<k8s::EvictionProcess>(which, limit); }, request_timeout);
+  if (!listed) {
+    if (!k8s::is_not_found(listed.error())) book_.processes_unreadable(listed.error().message());
+    co_return news();
+  }
+  k8s::ReflectorOptions options;
+  options.label_selector = which.label_selector;
+  options.page_size = which.limit;
+  processes_ = std::make_unique<k8s::Reflector<k8s::EvictionProcess>>(
+      session_.client(), session_.rng(), options,
+      [this](const std::string& uid, const k8s::EvictionProcess* process) { book_.process_changed(uid, process); },
+      [this] { news(); });
+  for (const k8s::EvictionProcess& process : listed->items) book_.process_changed(process.uid, &process);
+  processes_->seed(*std::move(listed));
+  news();
+  co_await processes_->run_for_good(longest_pause);
+}
+
+Task<k8s::EvictionRequest> EvictionRequestFeed::send(EvictionRequestBook::Step step) {
+  using Kind = EvictionRequestBook::Step::Kind;
+  const TimePoint limit = session_.within(request_timeout);
+  const k8s::EvictionRequest& request = step.request;
+  if (step.kind != Kind::create)
+    co_return co_await session_.client().patch<k8s::EvictionRequest>(
+        request.ns, request.name,
+        k8s::intent_patch(request, step.kind == Kind::renew ? k8s::intent_eviction : k8s::intent_withdrawn), limit);
+  auto created = co_await session_.client().create(request, limit);
+  // The answer to an earlier attempt may have been lost.
+  if (!created && k8s::is_already_exists(created.error()))
+    co_return co_await session_.client().get<k8s::EvictionRequest>(request.ns, request.name, limit);
+  co_return created;
+}
+
+asio::awaitable<void> EvictionRequestFeed::take(EvictionRequestBook::Step step) {
+  const auto answer = co_await send(step);
+  book_.answered(step, answer, session_.now());
+  news();
+}
+
+asio::awaitable<void> EvictionRequestFeed::withdraw() {
+  const bool any = may_be_left();
+  left_ = any;
+  if (!any) co_return;
+  const auto withdrawn =
+      co_await withdraw_requests(session_.client(), session_.rng(), node_.node().uid, session_.now() + request_timeout);
+  left_ = !withdrawn || !withdrawn->left.empty();
+  if (!*left_) co_return;
+  session_.ending().add(fmt::format("; EvictionRequests could not be withdrawn: {}; run haulout release {}",
+                                    withdrawn ? withdrawn->words() : withdrawn.error().message(),
+                                    session_.node_name()));
+}
+
+void EvictionRequestFeed::close() {
+  requests_.reset();
+  processes_.reset();
+}
+
+}  // namespace haulout::drain
