@@ -313,6 +313,12 @@ constexpr std::array table{
         "in service, and the drain tries it again later.",
         "See the message. Usually no node has room, a quota is used up, or an image cannot be pulled. To evict the "
         "pod without a replacement, annotate it `haulout.dev/surge=false`."},
+    Reason{
+        reason::eviction_requested, pods, progress,
+        "With `--eviction-requests`: an EvictionRequest was created for the pod, and one of its responders works, or "
+        "has time to answer.",
+        "Wait; the message names the responder and what it says. If none answers within `--eviction-request-limit`, "
+        "the pod is evicted as without a request."},
     Reason{reason::replacement_unschedulable, pods, trouble,
            "A replacement for an evicted pod of its controller cannot be scheduled. With `--canary` no further pod of "
            "the controller is evicted; with only `--max-unavailable-per-controller` the replacement counts as missing.",
@@ -485,6 +491,15 @@ constexpr std::array table{
     Reason{reason::surge_impossible, finds, waiting,
            "With `--surge`: the pod cannot be replaced in advance, so it is evicted as without `--surge`.",
            "Nothing, if a short gap is acceptable. Otherwise see the message for what would have to change."},
+    Reason{reason::eviction_request_failed, finds, waiting,
+           "With `--eviction-requests`: the responders of the pod have not answered or have failed, or the request "
+           "could not be created. The pod is evicted as without a request.",
+           "Nothing, if an ordinary eviction is acceptable. Otherwise see the message, and repair the responder."},
+    Reason{reason::eviction_requests_unserved, finds, waiting,
+           "With `--eviction-requests`: the API server does not serve EvictionRequests, so pods that have responders "
+           "are evicted as without a request.",
+           "Turn on the feature gate EvictionRequestAPI and the API lifecycle.k8s.io/v1alpha1 of the API server "
+           "(`--runtime-config`), or turn off `--eviction-requests`."},
     Reason{reason::gang_broken, finds, waiting,
            "The drain evicts members of a gang, which runs only as a whole: a PodGroup, a JobSet, or a group of a "
            "LeaderWorkerSet. That stops the whole group, also its pods on other nodes.",

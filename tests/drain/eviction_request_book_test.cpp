@@ -364,9 +364,7 @@ TEST_F(EvictionRequestTest, ARefusalThatLastsEndsTheWait) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto sent = steps();
     ASSERT_THAT(sent, SizeIs(1)) << attempt;
-    Error error(Errc::status, "denied by policy");
-    error.http_status = 422;
-    book.answered(sent[0], error, now);
+    book.answered(sent[0], status_error(422, "Invalid"), now);
     EXPECT_THAT(steps(), IsEmpty()) << "a pause comes first";
     now = book.next_due(now);
   }
