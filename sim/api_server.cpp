@@ -123,11 +123,15 @@ Ordered resource_list(std::string_view group, std::string_view group_version) {
   return {{"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", group_version}, {"resources", resources}};
 }
 
-Ordered group_list() {
+bool is_served(const ResourceInfo& info, const Switches& switches) {
+  return info.group != eviction_request_group || switches.eviction_requests;
+}
+
+Ordered group_list(const Switches& switches) {
   std::set<std::string> seen;
   Ordered groups = Ordered::array();
   for (const ResourceInfo& info : all_resources()) {
-    if (info.group.empty() || !seen.insert(std::string(info.group)).second) continue;
+    if (!is_served(info, switches) || info.group.empty() || !seen.insert(std::string(info.group)).second) continue;
     const Ordered version = {{"groupVersion", info.api_version()}, {"version", info.version}};
     groups.push_back({{"name", info.group}, {"versions", Ordered::array({version})}, {"preferredVersion", version}});
   }
@@ -135,16 +139,16 @@ Ordered group_list() {
 }
 
 // Responds to requests for the version, health and discovery, and with 404 to any other path.
-http::Response discover(const std::string& path) {
+http::Response discover(const std::string& path, const Switches& switches) {
   if (path == "/readyz" || path == "/livez" || path == "/healthz") return plain_text(200, "ok");
   if (path == "/version")
     return json_response(
         200, R"({"major":"1","minor":"36","gitVersion":"v1.36.3+haulout-sim","platform":"simulated/cluster"})");
   if (path == "/api") return json_response(200, R"({"kind":"APIVersions","versions":["v1"]})");
   if (path == "/api/v1") return json_response(200, resource_list("", "v1").dump());
-  if (path == "/apis") return json_response(200, group_list().dump());
+  if (path == "/apis") return json_response(200, group_list(switches).dump());
   for (const ResourceInfo& info : all_resources())
-    if (!info.group.empty() && path == "/apis/" + info.api_version())
+    if (is_served(info, switches) && !info.group.empty() && path == "/apis/" + info.api_version())
       return json_response(200, resource_list(info.group, info.api_version()).dump());
   return plain_text(404, "404 page not found\n");
 }
@@ -221,9 +225,9 @@ std::optional<http::Response> ApiServer::refused(const Call& call) {
 
 void ApiServer::dispatch(const std::shared_ptr<Exchange>& exchange, const Call& call, const Reply& reply) {
   if (auto refusal = refused(call)) return reply(*std::move(refusal));
-  if (!call.info) {
+  if (!call.info || !is_served(*call.info, world_.switches)) {
     auto reviewed = review(world_, call);
-    return reply(reviewed ? *std::move(reviewed) : discover(call.path));
+    return reply(reviewed ? *std::move(reviewed) : discover(call.path, world_.switches));
   }
   if (call.verb == "watch") {
     if (!exchange->stream) return reply(bad_request("the simulated server streams watches only").response());

@@ -5,6 +5,7 @@
 #include "sim/api_server.hpp"
 #include "sim/budgets.hpp"
 #include "sim/controllers.hpp"
+#include "sim/eviction_requests.hpp"
 #include "sim/machines.hpp"
 #include "sim/scheduler.hpp"
 #include "sim/volumes.hpp"
@@ -35,6 +36,7 @@ struct ClusterParts {
   NamespaceController namespaces{world};
   OwnerGarbageCollector garbage_collector{world};
   EventExpiry event_expiry{world};
+  EvictionRequestController eviction_requests{world};
   Volumes volumes{world};
   Machines machines{world, kubelet};
 };

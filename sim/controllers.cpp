@@ -89,7 +89,7 @@ void NamespaceController::finish(const std::string& ns) {
 namespace {
 
 // The kinds of objects that the collector handles.
-constexpr std::array<std::string_view, 2> collected = {"leases", "csinodes"};
+constexpr std::array<std::string_view, 4> collected = {"leases", "csinodes", "evictionrequests", "evictions"};
 
 bool is_collected(std::string_view resource) {
   return std::find(collected.begin(), collected.end(), resource) != collected.end();

@@ -38,13 +38,13 @@ class NamespaceController {
   World& world_;
 };
 
-// Deletes a Lease or a CSINode if it has owners and none of them exists any more. An owner exists if an object of its
-// kind has its name and its UID; owners of unknown kinds count as existing. The controller handles no other kind of
-// objects.
+// Deletes a Lease, CSINode, EvictionRequest or Eviction if it has owners and none of them exists any more. An owner
+// exists if an object of its kind has its name and its UID; owners of unknown kinds count as existing. The controller
+// handles no other kind of objects.
 class OwnerGarbageCollector {
  public:
   explicit OwnerGarbageCollector(World& world);
-  // Checks every Lease and CSINode. To be called when the controller is started again.
+  // Checks every object of these kinds. To be called when the controller is started again.
   void resync();
 
  private:

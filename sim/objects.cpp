@@ -21,6 +21,8 @@ const std::vector<ResourceInfo>& all_resources() {
       {"daemonsets", "DaemonSet", "apps", "v1", true},
       {"deployments", "Deployment", "apps", "v1", true},
       {"events", "Event", "events.k8s.io", "v1", true},
+      {"evictionrequests", "EvictionRequest", "lifecycle.k8s.io", "v1alpha1", true},
+      {"evictions", "Eviction", "lifecycle.k8s.io", "v1alpha1", true},
       {"jobs", "Job", "batch", "v1", true},
       {"leases", "Lease", "coordination.k8s.io", "v1", true},
       {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "admissionregistration.k8s.io", "v1", false},

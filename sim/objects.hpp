@@ -28,6 +28,9 @@ struct ResourceInfo {
   // Returns the name of the resource in the server's messages: "nodes", "poddisruptionbudgets.policy".
   std::string qualified() const;
 };
+// The API group that the simulated server serves only if Switches::eviction_requests is set.
+inline constexpr std::string_view eviction_request_group = "lifecycle.k8s.io";
+
 // Returns true if the resource has a scale subresource.
 bool scalable(const ResourceInfo& info);
 // These functions return the row of the table for a resource (plural) or a kind; nullptr if there is none.

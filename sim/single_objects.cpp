@@ -407,7 +407,8 @@ void normalise(Json& object) {
 // Keeps the old status in a write of the main resource, and the old spec in a write of the status subresource.
 void keep_other_half(const Call& call, const Json& before, Json& after) {
   const bool has_status = call.info->resource == "pods" || call.info->resource == "nodes" ||
-                          call.info->resource == "poddisruptionbudgets" || call.info->group == "apps";
+                          call.info->resource == "poddisruptionbudgets" || call.info->group == "apps" ||
+                          call.info->group == eviction_request_group;
   if (!has_status) return;
   const char* half = call.subresource == "status" ? "spec" : "status";
   if (before.contains(half))

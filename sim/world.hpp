@@ -133,6 +133,10 @@ struct Switches {
   // A pod starts only after its volumes are attached, as in a real cluster. Off by default, because the tests with
   // random worlds expect the events that their seeds give without it.
   bool pods_wait_for_volumes = false;
+  // The API server serves EvictionRequests (lifecycle.k8s.io/v1alpha1), and a controller acts on them
+  // (eviction_requests.hpp). Kubernetes 1.37 has the API, which is off, and no controller.
+  bool eviction_requests = false;
+  bool eviction_request_controller = true;
   // ResourceQuotas refuse pods that the workload controllers create. Off by default: rehearsals do not play quotas.
   bool quotas = false;
   bool garbage_collector = true;           // the OwnerGarbageCollector works
