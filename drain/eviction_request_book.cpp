@@ -58,6 +58,12 @@ RequestFacts EvictionRequestBook::facts_of(const std::string& pod_uid, const Sta
   return facts;
 }
 
+EvictionRequestBook::State& EvictionRequestBook::state_of(const std::string& pod_uid) {
+  const auto [found, is_new] = states_.try_emplace(pod_uid);
+  if (is_new) found->second.retry = Backoff(retry_of_request);
+  return found->second;
+}
+
 // Notes when the last sign was given. A run that was interrupted does not begin to wait anew.
 void EvictionRequestBook::listen(State& state, const RequestFacts& facts, TimePoint now) {
   if (!state.silent_since) state.silent_since = now;
@@ -77,7 +83,7 @@ void EvictionRequestBook::listen(State& state, const RequestFacts& facts, TimePo
 
 std::optional<EvictionGuard::Hold> EvictionRequestBook::held(const k8s::Pod& pod, TimePoint now) {
   if (!is_on() || !unusable_.empty() || !has_responders(pod) || pod.finished()) return std::nullopt;
-  State& state = states_[pod.uid];
+  State& state = state_of(pod.uid);
   state.wanted = true;
   if (!state.refused.empty()) {
     state.why = state.refused;
@@ -130,7 +136,7 @@ std::vector<EvictionRequestBook::Step> EvictionRequestBook::take_steps(const std
     const auto pod = pods.find(request.pod_uid);
     if (!is_open(request) || pod == pods.end() || pod->second.state == PodState::vanished || is_to_go(pod->second))
       continue;
-    State& state = states_[request.pod_uid];
+    State& state = state_of(request.pod_uid);
     state.wanted = false;
     if (steps.size() < most && !state.request_out && state.retry_at <= now) take(Step::Kind::withdraw, state, request);
   }
@@ -164,7 +170,7 @@ std::vector<EvictionRequestBook::Step> EvictionRequestBook::take_steps(const std
 }
 
 void EvictionRequestBook::answered(const Step& step, const Result<k8s::EvictionRequest>& answer, TimePoint now) {
-  State& state = states_[step.pod_uid];
+  State& state = state_of(step.pod_uid);
   state.request_out = false;
   if (answer) {
     state.refusals = 0;

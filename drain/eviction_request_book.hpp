@@ -86,6 +86,7 @@ class EvictionRequestBook final : public EvictionGuard {
     std::string why{};      // why the pod is evicted as without a request
   };
 
+  State& state_of(const std::string& pod_uid);
   void listen(State& state, const RequestFacts& facts, TimePoint now);
   RequestFacts facts_of(const std::string& pod_uid, const State& state) const;
   const k8s::EvictionRequest* request_of(const std::string& pod_uid) const;

@@ -41,8 +41,7 @@ Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string nod
   std::map<std::string, unsigned> refusals;  // by UID of the request
   unsigned refused_lists = 0;
   for (;;) {
-    auto requests =
-        co_await client.list<k8s::EvictionRequest>(requests_of(node_uid, k8s::ListOptions::usual_page), deadline);
+    auto requests = co_await client.list<k8s::EvictionRequest>(requests_of(node_uid, k8s::usual_page), deadline);
     if (!requests && k8s::is_not_found(requests.error())) co_return result;
     const bool again = requests || k8s::may_heal(requests.error()) || ++refused_lists < refusals_that_count;
     if (!again) co_return requests.error();

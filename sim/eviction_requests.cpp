@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <functional>
 #include <sstream>
 
 #include "base/duration.hpp"
@@ -44,14 +43,18 @@ struct Behaviour {
   Duration time{};
 };
 
-Behaviour behaviour_of(const Json& pod, std::size_t index) {
+Behaviour behaviour_of(const Json& pod, const std::string& responder) {
+  const Json& responders = at(pod, "/spec/evictionResponders");
   std::istringstream all(annotation(pod, "sim.haulout.dev/responders"));
-  std::string entry;
-  for (std::size_t i = 0; i <= index; ++i)
+  for (std::string entry; const Json& one : responders) {
     if (!std::getline(all, entry, ',')) return {};
-  const auto space = entry.find(' ');
-  if (space == std::string::npos) return {entry, {}};
-  return {entry.substr(0, space), parse_duration(entry.substr(space + 1)).value_or(Duration::zero())};
+    if (text(one, "/name") != responder) continue;
+    const auto space = entry.find(' ');
+    if (space == std::string::npos) return {entry, {}};
+    const auto time = parse_duration(entry.substr(space + 1));
+    return {entry.substr(0, space), time ? *time : Duration::zero()};
+  }
+  return {};
 }
 
 Json condition_of(const char* type, bool holds, const char* reason, const std::string& message = {}) {
@@ -132,7 +135,9 @@ Object EvictionRequestController::create(const Target& target, const Json& pod, 
   std::vector<Responder> responders;
   for (const Json& one : at(pod, "/spec/evictionResponders"))
     responders.push_back({text(one, "/name"), number(one, "/priority")});
-  std::ranges::stable_sort(responders, std::greater(), &Responder::priority);
+  std::ranges::sort(responders, [](const Responder& one, const Responder& other) {
+    return one.priority != other.priority ? one.priority > other.priority : one.name < other.name;
+  });
   responders.push_back({std::string(k8s::imperative_evictor), 100});
   Json labels = Json::object(), owners = Json::array(), targets = Json::array(), states = Json::array();
   for (const Object& request : requests) {
@@ -223,8 +228,8 @@ void EvictionRequestController::respond(const Target& target, const Key& evictio
   const Object now = world_.store.get(eviction);
   const Object pod = world_.store.get({"pods", target.ns, target.name});
   if (!now || has_ended(*now) || active_of(*now) != index || !pod || uid_of(*pod) != target.uid) return;
-  const bool last = index + 1 == at(*now, "/status/targetResponders").size();
-  const Behaviour behaviour = last ? Behaviour{"works"} : behaviour_of(*pod, index);
+  const std::string responder = text(at(*now, "/status/targetResponders")[index], "/name");
+  const Behaviour behaviour = responder == k8s::imperative_evictor ? Behaviour{"works"} : behaviour_of(*pod, responder);
   if (behaviour.kind == "silent") return;
   const Duration left = behaviour.kind == "works" ? Duration::max() : start + behaviour.time - world_.now();
   const bool done = left <= Duration::zero();
