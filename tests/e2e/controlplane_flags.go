@@ -115,7 +115,7 @@ func (c *ControlPlane) apiServerFlags() []string {
 	if len(c.reach.Addresses) > 0 {
 		address, advertised = "0.0.0.0", c.reach.Addresses[0].String()
 	}
-	return []string{
+	return append([]string{
 		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", c.etcdPort),
 		"--bind-address=" + address, "--advertise-address=" + advertised, fmt.Sprintf("--secure-port=%d", c.port),
 		"--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
@@ -127,7 +127,7 @@ func (c *ControlPlane) apiServerFlags() []string {
 		"--service-account-signing-key-file=" + c.path("tokens.key"),
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 		"--audit-policy-file=" + c.path("audit-policy.yaml"), "--audit-log-path=" + c.Audit.path,
-	}
+	}, c.Programs.APIServerFlags...)
 }
 
 // The rate limit of the controllers is far above what any test needs, so that measured times are those of the drain.

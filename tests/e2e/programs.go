@@ -14,6 +14,20 @@ import (
 // Programs holds the paths of the control plane's programs and of kubectl.
 type Programs struct {
 	Etcd, APIServer, ControllerManager, Scheduler, Kubectl string
+	// Further flags of the API server.
+	APIServerFlags []string
+}
+
+// Next returns the same programs with the API server of next/go.mod, which is of a newer Kubernetes, and further flags for
+// it. The error says what to do if it is missing.
+func (p Programs) Next(flags ...string) (Programs, error) {
+	dir := filepath.Dir(p.Etcd)
+	p.APIServer = filepath.Join(dir, "next", "kube-apiserver")
+	p.APIServerFlags = flags
+	if info, err := os.Stat(p.APIServer); err != nil || info.Mode()&0o111 == 0 {
+		return Programs{}, fmt.Errorf("no next/kube-apiserver in %s: run tests/e2e/build-control-plane.sh, which builds it", dir)
+	}
+	return p, nil
 }
 
 // FindPrograms returns the programs in $HAULOUT_E2E_BIN, or else in the directory of build-control-plane.sh. The error
