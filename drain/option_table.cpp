@@ -343,7 +343,8 @@ std::vector<Row> rows_of_guards() {
         "pod is evicted as without this option if no responder answers within `--eviction-request-limit`, if all of "
         "them fail, or if the API server does not serve EvictionRequests. If the drain ends without success, it "
         "withdraws its requests."},
-       "It requires permission to list, watch, create and patch evictionrequests, and to list and watch evictions (API "
+       "It requires permission to list, watch, create, get and patch evictionrequests, and to list and watch evictions "
+       "(API "
        "group lifecycle.k8s.io).",
        "It requires additional RBAC permissions (kustomize component eviction-requests): see "
        "[tasks](tasks.md#let-pods-answer-before-they-are-evicted)."},

@@ -55,6 +55,7 @@ void take_up(Record& record, const Moment& moment) {
   record.slot_version = moment.slot_version;
   record.run = moment.run;
   record.surges = record.surges || moment.surges;
+  record.asks = record.asks || moment.asks;
   record.cordoned = false;
   record.leaked.clear();
   record.evicted_daemon_sets.clear();

@@ -36,6 +36,7 @@ struct Moment {
   std::string slot_version{};  // the version for which it was taken
   std::string run{};           // id for a new run
   bool surges = false;         // the drain of the new run surges pods
+  bool asks = false;           // the drain of the new run creates EvictionRequests
   bool installs = false;       // the agent installs updates (--update) whose versions mean the same on other nodes
   bool others_reboot = false;  // another program reboots a node that is ready; the agent requests no reboot
   std::set<std::string> readiness_taints{};  // of the Node now (see agent/node/readiness.hpp)

@@ -11,6 +11,7 @@
 #include "agent/node/node_cordon.hpp"
 #include "base/scope_exit.hpp"
 #include "drain/cordon.hpp"
+#include "drain/eviction_request_feed.hpp"
 #include "drain/reasons.hpp"
 #include "drain/surge_feed.hpp"
 #include "k8s/status.hpp"
@@ -72,6 +73,23 @@ asio::awaitable<void> give_back_pods(const Context& context) {
                                   given ? given->words() : given.error().message()));
 }
 
+// Withdraws the EvictionRequests that the drain of this run has left open, for the same reasons.
+asio::awaitable<void> withdraw_requests(const Context& context) {
+  const auto withdrawn = co_await drain::withdraw_requests(context.client, context.rng, context.node().uid,
+                                                           context.within(give_back_limit));
+  context.record.asks = !withdrawn || !withdrawn->left.empty();
+  if (!context.record.asks) co_return;
+  context.writer.warn(reason::eviction_request_failed,
+                      fmt::format("EvictionRequests could not be withdrawn: {}",
+                                  withdrawn ? withdrawn->words() : withdrawn.error().message()));
+}
+
+// Undoes what the drain of this run has left behind besides its cordon.
+asio::awaitable<void> tidy_up(const Context& context) {
+  if (context.record.surges) co_await give_back_pods(context);
+  if (context.record.asks) co_await withdraw_requests(context);
+}
+
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, conditions, ready file,
 // and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
 // machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions and
@@ -92,8 +110,7 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   const bool ours = uncordon && !record.run.empty();
   if (ours) co_await shutdowns.until_called_off();
   if (ours && context.rebooted()) co_await kubelet_is_back(context);
-  if (record.surges && record.state != State::draining && !shutdowns.going_down() && !activity.must_reload())
-    co_await give_back_pods(context);
+  if (record.state != State::draining && !shutdowns.going_down() && !activity.must_reload()) co_await tidy_up(context);
   if (ours && !activity.must_reload()) co_await undo_cordon(context);
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
@@ -109,7 +126,7 @@ class Life {
 
  private:
   asio::awaitable<void> live();
-  asio::awaitable<void> keep_giving_back();
+  asio::awaitable<void> keep_tidying_up();
   asio::awaitable<void> decide(std::optional<Decision>& decision);
   asio::awaitable<void> keep_going();
   // Does the work of the current state. Returns the decision that ends it; if the Node has to be read again, the
@@ -196,11 +213,11 @@ asio::awaitable<void> Life::live() {
   }
 }
 
-// Tries again to give pods back if that has failed. Runs beside the work of one state.
-asio::awaitable<void> Life::keep_giving_back() {
+// Tries again to tidy up if that has failed. Runs beside the work of one state.
+asio::awaitable<void> Life::keep_tidying_up() {
   for (;;) {
     co_await context_.clock.sleep_until(context_.clock.now() + give_back_interval);
-    if (record_.surges && !shutdowns_.going_down()) co_await give_back_pods(context_);
+    if (!shutdowns_.going_down()) co_await tidy_up(context_);
   }
 }
 
@@ -217,8 +234,8 @@ asio::awaitable<void> Life::keep_going() {
     if (activity_.must_reload()) continue;
     std::optional<Decision> decision;
     co_await with_task_group([this, &decision](TaskGroup& group) {
-      // A drain looks after the marked pods itself.
-      if (record_.state != State::draining) group.spawn(keep_giving_back());
+      // A drain looks after the marked pods and its requests itself.
+      if (record_.state != State::draining) group.spawn(keep_tidying_up());
       return decide(decision);
     });
     if (!activity_.must_reload()) co_await commit(*std::move(decision));
@@ -290,6 +307,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.readiness_taints = readiness_taints(view_.node());
   moment.run = next_run(context_);
   moment.surges = options_.drain.guards.surge != drain::Surge::off;
+  moment.asks = options_.drain.eviction_requests != drain::EvictionRequests::off;
   moment.installs = parts_.updater && parts_.updater->versions_are_shared();
   moment.others_reboot = parts_.host.reboot_methods().empty();
   moment.cause = std::move(decision.cause);

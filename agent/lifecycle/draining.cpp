@@ -103,9 +103,12 @@ asio::awaitable<Decision> Draining::run() {
   if (context_.rebooted()) co_return Decision{Event::boot_changed};
   // If the node was uncordoned while no agent was running, the drain must not begin.
   if (cordon_.lost(context_.node().unschedulable, false)) co_return cordon_lost();
-  if (context_.options.drain.guards.surge != drain::Surge::off && !context_.record.surges) {
-    // Written before the first pod is surged, so that the next process knows of it.
-    context_.record.surges = true;
+  const bool surges = context_.options.drain.guards.surge != drain::Surge::off;
+  const bool asks = context_.options.drain.eviction_requests != drain::EvictionRequests::off;
+  if ((surges && !context_.record.surges) || (asks && !context_.record.asks)) {
+    // Written before the first pod is surged or asked for, so that the next process knows of it.
+    context_.record.surges |= surges;
+    context_.record.asks |= asks;
     if (!co_await context_.writer.write()) co_return Decision{Event::drain_ended};
   }
   pods_.begin_drain();
@@ -275,6 +278,7 @@ asio::awaitable<void> Draining::drain() {
     co_await leave_load_balancers(context_, [this](std::optional<HoldUp> what) { held_up_ = std::move(what); });
     static_cast<void>(co_await drain_->evict());
     context_.record.surges = drain_->may_have_surged();
+    context_.record.asks = drain_->may_have_requested();
   }
   const drain::Report report = drain_->report();
   pods_.learn(report);

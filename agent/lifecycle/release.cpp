@@ -5,6 +5,7 @@
 #include "agent/node/lifecycle_conditions.hpp"
 #include "agent/node/node_status.hpp"
 #include "drain/cordon.hpp"
+#include "drain/eviction_request_feed.hpp"
 #include "drain/surge_feed.hpp"
 #include "k8s/status.hpp"
 #include "retry/backoff.hpp"
@@ -62,6 +63,7 @@ class Releasing {
         [this](const k8s::Node& seen) { return conditions_patch(seen, {}, parts_.client.server_now(), false); }, true);
     if (uncordoned) co_await free_turn(duties_of(state).turn != Duty::no);
     if (record && record->surges) co_await give_pods_back(state == State::draining);
+    if (record && record->asks) co_await withdraw_requests();
     if (out_.failures.empty())
       co_await change("labels and annotations were removed", "labels and annotations stay", no_status_patch, false);
     if (uncordoned)
@@ -81,6 +83,17 @@ class Releasing {
     if (given && given->left.empty()) co_return;
     out_.failures.push_back("pods could not be given back to their ReplicaSets: " +
                             (given ? given->words() : given.error().message()));
+  }
+
+  asio::awaitable<void> withdraw_requests() {
+    const TimePoint limit = std::min(deadline_, parts_.client.clock().now() + give_back_limit);
+    const auto withdrawn = co_await drain::withdraw_requests(parts_.client, parts_.rng, node_.uid, limit);
+    if (withdrawn)
+      for (const std::string& pod : withdrawn->pods)
+        out_.done.push_back("the EvictionRequest for pod " + pod + " was withdrawn");
+    if (withdrawn && withdrawn->left.empty()) co_return;
+    out_.failures.push_back("EvictionRequests could not be withdrawn: " +
+                            (withdrawn ? withdrawn->words() : withdrawn.error().message()));
   }
 
   asio::awaitable<bool> take_cordon_back() {

@@ -84,6 +84,8 @@ struct Record {
   bool cordoned = false;
   // The drain of this run surges pods (drain/surge_book.hpp), so pods may have to be given back.
   bool surges = false;
+  // The drain of this run creates EvictionRequests (drain/eviction_request_book.hpp), so some may have to be withdrawn.
+  bool asks = false;
   bool requested = false;  // a person requested this reboot
   std::vector<std::string> reasons{};
   // Keys of the readiness taints (see readiness.hpp) that the Node had before the update. They do not count after it.

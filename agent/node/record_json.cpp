@@ -188,6 +188,7 @@ Record decoded(const Json& json) {
   read(json, "hooksPassed", record.hooks_passed);
   record.hooks_asked = time_at(json, "hooksAsked");
   read(json, "surges", record.surges);
+  read(json, "asks", record.asks);
   read(json, "leaked", record.leaked);
   read(json, "evictedDaemonSets", record.evicted_daemon_sets);
   read(json, "pinned", record.pinned);
@@ -251,6 +252,7 @@ std::string encode_record(const Record& record) {
   put_unless_default(json, "hooksPassed", record.hooks_passed);
   put(json, "hooksAsked", record.hooks_asked);
   put_unless_default(json, "surges", record.surges);
+  put_unless_default(json, "asks", record.asks);
   put_unless_default(json, "leaked", record.leaked);
   put_unless_default(json, "evictedDaemonSets", record.evicted_daemon_sets);
   put_unless_default(json, "pinned", record.pinned);

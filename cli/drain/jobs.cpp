@@ -355,11 +355,18 @@ void DrainJob::draw() {
 
 boost::asio::awaitable<void> DrainJob::clean_up() {
   for (const NodeDrain& node : nodes_) {
-    if (node.ended || !node.drain->may_have_surged()) continue;
-    const std::string name = node.drain->report().node;
-    const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, name, node.drain->surged(),
-                                                        saturating_add(tools_.clock.now(), clean_up_limit));
-    for (const std::string& line : given_back_lines(name, given, tools_.program)) tools_.console.warn(line);
+    if (node.ended) continue;
+    const drain::Report report = node.drain->report();
+    if (node.drain->may_have_surged()) {
+      const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, report.node, node.drain->surged(),
+                                                          saturating_add(tools_.clock.now(), clean_up_limit));
+      for (const std::string& line : given_back_lines(report.node, given, tools_.program)) tools_.console.warn(line);
+    }
+    if (node.drain->may_have_requested()) {
+      const auto withdrawn = co_await drain::withdraw_requests(tools_.client, tools_.rng, report.node_uid,
+                                                               saturating_add(tools_.clock.now(), clean_up_limit));
+      for (const std::string& line : withdrawn_lines(report.node, withdrawn, tools_.program)) tools_.console.warn(line);
+    }
   }
 }
 

@@ -88,7 +88,7 @@ class DrainJob final : public Job {
            std::unique_ptr<LocalMachine> machine = nullptr);
   ~DrainJob() override;
   boost::asio::awaitable<void> run() override;
-  // Gives back the pods that the drains have surged.
+  // Gives back the pods that the drains have surged, and withdraws their EvictionRequests.
   boost::asio::awaitable<void> clean_up() override;
   int finish(std::optional<int> signal) override;
 

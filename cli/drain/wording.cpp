@@ -451,4 +451,16 @@ std::vector<std::string> given_back_lines(const std::string& node, const Result<
   return lines;
 }
 
+std::vector<std::string> withdrawn_lines(const std::string& node, const Result<drain::Withdrawn>& withdrawn,
+                                         const std::string& program) {
+  std::vector<std::string> lines;
+  if (withdrawn)
+    for (const std::string& pod : withdrawn->pods)
+      lines.push_back(fmt::format("pod/{}: its EvictionRequest was withdrawn", pod));
+  if (withdrawn && withdrawn->left.empty()) return lines;
+  lines.push_back(fmt::format("error: node/{}: EvictionRequests could not be withdrawn: {}; run {} release {}", node,
+                              printable(withdrawn ? withdrawn->words() : withdrawn.error().message()), program, node));
+  return lines;
+}
+
 }  // namespace haulout::cli

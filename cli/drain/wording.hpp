@@ -8,6 +8,7 @@
 
 #include "drain/observer.hpp"
 #include "drain/options.hpp"
+#include "drain/eviction_request_feed.hpp"
 #include "drain/surge_feed.hpp"
 
 namespace haulout::cli {
@@ -63,5 +64,8 @@ std::string refusal_of(const std::string& reason);
 // not be given back.
 std::vector<std::string> given_back_lines(const std::string& node, const Result<drain::GivenBack>& given,
                                           const std::string& program);
+// Returns one line for each pod whose EvictionRequest was withdrawn, and one for those that could not be withdrawn.
+std::vector<std::string> withdrawn_lines(const std::string& node, const Result<drain::Withdrawn>& withdrawn,
+                                         const std::string& program);
 
 }  // namespace haulout::cli

@@ -244,6 +244,7 @@ std::string release_text(std::string_view program) {
       "for example because the drain was killed. It restores the label pod-template-hash of each such pod, waits\n"
       "until the ReplicaSet has adopted the pod, and removes the annotation haulout.dev/surged. The ReplicaSet\n"
       "deletes a pod that is too many.\n"
+      "Withdraws the EvictionRequests that a drain with --eviction-requests has left open, too.\n"
       "Do not run it while the node is being drained. It does not uncordon the node. To give up an agent's update of\n"
       "the node, run `{0} agent --release`, which gives back its pods, too.\n\n"
       "Usage:\n  {0} release NODE... [flags]\n  {0} release -l SELECTOR [flags]\n\n"
@@ -306,7 +307,7 @@ const std::vector<CommandRow>& command_rows() {
       {Command::pause, "pause", "Pause updates of nodes, of a pool or of the cluster"},
       {Command::resume, "resume", "End a pause"},
       {Command::request_reboot, "request-reboot", "Request that the agent of a node reboots it when it gets a slot"},
-      {Command::release, "release", "Give back pods that a drain with --surge has taken from their ReplicaSets"},
+      {Command::release, "release", "Give back what a killed drain has left: pods that were surged, and EvictionRequests"},
       {Command::rehearse, "rehearse",
        "Simulate a drain or the update of a fleet: how long it takes, and what blocks it"},
       {Command::agent, "agent", "Run the agent, which drains and reboots this machine's node for updates"},

@@ -8,6 +8,7 @@
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "cli/people/views.hpp"
+#include "drain/eviction_request_feed.hpp"
 #include "drain/surge_feed.hpp"
 #include "k8s/objects.hpp"
 #include "k8s/status.hpp"
@@ -223,11 +224,26 @@ Task<> ReleaseJob::act(std::string node) {
   for (const auto& left : given.left)
     tools_.console.warn(
         printable(fmt::format("error: pod/{} could not be given back to its ReplicaSet: {}", left.pod, left.why)));
-  if (!given.left.empty()) exit_code_ = std::max(exit_code_, agent::exit_not_done);
-  if (!given.pods.empty() || !given.left.empty()) co_return Result<>();
+  const bool any = !given.pods.empty() || !given.left.empty();
+  const auto found = co_await tools_.client.get_node(node, deadline());
   // A node that does not exist has no pods, either. Its name may be wrong.
-  CO_CHECK(co_await tools_.client.get_node(node, deadline()));
-  tools_.console.say(fmt::format("node/{} has no pod to give back", node));
+  if (!found && !any) co_return found.error();
+  auto withdrawn = found ? co_await drain::withdraw_requests(tools_.client, tools_.rng, found->uid, deadline())
+                         : Result<drain::Withdrawn>(found.error());
+  if (!withdrawn && !k8s::is_forbidden(withdrawn.error()) && !any) co_return std::move(withdrawn).error();
+  // A server that does not serve EvictionRequests responds so, too, to a user who may not list them.
+  if (!withdrawn)
+    tools_.console.warn(
+        printable("warning: it is not known whether EvictionRequests are left: " + withdrawn.error().message()));
+  const drain::Withdrawn requests = withdrawn ? *std::move(withdrawn) : drain::Withdrawn();
+  for (const std::string& pod : requests.pods)
+    tools_.console.say(fmt::format("pod/{}: its EvictionRequest was withdrawn", pod));
+  for (const auto& left : requests.left)
+    tools_.console.warn(
+        printable(fmt::format("error: pod/{}: its EvictionRequest could not be withdrawn: {}", left.pod, left.why)));
+  if (!given.left.empty() || !requests.left.empty()) exit_code_ = std::max(exit_code_, agent::exit_not_done);
+  if (!any && requests.pods.empty() && requests.left.empty())
+    tools_.console.say(fmt::format("node/{} has no pod to give back", node));
   co_return Result<>();
 }
 

@@ -70,7 +70,8 @@ class PauseJob final : public NodeByNodeJob {
   std::optional<agent::Pause> pause_;
 };
 
-// The job of `haulout release`: gives back the pods of the nodes that a drain has surged (drain/surge_feed.hpp).
+// The job of `haulout release`: gives back the pods of the nodes that a drain has surged (drain/surge_feed.hpp),
+// and withdraws the EvictionRequests that a drain has left open (drain/eviction_request_feed.hpp).
 class ReleaseJob final : public NodeByNodeJob {
  public:
   using NodeByNodeJob::NodeByNodeJob;

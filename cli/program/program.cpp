@@ -96,6 +96,13 @@ rules:
 - apiGroups: [""]
   resources: ["namespaces", "persistentvolumeclaims"]
   verbs: ["get"]
+# with --eviction-requests:
+- apiGroups: ["lifecycle.k8s.io"]
+  resources: ["evictionrequests"]
+  verbs: ["list", "watch", "create", "get", "patch"]
+- apiGroups: ["lifecycle.k8s.io"]
+  resources: ["evictions"]
+  verbs: ["list", "watch"]
 # with --wait-volumes or --serialize-volumes:
 - apiGroups: ["storage.k8s.io"]
   resources: ["volumeattachments"]
