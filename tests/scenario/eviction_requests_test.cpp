@@ -254,8 +254,8 @@ TEST_F(AfterACrash, ARequestThatNobodyAnsweredIsNotWaitedForAnew) {
 TEST_F(AfterACrash, S248_TheRequestCanBeWithdrawn) {
   add_asked("vm", "works");
   kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> {
-    const auto withdrawn = co_await drain::withdraw_requests(client, rng, sim::uid_of(cluster.get("nodes", "", "n1")),
-                                                             clock.now() + 1min);
+    const auto withdrawn =
+        co_await drain::withdraw_requests(client, rng, sim::uid_of(cluster.get("nodes", "", "n1")), clock.now() + 1min);
     EXPECT_TRUE(withdrawn && withdrawn->left.empty());
     if (withdrawn) EXPECT_THAT(withdrawn->pods, ::testing::ElementsAre("shop/vm"));
   });

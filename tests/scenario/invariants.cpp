@@ -90,7 +90,9 @@ void Invariants::began() {
     const bool protected_now = on_our_node(pod) && verdict(pod) == drain::Verdict::park;
     const bool in_turn = given_.options.volume_turns != drain::VolumeWait::off && !pod.pod.claims.empty();
     const bool budgeted = !given_.options.delete_instead_of_evict && std::any_of(all.begin(), all.end(), concerns);
-    const bool waits = protected_now || in_turn || waits_for_others(pod) || (stage_of(pod) > 0 && !is_own(pod));
+    const bool asks =
+        given_.options.eviction_requests != drain::EvictionRequests::off && !pod.pod.eviction_responders.empty();
+    const bool waits = asks || protected_now || in_turn || waits_for_others(pod) || (stage_of(pod) > 0 && !is_own(pod));
     if (waits) held_otherwise_.insert(uid);
     if (waits || budgeted) hindered_.insert(uid);
   }
@@ -180,9 +182,10 @@ void Invariants::before(const sim::Call& call) {
   // Patches of pods have a limit of their own.
   if (call.option("continue").empty() && !is_pod_patch(call)) ++requests_;
   if (is_pod_patch(call)) check_pod_patch(call);
+  if (writes_request(call)) check_request(call);
   if (call.verb == "get" && call.info) ++reads_[what(call)];
   check_rate();
-  if (!is_allowed(call, given_.node, given_.options.delete_instead_of_evict))
+  if (!writes_request(call) && !is_allowed(call, given_.node, given_.options.delete_instead_of_evict))
     violated("P1: the drain asked for " + what(call));
   if (call.verb == "get" && call.info && call.info->resource == "pods")
     violated("P10: a pod is read by itself, although the watch tells: " + what(call));

@@ -205,6 +205,12 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   bool has_replica_set(const Instance& pod) const;
   void check_nothing_surged(const std::string& outcome);
 
+  // invariants_requests.cpp
+  static bool writes_request(const sim::Call& call);
+  void check_request(const sim::Call& call);
+  void check_intent(const sim::Call& call, const sim::Json& body, const std::string& what);
+  void check_withdrawn(const std::string& outcome);
+
   // invariants_volumes.cpp
   std::set<std::string> drivers_of(const Instance& pod) const;
   bool shares_with_one_that_stays(const Instance& pod) const;

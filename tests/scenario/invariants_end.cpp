@@ -55,8 +55,10 @@ void Invariants::ended(const drain::Report& report) {
   }
   check_cordon(report);
   // A drain that has not begun leaves everything as it was. One that was cancelled gives nothing back by itself.
-  if (cordon_claimed_ && report.outcome != drain::Outcome::cancelled)
+  if (cordon_claimed_ && report.outcome != drain::Outcome::cancelled) {
     check_nothing_surged(std::string(drain::to_string(report.outcome)));
+    check_withdrawn(std::string(drain::to_string(report.outcome)));
+  }
   if (report.outcome == drain::Outcome::drained)
     for (const std::string& vain : vain_give_backs_) violated(vain);
   check_free_pods();

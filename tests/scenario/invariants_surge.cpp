@@ -447,7 +447,9 @@ void Invariants::check_nothing_surged(const std::string& outcome) {
 }
 
 void Invariants::gave_back() {
-  if (cordon_claimed_) check_nothing_surged("cancelled and given back");
+  if (!cordon_claimed_) return;
+  check_nothing_surged("cancelled and given back");
+  check_withdrawn("cancelled and withdrawn");
 }
 
 }  // namespace haulout::scenario

@@ -140,6 +140,13 @@ void treat_gangs(drain::Options& options, std::uint64_t seed) {
           drain::parse_pod_rule(fmt::format("app=gang{}={}", pick(rng, 1, 3), action)).value());
 }
 
+void ask_responders_in_some(drain::Options& options, std::uint64_t seed) {
+  SeededRng rng(seed * 0x9e3779b97f4a7c15u + 27);
+  if (!rng.chance(80)) return;
+  options.eviction_requests = drain::EvictionRequests::responders;
+  options.eviction_request_limit = rng.between(Duration(5s), Duration(180s));
+}
+
 // Switches off what a kubelet's credential may not read, as the agent does.
 void keep_to_the_node(drain::Options& options) {
   options.guards = {};
@@ -160,6 +167,7 @@ drain::Options some_options(Rng& rng, const sim::GeneratedWorld& world, unsigned
   if (generation >= 10) surge_in_some(options, world.seed);
   if (generation >= 11) treat_gangs(options, world.seed);
   if (generation >= 11) evict_some_daemon_sets(options, world.seed);
+  if (generation >= 12) ask_responders_in_some(options, world.seed);
   if (world.as_kubelet) keep_to_the_node(options);
   // If a webhook moves pods on an eviction request, it creates no replacement for a pod that is deleted instead. A
   // guard would wait for that replacement for ever.
@@ -180,6 +188,7 @@ std::string richer_setting(const drain::Options& options) {
       fmt::format("single-replica {}", drain::to_string(guards.single_replica)));
   constexpr const char* surges[] = {"off", "single-replica", "closed-budget", "all"};
   add(guards.surge != drain::Surge::off, fmt::format("surge {}", surges[static_cast<std::size_t>(guards.surge)]));
+  add(options.eviction_requests != drain::EvictionRequests::off, "eviction-requests");
   add(options.fit != drain::FitPolicy::off, fmt::format("fit {}", static_cast<int>(options.fit)));
   add(!options.order.empty(), "order");
   add(!options.policy.pod_selector.empty(), "pod-selector " + to_string(options.policy.pod_selector));

@@ -5,6 +5,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include "drain/eviction_request_feed.hpp"
 #include "drain/surge_feed.hpp"
 #include "retry/deadline.hpp"
 #include "retry/task_group.hpp"
@@ -142,9 +143,11 @@ Duration longest(const Case& made) {
   const Duration restored = made.given.etcd_restored ? work + each_volume + 15min : 0s;
   // A replacement that was not Ready within the limit is tried again after a pause of up to an hour.
   const Duration surges = guards.surge == drain::Surge::off ? Duration::zero() : Duration(3h);
+  const bool asks = made.given.options.eviction_requests != drain::EvictionRequests::off;
+  const Duration responders = asks ? made.world.responders_take : Duration::zero();
   const Duration notice = (made.given.sound_wire ? 60s : 240s) + (made.given.rights_change ? 120s : 0s) + restored;
   return std::max(made.world.healed_after, made.begins_after) + work + own + made.world.migrations_take +
-         made.given.options.settle + each_volume + surges + notice;
+         made.given.options.settle + each_volume + surges + responders + notice;
 }
 
 Task<drain::Report> run_of(drain::Drain& drain) {
@@ -247,15 +250,17 @@ class Runner {
       for (const auto& pod : last.pods)
         checks_.note(fmt::format("left {} {} {} {}", pod.key(), to_string(pod.outcome), pod.reason, pod.message));
     checks_.ended(last);
-    if (last.outcome == drain::Outcome::cancelled) co_await give_back(client, drain.surged());
+    if (last.outcome == drain::Outcome::cancelled) co_await give_back(client, drain, last.node_uid);
     for (const std::string& struck : faulty.struck()) checks_.note("fault: " + struck);
     faults_struck_ = faulty.struck().size();
   }
 
   // As the command does on Ctrl-C.
-  asio::awaitable<void> give_back(k8s::Client& client, drain::Surged surged) {
-    const auto given = co_await drain::give_back_surged(client, drain_rng_, made_.world.node, std::move(surged),
+  asio::awaitable<void> give_back(k8s::Client& client, const drain::Drain& drain, std::string node_uid) {
+    const auto given = co_await drain::give_back_surged(client, drain_rng_, made_.world.node, drain.surged(),
                                                         clock_.now() + Duration(5min));
+    if (drain.may_have_requested())
+      static_cast<void>(co_await drain::withdraw_requests(client, drain_rng_, node_uid, clock_.now() + Duration(5min)));
     checks_.note(given ? "given back; left: " + given->words() : "cannot give back: " + given.error().message());
     checks_.gave_back();
   }

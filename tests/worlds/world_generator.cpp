@@ -7,6 +7,7 @@
 #include "tests/worlds/hardships.hpp"
 #include "tests/worlds/migrations.hpp"
 #include "tests/worlds/oddities.hpp"
+#include "tests/worlds/responders.hpp"
 #include "tests/worlds/surges.hpp"
 #include "tests/worlds/upheavals.hpp"
 #include "tests/worlds/work.hpp"
@@ -41,6 +42,7 @@ class Generator {
     if (options_.generation >= 9) add_work(world_);
     if (options_.generation >= 10) add_surges(world_, options_);
     if (options_.generation >= 11) add_gangs(world_, options_);
+    if (options_.generation >= 12) add_responders(world_);
     return std::move(world_);
   }
 

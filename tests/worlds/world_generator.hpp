@@ -30,7 +30,8 @@ namespace haulout::sim {
 //   9: adds work.hpp
 //   10: adds surges.hpp
 //   11: adds gangs.hpp, and pods of DaemonSets that the drain evicts
-inline constexpr unsigned newest_generation = 11;
+//   12: adds responders.hpp
+inline constexpr unsigned newest_generation = 12;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;
@@ -68,6 +69,7 @@ struct GeneratedWorld {
   std::optional<Duration> restored_after;  // when etcd is restored from a backup
   std::vector<std::string> migrations;     // behaviour of each webhook that migrates pods
   std::vector<std::string> oddities;       // names of the additions of oddities.hpp and later ones
+  Duration responders_take{};              // upper limit for all turns of responders, and for silent ones
   Duration migrations_take{};              // upper limit for migrating all pods one after another
 };
 
