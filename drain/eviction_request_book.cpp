@@ -233,7 +233,8 @@ void EvictionRequestBook::diagnose(const std::vector<TrackedPod*>& leaving, std:
                                  "feature gate EvictionRequestAPI and the API lifecycle.k8s.io/v1alpha1 of the API "
                                  "server, or turn off --eviction-requests",
                                  unusable_),
-                     {}});
+                     {},
+                     {.holds = false}});
   if (!unreadable_.empty())
     facts.push_back({reason::right_missing,
                      "evictions of lifecycle.k8s.io",

@@ -67,8 +67,9 @@ struct Withdrawn {
 };
 
 // Lists Haulout's EvictionRequests of the Node with this UID, and withdraws those that ask for the eviction of a pod.
-// Tries again until none is left, the server has refused what is left twice, or `deadline` has passed. Withdraws nothing
-// if the server does not serve EvictionRequests. Fails if they cannot be listed. Cancellable. Borrows client and rng.
+// Tries again until none is left, the server has refused what is left twice, or `deadline` has passed. Withdraws
+// nothing if the server does not serve EvictionRequests. Fails if they cannot be listed. Cancellable. Borrows client
+// and rng.
 Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string node_uid, TimePoint deadline);
 
 }  // namespace haulout::drain

@@ -77,8 +77,8 @@ struct Options {
   // How long a pod waits for the first sign of a responder. Then it is evicted as without an EvictionRequest. Longer
   // than the 3 minutes that the proposal of the API (KEP-4563) recommends between two signs of life of a responder.
   Duration eviction_request_limit = std::chrono::minutes(5);
-  bool delete_instead_of_evict = false;       // kubectl's --disable-eviction: bypasses budgets
-  bool restore_cordon_on_failure = true;      // if the drain ends as blocked or failed, remove its own cordon
+  bool delete_instead_of_evict = false;   // kubectl's --disable-eviction: bypasses budgets
+  bool restore_cordon_on_failure = true;  // if the drain ends as blocked or failed, remove its own cordon
   Guards guards;
   VolumeWait volumes = VolumeWait::if_permitted;
   // Whether pods with volumes of the same CSI driver are evicted one at a time (volume_turns.hpp). `if_permitted` and

@@ -161,7 +161,8 @@ class Fleet {
     const Assumptions& assumed = input_.assumptions;
     return input_.give_up + leaves + assumed.detach_within + assumed.attach_within + assumed.ready_after +
            input_.reboot_time + drain::longest_limit(config.drain.policy.rules) +
-           config.drain.timeout.value_or(Duration::zero()) + config.lb_drain_wait + config.drain.guards.canary;
+           config.drain.timeout.value_or(Duration::zero()) + config.lb_drain_wait + config.drain.guards.canary +
+           config.drain.eviction_request_limit;
   }
 
   asio::awaitable<void> act() {
@@ -174,6 +175,7 @@ class Fleet {
     for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, with_agents()))
       result_.assumed.push_back(std::move(phrase));
     assume_no_work_ends(result_.assumed, input_.config.drain.policy, stage_.cluster, with_agents());
+    assume_silent_responders(result_.assumed, input_.config.drain, stage_.cluster, with_agents());
     homeless_before_ = homeless(stage_.cluster);
     result_.began = stage_.clock.wall_now();
     moved();

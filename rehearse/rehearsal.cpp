@@ -48,6 +48,7 @@ class Drains {
     for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, *names))
       result_.assumed.push_back(std::move(phrase));
     assume_no_work_ends(result_.assumed, options_.policy, stage_.cluster, *names);
+    assume_silent_responders(result_.assumed, options_, stage_.cluster, *names);
     const std::set<std::string> before = homeless(stage_.cluster);
     for (const std::string& name : *names)
       for (std::string& pod : not_weighed(stage_.cluster, name)) result_.not_weighed.push_back(std::move(pod));

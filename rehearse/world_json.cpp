@@ -251,6 +251,21 @@ void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy&
                       some_of(without_limit));
 }
 
+void assume_silent_responders(std::vector<std::string>& assumed, const drain::Options& options, sim::Cluster& cluster,
+                              const std::vector<std::string>& nodes) {
+  if (options.eviction_requests == drain::EvictionRequests::off) return;
+  cluster.switches().eviction_requests = true;
+  cluster.switches().eviction_request_controller = false;
+  std::vector<std::string> asked;
+  for (const sim::Object& object : cluster.store().list("pods"))
+    if (!sim::at(*object, "/spec/evictionResponders").empty() &&
+        std::ranges::find(nodes, sim::text(*object, "/spec/nodeName")) != nodes.end())
+      asked.push_back(key_of(*object));
+  if (!asked.empty())
+    assumed.push_back("the responders of these pods do not answer, so each pod waits for --eviction-request-limit: " +
+                      some_of(asked));
+}
+
 std::vector<std::string> assumed_of_pods(const Assumptions& assumptions, const sim::Cluster& cluster) {
   std::vector<std::string> waiting, gated, starting, ailing, not_replaced;
   const std::vector<std::string> silent = silent_nodes(cluster);

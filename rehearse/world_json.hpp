@@ -58,6 +58,10 @@ void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRo
 // `assumed` the phrase that they do not finish during the rehearsal.
 void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster,
                          const std::vector<std::string>& nodes);
+// If the drains create EvictionRequests, lets the simulated server accept them and leaves them unanswered, because a
+// rehearsal has no responders. Adds the pods of these nodes that have some.
+void assume_silent_responders(std::vector<std::string>& assumed, const drain::Options& options, sim::Cluster& cluster,
+                              const std::vector<std::string>& nodes);
 // If preemption would help a pod of `no_room`, adds to `assumed` the phrase that no pod is preempted.
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
 // Returns the pods of `node` whose placement depends on something that the rehearsal does not simulate, each with what

@@ -416,6 +416,10 @@ std::vector<Rule> about_slots(const AgentConfig& c) {
       {c.authority == AuthorityChoice::kubelet && c.drain.guards.surge != drain::Surge::off,
        "authority is kubelet and surge is on, but the kubelet's credentials may not change pods: remove surge, or "
        "choose another authority"},
+      {c.authority == AuthorityChoice::kubelet && c.drain.eviction_requests != drain::EvictionRequests::off,
+       "authority is kubelet and eviction-requests is on, but the kubelet's credentials may not create "
+       "EvictionRequests: "
+       "remove eviction-requests, or choose another authority"},
       {!c.pool_label.empty() && c.pool != fresh.pool,
        "pool and pool-label both say which pool the node is in: remove one of them"},
       {!leases && c.max_unavailable != fresh.max_unavailable,

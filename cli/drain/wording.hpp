@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "drain/eviction_request_feed.hpp"
 #include "drain/observer.hpp"
 #include "drain/options.hpp"
-#include "drain/eviction_request_feed.hpp"
 #include "drain/surge_feed.hpp"
 
 namespace haulout::cli {

@@ -55,7 +55,7 @@ class EvictionRequests : public Scenario {
   }
 };
 
-TEST_F(EvictionRequests, S240_AResponderMovesThePod) {
+TEST_F(EvictionRequests, S94_AResponderMovesThePod) {
   add_asked("vm", "moves 90s");
   add_pods(2);
   const auto report = drain();
@@ -78,7 +78,7 @@ TEST_F(EvictionRequests, AResponderWorksBehindABudgetThatNeverOpens) {
   EXPECT_EQ(accepted_evictions(), 0u);
 }
 
-TEST_F(EvictionRequests, S241_ASilentResponderDelaysThePodOnlyToTheLimit) {
+TEST_F(EvictionRequests, S95_ASilentResponderDelaysThePodOnlyToTheLimit) {
   add_asked("vm", "silent");
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(parked_for("vm"), AllOf(Ge(5min), Le(5min + 5s)));
@@ -86,7 +86,7 @@ TEST_F(EvictionRequests, S241_ASilentResponderDelaysThePodOnlyToTheLimit) {
   EXPECT_THAT(told.message_of("EvictionRequestFailed"), HasSubstr("acme.io/responder-0 has not answered"));
 }
 
-TEST_F(EvictionRequests, S242_WithoutAControllerThePodIsEvictedAfterTheLimit) {
+TEST_F(EvictionRequests, S96_WithoutAControllerThePodIsEvictedAfterTheLimit) {
   cluster.switches().eviction_request_controller = false;
   options.eviction_request_limit = 2min;
   add_asked("vm", "moves 30s");
@@ -95,7 +95,7 @@ TEST_F(EvictionRequests, S242_WithoutAControllerThePodIsEvictedAfterTheLimit) {
   EXPECT_THAT(told.message_of("EvictionRequestFailed"), HasSubstr("no responder has answered"));
 }
 
-TEST_F(EvictionRequests, S243_AResponderThatStopsIsWaitedForAsTheApiDefines) {
+TEST_F(EvictionRequests, S97_AResponderThatStopsIsWaitedForAsTheApiDefines) {
   add_asked("vm", "stops 3m");
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(parked_for("vm"), AllOf(Ge(20min), Le(25min)));
@@ -115,7 +115,7 @@ TEST_F(EvictionRequests, WhenAllRespondersHaveDeclinedThePodIsEvicted) {
   EXPECT_LT(took(), 1min);
 }
 
-TEST_F(EvictionRequests, S244_TheDeadlineWithdrawsTheRequest) {
+TEST_F(EvictionRequests, S98_TheDeadlineWithdrawsTheRequest) {
   add_asked("vm", "works");
   options.timeout = 10min;
   EXPECT_THAT(drain(), Ended(Outcome::blocked));
@@ -142,7 +142,7 @@ TEST_F(EvictionRequests, APodThatNeedNotLeaveAnyMoreIsWithdrawn) {
   EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn"));
 }
 
-TEST_F(EvictionRequests, S245_AServerWithoutTheApiIsSaidOnce) {
+TEST_F(EvictionRequests, S99_AServerWithoutTheApiIsSaidOnce) {
   cluster.switches().eviction_requests = false;
   add_asked("vm", "moves 90s");
   EXPECT_THAT(drain(), Ended(Outcome::drained));
@@ -155,7 +155,7 @@ TEST_F(EvictionRequests, S245_AServerWithoutTheApiIsSaidOnce) {
 
 class WithoutARight : public EvictionRequests, public ::testing::WithParamInterface<std::string> {};
 
-TEST_P(WithoutARight, S246_ThePodIsEvictedAsEver) {
+TEST_P(WithoutARight, S100_ThePodIsEvictedAsEver) {
   cluster.switches().forbidden.insert(GetParam());
   options.eviction_request_limit = 1min;
   add_asked("vm", "moves 30s");
@@ -231,7 +231,7 @@ class AfterACrash : public EvictionRequests {
   std::optional<drain::Report> report;
 };
 
-TEST_F(AfterACrash, S247_TheNextDrainContinuesWithTheRequest) {
+TEST_F(AfterACrash, S101_TheNextDrainContinuesWithTheRequest) {
   add_asked("vm", "moves 3m");
   kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> { co_await drain_once(client); });
   EXPECT_THAT(report, ::testing::Optional(Ended(Outcome::drained)));
@@ -251,7 +251,7 @@ TEST_F(AfterACrash, ARequestThatNobodyAnsweredIsNotWaitedForAnew) {
   EXPECT_THAT(report, ::testing::Optional(Ended(Outcome::drained)));
 }
 
-TEST_F(AfterACrash, S248_TheRequestCanBeWithdrawn) {
+TEST_F(AfterACrash, S102_TheRequestCanBeWithdrawn) {
   add_asked("vm", "works");
   kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> {
     const auto withdrawn =

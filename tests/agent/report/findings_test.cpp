@@ -74,6 +74,8 @@ const std::map<std::string, Told> told{
     {"SurgeFailed", {Waits::pod, of_pod}},
     {"SurgeImpossible", {Waits::nothing, pod_advice}},
     {"GangBroken", {Waits::nothing, pod_advice}},
+    {"EvictionRequestFailed", {Waits::nothing, pod_advice}},
+    {"EvictionRequestsUnserved", {Waits::nothing, node_advice}},
     {"LastReadyPods", {Waits::nothing, pod_advice}},
     {"ReplicasUnknown", {Waits::nothing, pod_advice}},
     {"OverrideInvalid", {Waits::nothing, pod_advice}},

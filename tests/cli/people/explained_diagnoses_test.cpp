@@ -181,6 +181,8 @@ const std::map<std::string, std::string> only_of_a_drain{
     {"NodeGone", "then no Node is left to explain"},
     {"Uncordoned", "it happens after the drain has cordoned the node"},
     {"UnmanagedPodEvicted", "an Event about something that has happened"},
+    {"EvictionRequestFailed", "only a drain asks the responders of a pod"},
+    {"EvictionRequestsUnserved", "only a drain asks the responders of a pod"},
 };
 
 // Each reason in the group "Further diagnoses of a drain" needs a row in the table, or a cause in only_of_a_drain. Runs
