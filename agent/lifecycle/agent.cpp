@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "agent/lifecycle/autoscaler_hold.hpp"
 #include "agent/lifecycle/draining.hpp"
 #include "agent/lifecycle/node_record.hpp"
 #include "agent/lifecycle/rebooting.hpp"
+#include "agent/lifecycle/side_write.hpp"
 #include "agent/lifecycle/updating.hpp"
 #include "agent/lifecycle/waiting_states.hpp"
 #include "agent/node/node_cordon.hpp"
@@ -73,11 +73,11 @@ asio::awaitable<void> give_back_pods(const Context& context) {
 }
 
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, conditions, ready file,
-// and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
-// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions and
-// the annotations are best effort.
-asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
-                                       AutoscalerHold& hold) {
+// the annotations for autoscalers, and the taint. A cordon that is in force stays until the boot was verified, and while
+// the machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions,
+// the annotations and the taint are best effort.
+asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns, SideWrite& hold,
+                                       SideWrite& taint) {
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
@@ -99,6 +99,7 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
   if (!activity.must_reload()) co_await context.writer.conditions().establish();
   if (!activity.must_reload()) co_await hold.establish();
+  if (!activity.must_reload()) co_await taint.establish();
 }
 
 // One run of an agent: owns what its states share, and takes the node from state to state.
@@ -133,7 +134,7 @@ class Life {
   const Context context_;
   GateWatch gates_;
   OwnSlot slot_;
-  AutoscalerHold hold_;
+  SideWrite hold_, taint_;
   Hooks hooks_;
   RemainingPods pods_;
   Proof proof_;
@@ -155,7 +156,8 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       context_{parts, options, parts.client, parts.client.clock(), parts.rng, record_, activity_, view_, writer_},
       gates_(executor, context_, need_),
       slot_(context_),
-      hold_(executor, context_),
+      hold_(autoscaler_hold(executor, context_)),
+      taint_(waiting_taint(executor, context_)),
       hooks_(context_),
       pods_(context_),
       proof_(context_, gates_, pods_),
@@ -179,6 +181,7 @@ asio::awaitable<void> Life::run() {
     group.spawn(writer_.conditions().keep());
     group.spawn(writer_.keep_shown());
     group.spawn(hold_.keep());
+    group.spawn(taint_.keep());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
     return live();
   });
@@ -339,6 +342,7 @@ void Life::see_node(bool same) {
   }
   gates_.node_changed();
   hold_.node_changed();
+  taint_.node_changed();
   need_.node_changed();
   writer_.conditions().changed();
   activity_.wake();

@@ -584,6 +584,15 @@ constexpr std::array table{
            "See the error in the message; the agent tries again. If a policy refuses the annotations, permit them, or "
            "set `--hold-autoscalers=false`. If some are left, remove those that the annotation "
            "`haulout.dev/held-autoscalers` names, and it."},
+    Reason{reason::waiting_taint_failed, boot, trouble,
+           "The taint of `--waiting-taint` cannot be added or removed: the API server does not answer, or an admission "
+           "policy or the agent's authority refuses it. The update goes on without it. Only an Event and the log show "
+           "this reason.",
+           "See the error in the message; the agent tries again. With the authorities `impersonation` and `kubelet` no "
+           "agent may change taints: use `--authority=policies`. If a policy refuses the taint, apply the manifests of "
+           "this version, or remove `--waiting-taint`. If a taint is left that the annotation "
+           "`haulout.dev/waiting-taint` of the Node names, remove both: `kubectl taint node NAME "
+           "KEY:PreferNoSchedule-` and `kubectl annotate node NAME haulout.dev/waiting-taint-`."},
     Reason{reason::version_unexpected, boot, trouble,
            "After the reboot another version runs than expected, and one of these holds or may hold: a reboot is still "
            "needed, or the update tool offers the expected version again. After `--verify-limit` the node is degraded "

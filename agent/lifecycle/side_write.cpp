@@ -1,4 +1,4 @@
-#include "agent/lifecycle/autoscaler_hold.hpp"
+#include "agent/lifecycle/side_write.hpp"
 
 #include <fmt/format.h>
 
@@ -12,43 +12,35 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Time limit of one request. Shorter than for requests on which the update depends, because the update waits for it.
-constexpr Duration attempt_limit = std::chrono::seconds(10);
-// Number of conflicts in a row after which an attempt ends: others write the Node all the time.
-constexpr unsigned most_conflicts = 4;
-constexpr BackoffOptions after_conflict{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(1),
-                                        BackoffOptions::Jitter::equal};
+using namespace side_write;
 // Backoff after an error that may pass, and before the mark follows a change of another client.
 constexpr BackoffOptions patience_with_errors{std::chrono::seconds(2), 2.0, std::chrono::minutes(1),
                                               BackoffOptions::Jitter::equal};
 // Backoff after a refusal: a policy or a right changes seldom.
 constexpr BackoffOptions patience_with_refusals{std::chrono::minutes(1), 2.0, std::chrono::minutes(10),
                                                 BackoffOptions::Jitter::equal};
-// The backoffs start again if nothing had to be done for this time. So a client that removes the mark again and again
-// does not make the agent write all the time.
-constexpr Duration forgotten_after = std::chrono::minutes(30);
 
 }  // namespace
 
-AutoscalerHold::AutoscalerHold(asio::any_io_executor executor, const Context& context)
-    : context_(context), news_(std::move(executor)) {}
+SideWrite::SideWrite(asio::any_io_executor executor, const Context& context, What what)
+    : context_(context), what_(std::move(what)), news_(std::move(executor)) {}
 
-std::optional<std::string> AutoscalerHold::due() const {
+std::optional<std::string> SideWrite::due() const {
   if (context_.activity.must_reload()) return std::nullopt;
-  return hold_patch(context_.node(), hold_duty(context_.record, context_.options.hold_autoscalers));
+  return what_.patch(what_.duty());
 }
 
-void AutoscalerHold::node_changed() {
+void SideWrite::node_changed() {
   if (due()) news_.notify();
 }
 
-asio::awaitable<void> AutoscalerHold::establish() {
+asio::awaitable<void> SideWrite::establish() {
   if (!due()) co_return note_success();
   if (failures_ == 0) co_await attempt();
   if (failures_ > 0) news_.notify();
 }
 
-asio::awaitable<void> AutoscalerHold::keep() {
+asio::awaitable<void> SideWrite::keep() {
   Backoff errors(patience_with_errors);
   Backoff refusals(patience_with_refusals);
   TimePoint last{};
@@ -69,12 +61,12 @@ asio::awaitable<void> AutoscalerHold::keep() {
   }
 }
 
-asio::awaitable<void> AutoscalerHold::attempt() {
+asio::awaitable<void> SideWrite::attempt() {
   if (std::exchange(writing_, true)) co_return;
   const ScopeExit over([this] { writing_ = false; });
   Backoff backoff(after_conflict);
   std::optional<Error> last_conflict;
-  for (unsigned conflicts = 0; conflicts < most_conflicts; ++conflicts) {
+  for (unsigned conflicts = 0; conflicts < most_requests; ++conflicts) {
     const auto patch = due();
     if (!patch) co_return;
     auto patched = co_await patch_own_node(context_, *patch, attempt_limit);
@@ -88,24 +80,49 @@ asio::awaitable<void> AutoscalerHold::attempt() {
   if (last_conflict) note_failure(*last_conflict);
 }
 
-void AutoscalerHold::note_failure(const Error& error) {
+void SideWrite::note_failure(const Error& error) {
   ++failures_;
   refused_ = !k8s::is_transient(error) && !k8s::is_conflict(error);
   retry_after_ = error.retry_after;
   if (told_ || failures_ < 2) return;
   told_ = true;
-  const bool begins = hold_duty(context_.record, context_.options.hold_autoscalers) == Duty::yes;
-  context_.writer.warn(
-      reason::autoscalers_not_held,
-      fmt::format("the annotations that ask autoscalers to leave node {} alone cannot be {} yet, and the agent {}: {}",
-                  context_.options.node, begins ? "written" : "removed",
-                  begins ? "continues without them" : "tries again", error.message()));
+  const bool begins = what_.duty() == Duty::yes;
+  context_.writer.warn(what_.reason, fmt::format("{} cannot be {} yet, and the agent {}: {}", what_.subject,
+                                                 begins ? "written" : "removed",
+                                                 !begins        ? "tries again"
+                                                 : what_.plural ? "continues without them"
+                                                                : "continues without it",
+                                                 error.message()));
 }
 
-void AutoscalerHold::note_success() {
+void SideWrite::note_success() {
   failures_ = 0;
   refused_ = told_ = false;
   retry_after_.reset();
+}
+
+SideWrite autoscaler_hold(asio::any_io_executor executor, const Context& context) {
+  return SideWrite(std::move(executor), context,
+                   {.duty = [&context] { return hold_duty(context.record, context.options.hold_autoscalers); },
+                    .patch = [&context](Duty duty) { return hold_patch(context.node(), duty); },
+                    .reason = reason::autoscalers_not_held,
+                    .subject = "the annotations that ask autoscalers to leave node " + context.options.node + " alone",
+                    .plural = true});
+}
+
+SideWrite waiting_taint(asio::any_io_executor executor, const Context& context) {
+  const auto& wanted = context.options.waiting_taint;
+  return SideWrite(
+      std::move(executor), context,
+      {.duty = [&context] { return waiting_taint_duty(context.record, context.options.waiting_taint.has_value()); },
+       .patch =
+           [&context](Duty duty) {
+             return waiting_taint_patch(context.node(), duty, context.options.waiting_taint,
+                                        context.client.server_now());
+           },
+       .reason = reason::waiting_taint_failed,
+       .subject = fmt::format("the taint {}of node {}", wanted ? words_of(*wanted) + " " : std::string(),
+                              context.options.node)});
 }
 
 }  // namespace haulout::agent
