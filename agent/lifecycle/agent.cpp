@@ -121,6 +121,8 @@ class Life {
   asio::awaitable<void> commit(Decision decision);
   NodeView::Callbacks watch_callbacks();
   void see_node(bool same);
+  // Warns once of each value of the request annotation that cannot be read.
+  void tell_request();
   void withdraw_readiness();
 
   const AgentParts& parts_;
@@ -142,6 +144,7 @@ class Life {
   const Draining* draining_ = nullptr;  // set only in the state `draining`
   Loading loading_;
   Shutdowns shutdowns_;
+  std::string told_request_;  // the last warning about a request that cannot be read; empty: there was none
 };
 
 Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentOptions& options)
@@ -340,12 +343,19 @@ void Life::see_node(bool same) {
     // A node that became schedulable ends the state, but does not require that the Node is read again.
     if (duties_of(record_.state).shows_ready && !view_.node().unschedulable) activity_.interrupt(cordon_lost());
   }
+  if (same) tell_request();
   gates_.node_changed();
   hold_.node_changed();
   taint_.node_changed();
   need_.node_changed();
   writer_.conditions().changed();
   activity_.wake();
+}
+
+void Life::tell_request() {
+  const auto unreadable = unreadable_request(view_.node());
+  if (unreadable && *unreadable != told_request_) writer_.warn(reason::request_unreadable, *unreadable);
+  told_request_ = unreadable.value_or("");
 }
 
 void Life::withdraw_readiness() {

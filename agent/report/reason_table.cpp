@@ -584,6 +584,13 @@ constexpr std::array table{
            "See the error in the message; the agent tries again. If a policy refuses the annotations, permit them, or "
            "set `--hold-autoscalers=false`. If some are left, remove those that the annotation "
            "`haulout.dev/held-autoscalers` names, and it."},
+    Reason{reason::request_unreadable, boot, trouble,
+           "The annotation `haulout.dev/request` of the Node has a value that the agent cannot read, so it requests no "
+           "reboot. An idle node shows this reason until the value is changed or removed; in every other state there "
+           "is only an Event and a line in the log.",
+           "Write `reboot`, or `reboot at` with a time like `2026-12-24T22:00:00Z`, perhaps with a reason after a "
+           "semicolon; or run `haulout request-reboot NODE`. To request nothing, remove the annotation: `kubectl "
+           "annotate node NAME haulout.dev/request-`."},
     Reason{reason::waiting_taint_failed, boot, trouble,
            "The taint of `--waiting-taint` cannot be added or removed: the API server does not answer, or an admission "
            "policy or the agent's authority refuses it. The update goes on without it. Only an Event and the log show "

@@ -572,8 +572,8 @@ bool FleetChecks::must_leave(const Json& object) const {
     const auto came = node->second.came.find(app_of(object));
     if (came != node->second.came.end() && came->second >= 2) return false;
   }
-  return pod &&
-         drain::decide(*pod, policy_, {}, clock_.wall_now(), {}, "checked otherwise").verdict != drain::Verdict::skip;
+  return pod && drain::decide(*pod, policy_, {}, clock_.wall_now(), {.stays_because = "checked otherwise"}).verdict !=
+                    drain::Verdict::skip;
 }
 
 // Returns true for a pod of a DaemonSet that is selected to be evicted, although no pod of this DaemonSet was evicted
