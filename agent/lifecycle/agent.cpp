@@ -73,11 +73,11 @@ asio::awaitable<void> give_back_pods(const Context& context) {
 }
 
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, conditions, ready file,
-// the annotations for autoscalers, and the taint. A cordon that is in force stays until the boot was verified, and while
-// the machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions,
-// the annotations and the taint are best effort.
-asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns, SideWrite& hold,
-                                       SideWrite& taint) {
+// the annotations for autoscalers, and the taint. A cordon that is in force stays until the boot was verified, and
+// while the machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the
+// conditions, the annotations and the taint are best effort.
+asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
+                                       SideWrites& side_writes) {
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
@@ -98,8 +98,7 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
   if (!activity.must_reload()) co_await context.writer.conditions().establish();
-  if (!activity.must_reload()) co_await hold.establish();
-  if (!activity.must_reload()) co_await taint.establish();
+  co_await side_writes.establish();
 }
 
 // One run of an agent: owns what its states share, and takes the node from state to state.
@@ -136,7 +135,7 @@ class Life {
   const Context context_;
   GateWatch gates_;
   OwnSlot slot_;
-  SideWrite hold_, taint_;
+  SideWrites side_writes_;
   Hooks hooks_;
   RemainingPods pods_;
   Proof proof_;
@@ -159,8 +158,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       context_{parts, options, parts.client, parts.client.clock(), parts.rng, record_, activity_, view_, writer_},
       gates_(executor, context_, need_),
       slot_(context_),
-      hold_(autoscaler_hold(executor, context_)),
-      taint_(waiting_taint(executor, context_)),
+      side_writes_(executor, context_),
       hooks_(context_),
       pods_(context_),
       proof_(context_, gates_, pods_),
@@ -183,8 +181,7 @@ asio::awaitable<void> Life::run() {
     if (parts_.updater) group.spawn(need_.follow_updates());
     group.spawn(writer_.conditions().keep());
     group.spawn(writer_.keep_shown());
-    group.spawn(hold_.keep());
-    group.spawn(taint_.keep());
+    group.spawn(side_writes_.keep());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
     return live();
   });
@@ -345,8 +342,7 @@ void Life::see_node(bool same) {
   }
   if (same) tell_request();
   gates_.node_changed();
-  hold_.node_changed();
-  taint_.node_changed();
+  side_writes_.node_changed();
   need_.node_changed();
   writer_.conditions().changed();
   activity_.wake();

@@ -6,6 +6,7 @@
 #include "base/scope_exit.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/status.hpp"
+#include "retry/task_group.hpp"
 
 namespace haulout::agent {
 namespace asio = boost::asio;
@@ -101,6 +102,8 @@ void SideWrite::note_success() {
   retry_after_.reset();
 }
 
+namespace {
+
 SideWrite autoscaler_hold(asio::any_io_executor executor, const Context& context) {
   return SideWrite(std::move(executor), context,
                    {.duty = [&context] { return hold_duty(context.record, context.options.hold_autoscalers); },
@@ -123,6 +126,28 @@ SideWrite waiting_taint(asio::any_io_executor executor, const Context& context) 
        .reason = reason::waiting_taint_failed,
        .subject = fmt::format("the taint {}of node {}", wanted ? words_of(*wanted) + " " : std::string(),
                               context.options.node)});
+}
+
+}  // namespace
+
+SideWrites::SideWrites(const asio::any_io_executor& executor, const Context& context)
+    : context_(context), hold_(autoscaler_hold(executor, context)), taint_(waiting_taint(executor, context)) {}
+
+asio::awaitable<void> SideWrites::establish() {
+  for (SideWrite* const each : {&hold_, &taint_})
+    if (!context_.activity.must_reload()) co_await each->establish();
+}
+
+void SideWrites::node_changed() {
+  hold_.node_changed();
+  taint_.node_changed();
+}
+
+asio::awaitable<void> SideWrites::keep() {
+  co_await with_task_group([this](TaskGroup& group) {
+    group.spawn(hold_.keep());
+    return taint_.keep();
+  });
 }
 
 }  // namespace haulout::agent

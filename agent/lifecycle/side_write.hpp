@@ -1,7 +1,7 @@
-// What the agent writes to its Node beside its record, each with a patch of its own: the annotations that ask autoscalers
-// to leave the node alone (hold_patch() in agent/node/node_status.hpp), and the taint of a node that waits for its update
-// (agent/node/waiting_taint.hpp). Best effort: nothing of the life cycle depends on it. A refusal is a warning, and each
-// failed write is repeated in the background. Cancellable. Borrows the context. One thread.
+// What the agent writes to its Node beside its record, each with a patch of its own: the annotations that ask
+// autoscalers to leave the node alone (hold_patch() in agent/node/node_status.hpp), and the taint of a node that waits
+// for its update (agent/node/waiting_taint.hpp). Best effort: nothing of the life cycle depends on it. A refusal is a
+// warning, and each failed write is repeated in the background. Cancellable. Borrows the context. One thread.
 #pragma once
 
 #include <chrono>
@@ -69,8 +69,18 @@ class SideWrite {
   std::optional<std::chrono::milliseconds> retry_after_;
 };
 
-// The annotations for autoscalers, and the taint of the node that waits. Both borrow the context.
-SideWrite autoscaler_hold(boost::asio::any_io_executor executor, const Context& context);
-SideWrite waiting_taint(boost::asio::any_io_executor executor, const Context& context);
+// Everything that the agent writes in this way. The functions are those of SideWrite.
+class SideWrites {
+ public:
+  SideWrites(const boost::asio::any_io_executor& executor, const Context& context);
+
+  boost::asio::awaitable<void> establish();
+  void node_changed();
+  boost::asio::awaitable<void> keep();
+
+ private:
+  const Context& context_;
+  SideWrite hold_, taint_;
+};
 
 }  // namespace haulout::agent

@@ -136,8 +136,8 @@ TEST(Weakness, IsToldOfWhatAThiefCanDo) {
   EXPECT_THAT(weakness(AuthorityKind::service_account), ::testing::Optional(HasSubstr("every Node")));
 }
 
-// The admission plug-in NodeRestriction forbids nodes to change taints, so the option cannot work for an agent that acts
-// as one.
+// The admission plug-in NodeRestriction forbids nodes to change taints, so the option cannot work for an agent that
+// acts as one.
 TEST(WaitingTaintWithoutEffect, IsToldOfAgentsThatActAsNodes) {
   for (const AuthorityKind kind : {AuthorityKind::impersonation, AuthorityKind::kubelet}) {
     EXPECT_FALSE(may_change_taints(kind));
