@@ -50,11 +50,12 @@ func taintChanges() []change {
 		return spec(name, tainted(`"`+key+`=:`+effect+`@2026-01-02T00:00:00Z"`, theirTaint, taint))
 	}
 	timeless := `{"key":"example.com/waits","effect":"PreferNoSchedule"}`
+	strict := `{"key":"example.com/waits","effect":"NoSchedule"}`
 	return []change{
 		spec("a taint without the mark", tainted("null", theirTaint, ourTaint)),
 		spec("a taint with another mark", tainted(`"none"`, theirTaint, ourTaint)),
 		spec("a taint without a time", tainted(`"example.com/waits=:PreferNoSchedule@"`, theirTaint, timeless)),
-		spec("a second taint", tainted(ourMark, theirTaint, ourTaint, timeless)),
+		spec("a second taint", tainted(ourMark, theirTaint, ourTaint, strict)),
 		spec("a mark without its taint", annotations(waitingMark, ourMark)),
 		spec("a person's taint claimed", annotations(waitingMark, theirMark)),
 		spec("a person's taint claimed and gone", tainted(`null`)),
