@@ -215,7 +215,7 @@ asio::awaitable<void> Life::keep_going() {
     }
     if (activity_.must_reload()) co_await loading_.run();
     shutdowns_.delay();
-    co_await establish_duties(context_, slot_, shutdowns_, hold_);
+    co_await establish_duties(context_, slot_, shutdowns_, side_writes_);
     if (!activity_.must_reload()) co_await loading_.note_boot();
     if (activity_.must_reload()) continue;
     std::optional<Decision> decision;
