@@ -49,8 +49,8 @@ struct Drain::Impl {
   void begin_waits();
   std::optional<Duration> draining_for() const;
   Decision by_policy(const k8s::Pod& pod) const;
-  // Returns why a pod of a DaemonSet stays although policy selects it; empty if it does not.
-  std::string_view why_daemon_stays(const k8s::Pod& pod) const;
+  // Returns true if another pod of the pod's DaemonSet was evicted in this attempt.
+  bool another_daemon_was_evicted(const k8s::Pod& pod) const;
   std::set<std::string> evicted_daemon_sets() const;
   // Returns a budget of the pod for which `is_wanted` returns true; nullptr if there is none, or budgets do not count.
   const k8s::PodDisruptionBudget* budget_of(
@@ -134,26 +134,27 @@ Pipeline Drain::Impl::make_pipeline() {
 Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
   const Policy& policy = session.options().policy;
   const bool gang_is_broken = policy.gangs == Treatment::park && is_in_broken_gang(pod, pipeline.pods());
-  return decide(pod, policy, daemon_sets, session.client().server_now(), draining_for(),
-                is_daemon_pod(pod) ? why_daemon_stays(pod) : std::string_view(), gang_is_broken);
+  return decide(
+      pod, policy, daemon_sets, session.client().server_now(),
+      {draining_for(), why_daemon_stays(pod, policy, session.options().own_pod_uid, another_daemon_was_evicted(pod)),
+       gang_is_broken});
 }
 
-std::string_view Drain::Impl::why_daemon_stays(const k8s::Pod& pod) const {
-  const std::string& own = session.options().own_pod_uid;
-  if (!own.empty() && pod.uid == own && is_selected_daemon_pod(pod, session.options().policy))
-    return "Haulout itself runs in it, and its DaemonSet would start Haulout again on this node at once, so it stays";
-  if (evicted_before.contains(pod.controller->uid)) return created_in_place;
+bool Drain::Impl::another_daemon_was_evicted(const k8s::Pod& pod) const {
+  if (!is_daemon_pod(pod)) return false;
+  if (evicted_before.contains(pod.controller->uid)) return true;
   const auto& known = pipeline.pods();
-  const bool evicted = std::any_of(known.begin(), known.end(), [&pod](const auto& entry) {
+  return std::any_of(known.begin(), known.end(), [&pod](const auto& entry) {
     const TrackedPod& other = entry.second;
     return other.report.attempts > 0 && other.pod.uid != pod.uid && other.pod.controller &&
            other.pod.controller->uid == pod.controller->uid;
   });
-  return evicted ? created_in_place : std::string_view();
 }
 
 std::set<std::string> Drain::Impl::evicted_daemon_sets() const {
   std::set<std::string> evicted = evicted_before;
+  // The agent asks after each change of its drain, and a node may have hundreds of pods.
+  if (session.options().policy.evict_daemon_sets.empty()) return evicted;
   for (const auto& [uid, tracked] : pipeline.pods())
     if (tracked.report.attempts > 0 && tracked.decision.stage == Stage::daemon_sets)
       evicted.insert(tracked.pod.controller->uid);

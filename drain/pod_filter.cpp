@@ -106,6 +106,13 @@ bool is_selected_daemon_pod(const k8s::Pod& pod, const Policy& policy) {
          });
 }
 
+std::string_view why_daemon_stays(const k8s::Pod& pod, const Policy& policy, std::string_view own_pod_uid,
+                                  bool another_was_evicted) {
+  if (!own_pod_uid.empty() && pod.uid == own_pod_uid && is_selected_daemon_pod(pod, policy))
+    return "Haulout itself runs in it, and its DaemonSet would start Haulout again on this node at once, so it stays";
+  return another_was_evicted && is_daemon_pod(pod) ? created_in_place : std::string_view();
+}
+
 bool is_mirror(const k8s::Pod& pod) {
   if (pod.annotations.contains(std::string(mirror_annotation))) return true;
   return pod.controller && pod.controller->kind == "Node" && pod.controller->api_version == "v1";
@@ -139,7 +146,7 @@ bool can_be_judged_again(std::string_view reason) {
 }
 
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for, std::string_view stays_because, bool gang_is_broken) {
+                const DrainFacts& facts) {
   Decision decision;
   auto& found = decision.findings;
   const bool of_daemon_set = is_daemon_pod(pod) && state_of(*pod.controller, daemon_sets) != DaemonSetState::gone;
@@ -158,7 +165,7 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
     decision.stage = Stage::last;
   else if (policy.waits_for_work && named_gang(pod) && !is_to(PodAction::evict))
     decision.stage = Stage::gang;
-  const bool spared = policy.gangs != Treatment::evict && !handling && policy.waits_for_work && !gang_is_broken;
+  const bool spared = policy.gangs != Treatment::evict && !handling && policy.waits_for_work && !facts.gang_is_broken;
   const Treatment of_gang = spared ? policy.gangs : Treatment::evict;
   const bool mirror = is_mirror(pod);
   if (mirror)
@@ -182,15 +189,16 @@ Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates
                                                            : "has failed, so it does not run any more"});
   if (!finished && is_daemon_pod(pod)) {
     Finding finding = daemon_set_finding(pod, answered(policy.orphaned_daemon_set), policy.daemon_set, daemon_sets);
-    const bool stays = of_daemon_set && !stays_because.empty();
+    const bool stays = of_daemon_set && !facts.stays_because.empty();
     const bool leaves = of_daemon_set && !stays && is_selected_daemon_pod(pod, policy);
-    if (stays) finding = {Verdict::skip, reason::daemon_set_managed, std::string(stays_because)};
+    if (stays) finding = {Verdict::skip, reason::daemon_set_managed, std::string(facts.stays_because)};
     if (leaves)
       decision.stage = Stage::daemon_sets;
     else
       found.push_back(std::move(finding));
   }
-  const auto waiting = handling && policy.waits_for_work ? waiting_finding(pod, *handling, draining_for) : std::nullopt;
+  const auto waiting =
+      handling && policy.waits_for_work ? waiting_finding(pod, *handling, facts.draining_for) : std::nullopt;
   if (waiting && !handling->limit) found.push_back(*waiting);
   if (gang && of_gang == Treatment::park) found.push_back(gang_finding(*gang, of_gang));
   // The following filters protect running containers and their data, so they do not apply to a pod in a terminal phase.

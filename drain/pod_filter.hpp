@@ -53,19 +53,29 @@ struct Decision {
   bool is_awaited = false;        // the drain waits until the pod has finished, without a limit, so it never evicts it
 };
 
-// `draining_for`: time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
-// `stays_because`: if the pod's DaemonSet exists, the pod stays for this reason, whatever Policy::evict_daemon_sets and
-// Policy::daemon_set say; empty if there is none.
-// `gang_is_broken`: the gang of the pod does not run as a whole any more (broken_gangs.hpp), so nothing waits for it.
+// What the decision about a pod depends on besides the pod and the policy.
+struct DrainFacts {
+  // Time since the cordon, for rules that wait for a limited time; nullopt: the drain has not begun.
+  std::optional<Duration> draining_for{};
+  // If the pod's DaemonSet exists, the pod stays for this reason, whatever Policy::evict_daemon_sets and
+  // Policy::daemon_set say; empty if there is none. See why_daemon_stays().
+  std::string_view stays_because{};
+  // The gang of the pod does not run as a whole any more (broken_gangs.hpp), so nothing waits for it.
+  bool gang_is_broken = false;
+};
 Decision decide(const k8s::Pod& pod, const Policy& policy, const DaemonSetStates& daemon_sets, WallTime wall,
-                std::optional<Duration> draining_for = {}, std::string_view stays_because = {},
-                bool gang_is_broken = false);
+                const DrainFacts& facts = {});
 
 // Returns true if Policy::evict_daemon_sets selects the pod, and it belongs to a DaemonSet.
 bool is_selected_daemon_pod(const k8s::Pod& pod, const Policy& policy);
 // The reason for which the pods stay that a DaemonSet creates in place of those that the drain has evicted.
 inline constexpr std::string_view created_in_place =
     "its DaemonSet has created it in place of the one that was evicted, so it stays";
+// Returns why a pod of a DaemonSet stays although Policy::evict_daemon_sets selects it; empty if it does not stay, or
+// belongs to no DaemonSet. `own_pod_uid`: the pod in which Haulout itself runs; empty if it runs in none.
+// `another_was_evicted`: another pod of its DaemonSet was evicted from this node in this attempt.
+std::string_view why_daemon_stays(const k8s::Pod& pod, const Policy& policy, std::string_view own_pod_uid,
+                                  bool another_was_evicted);
 
 bool is_mirror(const k8s::Pod& pod);
 // Returns true if a DaemonSet of any API group owns the pod.

@@ -138,6 +138,8 @@ inline constexpr const char* boot_not_complete = "BootNotComplete";
 inline constexpr const char* condition_not_met = "ConditionNotMet";
 inline constexpr const char* node_not_ready = "NodeNotReady";
 inline constexpr const char* autoscalers_not_held = "AutoscalersNotHeld";
+inline constexpr const char* request_unreadable = "RequestUnreadable";
+inline constexpr const char* waiting_taint_failed = "WaitingTaintFailed";
 inline constexpr const char* version_unexpected = "VersionUnexpected";
 inline constexpr const char* rolled_back = "RolledBack";
 

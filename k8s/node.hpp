@@ -15,6 +15,7 @@ struct Taint {
   std::string key;
   std::string effect;
   std::optional<WallTime> time_added;
+  std::string value{};
   bool operator==(const Taint&) const = default;
 };
 
@@ -141,7 +142,8 @@ struct Kind<Node> {
     const auto spec = json.object("spec");
     node.unschedulable = spec.boolean("unschedulable");
     spec.each("taints", [&](const codec::Object& taint) {
-      node.taints.push_back({taint.string("key"), taint.string("effect"), taint.time("timeAdded")});
+      node.taints.push_back(
+          {taint.string("key"), taint.string("effect"), taint.time("timeAdded"), taint.string("value")});
     });
     const auto status = json.object("status");
     node.ready = codec::condition_true(status, "Ready");
@@ -169,6 +171,8 @@ struct Kind<Node> {
     for (const NodeCondition& condition : node.conditions)
       bytes += sizeof(condition) + condition.type.size() + condition.status.size() + condition.reason.size() +
                condition.message.size();
+    for (const Taint& taint : node.taints)
+      bytes += sizeof(taint) + taint.key.size() + taint.effect.size() + taint.value.size();
     return bytes;
   }
 };

@@ -42,6 +42,19 @@ std::optional<std::string> weakness(AuthorityKind kind) {
   return std::nullopt;
 }
 
+bool may_change_taints(AuthorityKind kind) {
+  return kind == AuthorityKind::policies || kind == AuthorityKind::service_account;
+}
+
+std::optional<std::string> taint_without_effect(AuthorityKind kind, const std::string& waiting_taint) {
+  if (waiting_taint.empty() || may_change_taints(kind)) return std::nullopt;
+  return fmt::format(
+      "the option waiting-taint has no effect, because the authority is {}: as a node, an agent may not change taints "
+      "(admission plug-in NodeRestriction); set authority to policies, with the component policies-only of "
+      "packaging/kustomize, or remove waiting-taint",
+      to_string(kind));
+}
+
 std::string service_account_namespace(std::string_view user) {
   if (!user.starts_with(service_account_user)) return {};
   user.remove_prefix(service_account_user.size());

@@ -64,6 +64,13 @@ struct Authority {
 // nothing if it has no weakness.
 std::optional<std::string> weakness(AuthorityKind kind);
 
+// Returns true if an agent of this kind may change taints of its Node. The admission plug-in NodeRestriction forbids it
+// to nodes.
+bool may_change_taints(AuthorityKind kind);
+// Returns a sentence for --check and the log, with the remedy, if --waiting-taint is set and the agent may not change
+// taints.
+std::optional<std::string> taint_without_effect(AuthorityKind kind, const std::string& waiting_taint);
+
 // Returns the namespace in "system:serviceaccount:<namespace>:<name>"; empty for any other user.
 std::string service_account_namespace(std::string_view user);
 // Returns the Node in "system:node:<name>"; empty for any other user.

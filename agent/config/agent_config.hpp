@@ -98,6 +98,7 @@ struct AgentConfig {
   Duration reboot_limit = LifecycleTimes{}.reboot_limit;
   Duration verify_limit = LifecycleTimes{}.verify_limit;
   bool hold_autoscalers = true;
+  std::string waiting_taint;                   // KEY[=VALUE]; empty: no taint. See agent/node/waiting_taint.hpp
   std::vector<std::string> verify_conditions;  // see agent/node/readiness.hpp
 
   // Gates: conditions that must be open before an update begins.

@@ -257,6 +257,11 @@ OptionGroup the_drain() {
       "hold-autoscalers", boolean<C>(&C::hold_autoscalers),
       "Annotate the Node while it has a slot, so that the cluster autoscaler does not scale it down and Karpenter does "
       "not disrupt it voluntarily. If the annotations are refused, the agent warns and continues.");
+  group.options.emplace_back(
+      "waiting-taint", text<C>(&C::waiting_taint, "key[=value]", check_waiting_taint),
+      "Taint the Node with this key and the effect PreferNoSchedule from the time at which it needs an update until it "
+      "has come back, so that the scheduler prefers other nodes. It has an effect only with the authorities policies "
+      "and serviceaccount: as a node, an agent may not change taints. Without this option: no taint.");
   return group;
 }
 

@@ -6,6 +6,7 @@
 #include "agent/hosts/host_command.hpp"
 #include "agent/node/pool.hpp"
 #include "agent/node/readiness.hpp"
+#include "agent/node/waiting_taint.hpp"
 #include "base/text.hpp"
 #include "drain/guards.hpp"
 #include "drain/option_table.hpp"
@@ -129,6 +130,11 @@ std::string check_blackout(const std::string& text) {
 std::string check_condition(const std::string& text) {
   const auto condition = parse_condition(text);
   return condition ? std::string() : condition.error().message();
+}
+
+std::string check_waiting_taint(const std::string& text) {
+  const auto taint = parse_waiting_taint(text);
+  return taint ? std::string() : taint.error().message();
 }
 
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {

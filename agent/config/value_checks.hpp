@@ -31,6 +31,7 @@ std::string check_window(const std::string& text);
 std::string check_blackout(const std::string& text);
 // Checks a condition as agent/node/readiness.hpp reads it.
 std::string check_condition(const std::string& text);
+std::string check_waiting_taint(const std::string& text);
 
 // Parses the meaning of a sentinel command's exit codes, like "0=yes,1=no". Returns an error message, or an empty
 // string on success.

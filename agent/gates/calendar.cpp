@@ -238,6 +238,10 @@ std::optional<WallTime> Recurrence::end_of(WallTime at) const {
   return end;
 }
 
+bool Recurrence::is_over(WallTime at) const {
+  return days_.between && day_of(zone_, at) > days_.between->second && !end_of(at);
+}
+
 std::optional<WallTime> Recurrence::next_start(WallTime at, WallTime horizon) const {
   const local_days last = day_of(zone_, horizon) + days(1);
   for (local_days day = day_of(zone_, at) - days(1); day <= last; day += days(1)) {

@@ -96,6 +96,8 @@ class Recurrence {
   std::optional<WallTime> end_of(WallTime at) const;
   // Returns the first start after `at` and before `horizon`. Ignores starts within another interval of the same day.
   std::optional<WallTime> next_start(WallTime at, WallTime horizon) const;
+  // Returns true if the intervals are only on certain dates, and the last of them has ended.
+  bool is_over(WallTime at) const;
   const Zone& zone() const { return zone_; }
 
  private:

@@ -660,6 +660,15 @@ std::optional<WallTime> earliest_start(const std::vector<Source>& sources, WallT
 
 }  // namespace
 
+bool is_over(const Window& window, WallTime now) {
+  return window.recurrence.is_over(now);
+}
+
+bool is_over(const Blackout& blackout, WallTime now) {
+  if (const auto* recurrence = std::get_if<Recurrence>(&blackout.when)) return recurrence->is_over(now);
+  return std::get<Interval>(blackout.when).end <= now;
+}
+
 Schedule::Schedule(std::vector<Window> windows, std::vector<Blackout> blackouts)
     : windows_(std::move(windows)), blackouts_(std::move(blackouts)) {}
 

@@ -57,6 +57,10 @@ struct Blackout {
 Result<Window> parse_window(std::string_view text);
 Result<Blackout> parse_blackout(std::string_view text);
 
+// Return true if the window or the black-out is only for certain dates, and all of them are past.
+bool is_over(const Window& window, WallTime now);
+bool is_over(const Blackout& blackout, WallTime now);
+
 // The union of the windows minus the black-outs. Without windows it is open except in black-outs.
 class Schedule {
  public:

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "agent/lifecycle/autoscaler_hold.hpp"
 #include "agent/lifecycle/draining.hpp"
 #include "agent/lifecycle/node_record.hpp"
 #include "agent/lifecycle/rebooting.hpp"
+#include "agent/lifecycle/side_write.hpp"
 #include "agent/lifecycle/updating.hpp"
 #include "agent/lifecycle/waiting_states.hpp"
 #include "agent/node/node_cordon.hpp"
@@ -91,11 +91,11 @@ asio::awaitable<void> tidy_up(const Context& context) {
 }
 
 // Establishes the duties of the state (see agent/node/state.hpp): cordon, load balancers, slot, conditions, ready file,
-// and the annotations for autoscalers. A cordon that is in force stays until the boot was verified, and while the
-// machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the conditions and
-// the annotations are best effort.
+// the annotations for autoscalers, and the taint. A cordon that is in force stays until the boot was verified, and
+// while the machine shuts down. Retries each step until it succeeds or until the Node has to be read again; the
+// conditions, the annotations and the taint are best effort.
 asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Shutdowns& shutdowns,
-                                       AutoscalerHold& hold) {
+                                       SideWrites& side_writes) {
   const Record& record = context.record;
   Activity& activity = context.activity;
   const Duties duties = duties_of(record.state);
@@ -115,7 +115,7 @@ asio::awaitable<void> establish_duties(const Context& context, OwnSlot& slot, Sh
   if (uncordon && !activity.must_reload()) co_await return_to_load_balancers(context);
   if (duties.turn == Duty::no && !activity.must_reload()) co_await slot.release();
   if (!activity.must_reload()) co_await context.writer.conditions().establish();
-  if (!activity.must_reload()) co_await hold.establish();
+  co_await side_writes.establish();
 }
 
 // One run of an agent: owns what its states share, and takes the node from state to state.
@@ -137,6 +137,8 @@ class Life {
   asio::awaitable<void> commit(Decision decision);
   NodeView::Callbacks watch_callbacks();
   void see_node(bool same);
+  // Warns once of each value of the request annotation that cannot be read.
+  void tell_request();
   void withdraw_readiness();
 
   const AgentParts& parts_;
@@ -150,7 +152,7 @@ class Life {
   const Context context_;
   GateWatch gates_;
   OwnSlot slot_;
-  AutoscalerHold hold_;
+  SideWrites side_writes_;
   Hooks hooks_;
   RemainingPods pods_;
   Proof proof_;
@@ -158,6 +160,7 @@ class Life {
   const Draining* draining_ = nullptr;  // set only in the state `draining`
   Loading loading_;
   Shutdowns shutdowns_;
+  std::string told_request_;  // the last warning about a request that cannot be read; empty: there was none
 };
 
 Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentOptions& options)
@@ -172,7 +175,7 @@ Life::Life(asio::any_io_executor executor, const AgentParts& parts, const AgentO
       context_{parts, options, parts.client, parts.client.clock(), parts.rng, record_, activity_, view_, writer_},
       gates_(executor, context_, need_),
       slot_(context_),
-      hold_(executor, context_),
+      side_writes_(executor, context_),
       hooks_(context_),
       pods_(context_),
       proof_(context_, gates_, pods_),
@@ -195,7 +198,7 @@ asio::awaitable<void> Life::run() {
     if (parts_.updater) group.spawn(need_.follow_updates());
     group.spawn(writer_.conditions().keep());
     group.spawn(writer_.keep_shown());
-    group.spawn(hold_.keep());
+    group.spawn(side_writes_.keep());
     if (parts_.shutdown) group.spawn(shutdowns_.follow());
     return live();
   });
@@ -229,7 +232,7 @@ asio::awaitable<void> Life::keep_going() {
     }
     if (activity_.must_reload()) co_await loading_.run();
     shutdowns_.delay();
-    co_await establish_duties(context_, slot_, shutdowns_, hold_);
+    co_await establish_duties(context_, slot_, shutdowns_, side_writes_);
     if (!activity_.must_reload()) co_await loading_.note_boot();
     if (activity_.must_reload()) continue;
     std::optional<Decision> decision;
@@ -355,11 +358,18 @@ void Life::see_node(bool same) {
     // A node that became schedulable ends the state, but does not require that the Node is read again.
     if (duties_of(record_.state).shows_ready && !view_.node().unschedulable) activity_.interrupt(cordon_lost());
   }
+  if (same) tell_request();
   gates_.node_changed();
-  hold_.node_changed();
+  side_writes_.node_changed();
   need_.node_changed();
   writer_.conditions().changed();
   activity_.wake();
+}
+
+void Life::tell_request() {
+  const auto unreadable = unreadable_request(view_.node());
+  if (unreadable && *unreadable != told_request_) writer_.warn(reason::request_unreadable, *unreadable);
+  told_request_ = unreadable.value_or("");
 }
 
 void Life::withdraw_readiness() {

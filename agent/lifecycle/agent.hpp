@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -16,6 +17,7 @@
 #include "agent/lifecycle/advance.hpp"
 #include "agent/node/node_status.hpp"
 #include "agent/node/readiness.hpp"
+#include "agent/node/waiting_taint.hpp"
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
 #include "agent/ports/slots.hpp"
@@ -40,8 +42,9 @@ struct AgentOptions {
   // Versions are rolled out in waves (--ramp): a node uses its slot only for the version for which it has taken it.
   bool ramp = false;
   HookRules hooks;
-  bool hold_autoscalers = true;             // see hold_duty()
-  std::vector<WantedCondition> conditions;  // what the Node must show after a boot or an installation
+  bool hold_autoscalers = true;               // see hold_duty()
+  std::optional<WaitingTaint> waiting_taint;  // see waiting_taint_duty()
+  std::vector<WantedCondition> conditions;    // what the Node must show after a boot or an installation
   // Time between the cordon and the first eviction in which load balancers can stop sending traffic. With 0 the agent
   // does not change the node's membership in load balancers.
   Duration lb_drain_wait{};

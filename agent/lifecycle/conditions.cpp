@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/lifecycle/side_write.hpp"
 #include "base/scope_exit.hpp"
 #include "k8s/status.hpp"
 
@@ -11,12 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Time limit of one request. Shorter than for requests on which the update depends, because the update waits for it.
-constexpr Duration attempt_limit = std::chrono::seconds(10);
-// Number of patches after which an attempt ends in any case: others may write the Node all the time.
-constexpr unsigned most_requests = 4;
-constexpr BackoffOptions after_conflict{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(1),
-                                        BackoffOptions::Jitter::equal};
+using namespace side_write;
 // The moment in which a state writes the conditions itself.
 constexpr Duration moment = std::chrono::seconds(1);
 // Backoff after an error that may pass.
@@ -28,8 +24,6 @@ constexpr BackoffOptions patience_with_refusals{std::chrono::seconds(1), 2.0, st
 // Backoff for conditions that another client removes or changes, perhaps each time that the agent restores them.
 constexpr BackoffOptions patience_with_others{std::chrono::seconds(10), 2.0, std::chrono::minutes(10),
                                               BackoffOptions::Jitter::equal};
-// The backoff `patience_with_others` starts again if nothing had to be restored for this time.
-constexpr Duration forgotten_after = std::chrono::minutes(30);
 
 }  // namespace
 

@@ -27,24 +27,26 @@ void RemainingPods::learn(const drain::Report& report) {
 }
 
 drain::Decision RemainingPods::decide(const k8s::Pod& pod) const {
-  // Of the pods of DaemonSets that policy selects, those that come in place of evicted ones stay, and the agent's own.
-  const std::string& own = context_.options.drain.own_pod_uid;
-  const bool stays = drain::is_daemon_pod(pod) && ((!own.empty() && pod.uid == own) ||
-                                                   context_.record.evicted_daemon_sets.contains(pod.controller->uid));
-  return drain::decide(pod, context_.options.drain.policy, {}, context_.wall(), {},
-                       stays ? drain::created_in_place : std::string_view());
+  const bool another_was_evicted = pod.controller && context_.record.evicted_daemon_sets.contains(pod.controller->uid);
+  const drain::Policy& policy = context_.options.drain.policy;
+  return drain::decide(
+      pod, policy, {}, context_.wall(),
+      {.stays_because = drain::why_daemon_stays(pod, policy, context_.options.drain.own_pod_uid, another_was_evicted)});
+}
+
+bool RemainingPods::pinned_pods_stay() const {
+  return context_.options.drain.policy.pinned == drain::Treatment::skip;
 }
 
 bool RemainingPods::was_left(const k8s::Pod& pod) const {
-  const bool pinned_stay = context_.options.drain.policy.pinned == drain::Treatment::skip;
-  return left_alone_.contains(pod.uid) || (pinned_stay && context_.record.pinned.contains(drain::controller_key(pod)));
+  return left_alone_.contains(pod.uid) ||
+         (pinned_pods_stay() && context_.record.pinned.contains(drain::controller_key(pod)));
 }
 
 bool RemainingPods::must_leave(const k8s::Pod& pod) {
   if (was_left(pod)) return false;
-  const bool pinned_stay = context_.options.drain.policy.pinned == drain::Treatment::skip;
   const drain::Decision decision = decide(pod);
-  if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_stay;
+  if (decision.verdict != drain::Verdict::skip) return !comes_back(pod) || !pinned_pods_stay();
   // Stores the UID, so that the pod stays skipped after it becomes terminating: then the state from which the filters
   // decided cannot be read any more. A pod that is skipped because of its labels, its namespace or its owner is not
   // stored, because these stay readable.
@@ -85,7 +87,7 @@ bool RemainingPods::comes_back(const k8s::Pod& pod) {
   context_.writer.warn(
       reason::pod_pinned,
       fmt::format("{} has created pods on this cordoned node {} times; {}", controller, returned.size(),
-                  context_.options.drain.policy.pinned == drain::Treatment::skip
+                  pinned_pods_stay()
                       ? "they stay (--pinned leave)"
                       : "they are not evicted again, and the drain waits (--pinned wait): scale the controller down, "
                         "or remove the toleration or nodeName of its pods"));

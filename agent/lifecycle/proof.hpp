@@ -35,13 +35,16 @@ class RemainingPods {
 
   bool must_leave(const k8s::Pod& pod);
   // Runs as a child of an activity: watches the node's pods, and calls `found` for each pod that must leave. Calls
-  // `unseen` when the server has refused the list of pods. Ends only by cancellation. `Learns::no`: a pod that comes
+  // `unseen` when the server has refused to list the pods, so that a pod may have come which the agent has not seen.
+  // Tries again after a pause. Ends only by cancellation. `Learns::no`: a pod that comes
   // does not count as one that comes back, because the node may be schedulable.
   enum class Learns { yes, no };
   boost::asio::awaitable<void> follow(Learns learns, std::function<void()> found, std::function<void()> unseen);
 
  private:
   drain::Decision decide(const k8s::Pod& pod) const;
+  // --pinned=leave: pods that come back again and again stay.
+  bool pinned_pods_stay() const;
   // Returns true if an earlier decision was to leave the pod on the node.
   bool was_left(const k8s::Pod& pod) const;
   // Returns true if the pod's controller has created pods on this cordoned node twice. Adds the controller to the

@@ -55,7 +55,10 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
   group.spawn(gates_.follow_pauses());
   group.spawn(pods_.follow(
       RemainingPods::Learns::yes, [&activity] { activity.interrupt({Event::emptiness_lost}); },
-      [this] { context_.writer.conditions().withdraw_proof(); }));
+      [this, &activity] {
+        context_.writer.conditions().withdraw_proof();
+        activity.wake();
+      }));
   Backoff backoff(eager_patience);
   TimePoint not_before{};
   while (!activity.ended()) {

@@ -4,6 +4,7 @@
 
 #include "agent/node/lifecycle_conditions.hpp"
 #include "agent/node/node_status.hpp"
+#include "agent/node/waiting_taint.hpp"
 #include "drain/cordon.hpp"
 #include "drain/eviction_request_feed.hpp"
 #include "drain/surge_feed.hpp"
@@ -70,6 +71,10 @@ class Releasing {
       co_await change(
           "the annotations for autoscalers were removed", "the annotations for autoscalers stay",
           [](const k8s::Node& seen) { return hold_patch(seen, Duty::no); }, false);
+    co_await change(
+        "the taint of a node that waits was removed", "the taint of a node that waits stays",
+        [this](const k8s::Node& seen) { return waiting_taint_patch(seen, Duty::no, {}, parts_.client.server_now()); },
+        false);
   }
 
   // Comes after the cordon and the slot, because a pod that cannot be given back must not hold up the node and the

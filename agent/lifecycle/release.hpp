@@ -13,6 +13,7 @@
 //   6. Remove labels and annotations, but only if all earlier steps have succeeded.
 //   7. Remove the annotations for autoscalers, also if step 6 has failed, unless a cordon of an agent is left. Last,
 //      because an admission policy may refuse them, and nothing else must wait for that.
+//   8. Remove the taint of --waiting-taint. The credential may not have the right to do that.
 // So a repeated call completes what is left. The annotations of people (pause, request, hooks) stay.
 #pragma once
 

@@ -130,7 +130,11 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
     } else {
       note_no_need(context.record);
       const bool known = need.updates().need != Need::unknown;
-      co_await writer.show(known ? "" : reason::backend_unknown, need.updates().problem);
+      const auto unreadable = known ? unreadable_request(context.node()) : std::nullopt;
+      co_await writer.show(!known       ? reason::backend_unknown
+                           : unreadable ? reason::request_unreadable
+                                        : "",
+                           unreadable ? *unreadable : need.updates().problem);
     }
     co_await context.activity.wait(until);
   }

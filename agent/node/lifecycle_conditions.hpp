@@ -1,10 +1,11 @@
 // The conditions by which an agent tells on its Node what it does (KEP-5683): MaintenancePlanned, DrainInProgress,
 // Drained, MaintenanceInProgress. Pure.
 //
-// Other programs may write conditions of these types, too. A condition is the agent's as long as its message begins
-// with `condition_author`. So the condition itself says whose it is, in the same write, and whoever writes another
-// message has taken it over. The agent shows a condition only while it is True, and removes it then: what it leaves on
-// the Node never looks like the condition of others.
+// Other programs may write conditions of these types, too. The messages of the agent's conditions begin with
+// `condition_author`, and the agent changes and removes only conditions with this beginning. If another program writes
+// another message, the condition is that program's from then on. The agent shows a condition only while it is True.
+// When it is not True any more, the agent removes it, and does not set it to False: nobody could tell later which
+// program had written that.
 #pragma once
 
 #include <optional>
@@ -16,6 +17,7 @@
 
 namespace haulout::agent {
 
+// The beginning of the messages of the agent's conditions.
 inline constexpr std::string_view condition_author = "haulout: ";
 inline constexpr std::string_view planned_condition = "MaintenancePlanned";
 inline constexpr std::string_view drain_condition = "DrainInProgress";

@@ -47,6 +47,9 @@ Status shown_status(const k8s::Node& node, const Record& record);
 // Returns the time from which a person wants this node to be rebooted: WallTime::min() for a request without a time;
 // nothing if there is no request, or one that cannot be read.
 std::optional<WallTime> reboot_request(const k8s::Node& node);
+// Returns a sentence about a value of the request annotation that cannot be read, with the way out; nothing if it can
+// be read, or is empty.
+std::optional<std::string> unreadable_request(const k8s::Node& node);
 // Returns the value of the annotation that requests a reboot, without a reason.
 std::string written_request(std::optional<WallTime> at);
 // Returns the value of the request annotation that a boot of the machine has served; empty if it has served none. Any

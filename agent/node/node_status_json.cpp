@@ -91,6 +91,16 @@ std::optional<WallTime> reboot_request(const k8s::Node& node) {
   return time ? std::optional(*time) : std::nullopt;
 }
 
+std::optional<std::string> unreadable_request(const k8s::Node& node) {
+  constexpr std::size_t longest_value = 100;
+  const std::string value = k8s::value_at(node.annotations, request_annotation).value_or("");
+  if (value.empty() || reboot_request(node)) return std::nullopt;
+  return fmt::format(
+      "the annotation {} requests no reboot, because its value cannot be read: \"{}\"; write \"reboot\" "
+      "or \"reboot at 2026-12-24T22:00:00Z\", or run haulout request-reboot {}",
+      request_annotation, printable(shortened(value, longest_value)), node.name);
+}
+
 std::string written_request(std::optional<WallTime> at) {
   return at ? "reboot at " + k8s::format_time(*at) : std::string("reboot");
 }

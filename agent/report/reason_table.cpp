@@ -599,6 +599,22 @@ constexpr std::array table{
            "See the error in the message; the agent tries again. If a policy refuses the annotations, permit them, or "
            "set `--hold-autoscalers=false`. If some are left, remove those that the annotation "
            "`haulout.dev/held-autoscalers` names, and it."},
+    Reason{reason::request_unreadable, boot, trouble,
+           "The annotation `haulout.dev/request` of the Node has a value that the agent cannot read, so it requests no "
+           "reboot. An idle node shows this reason until the value is changed or removed; in every other state there "
+           "is only an Event and a line in the log.",
+           "Write `reboot`, or `reboot at` with a time like `2026-12-24T22:00:00Z`, perhaps with a reason after a "
+           "semicolon; or run `haulout request-reboot NODE`. To request nothing, remove the annotation: `kubectl "
+           "annotate node NAME haulout.dev/request-`."},
+    Reason{reason::waiting_taint_failed, boot, trouble,
+           "The taint of `--waiting-taint` cannot be added or removed: the API server does not answer, or an admission "
+           "policy or the agent's authority refuses it. The update goes on without it. Only an Event and the log show "
+           "this reason.",
+           "See the error in the message; the agent tries again. With the authorities `impersonation` and `kubelet` no "
+           "agent may change taints: use `--authority=policies`. If a policy refuses the taint, apply the manifests of "
+           "this version, or remove `--waiting-taint`. If a taint is left that the annotation "
+           "`haulout.dev/waiting-taint` of the Node names, remove both: `kubectl taint node NAME "
+           "KEY:PreferNoSchedule-` and `kubectl annotate node NAME haulout.dev/waiting-taint-`."},
     Reason{reason::version_unexpected, boot, trouble,
            "After the reboot another version runs than expected, and one of these holds or may hold: a reboot is still "
            "needed, or the update tool offers the expected version again. After `--verify-limit` the node is degraded "

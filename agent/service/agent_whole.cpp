@@ -65,6 +65,8 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
 
   CO_TRY(const k8s::Node node, co_await client_.get_node(authority_.node.name, deadline));
   authority_.node.uid = node.uid;
+  if (auto off = taint_without_effect(authority_.kind, config.waiting_taint))
+    authority_.switched_off.push_back(*std::move(off));
   CO_CHECK(may_use_slots(authority_, config.slots));
   CO_TRY(slots_, make_slots(config, {around_.process.executor, client_, around_.process.rng, root_, authority_.node}));
   CO_TRY(NodeGatesOptions gates,
@@ -86,6 +88,7 @@ AgentOptions AgentWhole::options() const {
   options.drain.own_pod_uid = authority_.pod_uid;
   suit_volumes(options.drain, authority_.rights.volumes);
   options.authority = to_string(authority_.kind);
+  if (!may_change_taints(authority_.kind)) options.waiting_taint.reset();
   return options;
 }
 

@@ -36,6 +36,8 @@ AgentOptions agent_options_of(const AgentConfig& config) {
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
   options.hold_autoscalers = config.hold_autoscalers;
+  // The check of the option has refused all other texts.
+  if (auto taint = parse_waiting_taint(config.waiting_taint)) options.waiting_taint = *std::move(taint);
   options.pool = [&config](const k8s::Node& node) {
     return config.pool_label == pool_label ? std::string() : own_pool(config, node).name;
   };

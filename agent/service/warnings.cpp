@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "agent/dbus/bus_rivals.hpp"
+#include "agent/gates/window.hpp"
 #include "agent/hooks/hooks.hpp"
 #include "agent/hosts/system_files.hpp"
 #include "agent/node/pool.hpp"
@@ -51,6 +52,25 @@ std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::op
       config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
 }
 
+std::vector<std::string> past_dates(const AgentConfig& config, WallTime now) {
+  std::vector<std::string> out;
+  for (const std::string& text : config.windows) {
+    const auto window = parse_window(text);
+    if (window && is_over(*window, now))
+      out.push_back(fmt::format(
+          "the window \"{}\" does not open any more, because its dates are past{}; remove it, or give it new dates",
+          text, config.windows.size() == 1 ? ", and no update can begin" : ""));
+  }
+  for (const std::string& text : config.blackouts) {
+    const auto blackout = parse_blackout(text);
+    if (blackout && is_over(*blackout, now))
+      out.push_back(fmt::format(
+          "the blackout \"{}\" has no effect any more, because its dates are past; remove it, or give it new dates",
+          text));
+  }
+  return out;
+}
+
 Result<std::optional<std::string>> second_updater(const AgentConfig& config, const HostRoot& root) {
   if (config.update == UpdateChoice::off) return std::optional<std::string>();
   auto enabled = read_apt_option(root, periodic_jobs);
@@ -83,6 +103,7 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
   }
   auto caution = is_control_plane(pool) ? std::nullopt : whole_pool_caution(config, nodes);
   if (caution) cautions.config.push_back(*std::move(caution));
+  for (std::string& past : past_dates(config, client.clock().wall_now())) cautions.config.push_back(std::move(past));
   if (auto second = second_updater(config, root); second && *second) cautions.config.push_back(**std::move(second));
   cautions.hooks = misnamed_hooks(node);
   if (auto unseen = unseen_hooks(root, config.hooks_dir)) cautions.hooks.push_back(*std::move(unseen));

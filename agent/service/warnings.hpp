@@ -17,6 +17,9 @@ namespace haulout::agent {
 // the pool; nothing if it is unknown. Pure.
 std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes);
 
+// Returns one sentence for each window and each black-out whose dates are all past. Reads zoneinfo.
+std::vector<std::string> past_dates(const AgentConfig& config, WallTime now);
+
 // Returns one sentence if unattended-upgrades installs packages on this host although the agent does (--update),
 // otherwise nothing. Fails as HostRoot does.
 Result<std::optional<std::string>> second_updater(const AgentConfig& config, const HostRoot& root);

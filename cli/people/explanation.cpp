@@ -337,6 +337,7 @@ std::vector<std::string> why_not_now(const Explanation& about) {
   std::vector<std::string> why;
   if (node.overdue) why.push_back(message_text(node, about.at));
   if (!node.ready) why.push_back(why_not_ready(about));
+  if (!node.request_problem.empty()) why.push_back(node.request_problem);
   if (in_state(node, agent::State::idle)) {
     why_idle(about, why);
   } else {
@@ -454,6 +455,7 @@ std::string reboot_line(const Explanation& about) {
     if (about.node.requested_at) line += " for " + k8s::format_time(*about.node.requested_at);
     if (!about.node.request_reason.empty()) line += ": " + about.node.request_reason;
   }
+  if (!about.node.request_problem.empty()) line += ", with a request that cannot be read";
   // While the label reboot-required is "false", the reasons in the record are those of package updates, not of a
   // reboot.
   const bool needed = about.node.reboot_required != "false";

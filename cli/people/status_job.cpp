@@ -25,6 +25,7 @@ std::string or_none(const std::string& text) {
 std::string reboot_text(const NodeView& node) {
   if (node.requested_at) return "at " + k8s::format_time(*node.requested_at);
   if (node.requested) return "requested";
+  if (!node.request_problem.empty()) return "unreadable";
   return or_none(node.reboot_required);
 }
 
@@ -46,8 +47,8 @@ const char* color_of(const NodeView& node) {
 }
 
 bool calm(const NodeView& node) {
-  return node.ready && !node.overdue && !node.requested && node.state == to_string(agent::State::idle) &&
-         node.reboot_required == "false";
+  return node.ready && !node.overdue && !node.requested && node.request_problem.empty() &&
+         node.state == to_string(agent::State::idle) && node.reboot_required == "false";
 }
 
 std::string last_attempt(const NodeView& node, WallTime now) {

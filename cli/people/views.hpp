@@ -49,6 +49,7 @@ struct NodeView {
   bool requested = false;                  // a person has requested a reboot
   std::optional<WallTime> requested_at{};  // the time for which it is requested; nothing: at once
   std::string request_reason;              // why the person requested the reboot; may be empty
+  std::string request_problem;             // why a request cannot be read; empty if it can, or there is none
   std::optional<agent::Pause> pause;       // the pause of this single node, if one is in force
   std::string pool;                        // the pool, from a label of the Node or of its Lease; empty: not known
   std::string turn;                        // name of the Lease of its slot; empty: the node holds no slot

@@ -188,13 +188,13 @@ TEST(PodRules, AWaitEndsWithTheWorkOrWithTheLimit) {
       before.message,
       "waiting until the pod has finished, at most until 1h00m after the cordon (rule kind:Job=wait-completed=1h)");
   EXPECT_FALSE(before.is_awaited);
-  EXPECT_EQ(decide(job_pod(), policy, {}, noon, 59min).verdict, Verdict::park);
-  EXPECT_EQ(decide(job_pod(), policy, {}, noon, 1h).verdict, Verdict::evict);
-  EXPECT_EQ(decide(terminating(job_pod()), policy, {}, noon, 0s).verdict, Verdict::evict) << "it leaves already";
+  EXPECT_EQ(decide(job_pod(), policy, {}, noon, {59min}).verdict, Verdict::park);
+  EXPECT_EQ(decide(job_pod(), policy, {}, noon, {1h}).verdict, Verdict::evict);
+  EXPECT_EQ(decide(terminating(job_pod()), policy, {}, noon, {0s}).verdict, Verdict::evict) << "it leaves already";
   k8s::Pod done = job_pod();
   done.phase = k8s::PodPhase::succeeded;
-  EXPECT_EQ(decide(done, policy, {}, noon, 0s).reason, "Finished");
-  const Decision unlimited = decide(job_pod(), with_rule("kind:Job=wait-completed"), {}, noon, 1000h);
+  EXPECT_EQ(decide(done, policy, {}, noon, {0s}).reason, "Finished");
+  const Decision unlimited = decide(job_pod(), with_rule("kind:Job=wait-completed"), {}, noon, {1000h});
   EXPECT_EQ(unlimited.verdict, Verdict::park);
   EXPECT_TRUE(unlimited.is_awaited);
   EXPECT_EQ(unlimited.message,
@@ -219,7 +219,7 @@ TEST(PodRules, ARuleTakesPrecedenceOverWhatWouldLeaveThePod) {
   Policy policy = with_rule("namespace:shop=wait-completed=1h");
   policy.unmanaged = Treatment::skip;
   EXPECT_EQ(decide(bare, policy, {}, noon).reason, "WaitingForCompletion");
-  EXPECT_EQ(decide(bare, policy, {}, noon, 1h).verdict, Verdict::evict);
+  EXPECT_EQ(decide(bare, policy, {}, noon, {1h}).verdict, Verdict::evict);
   policy.rules = {rule("namespace:shop=last")};
   const Decision last = decide(bare, policy, {}, noon);
   EXPECT_EQ(last.verdict, Verdict::evict);

@@ -27,6 +27,68 @@ const (
 	heldMark     = "haulout.dev/held-autoscalers"
 )
 
+// The taint of an agent whose node waits for its update, a person's taint that looks like it, and their marks.
+const (
+	waitingMark = "haulout.dev/waiting-taint"
+	ourTaint    = `{"key":"example.com/waits","value":"yes","effect":"PreferNoSchedule","timeAdded":"2026-01-02T00:00:00Z"}`
+	ourMark     = `"example.com/waits=yes:PreferNoSchedule@2026-01-02T00:00:00Z"`
+	theirTaint  = `{"key":"example.com/person","value":"x","effect":"PreferNoSchedule","timeAdded":"2026-01-01T00:00:00Z"}`
+	theirMark   = `"example.com/person=x:PreferNoSchedule@2026-01-01T00:00:00Z"`
+)
+
+// tainted returns a patch of the mark and of all taints.
+func tainted(mark string, taints ...string) string {
+	return fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}},"spec":{"taints":[%s]}}`, waitingMark, mark,
+		strings.Join(taints, ","))
+}
+
+// taintChanges returns changes of taints and their mark that no agent may make. The Node has a person's taint.
+func taintChanges() []change {
+	spec := func(name, body string) change { return change{name, "", body, patchTypes[:2], false} }
+	with := func(name, key, effect string) change {
+		taint := fmt.Sprintf(`{"key":%q,"effect":%q,"timeAdded":"2026-01-02T00:00:00Z"}`, key, effect)
+		return spec(name, tainted(`"`+key+`=:`+effect+`@2026-01-02T00:00:00Z"`, theirTaint, taint))
+	}
+	timeless := `{"key":"example.com/waits","effect":"PreferNoSchedule"}`
+	strict := `{"key":"example.com/waits","effect":"NoSchedule"}`
+	return []change{
+		spec("a taint without the mark", tainted("null", theirTaint, ourTaint)),
+		spec("a taint with another mark", tainted(`"none"`, theirTaint, ourTaint)),
+		spec("a taint without a time", tainted(`"example.com/waits=:PreferNoSchedule@"`, theirTaint, timeless)),
+		spec("a second taint", tainted(ourMark, theirTaint, ourTaint, strict)),
+		spec("a mark without its taint", annotations(waitingMark, ourMark)),
+		spec("a person's taint claimed", annotations(waitingMark, theirMark)),
+		spec("a person's taint claimed and gone", tainted(`null`)),
+		spec("a person's taint replaced", tainted(ourMark, ourTaint)),
+		{"a mark by the status", "/status", annotations(waitingMark, theirMark), patchTypes[:2], false},
+		with("a taint that keeps pods away", "example.com/waits", "NoSchedule"),
+		with("a taint that evicts", "example.com/waits", "NoExecute"),
+		with("out of service", "node.kubernetes.io/out-of-service", "PreferNoSchedule"),
+		with("a key of Kubernetes", "kubernetes.io/x", "PreferNoSchedule"),
+		with("a key of a project", "readiness.k8s.io/x", "PreferNoSchedule"),
+		with("a key of Karpenter", "karpenter.sh/disrupted", "PreferNoSchedule"),
+		with("a key of the autoscaler", "ToBeDeletedByClusterAutoscaler", "PreferNoSchedule"),
+	}
+}
+
+// taintWork returns what an agent with its ServiceAccount does with its taint, and what it may not do meanwhile.
+func taintWork(by *AgentToken) []attempt {
+	at := nodePath(ownNode)
+	return []attempt{
+		allowed("its taint", by, patch(at, tainted(ourMark, theirTaint, ourTaint)), 200),
+		denied("the mark gone, the taint left", by, patch(at, annotations(waitingMark, "null"))),
+		denied("the mark none, the taint left", by, patch(at, annotations(waitingMark, `"none"`))),
+		denied("a person's taint in its place", by, patch(at, tainted(theirMark, theirTaint, ourTaint))),
+		denied("its taint gone with a person's", by, patch(at, tainted("null"))),
+		denied("its taint gone with the mark claiming", by, patch(at, tainted(theirMark, theirTaint))),
+		allowed("another taint of its own", by, patch(at, tainted(strings.Replace(ourMark, "waits", "next", 1), theirTaint,
+			strings.Replace(ourTaint, "waits", "next", 1))), 200),
+		allowed("its taint gone", by, patch(at, tainted("null", theirTaint)), 200),
+		allowed("the mark of an update in which a person removed it", by, patch(at, annotations(waitingMark, `"none"`)), 200),
+		allowed("no mark", by, patch(at, annotations(waitingMark, "null")), 200),
+	}
+}
+
 // annotations returns a patch of annotations: names, each followed by its value as JSON.
 func annotations(pairs ...string) string {
 	var all []string
@@ -44,9 +106,11 @@ func nodeChanges() []change {
 		return change{name, "/status", body, []string{strategicPatch, applyPatch}, false}
 	}
 	at := `"lastHeartbeatTime":"2026-01-01T00:00:00Z","lastTransitionTime":"2026-01-01T00:00:00Z"`
-	conditionOf := func(kind string) string {
-		return fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":"True","reason":"X","message":"",%s}]}}`, kind, at)
+	told := func(kind, status, message string) string {
+		return fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"reason":"X","message":%q,%s}]}}`, kind, status,
+			message, at)
 	}
+	conditionOf := func(kind string) string { return told(kind, "True", "haulout: x") }
 	many := []string{}
 	for i := range 40 {
 		many = append(many, fmt.Sprintf(`"haulout.dev/x%d":""`, i))
@@ -85,6 +149,8 @@ func nodeChanges() []change {
 		status("annotation by the status", `{"metadata":{"annotations":{"x/y":"z"}}}`),
 		status("Ready", conditionOf("Ready")),
 		status("a condition", conditionOf("KernelDeadlock")),
+		status("ours in the name of another", told("Drained", "True", "kubectl: drained")),
+		status("ours that is not True", told("Drained", "False", "haulout: x")),
 		status("like ours", conditionOf("HauloutMaintenanceX")),
 		status("capacity", `{"status":{"capacity":{"cpu":"1"}}}`),
 		status("allocatable", `{"status":{"allocatable":{"cpu":"1"}}}`),
@@ -105,7 +171,7 @@ func nodeChanges() []change {
 	} {
 		changes = append(changes, change{kind, "/status", conditionOf(kind), []string{strategicPatch}, true})
 	}
-	return changes
+	return append(changes, taintChanges()...)
 }
 
 func (c change) of(node, kind string) Request {
@@ -407,8 +473,37 @@ func expectPolicyAttacksFail(t *testing.T, in *Installed) {
 		nodeAttacks(in.Own, true), turnAttacks(in.Own), turnsOfOthers(in.Own, leasesPath+"/haulout-default-7"),
 		eventAttacks(in.Own, mine, theirs),
 		[]attempt{denied("a turn without a pod", in.Unbound, post(leasesPath, in.Own.slot("haulout-default-0")))}))
+	expectConditionsOfOthersStay(t, in)
 	in.tryAll(t, []attempt{allowed("the turn goes back", in.Other, remove(leasesPath+"/haulout-default-7", ""), 200)})
 	in.expectNodeUntouched(t)
+}
+
+// Another program has written a condition of one of the agents' types. An agent may take it over only while it is False.
+func expectConditionsOfOthersStay(t *testing.T, in *Installed) {
+	t.Helper()
+	at := nodePath(ownNode) + "/status"
+	set := func(status string) {
+		t.Helper()
+		_, err := in.Client.CoreV1().Nodes().PatchStatus(t.Context(), ownNode, []byte(fmt.Sprintf(
+			`{"status":{"conditions":[{"type":"Drained","status":%q,"reason":"Storage","message":"storage operator"}]}}`, status)))
+		must(t, err)
+	}
+	strategic := func(body string) Request {
+		return Request{Method: http.MethodPatch, Path: at + "?dryRun=All", Type: strategicPatch, Body: body}
+	}
+	ours := strategic(`{"status":{"conditions":[{"type":"Drained","status":"True","reason":"X","message":"haulout: x"}]}}`)
+	gone := strategic(`{"status":{"conditions":[{"type":"Drained","$patch":"delete"}]}}`)
+	set("True")
+	in.tryAll(t, []attempt{denied("another's condition taken over", in.Own, ours), denied("another's condition gone", in.Own, gone)})
+	set("False")
+	in.tryAll(t, []attempt{allowed("a condition that is False taken over", in.Own, ours, 200)})
+	_, err := in.Client.CoreV1().Nodes().PatchStatus(t.Context(), ownNode,
+		[]byte(`{"status":{"conditions":[{"type":"Drained","$patch":"delete"}]}}`))
+	must(t, err)
+}
+
+func isPersons(taint corev1.Taint) bool {
+	return taint.Key == "example.com/person" && taint.Value == "x"
 }
 
 func (in *Installed) expectNodeUntouched(t *testing.T) {
@@ -421,7 +516,8 @@ func (in *Installed) expectNodeUntouched(t *testing.T) {
 			t.Error("there is a Node that nobody may make")
 		case node.Name == ownNode && node.Spec.Unschedulable, node.Labels["tier"] != "", len(node.Finalizers) > 0,
 			node.Name == ownNode && node.Annotations["e2e.haulout.dev/keep"] != "yes",
-			node.Name == ownNode && node.Annotations[doNotDisrupt] != "true", node.Annotations[scaleDown] != "":
+			node.Name == ownNode && node.Annotations[doNotDisrupt] != "true", node.Annotations[scaleDown] != "",
+			node.Name == ownNode && !slices.ContainsFunc(node.Spec.Taints, isPersons), node.Annotations[waitingMark] != "":
 			t.Errorf("Node %s was changed: %+v", node.Name, node)
 		}
 	}

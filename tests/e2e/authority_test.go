@@ -240,6 +240,7 @@ func expectPoliciesHold(t *testing.T, in *Installed) {
 	none := Pod("none")
 	none.Namespace = own.Namespace
 	in.tryAll(t, ownNodeWork(in.Own, in.pod(t, ownNode)))
+	in.tryAll(t, taintWork(in.Own))
 	in.tryAll(t, neverToOthers(in.Own, own, other))
 	in.tryAll(t, neverToOwnNode(in.Own, own))
 	in.tryAll(t, []attempt{
@@ -259,6 +260,7 @@ func expectPoliciesHold(t *testing.T, in *Installed) {
 func expectPoliciesHoldAnAdministrator(t *testing.T, in *Installed) {
 	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
 	in.tryAll(t, ownNodeWork(in.Own, in.pod(t, ownNode)))
+	in.tryAll(t, taintWork(in.Own))
 	in.tryAll(t, neverToOthers(in.Own, own, other))
 	in.tryAll(t, neverToOwnNode(in.Own, own))
 	in.tryAll(t, turns(in))

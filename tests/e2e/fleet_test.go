@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -269,10 +270,67 @@ func TestFleetWithKubeletCredentials(t *testing.T) {
 func expectFleetUpdates(t *testing.T, in *Installed, authority string) {
 	t.Helper()
 	f := newFleet(t, in.Cluster)
-	f.startPods(t, in)
+	tainted := f.watchTaints(t)
+	f.startPods(t, in, "--waiting-taint", "example.com/update-waits=yes")
 	f.offerAll(t, "1.1")
 	f.expectUpdated(t, "1.1", 1, "")
 	f.expectAuthority(t, authority)
+	f.expectTaints(t, tainted(), authority == "policies")
+}
+
+// watchTaints starts to watch the Nodes of the fleet. The returned function ends that, and returns for each Node how often
+// an agent has added the taint of a node that waits, always together with its mark.
+func (f *Fleet) watchTaints(t *testing.T) func() map[string]int {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	watch, err := f.Client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{})
+	must(t, err)
+	seen := make(chan map[string]int, 1)
+	go func() {
+		added, before := map[string]int{}, map[string]bool{}
+		for event := range watch.ResultChan() {
+			node, isNode := event.Object.(*corev1.Node)
+			if !isNode {
+				continue
+			}
+			now := waits(node)
+			if now && !before[node.Name] {
+				added[node.Name]++
+			}
+			before[node.Name] = now
+		}
+		seen <- added
+	}()
+	return func() map[string]int {
+		stop()
+		watch.Stop()
+		return <-seen
+	}
+}
+
+// waits reports whether the Node has the taint of a node that waits, and the mark that names it with its time.
+func waits(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+		return taint.Key == "example.com/update-waits" && taint.TimeAdded != nil &&
+			node.Annotations[waitingMark] == "example.com/update-waits=yes:PreferNoSchedule@"+
+				taint.TimeAdded.UTC().Format(time.RFC3339)
+	})
+}
+
+// expectTaints fails unless each node of the fleet has had the taint, if its agent may set it, and none has it now.
+func (f *Fleet) expectTaints(t *testing.T, added map[string]int, may bool) {
+	t.Helper()
+	for _, machine := range f.Machines {
+		node, err := f.Client.CoreV1().Nodes().Get(t.Context(), machine.Node, getOptions)
+		must(t, err)
+		left := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+			return taint.Key == "example.com/update-waits"
+		})
+		if left || node.Annotations[waitingMark] != "" || (added[machine.Node] > 0) != may {
+			t.Errorf("%s: taint added %d times, left: %v, mark %q\n%s", machine.Node, added[machine.Node], left,
+				node.Annotations[waitingMark], machine.Log())
+		}
+	}
 }
 
 // startPods starts the agents with the tokens of the shipped DaemonSet's pods.

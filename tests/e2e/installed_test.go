@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -154,6 +155,9 @@ func (in *Installed) prepare(t *testing.T) {
 	must(t, err)
 	in.change(t, ownNode, func(node *corev1.Node) {
 		node.Annotations = merged(node.Annotations, map[string]string{"e2e.haulout.dev/keep": "yes", doNotDisrupt: "true"})
+		added := metav1.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: "example.com/person", Value: "x",
+			Effect: corev1.TaintEffectPreferNoSchedule, TimeAdded: &added})
 	})
 }
 

@@ -18,7 +18,9 @@ func expectNothingLeft(t *testing.T, in *Installed) {
 	nodes := in.Client.CoreV1().Nodes()
 	written := []byte(`{"metadata":{"labels":{"haulout.dev/state":"idle","haulout.dev/reason":"Paused",
 		"haulout.dev/reboot-required":"false","haulout.dev/pool":"default","kept":"yes"},
-		"annotations":{"haulout.dev/record":"{}","haulout.dev/message":"m","haulout.dev/pause":";mine"}},
+		"annotations":{"haulout.dev/record":"{}","haulout.dev/message":"m","haulout.dev/pause":";mine",
+		"haulout.dev/waiting-taint":"example.com/waits=yes:PreferNoSchedule@2026-01-02T00:00:00Z"}},
+		"spec":{"taints":[` + theirTaint + `,` + ourTaint + `]},
 		"status":{"conditions":[{"type":"HauloutMaintenance","status":"False"},
 		{"type":"Drained","status":"True","reason":"DrainCompleted","message":"haulout: no pod"},
 		{"type":"MaintenanceInProgress","status":"True","reason":"Ready","message":"haulout: drained"},
@@ -51,6 +53,9 @@ func expectNothingLeft(t *testing.T, in *Installed) {
 	}
 	if node.Labels["kept"] != "yes" || node.Annotations["haulout.dev/pause"] != ";mine" {
 		t.Errorf("what people wrote has gone: %v %v", node.Labels, node.Annotations)
+	}
+	if len(node.Spec.Taints) != 1 || !isPersons(node.Spec.Taints[0]) {
+		t.Errorf("the taints are %v", node.Spec.Taints)
 	}
 	types := map[corev1.NodeConditionType]bool{}
 	for _, condition := range node.Status.Conditions {

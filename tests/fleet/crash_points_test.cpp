@@ -71,6 +71,14 @@ struct Open : Fleet {
       if (!sim::annotation(pod, "haulout.dev/surged").empty()) names.push_back(sim::name_of(pod));
     return names;
   }
+  // Number of taints and marks of agents on n1 (--waiting-taint). Only agents write the time of a taint of this key.
+  std::size_t waiting_taints() const {
+    const Json n1 = cluster.get("nodes", "", "n1");
+    std::size_t found = sim::annotation(n1, "haulout.dev/waiting-taint").empty() ? 0 : 1;
+    for (const Json& taint : sim::at(n1, "/spec/taints"))
+      if (taint.at("key") == "example.com/waits") ++found;
+    return found;
+  }
   void annotate(const std::string& node, const std::string& key, Json value) {
     cluster.patch("nodes", "", node, {{"metadata", {{"annotations", {{key, std::move(value)}}}}}});
   }
@@ -270,6 +278,14 @@ const std::vector<Row>& rows() {
          return fleet.machine(
              "n1", {.hooks = {"before-drain/10-a", "after-drain/10-a", "after-boot/10-a", "before-release/10-a"}});
        }},
+      {.name = "a taint while the node waits",
+       .stage = [](Open& fleet) -> Machine& {
+         fleet.options.waiting_taint = agent::WaitingTaint{"example.com/waits", "yes"};
+         Machine& n1 = fleet.machine("n1");
+         fleet.cluster.taint("n1", "example.com/other", "PreferNoSchedule");
+         fleet.options.times.soak = 1min;
+         return n1;
+       }},
       {.name = "an API server that is away",
        .stage = [](Open& fleet) -> Machine& {
          fleet.after(4s, [&fleet] { fleet.cluster.restart(20min); });
@@ -342,6 +358,7 @@ Played play(const Row& row, const Crash& crash) {
   EXPECT_EQ(fleet.slots_held(), row.slots) << where;
   EXPECT_EQ(fleet.label("n1", "node.kubernetes.io/exclude-from-external-load-balancers"), "") << where;
   EXPECT_THAT(fleet.marked(), ::testing::IsEmpty()) << where;
+  EXPECT_EQ(fleet.waiting_taints(), 0u) << where;
   Played played{.requests = n1.requests(), .timers = {}};
   for (const TimePoint sent : n1.request_times())
     if (const Duration due = sent - fleet.start - 1us; due > 0s) played.timers.push_back(due);

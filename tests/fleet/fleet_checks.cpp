@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "agent/node/lifecycle_conditions.hpp"
+#include "drain/cordon.hpp"
 #include "drain/pod_filter.hpp"
 #include "k8s/codec.hpp"
 
@@ -183,6 +184,7 @@ void FleetChecks::see_node(const sim::Change& change) {
   if (out != node.out_since.has_value()) node.out_since = out ? std::optional(clock_.now()) : std::nullopt;
   look_whose_turn_may_be();
   see_taints(node, object);
+  if (change.before) check_waiting_taint(change.key.name, *change.before, object);
   see_autoscalers(change.key.name, node, object);
   const Json& labels = sim::at(object, "/metadata/labels");
   const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
@@ -263,6 +265,26 @@ void FleetChecks::see_autoscalers(const std::string& name, NodeTruth& node, cons
       violated(fmt::format("P5: an agent left its annotation {} on {}", key, name));
     truth = std::move(now);
   }
+}
+
+// P5: an agent adds and removes only the taint that its mark names, both in the same write. Only Kubernetes and the
+// machine change the taints of cordons and of readiness.
+void FleetChecks::check_waiting_taint(const std::string& name, const Json& before, const Json& object) {
+  if (person_acts_) return;
+  const auto of_others = [](const Json& node) {
+    const std::string mark = sim::annotation(node, "haulout.dev/waiting-taint");
+    Json taints = Json::array();
+    for (const Json& taint : sim::at(node, "/spec/taints")) {
+      const std::string key = sim::text(taint, "/key");
+      const std::string named = fmt::format("{}={}:{}@{}", key, sim::text(taint, "/value"), sim::text(taint, "/effect"),
+                                            sim::text(taint, "/timeAdded"));
+      if (named != mark && key != readiness_taint && key != drain::unschedulable_taint) taints.push_back(taint);
+    }
+    return taints;
+  };
+  if (of_others(before) != of_others(object))
+    violated(fmt::format("P5: an agent changed taints of {} that it had not set: {} became {}", name,
+                         sim::at(before, "/spec/taints").dump(), sim::at(object, "/spec/taints").dump()));
 }
 
 void FleetChecks::see_taints(NodeTruth& node, const Json& object) {
@@ -550,8 +572,8 @@ bool FleetChecks::must_leave(const Json& object) const {
     const auto came = node->second.came.find(app_of(object));
     if (came != node->second.came.end() && came->second >= 2) return false;
   }
-  return pod &&
-         drain::decide(*pod, policy_, {}, clock_.wall_now(), {}, "checked otherwise").verdict != drain::Verdict::skip;
+  return pod && drain::decide(*pod, policy_, {}, clock_.wall_now(), {.stays_because = "checked otherwise"}).verdict !=
+                    drain::Verdict::skip;
 }
 
 // Returns true for a pod of a DaemonSet that is selected to be evicted, although no pod of this DaemonSet was evicted

@@ -111,6 +111,7 @@ class FleetChecks final : public MachineObserver {
   void see_node(const sim::Change& change);
   void see_autoscalers(const std::string& name, NodeTruth& node, const sim::Json& object);
   void see_taints(NodeTruth& node, const sim::Json& object);
+  void check_waiting_taint(const std::string& name, const sim::Json& before, const sim::Json& object);
   void see_conditions(const std::string& name, NodeTruth& node, const sim::Json& object);
   void check_conditions();
   // Returns why the condition is not true, or an empty text.

@@ -385,6 +385,22 @@ void add_waves(FleetPlan& plan) {
   }
 }
 
+// Generation 11: agents that taint their Node while it waits for its update, and people who change such taints.
+void add_waiting_taints(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 59);
+  plan.waiting_taint = rng.chance(70);
+  for (const PlannedMachine& machine : plan.machines)
+    for (int i = 0; i < 2; ++i)
+      if (rng.chance(30))
+        plan.incidents.push_back({.after = rng.between(1s, 10min),
+                                  .deed = Deed::change_taint,
+                                  .node = machine.name,
+                                  .number = static_cast<std::size_t>(rng.between(std::uint64_t{0}, std::uint64_t{2}))});
+  if (rng.chance(30))
+    plan.incidents.push_back(
+        {.after = rng.between(1s, 10min), .deed = Deed::switch_waiting_taint, .node = plan.machines.front().name});
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -403,6 +419,8 @@ std::string_view to_string(Deed deed) {
     case Deed::register_anew: return "register anew";
     case Deed::change_autoscalers: return "change the annotations for autoscalers";
     case Deed::change_condition: return "change a condition";
+    case Deed::change_taint: return "change a taint";
+    case Deed::switch_waiting_taint: return "switch the waiting taint";
     case Deed::back_end_knows: return "the back end knows";
     case Deed::restart_server: return "restart the server";
     case Deed::drop_connections: return "drop connections";
@@ -438,6 +456,7 @@ std::string FleetPlan::setting() const {
   if (surge == drain::Surge::closed_budget) text += ", surge-closed-budget";
   if (surge == drain::Surge::single_replica) text += ", surge-single-replica";
   if (gangs == drain::Treatment::park) text += ", gangs-waited-for";
+  if (waiting_taint) text += ", waiting-taint";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
@@ -482,6 +501,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 9) add_daemon_set_evictions(plan);
   if (generation >= 9) add_conditions(plan);
   if (generation >= 10) add_waves(plan);
+  if (generation >= 11) add_waiting_taints(plan);
   return plan;
 }
 

@@ -47,6 +47,10 @@ enum class Deed {
   finish_work,
   // Since generation 9: another program writes or removes a condition of one of the agents' types.
   change_condition,
+  // Since generation 11: a person removes the taint of agents, or sets one of the same key; and the administrator
+  // switches --waiting-taint on or off, for the agents that start later.
+  change_taint,
+  switch_waiting_taint,
 };
 std::string_view to_string(Deed deed);
 
@@ -89,7 +93,11 @@ struct PlannedMachine {
 //   9  gangs: workloads whose pods run only together, or training runs for which agents wait; agents that evict the
 //      pods of a DaemonSet after all others; other programs that write conditions of the same types as agents
 //  10  agents that roll their version out in waves
-inline constexpr unsigned newest_fleet_generation = 10;
+//  11  agents that taint their Node while it waits for its update, and people who change such taints
+inline constexpr unsigned newest_fleet_generation = 11;
+
+// The key of the taint of agents since generation 11.
+inline constexpr const char* waiting_taint_key = "example.com/update-waits";
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -111,6 +119,8 @@ struct FleetPlan {
   // What agents do with members of gangs.
   drain::Treatment gangs = drain::Treatment::evict;
   bool evicts_daemon_sets = false;
+  // Agents taint their Node while it waits for its update.
+  bool waiting_taint = false;
   sim::Timing timing;
   std::vector<PlannedMachine> machines;
   std::vector<sim::Json> objects;

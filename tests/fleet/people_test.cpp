@@ -293,6 +293,35 @@ TEST_F(People, ARequestRebootsANodeThatNeedsNothing) {
   EXPECT_FALSE(node("n1")["metadata"]["annotations"].contains("haulout.dev/request"));
 }
 
+// P8: a request that cannot be read is said to be so, once for each value, and shown while the node is idle.
+TEST_F(People, ARequestThatCannotBeReadIsTold) {
+  machine("n1", {.target = ""});
+  const auto warnings = [this](const std::string& value) {
+    return std::count_if(lines.begin(), lines.end(), [&value](const std::string& line) {
+      return line.find("warns: RequestUnreadable") != line.npos && line.find('"' + value + '"') != line.npos;
+    });
+  };
+  after(1min, [&] { request("rebot"); });
+  after(30min, [&] {
+    EXPECT_EQ(warnings("rebot"), 1) << story();
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "RequestUnreadable");
+    EXPECT_THAT(sim::annotation(node("n1"), "haulout.dev/message"), ::testing::HasSubstr("request-reboot n1"));
+    request("reboot at noon");
+  });
+  after(31min, [&] {
+    EXPECT_EQ(warnings("rebot"), 1) << story();
+    EXPECT_EQ(warnings("reboot at noon"), 1) << story();
+    request(nullptr);
+  });
+  after(32min, [&] {
+    EXPECT_EQ(label("n1", "haulout.dev/reason"), "");
+    EXPECT_EQ(sim::annotation(node("n1"), "haulout.dev/message"), "");
+  });
+  run_for(40min);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(machines[0]->boots(), 0u);
+}
+
 // A person reboots the machine while a reboot request waits for a gate. The request is served, whoever rebooted the
 // machine.
 TEST_F(People, APersonsRebootServesTheRequestThatWaits) {

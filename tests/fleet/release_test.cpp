@@ -30,6 +30,8 @@ class ToldSlots final : public agent::Slots {
   std::string name_;
 };
 
+constexpr const char* waiting_key = "example.com/waits";
+
 class Release : public Fleet, public ::testing::WithParamInterface<const char*> {
  protected:
   void annotate(const std::string& key, const std::string& value) {
@@ -76,6 +78,9 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
     for (const Json& condition : conditions)
       if (condition["type"] == "HauloutMaintenance" || condition.value("message", "").starts_with("haulout: "))
         found.emplace_back("condition");
+    const Json shown = node("n1");
+    for (const Json& taint : sim::at(shown, "/spec/taints"))
+      if (taint.at("key") == waiting_key) found.emplace_back("taint");
     return found;
   }
 
@@ -89,6 +94,7 @@ class Release : public Fleet, public ::testing::WithParamInterface<const char*> 
 
 TEST_P(Release, LeavesNoTrace) {
   const std::string state = GetParam();
+  options.waiting_taint = agent::WaitingTaint{waiting_key, "yes"};
   options.lb_drain_wait = state == "draining" ? Duration(1h) : Duration(1s);
   options.times.soak = 1h;
   if (state == "pending")
@@ -112,6 +118,8 @@ TEST_P(Release, LeavesNoTrace) {
   stop_in(state);
   run_for(10min);
   ASSERT_EQ(this->state("n1"), state) << story();
+  const bool waits = state != "idle" && state != "soaking" && state != "degraded";
+  EXPECT_EQ(std::ranges::count(traces(), "taint"), waits ? 1 : 0) << story();
 
   const agent::Released released = release();
   EXPECT_THAT(released.failures, IsEmpty());

@@ -58,6 +58,7 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   options.drain.policy.gangs = plan_.gangs;
   if (plan_.evicts_daemon_sets)
     options.drain.policy.evict_daemon_sets = {k8s::parse_label_selector("app=watcher").value()};
+  if (plan_.waiting_taint) options.waiting_taint = agent::WaitingTaint{waiting_taint_key};
   options.times.soak = plan_.soak;
   // Power cuts during installations count as failed attempts, and this class repairs no node that is degraded because
   // of them. Therefore a node has 1000 attempts.
@@ -274,6 +275,15 @@ void SeededFleet::perform_on_node(const Incident& incident) {
       if (!node(name).is_null()) checks.by_a_person([&] { change_condition(name, type, values[incident.number / 4]); });
       break;
     }
+    case Deed::change_taint:
+      if (!node(name).is_null()) checks.by_a_person([&] { change_taint(name, incident.number); });
+      break;
+    case Deed::switch_waiting_taint:
+      if (options.waiting_taint)
+        options.waiting_taint.reset();
+      else
+        options.waiting_taint = agent::WaitingTaint{waiting_taint_key};
+      break;
     case Deed::back_end_knows:
       machine.plan().unknown = false;
       machine.want(machine.plan().target);
@@ -290,6 +300,14 @@ void SeededFleet::change_condition(const std::string& name, const std::string& t
   if (!status.empty())
     conditions.push_back({{"type", type}, {"status", status}, {"reason", "Storage"}, {"message", "another program"}});
   cluster.patch("nodes", "", name, {{"status", {{"conditions", conditions}}}});
+}
+
+// A person removes the taint with the key of the agents' taint, or sets one instead: with the same effect or another.
+void SeededFleet::change_taint(const std::string& name, std::size_t number) {
+  cluster.untaint(name, waiting_taint_key);
+  // With NoSchedule there might be no room for the pods of other nodes, and their budgets would never allow a drain.
+  if (number > 0) cluster.taint(name, waiting_taint_key, "PreferNoSchedule");
+  if (number > 1) cluster.taint(name, "example.com/other", "PreferNoSchedule");
 }
 
 void SeededFleet::delete_some_pod(std::size_t number) {
@@ -389,6 +407,13 @@ void SeededFleet::look_at_the_end() {
     if (!decoded || drain::mark_of(*decoded)) checks.violated("the end: " + name + " carries the mark of a cordon");
     for (const k8s::NodeCondition& condition : decoded ? decoded->conditions : std::vector<k8s::NodeCondition>())
       if (agent::is_own(condition)) checks.violated("the end: " + name + " has the condition " + condition.type);
+    const bool marked = !sim::annotation(node(name), "haulout.dev/waiting-taint").empty();
+    const Json taints = sim::at(node(name), "/spec/taints");
+    // The taints of people have no time.
+    const bool tainted = std::any_of(taints.begin(), taints.end(), [](const Json& taint) {
+      return taint.at("key") == waiting_taint_key && taint.contains("timeAdded");
+    });
+    if (marked || tainted) checks.violated("the end: " + name + " has the taint of a node that waits, or its mark");
     if (!sim::annotation(node(name), "haulout.dev/held-autoscalers").empty())
       checks.violated("the end: autoscalers are still asked to leave " + name + " alone");
   }

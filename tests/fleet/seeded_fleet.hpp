@@ -36,6 +36,7 @@ class SeededFleet : public Fleet {
   void perform_on_server(const Incident& incident);
   void perform_on_node(const Incident& incident);
   void change_condition(const std::string& name, const std::string& type, const std::string& status);
+  void change_taint(const std::string& name, std::size_t number);
   void delete_some_pod(std::size_t number);
   void see_to_workload(const std::string& app, bool it_goes);
   void look_at(const PlannedMachine& planned, const Machine& machine);

@@ -20,8 +20,9 @@ constexpr Duration cordons_look_alike = drain::mark_tolerance + 2s;
 drain::Verdict Invariants::verdict(const Instance& pod) const {
   if (left_pinned_.contains(pod.pod.uid)) return drain::Verdict::skip;
   if (pod.had_finished && given_.options.policy.finished == drain::Treatment::skip) return drain::Verdict::skip;
-  const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(), draining_for(),
-                                     is_in_place(pod) ? "it is in place of an evicted one" : "", is_in_broken_gang(pod))
+  const auto decided = drain::decide(pod.pod, given_.options.policy, daemon_sets_, clock_.wall_now(),
+                                     {draining_for(), is_in_place(pod) ? "it is in place of an evicted one" : "",
+                                      is_in_broken_gang(pod)})
                            .verdict;
   return decided == drain::Verdict::evict && is_only_replica(pod) ? drain::Verdict::refuse : decided;
 }

@@ -136,6 +136,21 @@ TEST(Weakness, IsToldOfWhatAThiefCanDo) {
   EXPECT_THAT(weakness(AuthorityKind::service_account), ::testing::Optional(HasSubstr("every Node")));
 }
 
+// The admission plug-in NodeRestriction forbids nodes to change taints, so the option cannot work for an agent that
+// acts as one.
+TEST(WaitingTaintWithoutEffect, IsToldOfAgentsThatActAsNodes) {
+  for (const AuthorityKind kind : {AuthorityKind::impersonation, AuthorityKind::kubelet}) {
+    EXPECT_FALSE(may_change_taints(kind));
+    EXPECT_THAT(taint_without_effect(kind, "example.com/waits"), ::testing::Optional(HasSubstr("has no effect")));
+    EXPECT_THAT(taint_without_effect(kind, "example.com/waits"), ::testing::Optional(HasSubstr(to_string(kind))));
+    EXPECT_FALSE(taint_without_effect(kind, ""));
+  }
+  for (const AuthorityKind kind : {AuthorityKind::policies, AuthorityKind::service_account}) {
+    EXPECT_TRUE(may_change_taints(kind));
+    EXPECT_FALSE(taint_without_effect(kind, "example.com/waits"));
+  }
+}
+
 // The search changes nothing in the cluster, not even with its probes.
 TEST_F(FindAuthorityTest, NothingIsWritten) {
   const std::uint64_t before = cluster.revision();

@@ -81,6 +81,12 @@ const std::vector<Row>& rows() {
       {"sentinel-command", "/bin/x 'a", "a ' is not closed"},
       {"reboot-command", " ", "it does not name a program"},
       {"prometheus-query", " ", "it is empty"},
+      {"waiting-taint", "node.kubernetes.io/out-of-service",
+       "other programs act on taints of the domain kubernetes.io, so an agent must not set them; take a key of your "
+       "own "
+       "domain, like example.com/update-waits"},
+      {"waiting-taint", "update-waits",
+       "its key needs a domain, like example.com/update-waits: other programs use keys without one"},
       {"verify-condition", "NetworkReady=true",
        "its status is none that conditions have; write TYPE or TYPE=STATUS, like example.com/NetworkReady"},
       {"verify-condition", "Ready",

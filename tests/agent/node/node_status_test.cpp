@@ -125,6 +125,25 @@ TEST(NodeStatus, ARequestIsExactlyTheWord) {
   EXPECT_EQ(reboot_request(node), noon);
 }
 
+TEST(NodeStatus, ARequestThatCannotBeReadIsToldWithTheWayOut) {
+  k8s::Node node = a_node();
+  node.name = "n1";
+  EXPECT_FALSE(unreadable_request(node));
+  for (const char* value : {"", "reboot", " reboot ; new disk", "reboot at 2026-12-24T12:00:00Z"}) {
+    node.annotations["haulout.dev/request"] = value;
+    EXPECT_FALSE(unreadable_request(node)) << value;
+  }
+  for (const char* value : {"rebot", "reboot at tomorrow", "reboot at 2026-12-24T12:00", "; why", "true"}) {
+    node.annotations["haulout.dev/request"] = value;
+    EXPECT_THAT(unreadable_request(node).value_or(""),
+                ::testing::AllOf(::testing::HasSubstr("haulout.dev/request"),
+                                 ::testing::HasSubstr(std::string("\"") + value + "\""),
+                                 ::testing::HasSubstr("haulout request-reboot n1")));
+  }
+  node.annotations["haulout.dev/request"] = std::string(5000, 'x') + "\n";
+  EXPECT_LT(unreadable_request(node).value().size(), 400u);
+}
+
 TEST(NodeStatus, WhichRequestABootServes) {
   constexpr WallTime noon = std::chrono::sys_days(std::chrono::year(2026) / 12 / 24) + std::chrono::hours(12);
   k8s::Node node = a_node();

@@ -84,6 +84,8 @@ const Arrival arrivals[] = {
     {"verify-condition", "NetworkReady=Unknown",
      [](const AgentOptions& o) { return o.conditions == std::vector<WantedCondition>{{"NetworkReady", "Unknown"}}; }},
     {"hold-autoscalers", "false", [](const AgentOptions& o) { return !o.hold_autoscalers; }},
+    {"waiting-taint", "example.com/waits=yes",
+     [](const AgentOptions& o) { return o.waiting_taint == WaitingTaint{"example.com/waits", "yes"}; }},
     {"backoff", "47m", [](const AgentOptions& o) { return o.times.backoff == 47min; }},
 };
 

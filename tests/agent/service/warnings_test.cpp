@@ -39,6 +39,21 @@ TEST(WholePool, IsNoneWhereSomeNodeStays) {
   EXPECT_FALSE(whole_pool_caution(limited("1", {}, SlotsChoice::none), 1));
 }
 
+TEST(PastDates, AreACaution) {
+  constexpr WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 28);
+  AgentConfig config;
+  config.windows = {"2026-11-26..2026-11-27 01:00+4h", "2026-11-28 01:00+4h", "2026-11-27 22:00+4h", "22:00+4h"};
+  config.blackouts = {"2026-11-20..2026-11-27", "2026-11-20..2026-11-28", "2026-11-26 22:00+2h", "Sat 00:00"};
+  EXPECT_THAT(past_dates(config, now),
+              ElementsAre(HasSubstr("the window \"2026-11-26..2026-11-27 01:00+4h\" does not open any more"),
+                          HasSubstr("the blackout \"2026-11-20..2026-11-27\" has no effect any more"),
+                          HasSubstr("the blackout \"2026-11-26 22:00+2h\" has no effect any more")));
+  config.windows = {"2026-11-27 22:00+1h"};
+  config.blackouts = {};
+  EXPECT_THAT(past_dates(config, now), ElementsAre(HasSubstr("and no update can begin")));
+  EXPECT_THAT(past_dates(AgentConfig(), now), IsEmpty());
+}
+
 struct FindCautions : haulout::testing::HostTest {
   Cautions find(const AgentConfig& config, k8s::Node node = {}) {
     node.name = "n1";

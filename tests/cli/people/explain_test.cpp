@@ -206,6 +206,15 @@ TEST(ExplanationTest, ARequestIsShownWithItsReason) {
   }
 }
 
+TEST(ExplanationTest, ARequestThatCannotBeReadIsSaidToBe) {
+  k8s::Node node = node_in("n1", agent::State::idle);
+  node.annotations["haulout.dev/request"] = "reboot at noon";
+  const Explanation about = explain({.node = node}, now);
+  EXPECT_THAT(explanation_text(about), Contains("Reboot:      false, with a request that cannot be read"));
+  EXPECT_THAT(about.why, Contains(AllOf(HasSubstr("haulout.dev/request"), HasSubstr("\"reboot at noon\""),
+                                        HasSubstr("haulout request-reboot n1"))));
+}
+
 TEST(ExplanationTest, OnlyARebootThatIsNeededHasACause) {
   k8s::Node node = node_in("n1", agent::State::updating);
   remember(node, [](agent::Record& record) { record.reasons = {"openssl 3.0.15-1 to 3.0.16-1"}; });
