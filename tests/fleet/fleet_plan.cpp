@@ -373,10 +373,7 @@ void add_conditions(FleetPlan& plan) {
 // would hold nobody up.
 void add_waves(FleetPlan& plan) {
   SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 53);
-  // A node that fails halts its wave until a person repairs it, and no person in these fleets does that for waves.
-  const bool any_fails = std::any_of(plan.machines.begin(), plan.machines.end(),
-                                     [](const PlannedMachine& machine) { return machine.fails(); });
-  if (any_fails || !rng.chance(60)) return;
+  if (!rng.chance(60)) return;
   static constexpr const char* ramps[] = {"1", "1,1", "1,2", "2,1,1", "1,34%", "20%,40%"};
   plan.ramp = ramps[rng.between(std::uint64_t{0}, std::size(ramps) - 1)];
   if (rng.chance(60)) {

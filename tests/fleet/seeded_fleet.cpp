@@ -315,13 +315,15 @@ void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
       cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
 }
 
-// Returns true if a node that is down, degraded or cordoned counts against the limit of the pool. Then other nodes may
-// have to wait.
+// Returns true if a node that is down, degraded or cordoned counts against the limit of the pool, or if one that has
+// rolled its version back holds the roll-out up. Then other nodes may have to wait.
 bool SeededFleet::something_holds_turns(const std::string& pool) const {
   return std::any_of(machines.begin(), machines.end(), [&](const auto& each) {
     const auto decoded = k8s::decode<k8s::Node>(node(each->node()).dump());
     const bool counts = pool_of(each->node()) == pool || !decoded || !agent::told_pool(*decoded);
-    return counts && (!each->powered() || state(each->node()) == "degraded" || unschedulable(each->node()));
+    const bool rolled_back = options.ramp && label(each->node(), "haulout.dev/reason") == "RolledBack";
+    return counts &&
+           (!each->powered() || state(each->node()) == "degraded" || unschedulable(each->node()) || rolled_back);
   });
 }
 

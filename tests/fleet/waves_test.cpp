@@ -180,6 +180,43 @@ TEST_F(InWaves, AMachineThatNeverBootsAgainIsNamed) {
   expect_updated(*machines[1]);
 }
 
+// The reboot of the canary has failed, and then its version is withdrawn for it: the node needs nothing any more. It is
+// idle, so no person looks at it, and it will never run the version. The others go on.
+TEST_F(InWaves, ANodeThatNeedsNothingAnyMoreHoldsNobodyUp) {
+  content({"n1", "n2", "n3"});
+  machines[0]->plan().ignored_reboots = 9;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(1h, [&] { want("1.1", {"n2", "n3"}); });
+  after(2h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    EXPECT_EQ(reason("n2"), "WaitingForWave");
+    machines[0]->want("");
+  });
+  run_fleet();
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(machines[0]->version(), "1.0");
+  expect_updated(*machines[1]);
+  expect_updated(*machines[2]);
+}
+
+// A node that has rolled the version back holds the others up although it needs nothing, because the version is offered
+// to it no more: it is the version that has failed.
+TEST_F(InWaves, ANodeThatHasRolledBackHoldsTheOthersUpAlsoIfItNeedsNothing) {
+  content({"n1", "n2"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("", {"n1"}); });
+  after(1h, [&] {
+    annotate("n1", "haulout.dev/request", "reboot");  // ends the state degraded, and boots the old version
+    machines[0]->plan().rolls_back = false;
+  });
+  after(2h, [&] { want("1.1", {"n2"}); });
+  run_for(4h);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(reason("n2"), "WaitingForWave");
+  EXPECT_THAT(message("n2"), HasSubstr("n1 has failed with this version"));
+}
+
 TEST_F(InWaves, AFailureInALaterWaveHaltsIt) {
   content({"n1", "n2", "n3", "n4"});
   machines[1]->plan().rolls_back = true;

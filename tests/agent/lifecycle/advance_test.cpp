@@ -129,6 +129,34 @@ TEST_F(Advance, AFailureWithAVersionIsKnownUntilTheNodeHasRunWellWithIt) {
   EXPECT_EQ(go(record, Event::verified).updated_to, "1.1");
 }
 
+// A person, or another program, has made the update of the node superfluous, and the agent has seen no update end. So
+// no other node waits for this one. That a version was rolled back stays known: the node may need nothing only because
+// it refuses that version, or because the version is not offered at the moment.
+TEST_F(Advance, AFailureEndsWhenTheNodeNeedsNothingAnyMoreUnlessItRolledBack) {
+  struct Row {
+    State from;
+    std::vector<std::string> bad_targets;
+    Event event;
+    std::string failed_to;
+  };
+  const std::vector<Row> rows{
+      {State::pending, {}, Event::not_needed, ""},
+      {State::degraded, {}, Event::not_needed, ""},
+      {State::pending, {"1.1"}, Event::not_needed, "1.1"},
+      {State::degraded, {"1.1"}, Event::not_needed, "1.1"},
+      {State::pending, {"1.0", "1.2"}, Event::not_needed, ""},
+      {State::ready, {}, Event::not_needed, "1.1"},  // goes on to pending, where the agent asks again
+      {State::soaking, {}, Event::soaked, "1.1"},    // of another version
+      {State::degraded, {}, Event::needed, "1.1"},
+  };
+  for (const Row& row : rows) {
+    Record record = in(row.from);
+    record.failed_to = "1.1";
+    record.bad_targets = row.bad_targets;
+    EXPECT_EQ(go(record, row.event).failed_to, row.failed_to) << to_string(row.from) << " " << to_string(row.event);
+  }
+}
+
 TEST_F(Advance, AFailedInstallationIsThatOfTheVersionForWhichTheSlotWasTaken) {
   moment.slot_version = "1.2";
   moment.pending = {.need = Need::yes, .target = "1.1"};  // in place since before
