@@ -229,6 +229,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   record.deadline.reset();
   record.asked = false;
   if (event != Event::reboot_overdue) record.asked_again = false;
+  record.waits_for.clear();
   record.marks.reset();
   if (from == State::degraded || from == State::pending) {
     record.cause.clear();
@@ -253,6 +254,10 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
       record.cordoned = false;
       // An idle node owes nothing: its next update begins with the taints that it has then.
       if (record.state == State::idle) record.unverified = false;
+      if (record.state == State::idle)
+        record.needed_since.reset();
+      else if (!record.needed_since)
+        record.needed_since = moment.now;
       if (record.state == State::idle && event == Event::not_needed) end_the_failure(record);
       if (!record.unverified) record.old_taints.reset();
       // A later boot does not belong to the attempt that has ended.

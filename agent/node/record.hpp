@@ -131,6 +131,10 @@ struct Record {
   // with this version or a later one, or if it needs nothing any more and has not rolled this version back. Until then
   // the node keeps its place in the waves of that version (--ramp), also while it has no slot.
   std::string failed_to{};
+  // The version for which the node waits for a slot; empty if it waits for none, or if its update has no version. Other
+  // agents learn from it whether the node can go before theirs (--roll-out-order).
+  std::string waits_for{};
+  std::optional<WallTime> needed_since{};         // since when the node has needed an update; nothing if it needs none
   std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
   std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
   std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again

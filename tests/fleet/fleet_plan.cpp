@@ -382,6 +382,21 @@ void add_waves(FleetPlan& plan) {
   }
 }
 
+// Generation 11: agents whose roll-out halts when so many nodes have failed, with and without waves; and agents that go
+// in an order. Some machines lack the label of the order.
+void add_order(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 59);
+  if (rng.chance(40)) plan.halt_after = rng.between(std::uint64_t{1}, std::uint64_t{3});
+  static constexpr const char* orders[] = {"zone", "label:rank", "asked"};
+  if (rng.chance(60)) plan.roll_out_order = orders[rng.between(std::uint64_t{0}, std::size(orders) - 1)];
+  static constexpr const char* zones[] = {"", "a", "b", "c"};
+  static constexpr const char* ranks[] = {"", "1", "2", "10", "09", "blue", "1st"};
+  for (PlannedMachine& machine : plan.machines) {
+    machine.zone = zones[rng.between(std::uint64_t{0}, std::size(zones) - 1)];
+    machine.rank = ranks[rng.between(std::uint64_t{0}, std::size(ranks) - 1)];
+  }
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -425,6 +440,8 @@ bool PlannedMachine::fails() const {
 std::string FleetPlan::setting() const {
   std::string text = limit_percent > 0 ? fmt::format("limit {} %", limit_percent) : fmt::format("limit {}", limit);
   if (!ramp.empty()) text += ", waves " + ramp;
+  if (halt_after > 0) text += fmt::format(", halts-at-{}", halt_after);
+  if (roll_out_order != "any") text += ", order " + roll_out_order;
   if (pools == Pools::by_name) text += ", pools-by-name";
   if (pools == Pools::by_label) text += ", pools-by-label";
   if (pools == Pools::by_role) text += ", pools-by-role";
@@ -479,6 +496,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 9) add_daemon_set_evictions(plan);
   if (generation >= 9) add_conditions(plan);
   if (generation >= 10) add_waves(plan);
+  if (generation >= 11) add_order(plan);
   return plan;
 }
 

@@ -69,6 +69,8 @@ struct PlannedMachine {
   // Since generation 7: a person has annotated the node for Karpenter, and it has had a readiness taint all the time.
   bool held_by_a_person = false;
   bool never_quite_ready = false;
+  // Since generation 11: values of the labels by which the roll-out may be ordered; empty: the Node lacks the label.
+  std::string zone, rank;
   // If another tool has to reboot the machine: the interval at which that tool checks the ready file.
   Duration somebody_looks = std::chrono::seconds(20);
   // Returns true if the plan lets the machine end without the target version or without being idle, until it is
@@ -89,7 +91,8 @@ struct PlannedMachine {
 //   9  gangs: workloads whose pods run only together, or training runs for which agents wait; agents that evict the
 //      pods of a DaemonSet after all others; other programs that write conditions of the same types as agents
 //  10  agents that roll their version out in waves
-inline constexpr unsigned newest_fleet_generation = 10;
+//  11  agents whose roll-out halts at a number of failed nodes, or goes in an order
+inline constexpr unsigned newest_fleet_generation = 11;
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -102,7 +105,9 @@ struct FleetPlan {
   std::string pinned_app;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
-  std::string ramp;          // sizes of the waves; empty: none
+  std::string ramp;  // sizes of the waves; empty: none
+  std::size_t halt_after = 0;
+  std::string roll_out_order = "any";
   Duration drain_timeout{};  // limit of a drain; 0 means no limit
   Duration soak{};
   // Which pods agents have replaced before they evict them, and how long they wait for a replacement.

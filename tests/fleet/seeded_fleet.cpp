@@ -45,8 +45,12 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   limit = plan_.limit;
   limit_percent = plan_.limit_percent;
   slots.ramp = *agent::parse_ramp(plan_.ramp);
-  options.ramp = !plan_.ramp.empty();
+  slots.halt_after = plan_.halt_after;
+  slots.order = *agent::parse_roll_out_order(plan_.roll_out_order);
+  options.ramp = !plan_.ramp.empty() || plan_.halt_after > 0;
   checks.ramp = plan_.ramp;
+  checks.halt_after = plan_.halt_after;
+  checks.roll_out_order = plan_.roll_out_order;
   checks.reboots_per_day = plan_.reboots_per_day;
   const bool server_fails = std::any_of(plan_.incidents.begin(), plan_.incidents.end(),
                                         [](const Incident& incident) { return incident.node.empty(); });
@@ -114,6 +118,8 @@ void SeededFleet::stage() {
     if (plan_.pools == Pools::by_label) labels["team"] = planned.pool;
     if (plan_.pools == Pools::by_role && planned.pool == agent::control_plane_pool)
       labels[std::string(agent::control_plane_label)] = "";
+    if (!planned.zone.empty()) labels["topology.kubernetes.io/zone"] = planned.zone;
+    if (!planned.rank.empty()) labels["rank"] = planned.rank;
     cluster.patch("nodes", "", planned.name, {{"metadata", {{"labels", labels}}}});
     if (planned.held_by_a_person)
       cluster.patch("nodes", "", planned.name,

@@ -157,6 +157,26 @@ TEST_F(Advance, AFailureEndsWhenTheNodeNeedsNothingAnyMoreUnlessItRolledBack) {
   }
 }
 
+// The order of a roll-out goes by this time, and by the version for which a node waits.
+TEST_F(Advance, TheNeedLastsFromItsFirstMomentUntilTheNodeIsIdle) {
+  Record record = go(in(State::idle), Event::needed);
+  const WallTime first = moment.now;
+  for (const Event event :
+       {Event::gates_open, Event::turn_taken, Event::drain_ended, Event::gates_open, Event::turn_taken, Event::drained,
+        Event::reboot_due, Event::boot_changed, Event::not_verified, Event::needed, Event::not_needed, Event::needed}) {
+    EXPECT_EQ(record.needed_since, record.state == State::idle ? std::nullopt : std::optional(first))
+        << to_string(event);
+    moment.now += 1min;
+    record = go(std::move(record), event);
+  }
+  EXPECT_EQ(record.needed_since, moment.now) << "a new need";
+  Record of_an_older_agent = in(State::waiting);
+  of_an_older_agent.waits_for = "1.1";
+  EXPECT_EQ(go(of_an_older_agent, Event::turn_taken).waits_for, "");
+  EXPECT_EQ(go(of_an_older_agent, Event::gate_closed).waits_for, "");
+  EXPECT_EQ(go(of_an_older_agent, Event::gate_closed).needed_since, moment.now);
+}
+
 TEST_F(Advance, AFailedInstallationIsThatOfTheVersionForWhichTheSlotWasTaken) {
   moment.slot_version = "1.2";
   moment.pending = {.need = Need::yes, .target = "1.1"};  // in place since before
