@@ -78,9 +78,10 @@ asio::awaitable<agent::Pending> FleetMachine::pending(TimePoint) {
   co_return agent::Pending{.need = agent::Need::yes, .reasons = {"the rehearsed update"}, .target = version()};
 }
 
-// Only a version is rolled out in waves.
+// Only a version is rolled out in waves, or halted.
 std::string FleetMachine::version() const {
-  return around_.input.config.ramp.empty() ? std::string() : "rehearsed";
+  const agent::AgentConfig& config = around_.input.config;
+  return config.ramp.empty() && config.halt_after == 0 ? std::string() : "rehearsed";
 }
 
 Task<std::string> FleetMachine::booted(TimePoint) {

@@ -77,6 +77,7 @@ Result<Images> read_bootc_images(const ToolAnswers& answers, const OsRelease&) {
   if (staged != nullptr && !is_true(staged, "downloadOnly")) {
     const BootcImage next = image_of(find(staged, "image"));
     images.next = next.digest.empty() ? "an image without a digest" : next.name;
+    images.next_is_shared = !next.digest.empty();
   } else if (is_true(status, "rollbackQueued") && rollback != nullptr) {
     images.next = image_of(find(rollback, "image")).name;
   }
@@ -180,7 +181,9 @@ Result<Images> read_rauc_images(const ToolAnswers& answers, const OsRelease&) {
                                         one_line(primary)));
   const auto called = [](const RaucSlot& slot) { return slot.version.empty() ? slot.name : slot.version; };
   Images images{.booted = called(*booted)};
-  if (next->name != booted->name) images.next = called(*next);
+  if (next->name == booted->name) return images;
+  images.next = called(*next);
+  images.next_is_shared = !next->version.empty();
   return images;
 }
 

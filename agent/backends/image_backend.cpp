@@ -66,6 +66,7 @@ asio::awaitable<Pending> ImageBackend::pending(TimePoint deadline) {
   watch_.arm(co_await asio::this_coro::executor);
   auto found = co_await images(deadline);
   if (!found) co_return Pending{.problem = found.error().message()};
+  next_is_shared_ = found->next_is_shared;
   if (found->next.empty()) co_return Pending{.need = Need::no};
   co_return Pending{.need = Need::yes, .reasons = {"staged: " + found->next}, .target = found->next};
 }

@@ -29,7 +29,9 @@ class ImageBackend final : public Backend {
   ImageBackend(ImageTool tool, HostRoot root, HostPrograms& programs, Clock& clock, Rng& rng);
 
   std::string name() const override { return tool_.name; }
-  bool versions_are_shared() const override { return tool_.versions_are_shared; }
+  // As the last pending() has found: some tools name an image by a version if it has one, and otherwise by something
+  // that means nothing on another machine.
+  bool versions_are_shared() const override { return tool_.versions_are_shared && next_is_shared_; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override;
   Task<> apply(std::string target, TimePoint deadline) override;
@@ -44,6 +46,7 @@ class ImageBackend final : public Backend {
   Clock& clock_;
   Rng& rng_;
   FileWatch watch_;
+  bool next_is_shared_ = true;
 };
 
 // The updater: install() stages the image that the tool offers, and never reboots. An image that is staged already does

@@ -22,6 +22,7 @@ struct Images {
   // The version that the next boot runs; empty if no other image is in place. It may be the running version, in an
   // image that was written again or that differs in its options.
   std::string next{};
+  bool next_is_shared = true;  // `next` means the same on each machine; the name of a slot does not
   bool operator==(const Images&) const = default;
 };
 

@@ -73,6 +73,9 @@ struct AgentConfig {
   std::string max_unavailable = "1";  // number or percentage of nodes, for example "3" or "10%"
   std::string zone_label;
   std::string ramp;  // sizes of the waves of a roll-out, for example "1,2,5%"; empty: no waves
+  // Number of failed nodes at which a roll-out halts; 0: a failed node halts its wave and closes the gate "fleet".
+  std::uint32_t halt_after = 0;
+  std::string roll_out_order = "any";  // which of the nodes that wait goes first, see agent/slots/roll_out_order.hpp
   Duration soak = LifecycleTimes{}.soak;
   std::string fleetlock_url;
 

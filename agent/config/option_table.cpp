@@ -88,11 +88,24 @@ OptionGroup slots() {
           {"ramp", text<C>(&C::ramp, "numbers, percentages", check_ramp),
            "With slots lease: roll a version out in waves, like 1,2,5%,25%. Each is the number of nodes of the wave, "
            "or the percentage of the pool's nodes, but at least one node. The next wave begins when all nodes of "
-           "the waves before it have come back well; a node that ends up degraded halts the roll-out. After the last "
-           "wave, and "
-           "in addition during the waves, max-unavailable limits. Without this option: no waves. A back end without "
+           "the waves before it have come back well; a node that ends up degraded halts the roll-out (see "
+           "halt-after). After the last wave, and in addition during the waves, max-unavailable limits. Without this "
+           "option: no waves. A back end without "
            "versions that nodes share (debian, file, command, transactional-update) has none. All agents of a pool "
            "should have the same ramp."},
+          {"halt-after", number<C>(&C::halt_after, "nodes", 0, 10000),
+           "With slots lease: halt the roll-out of a version when so many nodes of the pool have failed with it: no "
+           "further node is updated to it until fewer have. Fewer failed nodes keep their places in the waves of ramp, "
+           "and hold nobody up. Also without ramp. 0: the first failed node holds its wave up, and the others wait "
+           "while it is degraded. Needs a back end with versions, like ramp. All agents of a pool should have the same "
+           "number."},
+          {"roll-out-order", text<C>(&C::roll_out_order, "order", check_roll_out_order),
+           "With slots lease: which of the nodes that wait for a slot goes first. any: whoever takes a free slot "
+           "first. "
+           "zone: by the label topology.kubernetes.io/zone, one zone after the other. label:KEY: by the value of this "
+           "label, numbers by size before texts; nodes without the label go last. asked: the node that has needed its "
+           "update for the longest time. A node that cannot go holds nobody up. All agents of a pool should have the "
+           "same order."},
           {"soak", duration<C>(&C::soak, Zero::allowed),
            "How long a node keeps its slot after its update. If it is not Ready then, it keeps the slot until it "
            "is."},

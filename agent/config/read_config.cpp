@@ -425,6 +425,10 @@ std::vector<Rule> about_slots(const AgentConfig& c) {
       {!leases && c.max_unavailable != fresh.max_unavailable,
        "max-unavailable is set, but only slots lease uses it: remove it, or set slots to lease"},
       {!leases && !c.ramp.empty(), "ramp is set, but only slots lease uses it: remove it, or set slots to lease"},
+      {!leases && c.halt_after != fresh.halt_after,
+       "halt-after is set, but only slots lease uses it: remove it, or set slots to lease"},
+      {!leases && c.roll_out_order != fresh.roll_out_order,
+       "roll-out-order is set, but only slots lease uses it: remove it, or set slots to lease"},
       {!leases && !c.zone_label.empty(),
        "zone-label is set, but only slots lease uses it: remove it, or set slots to lease"},
   };

@@ -6,6 +6,7 @@
 #include "agent/hosts/host_command.hpp"
 #include "agent/node/pool.hpp"
 #include "agent/node/readiness.hpp"
+#include "agent/node/roll_out_order.hpp"
 #include "agent/node/waiting_taint.hpp"
 #include "base/text.hpp"
 #include "drain/guards.hpp"
@@ -115,6 +116,14 @@ std::string check_max_unavailable(const std::string& text) {
 std::string check_ramp(const std::string& text) {
   const auto ramp = parse_ramp(text);
   return ramp ? std::string() : ramp.error().message();
+}
+
+std::string check_roll_out_order(const std::string& text) {
+  const auto order = parse_roll_out_order(text);
+  if (!order) return order.error().message();
+  if (order->by != RollOutOrder::By::label) return {};
+  const std::string wrong = check_label_key(order->label);
+  return wrong.empty() ? wrong : fmt::format("label \"{}\": {}", order->label, wrong);
 }
 
 std::string check_window(const std::string& text) {

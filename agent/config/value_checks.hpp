@@ -26,6 +26,8 @@ std::string check_listen_address(const std::string& text);
 // Checks a number of nodes from "0", or a percentage from "0%" to "100%"; see agent/node/pool.hpp.
 std::string check_max_unavailable(const std::string& text);
 std::string check_ramp(const std::string& text);
+// Checks an order as agent/node/roll_out_order.hpp reads it.
+std::string check_roll_out_order(const std::string& text);
 // Check the syntax of agent/gates/window.hpp. The zoneinfo of this machine must have the time zone.
 std::string check_window(const std::string& text);
 std::string check_blackout(const std::string& text);

@@ -107,7 +107,13 @@ Task<std::vector<Deployment>> RpmOstreeBackend::deployments(TimePoint deadline) 
 
 boost::asio::awaitable<Pending> RpmOstreeBackend::pending(TimePoint deadline) {
   auto all = co_await deployments(deadline);
-  if (all) co_return judge_deployments(*all);
+  if (all) {
+    Pending found = judge_deployments(*all);
+    versions_are_shared_ = std::none_of(all->begin(), all->end(), [&found](const Deployment& deployment) {
+      return deployment.checksum == found.target;
+    });
+    co_return found;
+  }
   Pending out;
   out.problem = all.error().message();
   co_return out;

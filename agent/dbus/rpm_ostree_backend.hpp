@@ -45,6 +45,8 @@ class RpmOstreeBackend final : public Backend {
   RpmOstreeBackend(Bus& bus, Rng& rng);
 
   std::string name() const override { return "rpm-ostree"; }
+  // As the last pending() has found. The checksum of a deployment with layered packages means nothing on other nodes.
+  bool versions_are_shared() const override { return versions_are_shared_; }
   boost::asio::awaitable<Pending> pending(TimePoint deadline) override;
   Task<std::string> booted(TimePoint deadline) override;
   Task<> apply(std::string target, TimePoint deadline) override;
@@ -57,6 +59,7 @@ class RpmOstreeBackend final : public Backend {
   Rng& rng_;
   Notifier changed_;
   Listening listening_;
+  bool versions_are_shared_ = true;
 };
 
 }  // namespace haulout::agent

@@ -110,43 +110,57 @@ std::string named(const Pending& wanted) {
 
 }  // namespace
 
-Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted) {
+Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted,
+                std::size_t halt_after) {
   Gate gate{.name = "fleet", .message = "no update of this node has failed on another node of the pool"};
   const bool is_named = !wanted.target.empty() || !wanted.reasons.empty();
   if (wanted.need != Need::yes || !is_named) return gate;
+  std::vector<std::string> names, reasons;
   for (const k8s::Node& node : degraded) {
     const auto failed = node.name == own ? std::nullopt : failed_reboot(node);
     if (!failed || !same_need(*failed, wanted)) continue;
     const auto reason = node.labels.find(std::string(reason_label));
-    gate.verdict = Gate::Verdict::closed;
-    gate.reason = reason::update_failed_elsewhere;
+    names.push_back(node.name);
+    reasons.push_back(reason == node.labels.end() ? "" : " (" + printable(reason->second) + ")");
+  }
+  if (names.empty() || names.size() < halt_after) return gate;
+  gate.verdict = Gate::Verdict::closed;
+  gate.reason = reason::update_failed_elsewhere;
+  if (halt_after <= 1) {
     gate.message = fmt::format(
         "node {} has been degraded{} since its reboot for {}, which this node needs, too: repair that node first",
-        node.name, reason == node.labels.end() ? "" : " (" + printable(reason->second) + ")", named(wanted));
+        names.front(), reasons.front(), named(wanted));
     return gate;
   }
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] += reasons[i];
+  gate.message = fmt::format(
+      "nodes {} have been degraded since their reboots for {}, which this node needs, too (halt-after {}): repair them "
+      "first",
+      some_of(names), named(wanted), halt_after);
   return gate;
 }
 
-Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, const Pending& wanted) {
+Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, const Pending& wanted,
+                  std::size_t halt_after) {
   Gate gate{.name = "fleet",
             .message = "this version has failed on no other node of the pool",
             .effect = Gate::Effect::gives_up};
   if (wanted.need != Need::yes || wanted.target.empty()) return gate;
-  const k8s::Node* failed = nullptr;
+  std::vector<std::string> failed;
   for (const k8s::Node& node : nodes) {
     const std::vector<std::string> versions = record_of(node).value_or(Record{}).failed_versions;
     if (std::find(versions.begin(), versions.end(), wanted.target) == versions.end()) continue;
     if (node.name == own) return gate;
-    if (!failed) failed = &node;
+    failed.push_back(node.name);
   }
-  if (!failed) return gate;
+  if (failed.empty() || failed.size() < halt_after) return gate;
+  if (halt_after <= 1) failed.resize(1);
   gate.verdict = Gate::Verdict::closed;
   gate.reason = reason::version_failed;
   gate.message = fmt::format(
-      "version {0} has failed on node {1}, so this node waits for another version, or until {0} runs well there; to "
-      "try {0} all the same, remove the record of node {1}: kubectl annotate node {1} {2}-",
-      printable(wanted.target), failed->name, record_annotation);
+      "version {0} has failed on node{3} {1}, so this node waits for another version, or until {0} runs well there; to "
+      "try {0} all the same, remove the record of node {4}: kubectl annotate node {4} {2}-",
+      printable(wanted.target), some_of(failed), record_annotation, failed.size() == 1 ? "" : "s", failed.front());
   return gate;
 }
 
@@ -176,7 +190,7 @@ asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
     seen_.clear();
     for (const k8s::Node& node : *nodes) seen_.insert(seen_of(node));
     std::erase_if(*nodes, [this](const k8s::Node& node) { return membership_of(node, pool_) == Membership::stranger; });
-    co_return rule_(*nodes, node_, wanted);
+    co_return rule_(*nodes, node_, wanted, halt_after_);
   }
   Gate gate{.name = "fleet"};
   if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
@@ -249,8 +263,9 @@ NodeGates::NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus,
       pauses_(client, rng, options_.ns),
       pods_(client, rng, options_.node, options_.blocking_pod_selectors),
       alerts_(prometheus ? std::make_unique<PrometheusAlerts>(*prometheus, clock_, rng, options_.alerts) : nullptr),
-      fleet_(client, rng, options_.node, fmt::format("{}={}", state_label, to_string(State::degraded)), fleet_gate),
-      versions_(client, rng, options_.node, std::string(failed_version_label), version_gate) {}
+      fleet_(client, rng, options_.node, fmt::format("{}={}", state_label, to_string(State::degraded)), fleet_gate,
+             options_.halt_after),
+      versions_(client, rng, options_.node, std::string(failed_version_label), version_gate, options_.halt_after) {}
 
 void NodeGates::belong_to(OwnPool pool) {
   if (pool == pool_) return;

@@ -56,29 +56,35 @@ class BlockingPods {
 // include `own`, this node. Closed (UpdateFailedElsewhere) if another node was rebooted for the update that `wanted`
 // names and has been degraded since. Nodes that are degraded but healthy (Record::uncordon) do not count. Two updates
 // are the same if they have the same version. Without versions, all reasons of `wanted` must be among the reasons of
-// that reboot. Open if `wanted` needs no reboot, or names neither a version nor a reason.
-Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted);
+// that reboot. Open if `wanted` needs no reboot, or names neither a version nor a reason. Open, too, while fewer than
+// `halt_after` nodes have failed (--halt-after).
+Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted,
+                std::size_t halt_after = 1);
 
 // A rule of the gate "fleet" that only agents that install updates have, in addition to fleet_gate(). Pure. `nodes`
 // holds the nodes of the pool with the label haulout.dev/failed-version; it may include `own`, this node. Closed
 // (VersionFailed) if the version that `wanted` names has failed on another node (Record::failed_versions) and has not
 // run well there since. Open if it has failed on this node, too: then a person decides whether this node tries it
-// again. Open if `wanted` needs nothing or names no version.
-Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, const Pending& wanted);
+// again. Open if `wanted` needs nothing or names no version. Open, too, while fewer than `halt_after` nodes have
+// failed.
+Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, const Pending& wanted,
+                  std::size_t halt_after = 1);
 
 // The gate "fleet": this node does not begin an update that has failed on another node of the pool. Reads the other
 // nodes and applies one rule to them: fleet_gate() or version_gate(). The slots, not this gate, limit how many nodes
 // may be unavailable at a time. Borrows client and rng.
 class FleetHealth {
  public:
-  using Rule = Gate (*)(const std::vector<k8s::Node>&, const std::string&, const Pending&);
+  using Rule = Gate (*)(const std::vector<k8s::Node>&, const std::string&, const Pending&, std::size_t halt_after);
   // `labels` is the label selector of the nodes to which `rule` is applied.
-  FleetHealth(k8s::Client& client, Rng& rng, std::string node, std::string labels, Rule rule)
+  FleetHealth(k8s::Client& client, Rng& rng, std::string node, std::string labels, Rule rule,
+              std::size_t halt_after = 1)
       : client_(client),
         rng_(rng),
         node_(std::move(node)),
         labels_(std::move(labels)),
         rule_(rule),
+        halt_after_(halt_after),
         respite_(client.clock(), rng) {
     belong_to({});
   }
@@ -100,6 +106,7 @@ class FleetHealth {
   std::string node_;
   std::string labels_;
   Rule rule_;
+  std::size_t halt_after_;
   OwnPool pool_;
   std::string selector_;
   std::set<std::string> seen_;  // UIDs and failed versions of the selected nodes at the last judge()
@@ -116,7 +123,8 @@ struct NodeGatesOptions {
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
   std::size_t reboots_per_day = default_reboots_per_day;  // 0 disables the limit
   bool installs = false;                                  // the agent installs updates (--update)
-  std::string pin{};                                      // see pin_gate(); empty: no such gate
+  std::size_t halt_after = 1;  // how many nodes must fail with an update until the gate "fleet" closes
+  std::string pin{};           // see pin_gate(); empty: no such gate
   std::vector<std::string> blocking_pod_selectors{};
   AlertOptions alerts{};
 };

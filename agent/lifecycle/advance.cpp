@@ -116,6 +116,15 @@ void forget_the_attempt(Record& record) {
   record.cause_message.clear();
 }
 
+// A node that needs nothing any more tries its failed version no more, so no other node waits for it. A version that
+// was rolled back stays known as failed, because then the node needs nothing only because it refuses that version, or
+// because it is not offered now.
+void end_the_failure(Record& record) {
+  const bool rolled_back =
+      std::find(record.bad_targets.begin(), record.bad_targets.end(), record.failed_to) != record.bad_targets.end();
+  if (!rolled_back) record.failed_to.clear();
+}
+
 // Returns the version that fails on this node with this event; empty if none does, or if it has no name.
 std::string failed_version(const Record& record, Event event, const Moment& moment) {
   if (!moment.installs) return {};
@@ -221,6 +230,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   record.deadline.reset();
   record.asked = false;
   if (event != Event::reboot_overdue) record.asked_again = false;
+  record.waits_for.clear();
   record.marks.reset();
   if (from == State::degraded || from == State::pending) {
     record.cause.clear();
@@ -245,6 +255,11 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
       record.cordoned = false;
       // An idle node owes nothing: its next update begins with the taints that it has then.
       if (record.state == State::idle) record.unverified = false;
+      if (record.state == State::idle)
+        record.needed_since.reset();
+      else if (!record.needed_since)
+        record.needed_since = moment.now;
+      if (record.state == State::idle && event == Event::not_needed) end_the_failure(record);
       if (!record.unverified) record.old_taints.reset();
       // A later boot does not belong to the attempt that has ended.
       forget_the_attempt(record);

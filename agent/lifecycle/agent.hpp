@@ -39,7 +39,8 @@ struct AgentOptions {
   unsigned update_attempts = default_update_attempts;
   // The updater writes an image that only the next boot runs, and does so before the drain (--update=before-drain).
   bool stages_first = false;
-  // Versions are rolled out in waves (--ramp): a node uses its slot only for the version for which it has taken it.
+  // Slots depend on the version (--ramp, --halt-after): a node uses its slot only for the version for which it has
+  // taken it.
   bool ramp = false;
   HookRules hooks;
   bool hold_autoscalers = true;               // see hold_duty()

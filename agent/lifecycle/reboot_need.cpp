@@ -132,7 +132,9 @@ Pending RebootNeed::all() const {
 
 std::string RebootNeed::target(bool only_in_place) const {
   Pending need = only_in_place ? pending_ : all();
-  return need.need == Need::yes && backend_.versions_are_shared() ? std::move(need.target) : std::string();
+  const bool of_the_offer = !only_in_place && updates_wanted() && !updates_.target.empty();
+  const bool shared = of_the_offer ? updater_->versions_are_shared() : backend_.versions_are_shared();
+  return need.need == Need::yes && shared ? std::move(need.target) : std::string();
 }
 
 Task<> RebootNeed::learn_version(TimePoint deadline) {

@@ -224,6 +224,7 @@ asio::awaitable<Decision> SlotQueue::run() {
 
 asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWatch::Asked asked) {
   version_ = target();
+  context_.record.waits_for = version_;
   context_.parts.slots.aim_at(version_);
   auto turn = co_await context_.parts.slots.take(context_.within(std::chrono::minutes(2)));
   if (turn && !turn->ours) {
@@ -253,10 +254,10 @@ asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWa
 void SlotQueue::warn_without_version() const {
   const bool unnamed = need_.all().need == Need::yes && target().empty();
   if (!context_.options.ramp || !unnamed) return;
-  context_.writer.warn(
-      reason::ramp_without_version,
-      "ramp has no effect on this update, because the back end names no version for it that other nodes share: only "
-      "max-unavailable limits how many nodes are updated at a time");
+  context_.writer.warn(reason::ramp_without_version,
+                       "ramp and halt-after have no effect on this update, because the back end names no version for "
+                       "it that other nodes "
+                       "share: only max-unavailable limits how many nodes are updated at a time");
 }
 
 asio::awaitable<void> SlotQueue::wait() {

@@ -129,10 +129,14 @@ struct Record {
   // The version that ran when the last update to a version was verified. Empty if there was none, or if another version
   // has run since. Other agents count the nodes that have come back well with a version by it (--ramp).
   std::string updated_to{};
-  // The version to which the last failed update was to lead; empty if there was none, or if the node has run well since
-  // with this version or a later one. Until then the node keeps its place in the waves of that version (--ramp), also
-  // while it has no slot.
+  // The version to which the last failed update was to lead; empty if there was none, if the node has run well since
+  // with this version or a later one, or if it needs nothing any more and has not rolled this version back. Until then
+  // the node keeps its place in the waves of that version (--ramp), also while it has no slot.
   std::string failed_to{};
+  // The version for which the node waits for a slot; empty if it waits for none, or if its update has no version. Other
+  // agents learn from it whether the node can go before theirs (--roll-out-order).
+  std::string waits_for{};
+  std::optional<WallTime> needed_since{};         // since when the node has needed an update; nothing if it needs none
   std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
   std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
   std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again

@@ -169,6 +169,8 @@ Record decoded(const Json& json) {
   record.verified_at = time_at(json, "verifiedAt");
   read(json, "updatedTo", record.updated_to);
   read(json, "failedTo", record.failed_to);
+  read(json, "waitsFor", record.waits_for);
+  record.needed_since = time_at(json, "neededSince");
   if (json.contains("reboots"))
     for (const Json& each : json.at("reboots"))
       record.reboots.push_back({wall_time(each.at("at")), each.at("reasons").get<std::vector<std::string>>(),
@@ -237,6 +239,8 @@ std::string encode_record(const Record& record) {
   put(json, "verifiedAt", record.verified_at);
   put_unless_default(json, "updatedTo", record.updated_to);
   put_unless_default(json, "failedTo", record.failed_to);
+  put_unless_default(json, "waitsFor", record.waits_for);
+  put(json, "neededSince", record.needed_since);
   for (const PastReboot& each : record.reboots) {
     Json reboot{{"at", microseconds(each.at)}, {"reasons", each.reasons}, {"target", each.target}};
     put_unless_default(reboot, "cleared", each.cleared);

@@ -113,11 +113,26 @@ constexpr std::array table{
         "reboot (`haulout request-reboot NODE`): when it has come back well, the roll-out goes on. To go on without "
         "it, remove its record once it is healthy (`kubectl annotate node NODE haulout.dev/record-`). If its machine "
         "is lost, no agent is left that could release its slot: delete the Node."},
+    Reason{
+        reason::waiting_for_order, turns, waiting,
+        "A slot is free, but by `--roll-out-order` other nodes of the pool that wait go before this one. The message "
+        "names them. A node before this one that does not take the free slot within ten minutes is passed over.",
+        "Wait. If a node in the message stays in the state `waiting` although a slot is free, look at its agent."},
+    Reason{
+        reason::roll_out_halted, turns, waiting,
+        "As many nodes as `--halt-after` allows have failed with the version, so no further node is updated to it. A "
+        "node has failed if its update to the version did not end well and it has not run well with it since, or if it "
+        "has been degraded, or not Ready, since that update. The message names them.",
+        "Repair the nodes, and request their reboots (`haulout request-reboot NODE`): they may try again while the "
+        "roll-out is halted. When fewer than `--halt-after` nodes have failed, it goes on. Or withdraw the version; a "
+        "newer one is not halted. To go on without a node, remove its record once it is healthy (`kubectl annotate "
+        "node NODE haulout.dev/record-`); if its machine is lost, delete the Node."},
     Reason{reason::ramp_without_version, turns, trouble,
-           "`--ramp` is set, but the back end names no version for the update of this node, or one that other nodes do "
+           "`--ramp` or `--halt-after` is set, but the back end names no version for the update of this node, or one "
+           "that other nodes do "
            "not share (transactional-update). So its roll-out cannot be "
-           "told from others and has no waves; only `--max-unavailable` limits it.",
-           "Remove `--ramp`, or use a back end with versions."},
+           "told from others: it has no waves, and nothing halts it; only `--max-unavailable` limits it.",
+           "Remove the option, or use a back end with versions."},
     Reason{reason::slots_unavailable, turns, trouble,
            "The agent cannot find out whether a slot is free; the message says why.",
            "Resolve the cause in the message. Usually the API server or FleetLock server does not answer, the right to "

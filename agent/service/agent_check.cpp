@@ -76,12 +76,18 @@ awaitable<Pending> AgentCheck::check_backend(AgentWhole& whole, const AgentConfi
       whole.backend().name() + ": " + words_of(pending));
   const auto version = co_await whole.backend().booted(soon());
   if (!version) say(Mark::failed, "version", "the running version is unknown: " + version.error().message());
-  if (version && !config.ramp.empty() && (version->empty() || !whole.backend().versions_are_shared()))
-    say(Mark::note, "ramp",
-        fmt::format("ramp has no effect, because versions of back end {} cannot be compared between nodes: only "
-                    "max-unavailable limits how many "
-                    "nodes are updated at a time; remove ramp",
-                    whole.backend().name()));
+  const bool wants_versions = !config.ramp.empty() || config.halt_after > 0;
+  if (version && wants_versions && (version->empty() || !whole.backend().versions_are_shared()))
+    say(Mark::note, config.ramp.empty() ? "halt-after" : "ramp",
+        fmt::format("{0} no effect, because versions of back end {1} cannot be compared between nodes: only "
+                    "max-unavailable limits how many nodes are updated at a time; remove {2}",
+                    config.ramp.empty()     ? "halt-after has"
+                    : config.halt_after > 0 ? "ramp and halt-after have"
+                                            : "ramp has",
+                    whole.backend().name(),
+                    config.ramp.empty()     ? "halt-after"
+                    : config.halt_after > 0 ? "both"
+                                            : "ramp"));
   co_return pending;
 }
 

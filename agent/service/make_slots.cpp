@@ -6,6 +6,7 @@
 #include "agent/slots/fleetlock_slots.hpp"
 #include "agent/slots/lease_slots.hpp"
 #include "agent/slots/none_slots.hpp"
+#include "base/text.hpp"
 
 namespace haulout::agent {
 namespace {
@@ -78,8 +79,11 @@ std::string words_of_pool(const AgentConfig& config, const k8s::Node& node) {
   if (pool.name.empty())
     return fmt::format("unknown, because the Node has no value in label {}: set the label, or the node gets no slot",
                        config.pool_label);
-  return fmt::format("{}, max-unavailable {}{}", pool.name, config.max_unavailable,
-                     config.ramp.empty() ? "" : ", in waves of " + config.ramp);
+  std::string text = fmt::format("{}, max-unavailable {}", pool.name, config.max_unavailable);
+  if (!config.ramp.empty()) text += ", in waves of " + config.ramp;
+  if (config.halt_after > 0) text += fmt::format(", halted at {}", count_of(config.halt_after, "failed node"));
+  if (config.roll_out_order != AgentConfig{}.roll_out_order) text += ", in the order " + config.roll_out_order;
+  return text;
 }
 
 Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& access) {
@@ -98,6 +102,10 @@ Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& acces
   auto ramp = parse_ramp(config.ramp);
   if (!ramp) return std::move(ramp).error().with_context("--ramp");
   options.ramp = *std::move(ramp);
+  options.halt_after = config.halt_after;
+  auto order = parse_roll_out_order(config.roll_out_order);
+  if (!order) return std::move(order).error().with_context("--roll-out-order");
+  options.order = *std::move(order);
   made.slots = std::make_unique<LeaseSlots>(access.client, access.rng, access.own, std::move(options));
   return made;
 }

@@ -32,7 +32,7 @@ AgentOptions agent_options_of(const AgentConfig& config) {
     // The check of the option has refused all texts that are not conditions.
     if (auto condition = parse_condition(text)) options.conditions.push_back(*std::move(condition));
   options.stages_first = config.update == UpdateChoice::before_drain;
-  options.ramp = !config.ramp.empty();
+  options.ramp = !config.ramp.empty() || config.halt_after > 0;
   options.hooks = {config.hook_limit, config.hook_failure == HookFailure::stop};
   options.lb_drain_wait = config.lb_drain_wait;
   options.hold_autoscalers = config.hold_autoscalers;
@@ -72,6 +72,7 @@ Result<NodeGatesOptions> gates_of_config(const AgentConfig& config, std::string 
                            .cordoned_nodes = config.cordoned_nodes,
                            .reboots_per_day = config.max_reboots_per_day,
                            .installs = config.update != UpdateChoice::off,
+                           .halt_after = std::max<std::size_t>(1, config.halt_after),
                            .pin = config.pin,
                            .blocking_pod_selectors = config.blocking_pod_selectors};
   options.alerts = {.query = config.prometheus_query,

@@ -130,6 +130,53 @@ asio::awaitable<GroupView> read_released(k8s::Client& client, GroupView pool, st
   co_return pool;
 }
 
+std::set<std::string> waiting_of(const std::vector<PoolNode>& members) {
+  std::set<std::string> waiting;
+  for (const PoolNode& each : members)
+    if (waits(*each.node)) waiting.insert(each.node->name);
+  return waiting;
+}
+
+// Returns the nodes that wait, and whose zone has no free slot: they hold nobody up.
+std::set<std::string> without_zone_slot(const GroupView& pool, const std::vector<PoolNode>& members,
+                                        const LeaseSlotsOptions& options) {
+  std::set<std::string> without;
+  const std::string& key = options.grouping.zone_label;
+  std::map<std::string, bool> has_slot;  // by zone
+  for (const PoolNode& each : members) {
+    if (key.empty() || !waits(*each.node)) continue;
+    const std::string zone = k8s::value_at(each.node->labels, key).value_or("");
+    if (!has_slot.contains(zone)) {
+      GroupView view = view_of({pool.group.pool, zone}, key, members, pool.slots);
+      view.limit = options.limit(view.members);
+      has_slot[zone] = !zone.empty() && choose_slot(view, {each.node->name, each.node->uid}).take;
+    }
+    if (!has_slot[zone]) without.insert(each.node->name);
+  }
+  return without;
+}
+
+// A node that waits for a slot to be updated to `version`.
+struct Waiter {
+  const k8s::Node& node;
+  const std::string& version;
+  const RollOutOrder& order;
+};
+// Sets which nodes go before this one. Returns how many nodes may ask for a slot at about the same time as this one.
+std::int64_t form_line(GroupView& pool, const Waiter& own, const std::vector<PoolNode>& members,
+                       const std::set<std::string>& passed_over) {
+  std::vector<const k8s::Node*> nodes;
+  for (const PoolNode& each : members)
+    if (each.counts) nodes.push_back(each.node);
+  OrderedLine line = line_of(own.order, own.node, own.version, nodes, passed_over);
+  // A node that has failed keeps its place in the wave, so nobody goes before it.
+  if (pool.roll_out && has_failed(*pool.roll_out, own.node.name)) line.before.clear();
+  const auto near = static_cast<std::int64_t>(line.before.size() + line.beside + 1);
+  pool.order = own.order;
+  pool.before = std::move(line.before);
+  return pool.before.empty() ? near : 2 * near;
+}
+
 }  // namespace
 
 LeaseSlots::LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, LeaseSlotsOptions options)
@@ -183,7 +230,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   }
   // Before the Nodes, because a node that releases its slot meanwhile would be seen neither as a holder nor with the
   // record that it has written before.
-  const bool in_waves = !options_.ramp.empty() && !version_.empty();
+  const bool in_waves = (!options_.ramp.empty() || options_.halt_after > 0) && !version_.empty();
   std::vector<k8s::Lease> earlier;
   if (in_waves) {
     CO_TRY(earlier, co_await list(deadline));
@@ -213,6 +260,12 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     if (is_control_plane(pool_)) views.back().limit = std::min<std::size_t>(1, views.back().limit);
   }
   if (in_waves) views.back().roll_out = roll_out(views.back(), members, std::move(earlier));
+  if (options_.order.by != RollOutOrder::By::any) {
+    std::set<std::string> passed = patience_.passed_over(waiting_of(members));
+    passed.merge(without_zone_slot(views.back(), members, options_));
+    const std::int64_t near = form_line(views.back(), {*own, version_, options_.order}, members, passed);
+    waiting_ = std::min(waiting_, near);
+  }
   if (out_without_slot(views, node_.name).size() > most_followed)
     for (GroupView& view : views)
       view.as_of = fmt::format("{:%H:%M} UTC", std::chrono::floor<std::chrono::minutes>(client_.server_now()));
@@ -225,6 +278,7 @@ RollOut LeaseSlots::roll_out(GroupView pool, const std::vector<PoolNode>& member
   for (const PoolNode& each : members)
     if (each.counts) nodes.push_back(each.node);
   RollOut roll_out = roll_out_of(version_, options_.ramp, pool.members, nodes, client_.server_now());
+  roll_out.halt_after = options_.halt_after;
   const auto now = names_of(pool);
   pool.slots = std::move(earlier);
   note_released(roll_out, names_of(pool), now, false);
@@ -235,7 +289,8 @@ std::optional<LeaseSlots::Obstacle> LeaseSlots::refused_by_wave(const std::vecto
   for (const GroupView& view : views)
     // If no node may be unavailable, no wave can end either.
     if (auto why = view.limit == 0 ? std::nullopt : agent::refused_by_wave(view, node_))
-      return Obstacle{*std::move(why), reason::waiting_for_wave};
+      return Obstacle{*std::move(why),
+                      present_wave(view, node_.name).halted ? reason::roll_out_halted : reason::waiting_for_wave};
   return std::nullopt;
 }
 
@@ -252,8 +307,10 @@ Task<Turn> LeaseSlots::take(TimePoint deadline) {
     if (choice.take)
       wanted.push_back(slot_lease(options_.ns, view.group, *choice.take, node_, client_.server_now()));
     else
-      obstacle = Obstacle{std::move(choice.why)};
+      obstacle = Obstacle{std::move(choice.why), std::move(choice.reason)};
   }
+  const bool leaves_it = obstacle && obstacle->reason == reason::waiting_for_order;
+  patience_.watch(leaves_it ? earlier_without_slot(views.back()) : std::vector<EarlierNode>(), clock_.now());
   if (obstacle && !holds_any(views, node_)) co_return refuse(std::move(views), *std::move(obstacle));
   const bool took = !obstacle && !wanted.empty();
   if (took) {
@@ -376,6 +433,7 @@ Turn LeaseSlots::refuse(std::vector<GroupView> views, Obstacle obstacle) {
   // Only once: if the record is still the same then, something else is wrong, and polls each few seconds do not help.
   look_at_ = next_look(soon && !looked_soon_ ? wave_interval : look_interval);
   looked_soon_ = soon;
+  look_at_ = std::min(look_at_, patience_.next());
   vain_until_ = clock_.now() + in_vain_.next(rng_);
   refused_ = std::move(views);
   for (GroupView& view : refused_) view.out = out_without_slot(view, node_.name);

@@ -19,6 +19,10 @@
 // was given up in the middle of a wave, and a node without a slot that is well again. take() lists the Leases before
 // the Nodes, and again after them: a node that releases its slot in between is in one of the lists.
 //
+// With an order (roll_out_order.hpp) a node takes a free slot only if no other node that waits goes before it. No Node
+// shows whether its agent has died, so each agent measures how long the first one in the line has left a free slot to
+// the others, and passes it over after `order_patience`.
+//
 // Only the holder field decides which node has a slot. So a node finds its slot again even if its labels or the options
 // have changed. A slot in another namespace does not count as held, but release() deletes its Lease there (see
 // remember()).
@@ -34,6 +38,7 @@
 
 #include "agent/node/pool.hpp"
 #include "agent/ports/slots.hpp"
+#include "agent/slots/line_patience.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "k8s/client.hpp"
 #include "k8s/reflector.hpp"
@@ -49,6 +54,8 @@ struct LeaseSlotsOptions {
   // Returns how many nodes of a group (pool or zone) may be unavailable, from the number of its nodes.
   std::function<std::size_t(std::size_t nodes)> limit = [](std::size_t) { return std::size_t{1}; };
   std::vector<MaxUnavailable> ramp{};  // sizes of the waves of a roll-out, see waves.hpp; empty: no waves
+  std::size_t halt_after = 0;          // see RollOut::halt_after
+  RollOutOrder order{};
 };
 
 class LeaseSlots final : public Slots {
@@ -127,7 +134,10 @@ class LeaseSlots final : public Slots {
   // Leases that have the name of a slot but no pool label, because a person created them or removed the label. Neither
   // the list nor the watch shows them. Still these slots are taken, because a second Lease of that name cannot exist.
   std::vector<k8s::Lease> unlisted_;
-  std::int64_t waiting_ = 0;                     // nodes in the state `waiting` at the last look()
+  // Nodes that may ask for a slot when one becomes free, by the last look(): those in the state `waiting`. With an
+  // order only those that are not far behind this one.
+  std::int64_t waiting_ = 0;
+  LinePatience patience_;
   std::map<std::string, std::string> own_seen_;  // Leases that this node holds: resourceVersion by UID
   // The views with which the last take() found no free slot. Each list() clears them.
   std::vector<GroupView> refused_;

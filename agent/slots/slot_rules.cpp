@@ -196,6 +196,15 @@ std::vector<std::string> holders_of(const GroupView& view) {
   return names;
 }
 
+std::vector<EarlierNode> earlier_without_slot(const GroupView& view) {
+  const std::vector<std::string> holders = holders_of(view);
+  std::vector<EarlierNode> earlier = view.before;
+  std::erase_if(earlier, [&](const EarlierNode& node) {
+    return std::find(holders.begin(), holders.end(), node.name) != holders.end();
+  });
+  return earlier;
+}
+
 Wave present_wave(const GroupView& view, const std::string& node) {
   std::vector<SlotHolder> holders;
   for (const k8s::Lease* slot : one_of_each_holder(of_group(view)))
@@ -227,6 +236,8 @@ SlotChoice choose_slot(const GroupView& view, const OwnNode& node) {
   const auto out = out_without_slot(view, node.name);
   if (holding.size() + out.size() >= view.limit) return {.why = explain(view, holding, out)};
   if (auto wave = refused_by_wave(view, node)) return {.why = *std::move(wave)};
+  if (const auto earlier = earlier_without_slot(view); !earlier.empty())
+    return {.why = words_of(view.order, earlier), .reason = reason::waiting_for_order};
   std::size_t names = names_for(view, slots);
   if (view.roll_out) names = std::min(names, names_in_wave(view, node, slots));
   std::set<std::size_t> taken;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "agent/node/pool.hpp"
+#include "agent/node/roll_out_order.hpp"
 #include "agent/slots/waves.hpp"
+#include "drain/reasons.hpp"
 #include "k8s/objects.hpp"
 #include "retry/task.hpp"
 
@@ -85,6 +87,9 @@ struct GroupView {
   std::string as_of{};  // time of the view, for messages; empty if watches keep the view current
   // With --ramp, for a pool: the roll-out of the version to which this node is to be updated.
   std::optional<RollOut> roll_out{};
+  // With --roll-out-order, for a pool: the nodes that go before this one.
+  RollOutOrder order{};
+  std::vector<EarlierNode> before{};
 };
 
 // Returns the names of the nodes that hold a slot of the group, each once; an empty name for each unknown holder.
@@ -94,13 +99,17 @@ std::vector<std::string> holders_of(const GroupView& view);
 // by its slot.
 std::vector<OutNode> out_without_slot(const GroupView& view, std::string_view but);
 
+// Returns the nodes that go before this one, without those that have got a slot meanwhile.
+std::vector<EarlierNode> earlier_without_slot(const GroupView& view);
+
 struct SlotChoice {
-  std::optional<std::size_t> take{};  // index of the slot to take
-  std::string why{};                  // if there is no index: which nodes use up the limit, for messages
+  std::optional<std::size_t> take{};              // index of the slot to take
+  std::string why{};                              // if there is no index: which nodes use up the limit, for messages
+  std::string reason = reason::waiting_for_slot;  // if there is no index, for the label
 };
 // Chooses a slot for `node`, which holds none. Does not count `node` itself as unavailable. A node that holds several
 // slots counts once; its additional slots do not reduce the number of slots for other nodes. With a roll-out, the
-// present wave limits the number of slots, too.
+// present wave limits the number of slots, too. If a slot is free, but another node goes before this one, chooses none.
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
 // Returns the present wave as `node` sees it. Requires that the view has a roll-out.
 Wave present_wave(const GroupView& view, const std::string& node);

@@ -90,6 +90,11 @@ void note_released(RollOut& roll_out, const std::set<std::string>& before, const
     }
 }
 
+bool has_failed(const RollOut& roll_out, const std::string& node) {
+  const auto returned = roll_out.returned.find(node);
+  return returned != roll_out.returned.end() && !returned->second.why.empty();
+}
+
 Wave wave_of(const RollOut& roll_out, const std::vector<SlotHolder>& holders,
              const std::map<std::string, std::string>& degraded, const std::string& own) {
   Wave wave;
@@ -107,6 +112,8 @@ Wave wave_of(const RollOut& roll_out, const std::vector<SlotHolder>& holders,
       wave.troubled.push_back(down->second);
     else
       wave.updating.push_back(holder.words);
+    const bool tries_again = ill == degraded.end() && down == roll_out.down.end() && has_failed(roll_out, holder.name);
+    if (tries_again) wave.failed.push_back(roll_out.returned.at(holder.name).why);
   }
   std::size_t unfinished = 0;
   for (const auto& [node, its] : roll_out.returned) {
@@ -120,25 +127,51 @@ Wave wave_of(const RollOut& roll_out, const std::vector<SlotHolder>& holders,
     wave.soon_over |= its.why.empty();
     (its.why.empty() ? wave.updating : wave.troubled).push_back(its.why.empty() ? node : its.why);
   }
+  wave.failed.insert(wave.failed.end(), wave.troubled.begin(), wave.troubled.end());
+  const std::size_t done = wave.well.size() + (roll_out.halt_after > 0 ? wave.failed.size() : 0);
   for (std::size_t i = 0; i < roll_out.waves.size() && wave.number == 0; ++i) {
     wave.end += roll_out.waves[i];
-    if (wave.well.size() < wave.end) wave.number = i + 1;
+    if (done < wave.end) wave.number = i + 1;
   }
+  // A node that has failed itself may try again, or nothing could end the halt if several have failed.
+  wave.halted = roll_out.halt_after > 0 && wave.failed.size() >= roll_out.halt_after && !has_failed(roll_out, own);
   const std::size_t gone = wave.well.size() + unfinished;
   wave.places = wave.number == 0 ? std::numeric_limits<std::size_t>::max() : wave.end > gone ? wave.end - gone : 0;
   return wave;
 }
 
-std::string words_of(const Wave& wave, const RollOut& roll_out) {
+namespace {
+
+std::string halt_words(const Wave& wave, const RollOut& roll_out) {
+  return fmt::format(
+      "the roll-out of version {} is halted, because {} {} failed with it (halt-after {}): {}; repair {} and request "
+      "{} "
+      "reboot, or withdraw the version",
+      printable(roll_out.version), count_of(wave.failed.size(), "node"), wave.failed.size() == 1 ? "has" : "have",
+      roll_out.halt_after, some_of(wave.failed), wave.failed.size() == 1 ? "it" : "them",
+      wave.failed.size() == 1 ? "its" : "their");
+}
+
+std::string wave_words(const Wave& wave, const RollOut& roll_out) {
   std::string text = fmt::format("wave {} of {} of version {}: {} of {} {} come back well", wave.number,
                                  roll_out.waves.size(), printable(roll_out.version), wave.well.size(),
                                  count_of(wave.end, "node"), wave.end == 1 ? "has" : "have");
   if (!wave.updating.empty())
     text += fmt::format(", {} {} being updated ({})", wave.updating.size(), wave.updating.size() == 1 ? "is" : "are",
                         some_of(wave.updating));
-  if (!wave.troubled.empty())
+  if (!wave.troubled.empty() && roll_out.halt_after > 0)
+    text += fmt::format(", {}: the roll-out halts at {}", some_of(wave.troubled),
+                        count_of(roll_out.halt_after, "failed node"));
+  else if (!wave.troubled.empty())
     text += fmt::format(", {}: the roll-out waits until {} well", some_of(wave.troubled),
                         wave.troubled.size() == 1 ? "it is" : "they are");
+  return text;
+}
+
+}  // namespace
+
+std::string words_of(const Wave& wave, const RollOut& roll_out) {
+  std::string text = wave.halted ? halt_words(wave, roll_out) : wave_words(wave, roll_out);
   if (wave.down) text += "; if a machine is lost, delete its Node";
   return text;
 }

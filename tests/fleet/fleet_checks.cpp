@@ -30,6 +30,10 @@ constexpr std::size_t most_returns = 10;
 // list of its pods, each with its own deadline.
 constexpr Duration proof_takes = 3min;
 constexpr Duration controllers_notice = 5s;
+// The time limit of an agent's request for a slot, and a little more.
+constexpr Duration look_takes = 150s;
+// Shorter than the time after which agents pass over a node that leaves a free slot to others.
+constexpr Duration patience_at_least = 9min;
 // The time limit of one request of an agent, and a little more.
 constexpr Duration read_takes = 35s;
 // How much older than the truth an agent's view of its Node may be, while its watch is silent.
@@ -104,12 +108,11 @@ std::string version_wanted(const Machine& machine) {
   return plan.target != machine.version() || plan.still_wanted ? plan.target : std::string();
 }
 
-// How many nodes may be updated at once when `back` nodes have come back well, in a pool of so many nodes. `ramp` has
-// numbers of nodes and percentages: "1,2,20%".
-std::size_t places_in_wave(const std::string& ramp, std::size_t back, std::size_t nodes) {
+// Where the wave ends in which `done` nodes have come back, or have failed, in a pool of so many nodes. `ramp` has
+// numbers of nodes and percentages: "1,2,20%". SIZE_MAX after the last wave.
+std::size_t end_of_wave(const std::string& ramp, std::size_t done, std::size_t nodes) {
   std::size_t end = 0;
-  std::size_t at = 0;
-  while (at < ramp.size() && end <= back) {
+  for (std::size_t at = 0; at < ramp.size() && end <= done;) {
     std::size_t length = 0;
     const std::size_t number = std::stoul(ramp.substr(at), &length);
     at += length;
@@ -117,7 +120,7 @@ std::size_t places_in_wave(const std::string& ramp, std::size_t back, std::size_
     end += share ? std::max<std::size_t>(1, number * nodes / 100) : number;
     at += (share ? 1 : 0) + 1;
   }
-  return end > back ? end - back : SIZE_MAX;
+  return end > done ? end : SIZE_MAX;
 }
 
 }  // namespace
@@ -160,13 +163,17 @@ void FleetChecks::see_node(const sim::Change& change) {
     node = std::move(next);
     node.cordon_lost = node.turn_lost = clock_.now();
     failed_.erase(change.key.name);
-    for (auto& [version, nodes] : came_back_)
-      if (const auto found = nodes.find(change.key.name); found != nodes.end()) found->second = false;
+    for (auto* all : {&came_back_, &failed_with_})
+      for (auto& [version, nodes] : *all)
+        if (const auto found = nodes.find(change.key.name); found != nodes.end()) found->second = false;
+    look_whose_wave_may_be();
     return;
   }
   const Json& object = *change.object;
   node.uid = sim::uid_of(object);
   node.recorded = !sim::annotation(object, "haulout.dev/record").empty();
+  if (node.recorded != node.recorded_since.has_value())
+    node.recorded_since = node.recorded ? std::optional(clock_.now()) : std::nullopt;
   if (remembers_versions) see_versions(change.key.name, sim::annotation(object, "haulout.dev/record"));
   const bool unschedulable = sim::flag(object, "/spec/unschedulable");
   if (unschedulable != node.unschedulable) {
@@ -189,6 +196,8 @@ void FleetChecks::see_node(const sim::Change& change) {
   const Json& labels = sim::at(object, "/metadata/labels");
   const std::string state = labels.is_object() ? labels.value("haulout.dev/state", "") : "";
   if (state != node.state) see_state(change.key.name, node, state);
+  see_line(node, object);
+  look_whose_wave_may_be();
   see_conditions(change.key.name, node, object);
 }
 
@@ -334,7 +343,8 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
       node.machine->updates().running())
     violated("P4: " + name + " drains while its image is written");
   if (!out_states.contains(state)) node.workplace = false;
-  if (!ramp.empty() && node.machine) see_waves(name, node, before, state);
+  const bool by_version = !ramp.empty() || halt_after > 0;
+  if (by_version && node.machine) see_waves(name, node, before, state);
   if (state != "draining") return;
   if (!out_states.contains(before)) {
     node.workplace = node.unschedulable && node.by_a_person;
@@ -346,46 +356,153 @@ void FleetChecks::see_state(const std::string& name, NodeTruth& node, const std:
     violated("P6: " + name + " drains without a turn");
   else if (!out_states.contains(before) && !node.turn_was_due)
     violated("P6: " + name + " drains although too many are out");
+  if (!out_states.contains(before)) check_order(name, node);
 }
 
 void FleetChecks::see_waves(const std::string& name, NodeTruth& node, const std::string& before,
                             const std::string& state) {
   const bool begins = state == "draining" && !out_states.contains(before);
-  if (begins || state == "degraded")
-    for (auto& [version, nodes] : came_back_)
+  const auto no_longer_certain = [&](auto& all) {
+    for (auto& [version, nodes] : all)
       if (const auto found = nodes.find(name); found != nodes.end()) found->second = false;
+  };
+  if (begins || state == "degraded") no_longer_certain(came_back_);
+  if (state == "idle" || state == "uncordoning" || state.empty()) no_longer_certain(failed_with_);
+  if (state == "degraded" && !node.version.empty()) failed_with_[node.version][name] = true;
   if (state == "idle") came_back_[node.machine->version()][name] = before == "soaking" && !node.version.empty();
   if (begins) {
     node.version = version_wanted(*node.machine);
-    if (!node.version.empty() && !node.turns.empty()) check_wave(name, node.version);
+    if (!node.version.empty() && !node.turns.empty() && !node.wave_was_due)
+      violated(fmt::format("P6: {} is updated to {}, but {}", name, node.version, node.not_due));
   } else if (!out_states.contains(state) && state != "degraded") {
     node.version.clear();
   }
 }
 
-// P6: a node begins its update to `version`. Checks that no more nodes have slots for it than the present wave allows
-// by the number of nodes that have come back well. That number is between two bounds, and percentages may be of fewer
-// nodes than there are machines, because agents do not know all nodes of their pool at all times.
-void FleetChecks::check_wave(const std::string& name, const std::string& version) {
+// Finds the holders whose slot the wave and the halt of their roll-out allow now, by the server's true state. An agent
+// decides by what it reads after it has got its slot, so one moment since then must have allowed it.
+void FleetChecks::look_whose_wave_may_be() {
+  if (ramp.empty() && halt_after == 0) return;
+  for (auto& [name, node] : nodes_) {
+    if (node.turns.empty() || node.wave_was_due || !node.machine) continue;
+    const std::string version = version_wanted(*node.machine);
+    node.not_due = version.empty() ? std::string() : refused_by_wave(name, version);
+    node.wave_was_due = node.not_due.empty();
+  }
+}
+
+// P6: returns why the roll-out of `version` does not allow this node to have a slot; an empty text if it may. What is
+// not known for certain counts in the node's favour: agents do not know all nodes of their pool at all times, and a
+// node that was updated again, or registered again, may or may not count as come back or as failed.
+std::string FleetChecks::refused_by_wave(const std::string& name, const std::string& version) const {
   const std::string pool = pool_of(name);
-  std::size_t holders = 0, machines = 0, fewest = 0, most = 0;
+  const auto of = [&version](const auto& all, const std::string& node) -> std::optional<bool> {
+    const auto nodes = all.find(version);
+    if (nodes == all.end() || !nodes->second.contains(node)) return std::nullopt;
+    return nodes->second.at(node);
+  };
+  if (of(failed_with_, name)) return {};  // a node that has failed keeps its place
+  std::size_t machines = 0, known = 0, holders = 0, failed_holders = 0, perhaps_failed_holders = 0;
+  std::size_t back = 0, perhaps_back = 0, failed = 0, perhaps_failed = 0;
   for (const auto& [other, truth] : nodes_) {
     if (pool_of(other) != pool) continue;
     machines += truth.machine != nullptr;
-    holders += !truth.turns.empty() && truth.version == version;
+    known += truth.recorded_since && clock_.now() - *truth.recorded_since > others_notice;
+    if (other == name) continue;
+    const auto has_failed = of(failed_with_, other), came_back = of(came_back_, other);
+    const bool certain = has_failed.value_or(false);
+    if (!truth.turns.empty()) {
+      // A node that has not begun yet is to be updated to what it wants.
+      const bool waits = truth.version.empty() && truth.machine && !out_states.contains(truth.state);
+      if ((waits ? version_wanted(*truth.machine) : truth.version) != version && !certain) continue;
+      ++holders;
+      failed_holders += certain;
+      perhaps_failed_holders += !certain;
+      continue;
+    }
+    failed += certain;
+    perhaps_failed += !certain && (has_failed || truth.out_since || truth.state == "degraded");
+    back += !certain && came_back.value_or(false) && !truth.out_since;
+    perhaps_back += !certain && came_back && !(*came_back && !truth.out_since);
   }
-  for (const auto& [other, certain] : came_back_[version]) {
-    if (pool_of(other) != pool) continue;
-    ++most;
-    fewest += certain;
-  }
+  if (halt_after > 0 && failed + failed_holders >= halt_after)
+    return fmt::format("{} nodes have failed with it, and the roll-out halts at {}", failed + failed_holders,
+                       halt_after);
   std::size_t allowed = 0;
-  for (std::size_t nodes = 1; nodes <= machines; ++nodes)
-    for (std::size_t back = fewest; back <= most; ++back)
-      allowed = std::max(allowed, places_in_wave(ramp, back, nodes));
-  if (holders > allowed)
-    violated(fmt::format("P6: {} nodes are updated to {} at once with {}, but {} have come back, so the wave allows {}",
-                         holders, version, name, most, allowed));
+  for (std::size_t nodes = std::max<std::size_t>(1, known); nodes <= std::max<std::size_t>(1, machines); ++nodes)
+    for (std::size_t more = 0; more <= perhaps_back; ++more)
+      for (std::size_t ill = 0; ill <= (halt_after > 0 ? perhaps_failed + perhaps_failed_holders : 0); ++ill) {
+        const std::size_t of_them = halt_after > 0 ? failed + failed_holders + ill : 0;
+        const std::size_t end = end_of_wave(ramp, back + more + of_them, nodes);
+        allowed = std::max(allowed, end == SIZE_MAX ? SIZE_MAX : end - std::min(end, back + more + failed));
+      }
+  if (holders < allowed) return {};
+  return fmt::format(
+      "{} other nodes are updated to it, at least {} and at most {} have come back, and {} have failed, so the wave "
+      "allows {}",
+      holders, back, back + perhaps_back, failed + failed_holders, allowed);
+}
+
+// Sees what of a node decides its place in the order of a roll-out.
+void FleetChecks::see_line(NodeTruth& node, const Json& object) {
+  const Json& labels = sim::at(object, "/metadata/labels");
+  const auto value = [&labels](const char* key) { return labels.is_object() ? labels.value(key, "") : std::string(); };
+  node.zone = value("topology.kubernetes.io/zone");
+  node.rank = value("rank");
+  if (roll_out_order == "asked")
+    node.needed_since = agent::decode_record(sim::annotation(object, "haulout.dev/record")).needed_since;
+  const std::string reason = value("haulout.dev/reason");
+  const bool in_line = node.state == "waiting" && !node.out_since && node.turns.empty() &&
+                       (reason == "WaitingForSlot" || reason == "WaitingForOrder");
+  if (in_line != node.in_line_since.has_value())
+    node.in_line_since = in_line ? std::optional(clock_.now()) : std::nullopt;
+  if (node.state != "waiting") node.may_be_passed_over = false;
+  if (roll_out_order != "any") see_free_slots();
+}
+
+// Notes for how long a slot has been free in each pool. After ten minutes agents pass over a node that does not take
+// it.
+void FleetChecks::see_free_slots() {
+  std::map<std::string, std::size_t> held, members;
+  for (const auto& [lease, holder] : turns_) ++held[pool_of(holder.first)];
+  for (const auto& [name, truth] : nodes_) members[pool_of(name)] += !truth.uid.empty();
+  for (const auto& [pool, nodes] : members) {
+    const auto own_limit = limits.find(pool);
+    const bool free = held[pool] < (own_limit == limits.end() ? limit_(nodes) : own_limit->second);
+    std::optional<TimePoint>& since = free_since_[pool];
+    if (since && clock_.now() - *since > patience_at_least)
+      for (auto& [name, truth] : nodes_)
+        if (pool_of(name) == pool && truth.state == "waiting") truth.may_be_passed_over = true;
+    if (free != since.has_value()) since = free ? std::optional(clock_.now()) : std::nullopt;
+  }
+}
+
+// Returns true if the first node certainly goes before the other one.
+bool FleetChecks::goes_before(const NodeTruth& one, const NodeTruth& other) const {
+  if (roll_out_order == "asked")
+    return one.needed_since && other.needed_since && *one.needed_since < *other.needed_since;
+  const std::string& a = roll_out_order == "zone" ? one.zone : one.rank;
+  const std::string& b = roll_out_order == "zone" ? other.zone : other.rank;
+  const auto digits = [](const std::string& text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (a.empty() || b.empty()) return !a.empty() && b.empty();
+  if (digits(a) && digits(b)) return std::stoul(a) < std::stoul(b);
+  return digits(a) != digits(b) ? digits(a) : a < b;
+}
+
+// Checks that a node that begins its update has let those go first that were before it in the line when it looked.
+void FleetChecks::check_order(const std::string& name, const NodeTruth& node) {
+  if (roll_out_order == "any" || !node.turn_since) return;
+  for (const auto& [version, nodes] : failed_with_)
+    if (nodes.contains(name)) return;  // it keeps the place that it had
+  see_free_slots();
+  for (const auto& [other, truth] : nodes_) {
+    if (other == name || pool_of(other) != pool_of(name) || truth.may_be_passed_over || !truth.recorded) continue;
+    if (!truth.in_line_since || *truth.in_line_since + look_takes > *node.turn_since || !goes_before(truth, node))
+      continue;
+    violated(fmt::format("the order: {} begins its update before {}, by {}", name, other, roll_out_order));
+  }
 }
 
 void FleetChecks::see_lease(const sim::Change& change) {
@@ -397,16 +514,22 @@ void FleetChecks::see_lease(const sim::Change& change) {
         (out_states.contains(node.state) || node.state == "degraded"))
       violated(fmt::format("P6: the turn of {} was freed while it is {}", node_of(holder), node.state));
     if (node.turns.erase(change.key.name) > 0 && node.turns.empty()) node.turn_lost = clock_.now();
+    if (node.turns.empty()) node.turn_since.reset();
   } else if (change.type == sim::ChangeType::added) {
     turns_[change.key.name] = {node_of(holder), uid_of_holder(holder)};
     if (uid_of_holder(holder) != node.uid) return;
-    if (node.turns.empty()) node.turn_was_due = false;
+    if (node.turns.empty()) {
+      node.turn_was_due = node.wave_was_due = false;
+      node.turn_since = clock_.now();
+    }
     node.turns.insert(change.key.name);
     node.turn_lost.reset();
   } else if (change.before && sim::text(*change.before, "/spec/holderIdentity") != holder) {
     violated("P6: Lease " + change.key.name + " changed hands");
   }
   look_whose_turn_may_be();
+  look_whose_wave_may_be();
+  if (roll_out_order != "any") see_free_slots();
 }
 
 // Finds the holders whose slot the limit of their pool allows now. Applies the same rule as the agents, but to the

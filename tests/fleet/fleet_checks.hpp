@@ -41,7 +41,9 @@ class FleetChecks final : public MachineObserver {
   bool remembers_versions = false;  // if true, agents must not install a version that has failed on another node
   // The sizes of the waves in which agents roll a version out, like "1,2,20%"; empty: no waves.
   std::string ramp;
-  bool surges = false;  // if true, agents may patch pods of their own nodes (`--surge`)
+  std::size_t halt_after = 0;          // number of failed nodes at which agents halt a roll-out; 0: no such number
+  std::string roll_out_order = "any";  // the order in which agents roll a version out
+  bool surges = false;                 // if true, agents may patch pods of their own nodes (`--surge`)
   // How long a condition of an agent may be untrue. The default is for agents whose watch is silent (view_is_old), and
   // whose writes are refused.
   Duration conditions_late = std::chrono::minutes(30);
@@ -87,7 +89,16 @@ class FleetChecks final : public MachineObserver {
     // The version to which the update leads that began last; empty: none, or not known.
     std::string version;
     bool turn_was_due = false;  // since the node got its slot, `max-unavailable` has allowed it at some moment
-    TimePoint drained_last{};   // last time at which the node was shown as draining
+    bool wave_was_due = false;  // and so have the wave and the halt of its roll-out
+    std::string not_due;        // why they have not
+    std::optional<TimePoint> turn_since{};      // since when it has its slot
+    std::optional<TimePoint> recorded_since{};  // since when the Node has a record
+    // For the order of a roll-out: since when the node has waited for nothing but a slot, or another node's turn.
+    std::optional<TimePoint> in_line_since{};
+    std::optional<WallTime> needed_since{};  // since when it needs an update, by its record
+    std::string zone, rank;                  // values of the labels
+    bool may_be_passed_over = false;         // while it has been in the line, a slot was free for long
+    TimePoint drained_last{};                // last time at which the node was shown as draining
     // Counts since the node was cordoned, by namespace/app. `came`: pods that were bound to the node. `sent_away`:
     // evictions of such pods, in one attempt and by one life of the agent.
     std::map<std::string, std::size_t> came, sent_away;
@@ -120,7 +131,12 @@ class FleetChecks final : public MachineObserver {
   void see_versions(const std::string& name, const std::string& record);
   void see_state(const std::string& name, NodeTruth& node, const std::string& state);
   void see_waves(const std::string& name, NodeTruth& node, const std::string& before, const std::string& state);
-  void check_wave(const std::string& name, const std::string& version);
+  void look_whose_wave_may_be();
+  std::string refused_by_wave(const std::string& name, const std::string& version) const;
+  void see_line(NodeTruth& node, const sim::Json& object);
+  void see_free_slots();
+  bool goes_before(const NodeTruth& one, const NodeTruth& other) const;
+  void check_order(const std::string& name, const NodeTruth& node);
   void check_version(const Machine& machine, const std::string& version, const std::string& what);
   void check_installation(const std::string& name, const NodeTruth& node, const std::string& before,
                           const std::string& state);
@@ -160,6 +176,9 @@ class FleetChecks final : public MachineObserver {
   // By version: the nodes that may have come back well with it. True: certainly. False: it was not updated to it, or
   // its Node was deleted, it has failed or it was updated again since.
   std::map<std::string, std::map<std::string, bool>> came_back_;
+  // By version: the nodes that have failed with it. True: certainly. False: it may have run well since.
+  std::map<std::string, std::map<std::string, bool>> failed_with_;
+  std::map<std::string, std::optional<TimePoint>> free_since_;  // by pool: since when a slot has been free
 };
 
 }  // namespace haulout::fleet

@@ -373,10 +373,7 @@ void add_conditions(FleetPlan& plan) {
 // would hold nobody up.
 void add_waves(FleetPlan& plan) {
   SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 53);
-  // A node that fails halts its wave until a person repairs it, and no person in these fleets does that for waves.
-  const bool any_fails = std::any_of(plan.machines.begin(), plan.machines.end(),
-                                     [](const PlannedMachine& machine) { return machine.fails(); });
-  if (any_fails || !rng.chance(60)) return;
+  if (!rng.chance(60)) return;
   static constexpr const char* ramps[] = {"1", "1,1", "1,2", "2,1,1", "1,34%", "20%,40%"};
   plan.ramp = ramps[rng.between(std::uint64_t{0}, std::size(ramps) - 1)];
   if (rng.chance(60)) {
@@ -399,6 +396,21 @@ void add_waiting_taints(FleetPlan& plan) {
   if (rng.chance(30))
     plan.incidents.push_back(
         {.after = rng.between(1s, 10min), .deed = Deed::switch_waiting_taint, .node = plan.machines.front().name});
+}
+
+// Generation 12: agents whose roll-out halts when so many nodes have failed, with and without waves; and agents that go
+// in an order. Some machines lack the label of the order.
+void add_order(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 61);
+  if (rng.chance(40)) plan.halt_after = rng.between(std::uint64_t{1}, std::uint64_t{3});
+  static constexpr const char* orders[] = {"zone", "label:rank", "asked"};
+  if (rng.chance(60)) plan.roll_out_order = orders[rng.between(std::uint64_t{0}, std::size(orders) - 1)];
+  static constexpr const char* zones[] = {"", "a", "b", "c"};
+  static constexpr const char* ranks[] = {"", "1", "2", "10", "09", "blue", "1st"};
+  for (PlannedMachine& machine : plan.machines) {
+    machine.zone = zones[rng.between(std::uint64_t{0}, std::size(zones) - 1)];
+    machine.rank = ranks[rng.between(std::uint64_t{0}, std::size(ranks) - 1)];
+  }
 }
 
 }  // namespace
@@ -446,6 +458,8 @@ bool PlannedMachine::fails() const {
 std::string FleetPlan::setting() const {
   std::string text = limit_percent > 0 ? fmt::format("limit {} %", limit_percent) : fmt::format("limit {}", limit);
   if (!ramp.empty()) text += ", waves " + ramp;
+  if (halt_after > 0) text += fmt::format(", halts-at-{}", halt_after);
+  if (roll_out_order != "any") text += ", order " + roll_out_order;
   if (pools == Pools::by_name) text += ", pools-by-name";
   if (pools == Pools::by_label) text += ", pools-by-label";
   if (pools == Pools::by_role) text += ", pools-by-role";
@@ -502,6 +516,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 9) add_conditions(plan);
   if (generation >= 10) add_waves(plan);
   if (generation >= 11) add_waiting_taints(plan);
+  if (generation >= 12) add_order(plan);
   return plan;
 }
 

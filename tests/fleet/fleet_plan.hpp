@@ -73,6 +73,8 @@ struct PlannedMachine {
   // Since generation 7: a person has annotated the node for Karpenter, and it has had a readiness taint all the time.
   bool held_by_a_person = false;
   bool never_quite_ready = false;
+  // Since generation 11: values of the labels by which the roll-out may be ordered; empty: the Node lacks the label.
+  std::string zone, rank;
   // If another tool has to reboot the machine: the interval at which that tool checks the ready file.
   Duration somebody_looks = std::chrono::seconds(20);
   // Returns true if the plan lets the machine end without the target version or without being idle, until it is
@@ -94,7 +96,8 @@ struct PlannedMachine {
 //      pods of a DaemonSet after all others; other programs that write conditions of the same types as agents
 //  10  agents that roll their version out in waves
 //  11  agents that taint their Node while it waits for its update, and people who change such taints
-inline constexpr unsigned newest_fleet_generation = 11;
+//  12  agents whose roll-out halts at a number of failed nodes, or goes in an order
+inline constexpr unsigned newest_fleet_generation = 12;
 
 // The key of the taint of agents since generation 11.
 inline constexpr const char* waiting_taint_key = "example.com/update-waits";
@@ -110,7 +113,9 @@ struct FleetPlan {
   std::string pinned_app;
   std::size_t limit = 1;
   unsigned limit_percent = 0;
-  std::string ramp;          // sizes of the waves; empty: none
+  std::string ramp;  // sizes of the waves; empty: none
+  std::size_t halt_after = 0;
+  std::string roll_out_order = "any";
   Duration drain_timeout{};  // limit of a drain; 0 means no limit
   Duration soak{};
   // Which pods agents have replaced before they evict them, and how long they wait for a replacement.

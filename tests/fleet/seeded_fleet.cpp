@@ -45,8 +45,12 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
   limit = plan_.limit;
   limit_percent = plan_.limit_percent;
   slots.ramp = *agent::parse_ramp(plan_.ramp);
-  options.ramp = !plan_.ramp.empty();
+  slots.halt_after = plan_.halt_after;
+  slots.order = *agent::parse_roll_out_order(plan_.roll_out_order);
+  options.ramp = !plan_.ramp.empty() || plan_.halt_after > 0;
   checks.ramp = plan_.ramp;
+  checks.halt_after = plan_.halt_after;
+  checks.roll_out_order = plan_.roll_out_order;
   checks.reboots_per_day = plan_.reboots_per_day;
   const bool server_fails = std::any_of(plan_.incidents.begin(), plan_.incidents.end(),
                                         [](const Incident& incident) { return incident.node.empty(); });
@@ -115,6 +119,8 @@ void SeededFleet::stage() {
     if (plan_.pools == Pools::by_label) labels["team"] = planned.pool;
     if (plan_.pools == Pools::by_role && planned.pool == agent::control_plane_pool)
       labels[std::string(agent::control_plane_label)] = "";
+    if (!planned.zone.empty()) labels["topology.kubernetes.io/zone"] = planned.zone;
+    if (!planned.rank.empty()) labels["rank"] = planned.rank;
     cluster.patch("nodes", "", planned.name, {{"metadata", {{"labels", labels}}}});
     if (planned.held_by_a_person)
       cluster.patch("nodes", "", planned.name,
@@ -333,13 +339,15 @@ void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
       cluster.delete_gracefully("pods", sim::ns_of(pod), sim::name_of(pod));
 }
 
-// Returns true if a node that is down, degraded or cordoned counts against the limit of the pool. Then other nodes may
-// have to wait.
+// Returns true if a node that is down, degraded or cordoned counts against the limit of the pool, or if one that has
+// rolled its version back holds the roll-out up. Then other nodes may have to wait.
 bool SeededFleet::something_holds_turns(const std::string& pool) const {
   return std::any_of(machines.begin(), machines.end(), [&](const auto& each) {
     const auto decoded = k8s::decode<k8s::Node>(node(each->node()).dump());
     const bool counts = pool_of(each->node()) == pool || !decoded || !agent::told_pool(*decoded);
-    return counts && (!each->powered() || state(each->node()) == "degraded" || unschedulable(each->node()));
+    const bool rolled_back = options.ramp && label(each->node(), "haulout.dev/reason") == "RolledBack";
+    return counts &&
+           (!each->powered() || state(each->node()) == "degraded" || unschedulable(each->node()) || rolled_back);
   });
 }
 

@@ -25,6 +25,10 @@ struct InWaves : Fleet {
     options.ramp = true;
     checks.ramp = ramp;
   }
+  void halted_at(std::size_t nodes) {
+    slots.halt_after = checks.halt_after = nodes;
+    options.ramp = true;
+  }
   std::string reason(const std::string& name) const { return label(name, "haulout.dev/reason"); }
   std::string message(const std::string& name) const { return sim::annotation(node(name), "haulout.dev/message"); }
   void annotate(const std::string& name, const std::string& key, const Json& value) {
@@ -178,6 +182,111 @@ TEST_F(InWaves, AMachineThatNeverBootsAgainIsNamed) {
   });
   run_fleet();
   expect_updated(*machines[1]);
+}
+
+// The reboot of the canary has failed, and then its version is withdrawn for it: the node needs nothing any more. It is
+// idle, so no person looks at it, and it will never run the version. The others go on.
+TEST_F(InWaves, ANodeThatNeedsNothingAnyMoreHoldsNobodyUp) {
+  content({"n1", "n2", "n3"});
+  machines[0]->plan().ignored_reboots = 9;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(1h, [&] { want("1.1", {"n2", "n3"}); });
+  after(2h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    EXPECT_EQ(reason("n2"), "WaitingForWave");
+    machines[0]->want("");
+  });
+  run_fleet();
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(machines[0]->version(), "1.0");
+  expect_updated(*machines[1]);
+  expect_updated(*machines[2]);
+}
+
+// A node that has rolled the version back holds the others up although it needs nothing, because the version is offered
+// to it no more: it is the version that has failed.
+TEST_F(InWaves, ANodeThatHasRolledBackHoldsTheOthersUpAlsoIfItNeedsNothing) {
+  content({"n1", "n2"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("", {"n1"}); });
+  after(1h, [&] {
+    annotate("n1", "haulout.dev/request", "reboot");  // ends the state degraded, and boots the old version
+    machines[0]->plan().rolls_back = false;
+  });
+  after(2h, [&] { want("1.1", {"n2"}); });
+  run_for(4h);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(reason("n2"), "WaitingForWave");
+  EXPECT_THAT(message("n2"), HasSubstr("n1 has failed with this version"));
+}
+
+// --halt-after: a failed node keeps its place, but the others go on until too many have failed.
+TEST_F(InWaves, ARollOutHaltsAtTheNumberOfFailedNodes) {
+  limit = 4;
+  halted_at(2);
+  content({"n1", "n2", "n3", "n4", "n5", "n6"});
+  for (std::size_t i : {0u, 2u}) machines[i]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(30min, [&] { want("1.1", {"n2"}); });
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    expect_updated(*machines[1]);
+    want("1.1", {"n3"});
+  });
+  after(90min, [&] { want("1.1", {"n4", "n5"}); });
+  after(3h, [&] {
+    EXPECT_EQ(state("n3"), "degraded") << story();
+    for (const char* name : {"n4", "n5"}) {
+      EXPECT_EQ(state(name), "waiting") << story();
+      EXPECT_EQ(reason(name), "RollOutHalted");
+      EXPECT_EQ(message(name),
+                "the roll-out of version 1.1 is halted, because 2 nodes have failed with it (halt-after 2): n1 is "
+                "degraded (RolledBack), n3 is degraded (RolledBack); repair them and request their reboot, or withdraw "
+                "the version");
+    }
+    machines[2]->repair();
+    annotate("n3", "haulout.dev/request", "reboot");
+  });
+  run_fleet();
+  EXPECT_EQ(state("n1"), "degraded") << story();
+  for (std::size_t i : {1u, 2u, 3u, 4u}) expect_updated(*machines[i]);
+}
+
+// P6: the failed node tries again, and until it has run well the roll-out stays halted.
+TEST_F(InWaves, AHaltLastsUntilAFailedNodeHasRunWell) {
+  in_waves("");
+  halted_at(1);
+  content({"n1", "n2"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(1h, [&] { want("1.1", {"n2"}); });
+  after(2h, [&] {
+    EXPECT_EQ(reason("n2"), "RollOutHalted") << story();
+    machines[0]->repair();
+    machines[0]->plan().hooks = {"before-drain/wait"};
+    machines[0]->plan().hook_takes = 4min;
+    annotate("n1", "haulout.dev/request", "reboot");
+  });
+  after(2h + 2min, [&] {
+    EXPECT_EQ(state("n1"), "draining") << story();
+    EXPECT_EQ(reason("n2"), "RollOutHalted");
+  });
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_THAT(drained(), ElementsAre("n1", "n1", "n2")) << story();
+}
+
+TEST_F(InWaves, TheCheckFindsNodesThatGoOnDuringAHalt) {
+  in_waves("");
+  checks.halt_after = 1;
+  options.ramp = true;
+  content({"n1", "n2"});
+  machines[0]->plan().rolls_back = true;
+  after(1min, [&] { want("1.1", {"n1"}); });
+  after(1h, [&] { want("1.1", {"n2"}); });
+  run_all(6h, true);
+  EXPECT_THAT(checks.violations, Contains(HasSubstr("1 nodes have failed with it, and the roll-out halts at 1")));
 }
 
 TEST_F(InWaves, AFailureInALaterWaveHaltsIt) {

@@ -172,6 +172,12 @@ TEST(Rauc, Images) {
   EXPECT_EQ(*read(rauc_before), (Images{"rootfs.0", ""})) << "the image of the factory has no bundle";
   EXPECT_EQ(*read(rauc_after), (Images{"rootfs.0", "2026.2"}));
   const std::string a = rauc_slot("rootfs.0", "1", "booted"), b = rauc_slot("rootfs.1", "1", "inactive");
+  EXPECT_TRUE(read(rauc_after)->next_is_shared);
+  const std::string nameless = rauc_slot("rootfs.1", "", "inactive");
+  const std::string running = rauc_slot("rootfs.0", "1", "booted");
+  EXPECT_EQ(*read(R"({"boot_primary":"rootfs.1","slots":[)" + running + "," + nameless + "]}"),
+            (Images{"1", "rootfs.1", false}))
+      << "the name of a slot means nothing on another machine";
   // The same bundle in both slots, but the other slot boots next.
   EXPECT_EQ(*read(R"({"boot_primary":"rootfs.1","slots":[)" + a + "," + b + "]}"), (Images{"1", "1"}));
   for (const std::string& text :

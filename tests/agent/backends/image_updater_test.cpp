@@ -65,6 +65,7 @@ std::string word(const ToolAnswers& answers, std::size_t number) {
 
 Result<Images> images(const ToolAnswers& answers, const OsRelease&) {
   Images found{word(answers, 0), word(answers, 1)};
+  found.next_is_shared = found.next != "slot";
   if (found.next == found.booted) found.next.clear();
   return found;
 }
@@ -109,6 +110,12 @@ TEST_F(ImageUpdaterTest, TheBackEndSaysWhetherItsVersionsAreShared) {
   ImageTool snapshots = numbers();
   snapshots.versions_are_shared = false;
   EXPECT_FALSE(ImageBackend(snapshots, HostRoot(root.path()), tool, clock, rng).versions_are_shared());
+  tool.next = "slot";
+  run(backend.pending(soon()));
+  EXPECT_FALSE(backend.versions_are_shared()) << "this image has no version";
+  tool.next = "2";
+  run(backend.pending(soon()));
+  EXPECT_TRUE(backend.versions_are_shared());
 }
 
 TEST_F(ImageUpdaterTest, LooksWithoutAChange) {

@@ -43,6 +43,12 @@ TEST(ContradictionsTest, Turns) {
       {{{"slots", "none"}, {"ramp", "1,2"}}, "ramp is set, but only slots lease uses it"},
       {{{"slots", "fleetlock"}, {"fleetlock-url", "http://f"}, {"ramp", "1,2"}}, "only slots lease uses it"},
       {{{"ramp", "1,2,5%"}}, ok},
+      {{{"slots", "none"}, {"halt-after", "2"}}, "halt-after is set, but only slots lease uses it"},
+      {{{"halt-after", "2"}}, ok},
+      {{{"ramp", "1,2"}, {"halt-after", "2"}}, ok},
+      {{{"slots", "none"}, {"roll-out-order", "zone"}}, "roll-out-order is set, but only slots lease uses it"},
+      {{{"slots", "none"}, {"roll-out-order", "any"}}, ok},
+      {{{"roll-out-order", "label:example.com/rank"}}, ok},
   });
 }
 

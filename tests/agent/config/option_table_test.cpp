@@ -70,23 +70,23 @@ TEST(OptionTableTest, VariablesAreNamedAfterOptions) {
 // elsewhere, beside their own table.
 auto fields_of(const AgentConfig& config) {
   const auto& [config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
-               zone_label, ramp, soak, fleetlock_url, backend, sentinel, sentinel_command, sentinel_exit_codes,
-               sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin, update_packages,
-               update_services, update_limit, update_attempts, reboot_limit, verify_limit, hold_autoscalers,
-               waiting_taint, verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes,
-               max_reboots_per_day, backoff, prometheus_url, prometheus_query, prometheus_token_file,
+               zone_label, ramp, halt_after, roll_out_order, soak, fleetlock_url, backend, sentinel, sentinel_command,
+               sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin,
+               update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit,
+               hold_autoscalers, waiting_taint, verify_conditions, windows, blackouts, blocking_pod_selectors,
+               cordoned_nodes, max_reboots_per_day, backoff, prometheus_url, prometheus_query, prometheus_token_file,
                prometheus_username, prometheus_password_file, prometheus_ca_file, prometheus_cert_file,
                prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir,
                hook_limit, hook_failure, metrics_address, log_format, verbosity, check, release] = config;
-  return std::tie(config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label,
-                  max_unavailable, zone_label, ramp, soak, fleetlock_url, backend, sentinel, sentinel_command,
-                  sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin,
-                  update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit,
-                  hold_autoscalers, waiting_taint, verify_conditions, windows, blackouts, blocking_pod_selectors,
-                  cordoned_nodes, max_reboots_per_day, backoff, prometheus_url, prometheus_query, prometheus_token_file,
-                  prometheus_username, prometheus_password_file, prometheus_ca_file, prometheus_cert_file,
-                  prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain, lb_drain_wait, hooks_dir,
-                  hook_limit, hook_failure, metrics_address, log_format, verbosity, check, release);
+  return std::tie(
+      config_file, node_name, ns, kubeconfig, authority, host_root, slots, pool, pool_label, max_unavailable,
+      zone_label, ramp, halt_after, roll_out_order, soak, fleetlock_url, backend, sentinel, sentinel_command,
+      sentinel_exit_codes, sentinel_interval, reboot_methods, reboot_command, update, update_bundle, pin,
+      update_packages, update_services, update_limit, update_attempts, reboot_limit, verify_limit, hold_autoscalers,
+      waiting_taint, verify_conditions, windows, blackouts, blocking_pod_selectors, cordoned_nodes, max_reboots_per_day,
+      backoff, prometheus_url, prometheus_query, prometheus_token_file, prometheus_username, prometheus_password_file,
+      prometheus_ca_file, prometheus_cert_file, prometheus_key_file, prometheus_fail_mode, prometheus_max_age, drain,
+      lb_drain_wait, hooks_dir, hook_limit, hook_failure, metrics_address, log_format, verbosity, check, release);
 }
 
 template <std::size_t... I>
@@ -127,6 +127,8 @@ TEST(OptionTableTest, EveryOptionSetsItsField) {
       {"max-unavailable", "25%", [](const C& c) { return c.max_unavailable == "25%"; }},
       {"zone-label", "zone", [](const C& c) { return c.zone_label == "zone"; }},
       {"ramp", "1,2,25%", [](const C& c) { return c.ramp == "1,2,25%"; }},
+      {"halt-after", "3", [](const C& c) { return c.halt_after == 3; }},
+      {"roll-out-order", "zone", [](const C& c) { return c.roll_out_order == "zone"; }},
       {"soak", "2m", [](const C& c) { return c.soak == Duration(2min); }},
       {"fleetlock-url", "http://f:80/x", [](const C& c) { return c.fleetlock_url == "http://f:80/x"; }},
       {"backend", "debian", [](const C& c) { return c.backend == BackendChoice::debian; }},

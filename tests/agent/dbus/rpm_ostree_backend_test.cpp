@@ -86,6 +86,18 @@ TEST_F(RpmOstreeBackendTest, ReadsTheDeployments) {
   });
 }
 
+// With layered packages each node composes a commit of its own.
+TEST_F(RpmOstreeBackendTest, AChecksumIsNoVersionThatNodesShare) {
+  rpm_ostree1.deployments = {row("", "c2", false, true), row("41.1", "c1", true, false)};
+  rpm_ostree1.connect(daemon.address());
+  run({&rpm_ostree1}, [&](TaskGroup&) -> awaitable<void> {
+    EXPECT_TRUE(backend.versions_are_shared());
+    const Pending pending = co_await backend.pending(soon());
+    EXPECT_EQ(pending.target, "c2");
+    EXPECT_FALSE(backend.versions_are_shared());
+  });
+}
+
 TEST_F(RpmOstreeBackendTest, ALockedDeploymentIsSeenAsSuch) {
   rpm_ostree1.deployments = {row("42.1", "c2", false, true), row("41.1", "c1", true, false)};
   rpm_ostree1.deployments[0]["finalization-locked"] = sdbus::Variant(true);

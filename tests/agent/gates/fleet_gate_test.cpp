@@ -72,6 +72,32 @@ TEST(FleetGateTest, AnUpdateThatWentWrongElsewhereIsNotBegun) {
   EXPECT_FALSE(fleet_gate({unreadable}, "n1", wants("1.1")).closed());
 }
 
+TEST(FleetGateTest, ClosesWhenAsManyNodesHaveFailedAsHaltAfterSays) {
+  const Pending wanted{Need::yes, {"kernel"}, "1.1"};
+  std::vector<k8s::Node> degraded{node("n1", failed("1.1")), node("n2", failed("1.1")), node("n3", failed("1.0"))};
+  EXPECT_FALSE(fleet_gate(degraded, "n1", wanted, 2).closed()) << "this node and another version do not count";
+  degraded.push_back(node("n4", failed("1.1")));
+  const Gate gate = fleet_gate(degraded, "n1", wanted, 2);
+  EXPECT_TRUE(gate.closed());
+  EXPECT_EQ(gate.message,
+            "nodes n2 (RolledBack), n4 (RolledBack) have been degraded since their reboots for version 1.1, which this "
+            "node needs, too (halt-after 2): repair them first");
+  EXPECT_FALSE(fleet_gate(degraded, "n1", wanted, 3).closed());
+  EXPECT_THAT(fleet_gate(degraded, "n1", wanted, 1).message, ::testing::HasSubstr("node n2 has been degraded"));
+}
+
+TEST(VersionGateTest, ClosesWhenAsManyNodesHaveFailedAsHaltAfterSays) {
+  Record record;
+  record.failed_versions = {"2.0"};
+  const Pending wanted{Need::yes, {"x"}, "2.0"};
+  const std::vector<k8s::Node> nodes{node("n2", record), node("n3", record)};
+  EXPECT_FALSE(version_gate(nodes, "n1", wanted, 3).closed());
+  const Gate gate = version_gate(nodes, "n1", wanted, 2);
+  EXPECT_TRUE(gate.closed());
+  EXPECT_THAT(gate.message, ::testing::HasSubstr("version 2.0 has failed on nodes n2, n3, so this node waits"));
+  EXPECT_FALSE(version_gate(nodes, "n3", wanted, 1).closed()) << "it failed here, too: a person tries again";
+}
+
 TEST(VersionGateTest, AVersionThatHasFailedElsewhereIsNotInstalled) {
   const auto remembers = [](std::vector<std::string> versions) {
     Record record;

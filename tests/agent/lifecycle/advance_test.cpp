@@ -129,6 +129,54 @@ TEST_F(Advance, AFailureWithAVersionIsKnownUntilTheNodeHasRunWellWithIt) {
   EXPECT_EQ(go(record, Event::verified).updated_to, "1.1");
 }
 
+// A person, or another program, has made the update of the node superfluous, and the agent has seen no update end. So
+// no other node waits for this one. That a version was rolled back stays known: the node may need nothing only because
+// it refuses that version, or because the version is not offered at the moment.
+TEST_F(Advance, AFailureEndsWhenTheNodeNeedsNothingAnyMoreUnlessItRolledBack) {
+  struct Row {
+    State from;
+    std::vector<std::string> bad_targets;
+    Event event;
+    std::string failed_to;
+  };
+  const std::vector<Row> rows{
+      {State::pending, {}, Event::not_needed, ""},
+      {State::degraded, {}, Event::not_needed, ""},
+      {State::pending, {"1.1"}, Event::not_needed, "1.1"},
+      {State::degraded, {"1.1"}, Event::not_needed, "1.1"},
+      {State::pending, {"1.0", "1.2"}, Event::not_needed, ""},
+      {State::ready, {}, Event::not_needed, "1.1"},  // goes on to pending, where the agent asks again
+      {State::soaking, {}, Event::soaked, "1.1"},    // of another version
+      {State::degraded, {}, Event::needed, "1.1"},
+  };
+  for (const Row& row : rows) {
+    Record record = in(row.from);
+    record.failed_to = "1.1";
+    record.bad_targets = row.bad_targets;
+    EXPECT_EQ(go(record, row.event).failed_to, row.failed_to) << to_string(row.from) << " " << to_string(row.event);
+  }
+}
+
+// The order of a roll-out goes by this time, and by the version for which a node waits.
+TEST_F(Advance, TheNeedLastsFromItsFirstMomentUntilTheNodeIsIdle) {
+  Record record = go(in(State::idle), Event::needed);
+  const WallTime first = moment.now;
+  for (const Event event :
+       {Event::gates_open, Event::turn_taken, Event::drain_ended, Event::gates_open, Event::turn_taken, Event::drained,
+        Event::reboot_due, Event::boot_changed, Event::not_verified, Event::needed, Event::not_needed, Event::needed}) {
+    EXPECT_EQ(record.needed_since, record.state == State::idle ? std::nullopt : std::optional(first))
+        << to_string(event);
+    moment.now += 1min;
+    record = go(std::move(record), event);
+  }
+  EXPECT_EQ(record.needed_since, moment.now) << "a new need";
+  Record of_an_older_agent = in(State::waiting);
+  of_an_older_agent.waits_for = "1.1";
+  EXPECT_EQ(go(of_an_older_agent, Event::turn_taken).waits_for, "");
+  EXPECT_EQ(go(of_an_older_agent, Event::gate_closed).waits_for, "");
+  EXPECT_EQ(go(of_an_older_agent, Event::gate_closed).needed_since, moment.now);
+}
+
 TEST_F(Advance, AFailedInstallationIsThatOfTheVersionForWhichTheSlotWasTaken) {
   moment.slot_version = "1.2";
   moment.pending = {.need = Need::yes, .target = "1.1"};  // in place since before

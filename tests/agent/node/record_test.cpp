@@ -34,6 +34,8 @@ Record full() {
   record.slot_version = "1.1";
   record.updated_to = "0.9";
   record.failed_to = "0.95";
+  record.waits_for = "1.2";
+  record.needed_since = seconds(40);
   record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}, {seconds(12), {}, "1.1", false, true}};
   record.durations = {std::chrono::seconds(600), std::chrono::seconds(700)};
   record.bad_targets = {"0.8"};

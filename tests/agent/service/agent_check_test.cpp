@@ -93,6 +93,11 @@ TEST_F(AgentCheckTest, WavesWithoutVersionsAreNoted) {
   EXPECT_EQ(service.exit_code(), 0);
 }
 
+TEST_F(AgentCheckTest, AHaltWithoutVersionsIsNoted) {
+  config.halt_after = 2;
+  EXPECT_THAT(lines_of_a_check(), HasSubstr("\nnote    halt-after   halt-after has no effect, because versions"));
+}
+
 TEST_F(AgentCheckTest, FailsIfOnePartFails) {
   std::filesystem::remove_all(config.host_root + "/proc");
   const std::string lines = lines_of_a_check();

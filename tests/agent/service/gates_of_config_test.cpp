@@ -36,6 +36,9 @@ TEST(GatesOfConfigTest, TakeWhatTheOptionsSay) {
   EXPECT_EQ(options->reboots_per_day, 2u);
   EXPECT_FALSE(options->installs);
   EXPECT_EQ(options->pin, "");
+  EXPECT_EQ(options->halt_after, 1u) << "the first failed node closes the gate";
+  config.halt_after = 3;
+  EXPECT_EQ(gates_of_config(config, "n1", {})->halt_after, 3u);
   config.update = UpdateChoice::before_drain;
   config.pin = "2";
   EXPECT_EQ(gates_of_config(config, "n1", {})->pin, "2");

@@ -61,6 +61,10 @@ TEST(OwnPool, IsThatOfTheRoleUnlessOneIsNamed) {
   EXPECT_EQ(words_of_pool(config, worker), "default, max-unavailable 3");
   config.ramp = "1,2";
   EXPECT_EQ(words_of_pool(config, worker), "default, max-unavailable 3, in waves of 1,2");
+  config.halt_after = 2;
+  config.roll_out_order = "zone";
+  EXPECT_EQ(words_of_pool(config, worker),
+            "default, max-unavailable 3, in waves of 1,2, halted at 2 failed nodes, in the order zone");
   config.slots = SlotsChoice::fleetlock;
   EXPECT_EQ(own_pool(config, control_plane), OwnPool{"default"}) << "the groups of a server are configured there";
   config.slots = SlotsChoice::lease;

@@ -79,6 +79,7 @@ const Arrival arrivals[] = {
     {"hook-failure", "continue", [](const AgentOptions& o) { return !o.hooks.stop; }},
     {"soak", "37s", [](const AgentOptions& o) { return o.times.soak == 37s; }},
     {"ramp", "1,2", [](const AgentOptions& o) { return o.ramp; }},
+    {"halt-after", "2", [](const AgentOptions& o) { return o.ramp; }},
     {"reboot-limit", "41m", [](const AgentOptions& o) { return o.times.reboot_limit == 41min; }},
     {"verify-limit", "43m", [](const AgentOptions& o) { return o.times.verify_limit == 43min; }},
     {"verify-condition", "NetworkReady=Unknown",

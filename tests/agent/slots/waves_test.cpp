@@ -241,6 +241,85 @@ TEST_F(Waves, HaltAtADegradedNode) {
   EXPECT_TRUE(present_wave(view, "me").soon_over);
 }
 
+// --halt-after: fewer failed nodes keep their places, but hold no wave up; so many halt the roll-out, also after the
+// last wave and without waves.
+TEST_F(Waves, HaltWhenSoManyNodesHaveFailed) {
+  struct Row {
+    std::vector<std::size_t> waves;
+    std::size_t halt_after, well;
+    std::vector<std::string> failed;  // without a slot
+    std::vector<k8s::Lease> slots;
+    std::string why;
+  };
+  const std::string repair = "; repair it and request its reboot, or withdraw the version";
+  const std::vector<Row> rows = {
+      {{1, 2}, 2, 0, {"f1"}, {}, ""},
+      {{1, 2}, 2, 0, {"f1"}, {slot(0, "a")}, ""},
+      {{1, 2},
+       2,
+       0,
+       {"f1"},
+       {slot(0, "a"), slot(1, "b")},
+       "wave 2 of 2 of version 4230.2.0: 0 of 3 nodes have come back well, 2 are being updated (a, b), f1 has failed: "
+       "the roll-out halts at 2 failed nodes"},
+      {{1, 2}, 2, 2, {"f1"}, {slot(0, "a"), slot(1, "b")}, ""},
+      {{1, 2},
+       2,
+       0,
+       {"f1", "f2"},
+       {},
+       "the roll-out of version 4230.2.0 is halted, because 2 nodes have failed with it (halt-after 2): f1 has failed, "
+       "f2 has failed; repair them and request their reboot, or withdraw the version"},
+      {{1},
+       1,
+       9,
+       {"f1"},
+       {},
+       "the roll-out of version 4230.2.0 is halted, because 1 node has failed with it (halt-after "
+       "1): f1 has failed" +
+           repair},
+      {{}, 1, 0, {}, {slot(0, "a"), slot(1, "b")}, ""},
+      {{},
+       1,
+       0,
+       {"f1"},
+       {},
+       "the roll-out of version 4230.2.0 is halted, because 1 node has failed with it (halt-after "
+       "1): f1 has failed" +
+           repair},
+      {{}, 2, 0, {"f1"}, {}, ""},
+      {{1}, 0, 1, {"f1", "f2"}, {}, ""},
+  };
+  for (const Row& row : rows) {
+    GroupView view = pool(row.waves, row.well, row.slots);
+    view.roll_out->halt_after = row.halt_after;
+    for (const std::string& name : row.failed) view.roll_out->returned[name] = {false, name + " has failed"};
+    EXPECT_EQ(refused_by_wave(view, me).value_or(""), row.why);
+    EXPECT_EQ(choose_slot(view, me).take.has_value(), row.why.empty()) << row.why;
+    EXPECT_EQ(present_wave(view, "me").halted, row.why.find("is halted") != std::string::npos);
+  }
+}
+
+// A failed node that holds a slot counts while it is degraded, and while it tries again; it may try again itself.
+TEST_F(Waves, AHaltLastsWhileAFailedNodeTriesAgain) {
+  GroupView view = pool({}, 3, {slot(0, "f1")});
+  view.roll_out->halt_after = 1;
+  view.degraded["f1"] = "RolledBack";
+  EXPECT_THAT(refused_by_wave(view, me).value_or(""), HasSubstr("f1 is degraded (RolledBack); repair it"));
+  view.degraded.clear();
+  EXPECT_FALSE(refused_by_wave(view, me)) << "it is being updated, and has not failed";
+  view.roll_out->returned["f1"] = {false, "f1 has failed with this version"};
+  EXPECT_THAT(refused_by_wave(view, me).value_or(""), HasSubstr("f1 has failed with this version; repair it"));
+  view.roll_out->returned["f2"] = {false, "f2 has failed with this version"};
+  EXPECT_FALSE(refused_by_wave(view, {"f1", "f1-uid"}));
+  EXPECT_FALSE(refused_by_wave(view, {"f2", "f2-uid"})) << "or nothing could end the halt";
+  view.roll_out->down["f1"] = "f1 is not Ready (rebooting since 2025-12-31 23:30 UTC)";
+  EXPECT_THAT(refused_by_wave(view, me).value_or(""), HasSubstr("; if a machine is lost, delete its Node"));
+  view.roll_out->elsewhere.insert("f1");
+  view.roll_out->returned.clear();
+  EXPECT_FALSE(refused_by_wave(view, me)) << "it has failed with another version";
+}
+
 TEST_F(Waves, DoNotCountAHolderAsComeBack) {
   GroupView view = pool({2, 4}, 1, {slot(0, "well0")});
   EXPECT_TRUE(refused_by_wave(pool({1, 1}, 1, {slot(0, "well0")}), me));
