@@ -9,6 +9,10 @@
 namespace haulout::rehearse {
 namespace asio = boost::asio;
 
+namespace {
+constexpr Duration last_writes = std::chrono::minutes(1);
+}
+
 FleetMachine::FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around)
     : node_(std::move(node)),
       gates_(std::move(gates)),
@@ -20,7 +24,8 @@ FleetMachine::FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surrou
 }
 
 asio::awaitable<void> FleetMachine::live() {
-  for (bool booted = false;; booted = true) {
+  while (!awake_) co_await power_.wait_until(around_.clock, TimePoint::max());
+  for (bool booted = false; !over_; booted = true) {
     while (!powered_) co_await power_.wait_until(around_.clock, TimePoint::max());
     if (booted) co_await around_.clock.sleep_until(around_.clock.now() + agent_start);
     co_await with_task_group([this](TaskGroup& group) {
@@ -31,7 +36,30 @@ asio::awaitable<void> FleetMachine::live() {
 }
 
 asio::awaitable<void> FleetMachine::until_down() {
-  while (powered_) co_await power_.wait_until(around_.clock, TimePoint::max());
+  while (powered_ && !over_) co_await power_.wait_until(around_.clock, TimePoint::max());
+}
+
+void FleetMachine::wake() {
+  awake_ = true;
+  power_.notify();
+}
+
+void FleetMachine::wait_for_turn(WallTime since) {
+  story_.state = agent::State::waiting;
+  story_.phases.push_back({agent::State::waiting, since, std::nullopt});
+}
+
+void FleetMachine::tell_as(const FleetNode& other) {
+  story_.reason = other.reason;
+  story_.message = other.message;
+}
+
+// The agent tells that it is idle before it has written the last of its marks.
+void FleetMachine::end_soon() {
+  around_.cluster.after(last_writes, [this] {
+    over_ = finished();
+    power_.notify();
+  });
 }
 
 asio::awaitable<void> FleetMachine::one_life() {
@@ -67,6 +95,7 @@ void FleetMachine::tell(const agent::Status& status) {
   story_.state = status.state;
   story_.phases.push_back({status.state, now, std::nullopt});
   if (status.state == agent::State::ready || finished()) around_.moved();
+  if (ends_ && finished() && status.state == agent::State::idle) end_soon();
 }
 
 bool FleetMachine::finished() const {

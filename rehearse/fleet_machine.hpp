@@ -35,8 +35,15 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   // `gates` are the options of the gates of this node, the conditions that must be open before its update may begin.
   FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
-  // Runs the machine, and its agent while the machine is up, until cancelled.
+  // Runs the machine from wake() on, and its agent while the machine is up. Returns when the update of the node is over,
+  // if ends_when_finished() says so; otherwise it runs until cancelled.
   boost::asio::awaitable<void> live();
+  void wake();
+  void ends_when_finished(bool ends) { ends_ = ends; }
+  // The node waits for its slot from this time on, but its agent is not simulated before wake().
+  void wait_for_turn(WallTime since);
+  // Takes over from the other node why it waits.
+  void tell_as(const FleetNode& other);
   // Returns true if the update of the node has ended: the node is updated and idle, or degraded.
   bool finished() const;
   const FleetNode& story() const { return story_; }
@@ -58,6 +65,7 @@ class FleetMachine final : public agent::Host, public agent::Backend {
  private:
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_down();
+  void end_soon();
   void boot();
   std::string version() const;  // to which the rehearsed update leads
   void tell(const agent::Status& status);
@@ -67,6 +75,9 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   Surroundings around_;
   agent::OwnNode own_;
   std::string boot_id_;
+  bool awake_ = false;
+  bool ends_ = false;
+  bool over_ = false;  // the update has ended, and the agent is not needed any more
   bool powered_ = true;
   Notifier power_;
   FleetNode story_;

@@ -331,6 +331,7 @@ std::optional<WallTime> last_to_go(const sim::Cluster& cluster) {
 }
 
 std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now) {
+  if (no_room.empty()) return {};
   placement::Room room(cluster.store().list("nodes"), placement::Room::Unstated::no_end);
   for (const sim::Object& pod : cluster.store().list("pods")) {
     const auto end = k8s::parse_time(sim::text(*pod, "/metadata/deletionTimestamp"));
