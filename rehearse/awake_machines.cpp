@@ -15,14 +15,12 @@ void AwakeMachines::add(FleetMachine& machine, const Group& group, std::size_t l
 void AwakeMachines::begin(WallTime began) {
   for (auto& [group, members] : groups_) {
     std::reverse(members.asleep.begin(), members.asleep.end());
-    if (members.asleep.size() <= small) members.limit = members.asleep.size();
-    const bool large = members.asleep.size() > small;
+    if (members.asleep.size() <= small)
+      members.limit = members.asleep.size();
+    else
+      for (FleetMachine* machine : members.asleep) machine->belongs_to_many();
     wake(members);
-    for (FleetMachine* machine : members.awake) machine->ends_when_finished(large);
-    for (FleetMachine* machine : members.asleep) {
-      machine->ends_when_finished(large);
-      machine->wait_for_turn(began);
-    }
+    for (FleetMachine* machine : members.asleep) machine->wait_for_turn(began);
   }
 }
 

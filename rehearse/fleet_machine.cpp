@@ -11,6 +11,13 @@ namespace asio = boost::asio;
 
 namespace {
 constexpr Duration last_writes = std::chrono::minutes(1);
+// How often an agent of a large fleet polls while it waits for its slot. The Leases show it all that matters; the poll
+// only keeps its message up to date.
+constexpr Duration rare_look = std::chrono::minutes(30);
+
+Task<std::vector<agent::ListedNode>> nodes_of_table(NodeTable& nodes, std::string selector) {
+  co_return nodes.list(selector);
+}
 }
 
 FleetMachine::FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around)
@@ -66,7 +73,14 @@ asio::awaitable<void> FleetMachine::one_life() {
   const agent::AgentConfig& config = around_.input.config;
   k8s::Client client(around_.cluster.api(), around_.clock, {k8s::FieldValidation::strict, drain::Options{}.page_size});
   const agent::HostRoot root(config.host_root);
-  auto slots = make_slots(config, {around_.executor, client, around_.rng, root, own_});
+  agent::SlotsAccess access{around_.executor, client, around_.rng, root, own_};
+  if (one_of_many_) {
+    access.nodes = [&nodes = around_.nodes](std::string selector, TimePoint) {
+      return nodes_of_table(nodes, std::move(selector));
+    };
+    access.look_every = rare_look;
+  }
+  auto slots = make_slots(config, access);
   if (!slots) {
     tell({agent::State::unknown, reason::slots_unavailable, slots.error().message(), around_.clock.wall_now()});
     co_return;
@@ -95,7 +109,7 @@ void FleetMachine::tell(const agent::Status& status) {
   story_.state = status.state;
   story_.phases.push_back({status.state, now, std::nullopt});
   if (status.state == agent::State::ready || finished()) around_.moved();
-  if (ends_ && finished() && status.state == agent::State::idle) end_soon();
+  if (one_of_many_ && finished() && status.state == agent::State::idle) end_soon();
 }
 
 bool FleetMachine::finished() const {

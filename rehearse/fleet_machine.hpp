@@ -11,6 +11,7 @@
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
 #include "rehearse/fleet_rehearsal.hpp"
+#include "rehearse/node_table.hpp"
 #include "retry/notifier.hpp"
 #include "sim/cluster.hpp"
 
@@ -31,15 +32,17 @@ class FleetMachine final : public agent::Host, public agent::Backend {
     // Called when the node has been drained, has booted, has finished its update or is degraded.
     std::function<void()> moved;
     std::function<void()> going_down;  // called before the drained node reboots
+    NodeTable& nodes;
   };
   // `gates` are the options of the gates of this node, the conditions that must be open before its update may begin.
   FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
-  // Runs the machine from wake() on, and its agent while the machine is up. Returns when the update of the node is over,
-  // if ends_when_finished() says so; otherwise it runs until cancelled.
+  // Runs the machine from wake() on, and its agent while the machine is up. Returns when the update of a node of a large
+  // fleet is over; otherwise runs until cancelled.
   boost::asio::awaitable<void> live();
   void wake();
-  void ends_when_finished(bool ends) { ends_ = ends; }
+  // The node is one of many that wait for each other.
+  void belongs_to_many() { one_of_many_ = true; }
   // The node waits for its slot from this time on, but its agent is not simulated before wake().
   void wait_for_turn(WallTime since);
   // Takes over from the other node why it waits.
@@ -76,7 +79,7 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   agent::OwnNode own_;
   std::string boot_id_;
   bool awake_ = false;
-  bool ends_ = false;
+  bool one_of_many_ = false;
   bool over_ = false;  // the update has ended, and the agent is not needed any more
   bool powered_ = true;
   Notifier power_;

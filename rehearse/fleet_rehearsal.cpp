@@ -169,6 +169,7 @@ class Fleet {
 
   asio::awaitable<void> act() {
     co_await stage_.come_to_rest();
+    nodes_.emplace(stage_.cluster);
     const auto prepared = co_await prepare();
     if (!prepared) {
       error_ = prepared.error();
@@ -207,7 +208,7 @@ class Fleet {
       machines_.push_back(std::make_unique<FleetMachine>(
           node, std::move(gates),
           FleetMachine::Surroundings{stage_.executor(), stage_.cluster, stage_.clock, stage_.rng, input_, progress_,
-                                     [this] { machine_moved(); }, [this] { note_no_room(); }}));
+                                     [this] { machine_moved(); }, [this] { note_no_room(); }, *nodes_}));
       for (std::string& pod : not_weighed(stage_.cluster, node.name)) result_.not_weighed.push_back(std::move(pod));
     }
     arrange_turns(nodes.items);
@@ -338,6 +339,7 @@ class Fleet {
   FleetRehearsal result_;
   Progress progress_{result_.timeline, [this] { moved(); }};
   std::vector<std::unique_ptr<FleetMachine>> machines_;
+  std::optional<NodeTable> nodes_;  // set when the simulation begins
   AwakeMachines awake_;
   agent::Schedule schedule_;
   std::set<std::string> homeless_before_;
