@@ -23,7 +23,7 @@ class AwakeMachines {
   // A group with more nodes than this does not run all its agents.
   static constexpr std::size_t small = 32;
   // How many agents compete for slots, in addition to those that may have one.
-  static constexpr std::size_t competitors = 8;
+  static constexpr std::size_t competitors = 2;
 
   // Nodes that share a limit: the name of their pool, and of their zone if zones are limited.
   using Group = std::pair<std::string, std::string>;

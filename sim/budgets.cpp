@@ -98,9 +98,11 @@ std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budg
                                                                 std::string* problem) const {
   if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
   std::map<std::string, std::int64_t> scales;  // number of replicas of each controller; key: its UID
+  const Json* known = nullptr;  // the owner of the pod before, which most budgets' pods share
   for (const Object& pod : pods) {
     const Json& owner = controller_of(*pod);
-    if (owner.is_null()) continue;
+    if (owner.is_null() || (known != nullptr && owner == *known)) continue;
+    known = &owner;
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
     const Object set =
         info ? world_.store.get({std::string(info->resource), ns_of(*pod), text(owner, "/name")}) : nullptr;
@@ -152,19 +154,19 @@ void DisruptionController::sync(const Key& key) {
   const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);
   Json disrupted = Json::object();
   std::int64_t healthy = 0;
-  std::map<std::string, Object> by_name;
-  for (const Object& pod : pods) by_name[name_of(*pod)] = pod;
   const Json& entries = at(*budget, "/status/disruptedPods");
   if (entries.is_object())
     for (const auto& [name, since] : entries.items()) {
-      const auto pod = by_name.find(name);
+      const auto pod =
+          std::find_if(pods.begin(), pods.end(), [&](const Object& one) { return is_text(*one, "/metadata/name", name); });
       const auto begun = k8s::parse_time(since.is_string() ? since.get<std::string>() : "");
-      if (pod == by_name.end() || terminating(*pod->second) || !begun || *begun + timeout < now) continue;
+      if (pod == pods.end() || terminating(**pod) || !begun || *begun + timeout < now) continue;
       disrupted[name] = since;
       look_later(key, std::chrono::duration_cast<Duration>(*begun + timeout - now) + std::chrono::milliseconds(100));
     }
-  for (const auto& [name, pod] : by_name)
-    if (!terminating(*pod) && !disrupted.contains(name) && pod_ready(*pod)) ++healthy;
+  const auto is_disrupted = [&](const Json& pod) { return !disrupted.empty() && disrupted.contains(name_of(pod)); };
+  for (const Object& pod : pods)
+    if (!terminating(*pod) && pod_ready(*pod) && !is_disrupted(*pod)) ++healthy;
   const std::int64_t allowed = expected->expected <= 0 ? 0 : std::max<std::int64_t>(0, healthy - expected->desired);
 
   world_.store.modify(key, [&](Json& next) {
