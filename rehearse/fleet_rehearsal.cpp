@@ -252,10 +252,9 @@ class Fleet {
     awake_.wake_next();
   }
 
-  std::vector<std::string> with_agents() const {
-    std::vector<std::string> names;
-    names.reserve(machines_.size());
-    for (const auto& machine : machines_) names.push_back(machine->story().name);
+  std::set<std::string> with_agents() const {
+    std::set<std::string> names;
+    for (const auto& machine : machines_) names.insert(machine->story().name);
     return names;
   }
 

@@ -235,11 +235,11 @@ sim::Timing timing_of(const Assumptions& assumptions) {
 }
 
 void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster,
-                         const std::vector<std::string>& nodes) {
+                         const std::set<std::string>& nodes) {
   std::vector<std::string> with_limit, without_limit;
   for (const sim::Object& object : cluster.store().list("pods")) {
     const auto pod = k8s::decode<k8s::Pod>(object->dump());
-    if (!pod || std::ranges::find(nodes, pod->node_name) == nodes.end()) continue;
+    if (!pod || !nodes.contains(pod->node_name)) continue;
     const drain::Decision decision = drain::decide(*pod, policy, {}, {});
     if (decision.reason == reason::waiting_for_completion || decision.is_awaited)
       (decision.is_awaited ? without_limit : with_limit).push_back(pod->key());
@@ -430,10 +430,10 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster) {
 }
 
 std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, const sim::Cluster& cluster,
-                                            const std::vector<std::string>& nodes) {
+                                            const std::set<std::string>& nodes) {
   const auto attachments = cluster.store().list("volumeattachments");
   const bool any = std::any_of(attachments.begin(), attachments.end(), [&](const sim::Object& attachment) {
-    return std::find(nodes.begin(), nodes.end(), sim::text(*attachment, "/spec/nodeName")) != nodes.end();
+    return nodes.contains(sim::text(*attachment, "/spec/nodeName"));
   });
   if (!any) return {};
   return {fmt::format("a volume is detached {} after its last pod on the node was deleted",
