@@ -91,7 +91,7 @@ void DisruptionController::pod_changed(const Change& change) {
   for (const Key& budget : concerned) {
     if (const auto known = pods_.find(budget); known != pods_.end()) {
       if (now.contains(budget))
-        known->second[change.key.name] = {change.object, !terminating(*change.object) && pod_ready(*change.object)};
+        known->second[change.key.name] = selected(change.object);
       else
         known->second.erase(change.key.name);
     }
@@ -99,11 +99,15 @@ void DisruptionController::pod_changed(const Change& change) {
   }
 }
 
+DisruptionController::Selected DisruptionController::selected(const Object& pod) {
+  return {pod, !terminating(*pod) && pod_ready(*pod), controller_of(*pod).dump()};
+}
+
 const DisruptionController::Pods& DisruptionController::pods_of(const Key& key, const Json& budget) {
   const auto [entry, is_new] = pods_.try_emplace(key);
   if (is_new)
     for (const Object& pod : pods_of_budget(world_.store, budget))
-      entry->second[name_of(*pod)] = {pod, !terminating(*pod) && pod_ready(*pod)};
+      entry->second[name_of(*pod)] = selected(pod);
   return entry->second;
 }
 
@@ -124,12 +128,13 @@ std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budg
                                                                 std::string* problem) const {
   if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
   std::map<std::string, std::int64_t> scales;  // number of replicas of each controller; key: its UID
-  const Json* known = nullptr;  // the owner of the pod before, which most budgets' pods share
+  const std::string* known = nullptr;  // the owner of the pod before; the pods of most budgets share one
   for (const auto& [name, selected] : pods) {
+    if (known != nullptr && selected.owner == *known) continue;
+    known = &selected.owner;
     const Object& pod = selected.pod;
     const Json& owner = controller_of(*pod);
-    if (owner.is_null() || (known != nullptr && owner == *known)) continue;
-    known = &owner;
+    if (owner.is_null()) continue;
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
     const Object set =
         info ? world_.store.get({std::string(info->resource), ns_of(*pod), text(owner, "/name")}) : nullptr;

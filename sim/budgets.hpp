@@ -29,7 +29,9 @@ class DisruptionController {
   struct Selected {
     Object pod;
     bool healthy = false;  // Ready and not terminating
+    std::string owner{};   // its controlling owner, as JSON
   };
+  static Selected selected(const Object& pod);
   using Pods = std::map<std::string, Selected>;  // by name
 
   void pod_changed(const Change& change);
