@@ -59,7 +59,7 @@ std::vector<const FleetNode*> AwakeMachines::at_work() const {
 void AwakeMachines::tell_sleepers() {
   for (auto& [group, members] : groups_) {
     const auto waits = std::find_if(members.awake.begin(), members.awake.end(), [](const FleetMachine* machine) {
-      return machine->story().state == agent::State::waiting;
+      return machine->story().state == agent::State::waiting || is_outside_window(machine->story());
     });
     if (waits == members.awake.end()) continue;
     for (FleetMachine* machine : members.asleep) machine->tell_as((*waits)->story());

@@ -36,7 +36,7 @@ class AwakeMachines {
   void wake_next();
   // Returns the machines that run an agent and have not finished.
   std::vector<const FleetNode*> at_work() const;
-  // Tells for each node that still sleeps what an agent of its group tells that waits for its slot.
+  // Tells for each node that still sleeps what an agent of its group tells that waits for its slot, or for its window.
   void tell_sleepers();
 
  private:

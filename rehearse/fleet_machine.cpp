@@ -57,6 +57,7 @@ void FleetMachine::wait_for_turn(WallTime since) {
 }
 
 void FleetMachine::tell_as(const FleetNode& other) {
+  story_.state = other.state;
   story_.reason = other.reason;
   story_.message = other.message;
 }

@@ -45,7 +45,7 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   void belongs_to_many() { one_of_many_ = true; }
   // The node waits for its slot from this time on, but its agent is not simulated before wake().
   void wait_for_turn(WallTime since);
-  // Takes over from the other node why it waits.
+  // The node waits as the other one does, for the same reason.
   void tell_as(const FleetNode& other);
   // Returns true if the update of the node has ended: the node is updated and idle, or degraded.
   bool finished() const;

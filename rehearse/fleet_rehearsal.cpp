@@ -10,7 +10,6 @@
 #include "rehearse/awake_machines.hpp"
 #include "rehearse/fleet_machine.hpp"
 #include "rehearse/stage.hpp"
-#include "sim/api_server.hpp"
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
 
@@ -152,7 +151,6 @@ class Fleet {
     for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
     result_.given_up_after = patience();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
-    { std::map<std::string,int> n; for (auto& e : stage_.cluster.server().audit()) n[fmt::format("{} {}", e.verb, e.resource)]++; for (auto& [k,v]: n) fmt::print(stderr,"{} {}\n",v,k); fmt::print(stderr,"revision {} virtual {}\n", stage_.cluster.store().revision(), result_.timeline.rows().size()); }
     if (error_) return std::move(*error_);
     return std::move(result_);
   }
