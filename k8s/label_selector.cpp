@@ -38,11 +38,11 @@ bool valid_key(std::string_view key) {
   return valid_prefix(key.substr(0, slash)) && is_label_name(key.substr(slash + 1));
 }
 
-bool holds(const Requirement& requirement, const std::map<std::string, std::string>& labels) {
-  const auto label = labels.find(requirement.key);
-  const bool present = label != labels.end();
+bool holds(const Requirement& requirement, const LabelSelector::ValueOf& value_of) {
+  const std::string* label = value_of(requirement.key);
+  const bool present = label != nullptr;
   const auto listed = [&] {
-    return std::find(requirement.values.begin(), requirement.values.end(), label->second) != requirement.values.end();
+    return std::find(requirement.values.begin(), requirement.values.end(), *label) != requirement.values.end();
   };
   switch (requirement.op) {
     case Operator::in: return present && listed();
@@ -53,7 +53,7 @@ bool holds(const Requirement& requirement, const std::map<std::string, std::stri
     case Operator::less_than: break;
   }
   if (!present || requirement.values.size() != 1) return false;
-  const auto have = parse_number<std::int64_t>(label->second);
+  const auto have = parse_number<std::int64_t>(*label);
   const auto bound = parse_number<std::int64_t>(requirement.values.front());
   if (!have || !bound) return false;
   return requirement.op == Operator::greater_than ? *have > *bound : *have < *bound;
@@ -183,8 +183,15 @@ bool is_label_name(std::string_view name) {
 }
 
 bool LabelSelector::matches(const std::map<std::string, std::string>& labels) const {
+  return matches([&labels](const std::string& key) {
+    const auto label = labels.find(key);
+    return label == labels.end() ? nullptr : &label->second;
+  });
+}
+
+bool LabelSelector::matches(const ValueOf& value_of) const {
   return std::all_of(requirements_.begin(), requirements_.end(),
-                     [&](const Requirement& requirement) { return holds(requirement, labels); });
+                     [&](const Requirement& requirement) { return holds(requirement, value_of); });
 }
 
 Result<LabelSelector> parse_label_selector(std::string_view text) {

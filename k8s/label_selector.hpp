@@ -2,6 +2,7 @@
 // Errc::invalid; the message names the part that is wrong.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ class LabelSelector {
   // Returns true if every requirement holds. A selector without requirements matches everything. As in the API, notin
   // and != also match if the label is absent.
   bool matches(const std::map<std::string, std::string>& labels) const;
+  // Like matches(labels), with a function that returns the value of a label, or null if the label is absent.
+  using ValueOf = std::function<const std::string*(const std::string& key)>;
+  bool matches(const ValueOf& value_of) const;
   bool empty() const { return requirements_.empty(); }
   const std::vector<Requirement>& requirements() const { return requirements_; }
   bool operator==(const LabelSelector&) const = default;

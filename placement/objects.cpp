@@ -28,6 +28,11 @@ std::string text(const Json& object, const char* pointer) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
+bool is_text(const Json& object, const char* pointer, std::string_view value) {
+  const auto* found = at(object, pointer).get_ptr<const std::string*>();
+  return found == nullptr ? value.empty() : *found == value;
+}
+
 std::int64_t number(const Json& object, const char* pointer, std::int64_t otherwise) {
   const Json& value = at(object, pointer);
   return value.is_number() ? value.get<std::int64_t>() : otherwise;
@@ -68,22 +73,21 @@ std::optional<std::string> label(const Json& object, const std::string& key) {
 
 const Json& condition(const Json& object, std::string_view type) {
   for (const Json& entry : at(object, "/status/conditions"))
-    if (text(entry, "/type") == type) return entry;
+    if (is_text(entry, "/type", type)) return entry;
   return null;
 }
 
 bool node_ready(const Json& node) {
   const Json& ready = condition(node, "Ready");
-  return ready.is_null() || text(ready, "/status") == "True";
+  return ready.is_null() || is_text(ready, "/status", "True");
 }
 
 bool pod_finished(const Json& pod) {
-  const std::string phase = text(pod, "/status/phase");
-  return phase == "Succeeded" || phase == "Failed";
+  return is_text(pod, "/status/phase", "Succeeded") || is_text(pod, "/status/phase", "Failed");
 }
 
 bool waits_for_node(const Json& pod) {
-  return text(pod, "/spec/nodeName").empty() && !terminating(pod) && !pod_finished(pod);
+  return is_text(pod, "/spec/nodeName", "") && !terminating(pod) && !pod_finished(pod);
 }
 
 bool has_scheduling_gates(const Json& pod) {

@@ -19,6 +19,8 @@ using Object = std::shared_ptr<const Json>;
 // Returns a reference to null if the path (JSON pointer) does not exist.
 const Json& at(const Json& object, const char* pointer);
 std::string text(const Json& object, const char* pointer);
+// Returns true if the value at the path is this text. An empty text also matches a value that is absent or no text.
+bool is_text(const Json& object, const char* pointer, std::string_view value);
 std::int64_t number(const Json& object, const char* pointer, std::int64_t otherwise = 0);
 bool flag(const Json& object, const char* pointer);
 

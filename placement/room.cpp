@@ -282,6 +282,7 @@ Room::Room(const std::vector<Object>& nodes, Unstated unstated) : unstated_(unst
     Site site;
     set_node(site, node);
     by_name_.emplace(name_of(*node), sites_.size());
+    fewest_.emplace(0, sites_.size());
     sites_.push_back(std::move(site));
   }
 }
@@ -299,11 +300,18 @@ void Room::close(const std::string& node) {
   if (found != by_name_.end()) sites_[found->second].closed = true;
 }
 
+void Room::count(Site& site, std::size_t pods) {
+  const auto index = static_cast<std::size_t>(&site - sites_.data());
+  fewest_.erase({site.pods, index});
+  site.pods = pods;
+  fewest_.emplace(pods, index);
+}
+
 void Room::put(const Object& pod, const std::string& node) {
   const auto found = by_name_.find(node);
   if (found == by_name_.end()) return;
   Site& site = sites_[found->second];
-  ++site.pods;
+  count(site, site.pods + 1);
   if (pod_finished(*pod)) return;
   Occupant occupant{pod, site.endless ? Amounts() : requests_of(*pod), priority_of(*pod)};
   add(site.used, occupant.requests);
@@ -321,7 +329,7 @@ void Room::take(const Object& pod, const std::string& node) {
   const auto found = by_name_.find(node);
   if (found == by_name_.end()) return;
   Site& site = sites_[found->second];
-  --site.pods;
+  count(site, site.pods - 1);
   std::erase_if(site.occupants, [&](const Occupant& occupant) { return occupant.pod == pod; });
   std::erase_if(apart_, [&](const auto& entry) { return entry.first == pod; });
   count_used(site);
@@ -439,22 +447,23 @@ bool Room::by_preemption(const Json& pod, const Site& site, std::string_view plu
 
 Place Room::find(const Json& pod, const std::string& preferred) const {
   const Wish wish = wish_of(pod, nullptr);
+  const auto fits = [&](std::size_t index) {
+    return refusal(wish, sites_[index], Counted::standing).plugin.empty();
+  };
+  if (const auto wanted = by_name_.find(preferred); wanted != by_name_.end() && fits(wanted->second))
+    return {.node = preferred};
+  for (const auto& [pods, index] : fewest_)
+    if (fits(index)) return {.node = name_of(*sites_[index].node)};
+
   Place place;
   std::map<std::string, std::size_t> reasons;
   std::vector<std::pair<const Site*, std::string_view>> refusing;
-  const Site* best = nullptr;
   for (const Site& site : sites_) {
     const Refusal refused = refusal(wish, site, Counted::standing);
-    if (refused.plugin.empty()) {
-      if (name_of(*site.node) == preferred) return {.node = preferred};
-      if (best == nullptr || site.pods < best->pods) best = &site;
-      continue;
-    }
     place.plugins.emplace(refused.plugin);
     for (const std::string& reason : refused.reasons) ++reasons[reason];
     refusing.emplace_back(&site, refused.plugin);
   }
-  if (best != nullptr) return {.node = name_of(*best->node)};
   // by_preemption() goes through the pods of the node again, and for anti-affinity through the pods of all nodes. So it
   // runs only if the pod fits on no node.
   const auto preempts = std::find_if(refusing.begin(), refusing.end(), [&](const auto& refused) {

@@ -55,12 +55,11 @@ std::vector<std::pair<std::string, std::string>> Selector::demands() const {
 
 bool Selector::matches_labels(const Json& labels) const {
   if (nothing_) return false;
-  if (requirements_.empty()) return true;
-  std::map<std::string, std::string> map;
-  if (labels.is_object())
-    for (const auto& [key, value] : labels.items())
-      if (value.is_string()) map.emplace(key, value.get<std::string>());
-  return requirements_.matches(map);
+  return requirements_.matches([&labels](const std::string& key) -> const std::string* {
+    if (!labels.is_object()) return nullptr;
+    const auto label = labels.find(key);
+    return label == labels.end() ? nullptr : label->get_ptr<const std::string*>();
+  });
 }
 
 }  // namespace haulout::placement

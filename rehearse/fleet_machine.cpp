@@ -9,6 +9,17 @@
 namespace haulout::rehearse {
 namespace asio = boost::asio;
 
+namespace {
+constexpr Duration last_writes = std::chrono::minutes(1);
+// How often an agent of a large fleet polls while it waits for its slot. The Leases show it all that matters; the poll
+// only keeps its message up to date.
+constexpr Duration rare_look = std::chrono::minutes(30);
+
+Task<std::vector<agent::ListedNode>> nodes_of_table(NodeTable& nodes, std::string selector) {
+  co_return nodes.list(selector);
+}
+}
+
 FleetMachine::FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around)
     : node_(std::move(node)),
       gates_(std::move(gates)),
@@ -20,7 +31,8 @@ FleetMachine::FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surrou
 }
 
 asio::awaitable<void> FleetMachine::live() {
-  for (bool booted = false;; booted = true) {
+  while (!awake_) co_await power_.wait_until(around_.clock, TimePoint::max());
+  for (bool booted = false; !over_; booted = true) {
     while (!powered_) co_await power_.wait_until(around_.clock, TimePoint::max());
     if (booted) co_await around_.clock.sleep_until(around_.clock.now() + agent_start);
     co_await with_task_group([this](TaskGroup& group) {
@@ -31,14 +43,45 @@ asio::awaitable<void> FleetMachine::live() {
 }
 
 asio::awaitable<void> FleetMachine::until_down() {
-  while (powered_) co_await power_.wait_until(around_.clock, TimePoint::max());
+  while (powered_ && !over_) co_await power_.wait_until(around_.clock, TimePoint::max());
+}
+
+void FleetMachine::wake() {
+  awake_ = true;
+  power_.notify();
+}
+
+void FleetMachine::wait_for_turn(WallTime since) {
+  story_.state = agent::State::waiting;
+  story_.phases.push_back({agent::State::waiting, since, std::nullopt});
+}
+
+void FleetMachine::tell_as(const FleetNode& other) {
+  story_.state = other.state;
+  story_.reason = other.reason;
+  story_.message = other.message;
+}
+
+// The agent tells that it is idle before it has written the last of its marks.
+void FleetMachine::end_soon() {
+  around_.cluster.after(last_writes, [this] {
+    over_ = finished();
+    power_.notify();
+  });
 }
 
 asio::awaitable<void> FleetMachine::one_life() {
   const agent::AgentConfig& config = around_.input.config;
   k8s::Client client(around_.cluster.api(), around_.clock, {k8s::FieldValidation::strict, drain::Options{}.page_size});
   const agent::HostRoot root(config.host_root);
-  auto slots = make_slots(config, {around_.executor, client, around_.rng, root, own_});
+  agent::SlotsAccess access{around_.executor, client, around_.rng, root, own_};
+  if (one_of_many_) {
+    access.nodes = [&nodes = around_.nodes](std::string selector, TimePoint) {
+      return nodes_of_table(nodes, std::move(selector));
+    };
+    access.look_every = rare_look;
+  }
+  auto slots = make_slots(config, access);
   if (!slots) {
     tell({agent::State::unknown, reason::slots_unavailable, slots.error().message(), around_.clock.wall_now()});
     co_return;
@@ -67,6 +110,7 @@ void FleetMachine::tell(const agent::Status& status) {
   story_.state = status.state;
   story_.phases.push_back({status.state, now, std::nullopt});
   if (status.state == agent::State::ready || finished()) around_.moved();
+  if (one_of_many_ && finished() && status.state == agent::State::idle) end_soon();
 }
 
 bool FleetMachine::finished() const {

@@ -11,6 +11,7 @@
 #include "agent/ports/backend.hpp"
 #include "agent/ports/host.hpp"
 #include "rehearse/fleet_rehearsal.hpp"
+#include "rehearse/node_table.hpp"
 #include "retry/notifier.hpp"
 #include "sim/cluster.hpp"
 
@@ -31,12 +32,21 @@ class FleetMachine final : public agent::Host, public agent::Backend {
     // Called when the node has been drained, has booted, has finished its update or is degraded.
     std::function<void()> moved;
     std::function<void()> going_down;  // called before the drained node reboots
+    NodeTable& nodes;
   };
   // `gates` are the options of the gates of this node, the conditions that must be open before its update may begin.
   FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
-  // Runs the machine, and its agent while the machine is up, until cancelled.
+  // Runs the machine from wake() on, and its agent while the machine is up. Returns when the update of a node of a large
+  // fleet is over; otherwise runs until cancelled.
   boost::asio::awaitable<void> live();
+  void wake();
+  // The node is one of many that wait for each other.
+  void belongs_to_many() { one_of_many_ = true; }
+  // The node waits for its slot from this time on, but its agent is not simulated before wake().
+  void wait_for_turn(WallTime since);
+  // The node waits as the other one does, for the same reason.
+  void tell_as(const FleetNode& other);
   // Returns true if the update of the node has ended: the node is updated and idle, or degraded.
   bool finished() const;
   const FleetNode& story() const { return story_; }
@@ -58,6 +68,7 @@ class FleetMachine final : public agent::Host, public agent::Backend {
  private:
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_down();
+  void end_soon();
   void boot();
   std::string version() const;  // to which the rehearsed update leads
   void tell(const agent::Status& status);
@@ -67,6 +78,9 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   Surroundings around_;
   agent::OwnNode own_;
   std::string boot_id_;
+  bool awake_ = false;
+  bool one_of_many_ = false;
+  bool over_ = false;  // the update has ended, and the agent is not needed any more
   bool powered_ = true;
   Notifier power_;
   FleetNode story_;

@@ -7,6 +7,7 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "drain/reasons.hpp"
+#include "rehearse/awake_machines.hpp"
 #include "rehearse/fleet_machine.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
@@ -32,6 +33,11 @@ Duration time_in(const FleetNode& node, WallTime end, Predicate counts) {
 bool is_out(agent::State state) {
   return state == agent::State::draining || state == agent::State::updating || state == agent::State::ready ||
          state == agent::State::rebooting || state == agent::State::verifying || state == agent::State::uncordoning;
+}
+
+bool is_outside_window(const FleetNode& node) {
+  return node.state == agent::State::pending &&
+         (node.reason == reason::outside_window || node.reason == reason::window_too_short);
 }
 
 std::optional<WallTime> turn_of(const FleetNode& node) {
@@ -114,10 +120,7 @@ constexpr Duration horizon = std::chrono::days(30);
 constexpr Duration before_opening = 15min;
 
 bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) {
-    return node->state == agent::State::pending &&
-           (node->reason == reason::outside_window || node->reason == reason::window_too_short);
-  });
+  return std::all_of(nodes.begin(), nodes.end(), [](const FleetNode* node) { return is_outside_window(*node); });
 }
 
 // Records all events of drains, and calls `moved` for those that bring a drain nearer to its end.
@@ -167,6 +170,7 @@ class Fleet {
 
   asio::awaitable<void> act() {
     co_await stage_.come_to_rest();
+    nodes_.emplace(stage_.cluster);
     const auto prepared = co_await prepare();
     if (!prepared) {
       error_ = prepared.error();
@@ -178,6 +182,7 @@ class Fleet {
     assume_silent_responders(result_.assumed, input_.config.drain, stage_.cluster, with_agents());
     homeless_before_ = homeless(stage_.cluster);
     result_.began = stage_.clock.wall_now();
+    awake_.begin(result_.began);
     moved();
     co_await with_task_group([this](TaskGroup& group) {
       for (const auto& machine : machines_) group.spawn(machine->live());
@@ -205,9 +210,10 @@ class Fleet {
       machines_.push_back(std::make_unique<FleetMachine>(
           node, std::move(gates),
           FleetMachine::Surroundings{stage_.executor(), stage_.cluster, stage_.clock, stage_.rng, input_, progress_,
-                                     [this] { moved(); }, [this] { note_no_room(); }}));
+                                     [this] { machine_moved(); }, [this] { note_no_room(); }, *nodes_}));
       for (std::string& pod : not_weighed(stage_.cluster, node.name)) result_.not_weighed.push_back(std::move(pod));
     }
+    arrange_turns(nodes.items);
     if (machines_.empty())
       co_return Error(Errc::invalid, fmt::format("the {} has no node that is Ready; it has {}",
                                                  input_.snapshot.stored ? "snapshot" : "cluster",
@@ -215,10 +221,42 @@ class Fleet {
     co_return Result<>();
   }
 
-  std::vector<std::string> with_agents() const {
-    std::vector<std::string> names;
-    names.reserve(machines_.size());
-    for (const auto& machine : machines_) names.push_back(machine->story().name);
+  // Groups the machines by the limits of their pools, in a random order.
+  void arrange_turns(const std::vector<k8s::Node>& nodes) {
+    const auto group_of = [this](const k8s::Node& node) {
+      const std::string zone = input_.config.zone_label.empty()
+                                   ? std::string()
+                                   : k8s::value_at(node.labels, input_.config.zone_label).value_or("");
+      return AwakeMachines::Group(own_pool(input_.config, node).name, zone);
+    };
+    std::map<std::string, AwakeMachines::Group> groups;
+    std::map<std::string, std::size_t> pools;
+    for (const k8s::Node& node : nodes) {
+      const auto& group = groups[node.name] = group_of(node);
+      ++pools[group.first];
+    }
+    const auto limit = agent::parse_max_unavailable(input_.config.max_unavailable);
+    // In an order (--roll-out-order), each node has to see who waits.
+    const bool limited = input_.config.slots != agent::SlotsChoice::none && limit &&
+                         input_.config.roll_out_order == agent::AgentConfig{}.roll_out_order;
+    std::vector<FleetMachine*> order;
+    for (const auto& machine : machines_) order.push_back(machine.get());
+    SeededRng rng(input_.seed + 2);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.between(std::uint64_t{0}, i - 1)]);
+    for (FleetMachine* machine : order) {
+      const auto& group = groups[machine->story().name];
+      awake_.add(*machine, group, limited ? limit->of(pools[group.first]) : machines_.size());
+    }
+  }
+
+  void machine_moved() {
+    moved();
+    awake_.wake_next();
+  }
+
+  std::set<std::string> with_agents() const {
+    std::set<std::string> names;
+    for (const auto& machine : machines_) names.insert(machine->story().name);
     return names;
   }
 
@@ -228,7 +266,8 @@ class Fleet {
     const WallTime last = result_.began + std::chrono::duration_cast<WallTime::duration>(horizon);
     for (;;) {
       co_await stage_.clock.sleep_until(stage_.clock.now() + look);
-      const auto unfinished = still_at_work();
+      awake_.wake_next();
+      const auto unfinished = awake_.at_work();
       if (unfinished.empty()) {
         result_.end = FleetEnd::over;
         co_return;
@@ -242,13 +281,6 @@ class Fleet {
       result_.end = FleetEnd::horizon;
       if (stage_.clock.wall_now() >= last) co_return;
     }
-  }
-
-  std::vector<const FleetNode*> still_at_work() const {
-    std::vector<const FleetNode*> nodes;
-    for (const auto& machine : machines_)
-      if (!machine->finished()) nodes.push_back(&machine->story());
-    return nodes;
   }
 
   // Returns true if the update continues when time passes: a node is soaking, or all nodes are outside their windows.
@@ -280,6 +312,7 @@ class Fleet {
 
   void sum_up() {
     WallTime last = result_.began;
+    awake_.tell_sleepers();
     for (const auto& machine : machines_) {
       FleetNode node = machine->story();
       last = std::max(last, node.phases.empty() ? last : node.phases.back().from);
@@ -309,6 +342,8 @@ class Fleet {
   FleetRehearsal result_;
   Progress progress_{result_.timeline, [this] { moved(); }};
   std::vector<std::unique_ptr<FleetMachine>> machines_;
+  std::optional<NodeTable> nodes_;  // set when the simulation begins
+  AwakeMachines awake_;
   agent::Schedule schedule_;
   std::set<std::string> homeless_before_;
   std::set<std::string> known_;     // keys of the pods in result_.no_room

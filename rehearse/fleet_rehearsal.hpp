@@ -76,6 +76,8 @@ struct FleetRehearsal {
 // The functions below compute figures from the phases of nodes. `end` is the end of the simulation.
 // Returns true if a node in this state is unavailable because of its update.
 bool is_out(agent::State state);
+// Returns true if the node waits for a time of day.
+bool is_outside_window(const FleetNode& node);
 // Returns the time at which the first drain of the node began; nullopt if none did.
 std::optional<WallTime> turn_of(const FleetNode& node);
 // Returns the total time in which the node was draining, over all attempts.

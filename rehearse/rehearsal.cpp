@@ -45,10 +45,11 @@ class Drains {
       error_ = std::move(names).error();
       co_return;
     }
-    for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, *names))
+    const std::set<std::string> all(names->begin(), names->end());
+    for (std::string& phrase : assumed_of_volumes(input_.assumptions, stage_.cluster, all))
       result_.assumed.push_back(std::move(phrase));
-    assume_no_work_ends(result_.assumed, options_.policy, stage_.cluster, *names);
-    assume_silent_responders(result_.assumed, options_, stage_.cluster, *names);
+    assume_no_work_ends(result_.assumed, options_.policy, stage_.cluster, all);
+    assume_silent_responders(result_.assumed, options_, stage_.cluster, all);
     const std::set<std::string> before = homeless(stage_.cluster);
     for (const std::string& name : *names)
       for (std::string& pod : not_weighed(stage_.cluster, name)) result_.not_weighed.push_back(std::move(pod));

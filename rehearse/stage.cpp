@@ -5,6 +5,7 @@
 #include "k8s/codec.hpp"
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
+#include "sim/api_server.hpp"
 #include "sim/loader.hpp"
 #include "sim/virtual_clock.hpp"
 
@@ -26,6 +27,9 @@ Result<> check_whole(const std::vector<sim::Json>& objects) {
   return {};
 }
 
+// More than are ever in progress at a time.
+constexpr std::size_t kept_requests = 10'000;
+
 }  // namespace
 
 Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size)
@@ -35,6 +39,7 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
       cluster(context_.get_executor(), clock, world_rng_, timing_of(assumptions)),
       client(cluster.api(), clock, {k8s::FieldValidation::strict, page_size}) {
   cluster.switches().pods_wait_for_volumes = true;
+  cluster.server().limit_audit(kept_requests);
 }
 
 Result<> Stage::load(const Snapshot& snapshot) {

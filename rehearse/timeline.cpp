@@ -9,9 +9,9 @@ namespace haulout::rehearse {
 using drain::EventType;
 
 Timeline::Node& Timeline::node_of(const drain::Event& event) {
-  for (Node& node : nodes_)
-    if (node.name == event.node) return node;
-  return nodes_.emplace_back(Node{event.node, event.at, {}, {}, {}});
+  const auto [entry, first] = by_name_.emplace(event.node, nodes_.size());
+  if (first) nodes_.push_back({event.node, event.at, {}, {}, {}});
+  return nodes_[entry->second];
 }
 
 Timeline::Row& Timeline::row_of(const drain::Event& event) {
@@ -19,6 +19,7 @@ Timeline::Row& Timeline::row_of(const drain::Event& event) {
   if (first) {
     Row row;
     row.node = event.node;
+    of_node_[event.node].push_back(rows_.size());
     row.pod = event.pod->key();
     row.controller = event.pod->controller;
     rows_.push_back(std::move(row));
@@ -28,8 +29,10 @@ Timeline::Row& Timeline::row_of(const drain::Event& event) {
 
 // Ends the open waits of the pods of the event's node, because the drain of that node is over.
 void Timeline::end_waits(const drain::Event& event) {
-  for (Row& row : rows_)
-    if (row.node == event.node && !row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;
+  for (const std::size_t index : of_node_[event.node]) {
+    Row& row = rows_[index];
+    if (!row.waits.empty() && !row.waits.back().until) row.waits.back().until = event.at;
+  }
 }
 
 void Timeline::note_gang(const drain::Event& event) {

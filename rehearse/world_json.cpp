@@ -235,11 +235,11 @@ sim::Timing timing_of(const Assumptions& assumptions) {
 }
 
 void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster,
-                         const std::vector<std::string>& nodes) {
+                         const std::set<std::string>& nodes) {
   std::vector<std::string> with_limit, without_limit;
   for (const sim::Object& object : cluster.store().list("pods")) {
     const auto pod = k8s::decode<k8s::Pod>(object->dump());
-    if (!pod || std::ranges::find(nodes, pod->node_name) == nodes.end()) continue;
+    if (!pod || !nodes.contains(pod->node_name)) continue;
     const drain::Decision decision = drain::decide(*pod, policy, {}, {});
     if (decision.reason == reason::waiting_for_completion || decision.is_awaited)
       (decision.is_awaited ? without_limit : with_limit).push_back(pod->key());
@@ -252,14 +252,14 @@ void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy&
 }
 
 void assume_silent_responders(std::vector<std::string>& assumed, const drain::Options& options, sim::Cluster& cluster,
-                              const std::vector<std::string>& nodes) {
+                              const std::set<std::string>& nodes) {
   if (options.eviction_requests == drain::EvictionRequests::off) return;
   cluster.switches().eviction_requests = true;
   cluster.switches().eviction_request_controller = false;
   std::vector<std::string> asked;
   for (const sim::Object& object : cluster.store().list("pods"))
     if (!sim::at(*object, "/spec/evictionResponders").empty() &&
-        std::ranges::find(nodes, sim::text(*object, "/spec/nodeName")) != nodes.end())
+        nodes.contains(sim::text(*object, "/spec/nodeName")))
       asked.push_back(key_of(*object));
   if (!asked.empty())
     assumed.push_back("the responders of these pods do not answer, so each pod waits for --eviction-request-limit: " +
@@ -346,6 +346,7 @@ std::optional<WallTime> last_to_go(const sim::Cluster& cluster) {
 }
 
 std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim::Cluster& cluster, WallTime now) {
+  if (no_room.empty()) return {};
   placement::Room room(cluster.store().list("nodes"), placement::Room::Unstated::no_end);
   for (const sim::Object& pod : cluster.store().list("pods")) {
     const auto end = k8s::parse_time(sim::text(*pod, "/metadata/deletionTimestamp"));
@@ -444,10 +445,10 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster) {
 }
 
 std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, const sim::Cluster& cluster,
-                                            const std::vector<std::string>& nodes) {
+                                            const std::set<std::string>& nodes) {
   const auto attachments = cluster.store().list("volumeattachments");
   const bool any = std::any_of(attachments.begin(), attachments.end(), [&](const sim::Object& attachment) {
-    return std::find(nodes.begin(), nodes.end(), sim::text(*attachment, "/spec/nodeName")) != nodes.end();
+    return nodes.contains(sim::text(*attachment, "/spec/nodeName"));
   });
   if (!any) return {};
   return {fmt::format("a volume is detached {} after its last pod on the node was deleted",

@@ -57,11 +57,11 @@ void assume_later_room(std::vector<std::string>& assumed, const std::vector<NoRo
 // If a rule or the label of Cluster API makes the drains of these nodes wait until pods have finished, adds to
 // `assumed` the phrase that they do not finish during the rehearsal.
 void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy& policy, const sim::Cluster& cluster,
-                         const std::vector<std::string>& nodes);
+                         const std::set<std::string>& nodes);
 // If the drains create EvictionRequests, lets the simulated server accept them and leaves them unanswered, because a
 // rehearsal has no responders. Adds the pods of these nodes that have some.
 void assume_silent_responders(std::vector<std::string>& assumed, const drain::Options& options, sim::Cluster& cluster,
-                              const std::vector<std::string>& nodes);
+                              const std::set<std::string>& nodes);
 // If preemption would help a pod of `no_room`, adds to `assumed` the phrase that no pod is preempted.
 void assume_no_preemption(std::vector<std::string>& assumed, const std::vector<NoRoom>& no_room);
 // Returns the pods of `node` whose placement depends on something that the rehearsal does not simulate, each with what
@@ -77,7 +77,7 @@ std::vector<std::string> prepare_volumes(sim::Cluster& cluster);
 // Returns phrases about the times that volumes take to be detached and attached. Returns none if no volume is attached
 // to `nodes`.
 std::vector<std::string> assumed_of_volumes(const Assumptions& assumptions, const sim::Cluster& cluster,
-                                            const std::vector<std::string>& nodes);
+                                            const std::set<std::string>& nodes);
 
 // For the rehearsal of a fleet: removes the traces of earlier updates from the loaded snapshot, and reads the longest
 // grace period of its pods.

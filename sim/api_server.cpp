@@ -198,15 +198,18 @@ void ApiServer::arrive(const std::shared_ptr<Exchange>& exchange) {
     return;
   }
   const Call call = parse_call(std::move(exchange->request));
-  const std::size_t index = audit_.size();
+  const std::size_t index = audit_start_ + audit_.size();
   audit_.push_back(entry_of(call, user_of(world_.switches, call), world_.now()));
+  for (; audit_.size() > std::max<std::size_t>(1, most_audit_); ++audit_start_) audit_.pop_front();
   const Reply reply = [this, exchange, index, epoch = epoch_](http::Response response) {
-    AuditEntry& entry = audit_[index];
-    entry.answered = world_.now();
-    entry.status = response.status;
-    const bool writes = entry.verb != "get" && entry.verb != "list" && entry.verb != "watch";
-    entry.applied = writes && !entry.dry_run && response.status >= 200 && response.status < 300;
-    for (const auto& listener : answer_listeners_) listener(AuditEntry(entry));
+    if (index >= audit_start_) {
+      AuditEntry& entry = audit_[index - audit_start_];
+      entry.answered = world_.now();
+      entry.status = response.status;
+      const bool writes = entry.verb != "get" && entry.verb != "list" && entry.verb != "watch";
+      entry.applied = writes && !entry.dry_run && response.status >= 200 && response.status < 300;
+      for (const auto& listener : answer_listeners_) listener(AuditEntry(entry));
+    }
     add_server_headers(response, world_.wall_now(), index);
     if (epoch != epoch_) return exchange->finish(Error(Errc::reset, "the simulated server went away"));
     world_.agenda.after(exchange->way_back, [exchange, response = std::move(response)]() mutable {

@@ -8,6 +8,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -52,6 +53,8 @@ class ApiServer final : public http::Transport {
   void on_answer(std::function<void(const AuditEntry&)> listener) { answer_listeners_.push_back(std::move(listener)); }
 
   const std::deque<AuditEntry>& audit() const { return audit_; }
+  // Keeps only this many of the newest entries, for a long simulation whose audit log nobody reads. All by default.
+  void limit_audit(std::size_t entries) { most_audit_ = entries; }
   WatchHub& watches() { return watches_; }
   Lists& lists() { return lists_; }
   // Resets every open connection: watches end with Errc::reset. The server still carries out the requests to which it
@@ -79,6 +82,8 @@ class ApiServer final : public http::Transport {
   SingleObjects objects_;
   Evictions evictions_;
   std::deque<AuditEntry> audit_;
+  std::size_t audit_start_ = 0;  // how many older entries were dropped
+  std::size_t most_audit_ = std::numeric_limits<std::size_t>::max();
   std::uint64_t epoch_ = 0;  // number of calls of drop_connections() so far
   std::vector<Intercept> intercepts_;
   std::vector<Webhook> webhooks_;

@@ -37,13 +37,11 @@ std::vector<Object> budgets_of_pod(const Store& store, const Json& pod) {
 
 namespace {
 
-// Returns the budgets that select the pod as it is now, or as it was before the change.
-std::set<Key> budgets_concerned(const Store& store, const Change& change) {
+std::set<Key> budgets_selecting(const Store& store, const Object& pod) {
   std::set<Key> keys;
-  for (const Object& pod : {change.object, change.before})
-    if (pod)
-      for (const Object& budget : budgets_of_pod(store, *pod))
-        keys.insert({"poddisruptionbudgets", change.key.ns, name_of(*budget)});
+  if (!pod) return keys;
+  for (const Object& budget : budgets_of_pod(store, *pod))
+    keys.insert({"poddisruptionbudgets", ns_of(*pod), name_of(*budget)});
   return keys;
 }
 
@@ -71,14 +69,46 @@ std::int64_t scaled(const Json& value, std::int64_t total) {
 DisruptionController::DisruptionController(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {
     const std::string& resource = change.key.resource;
-    if (resource == "poddisruptionbudgets") return look_later(change.key, world_.timing.disruption_lag);
-    if (resource == "pods")
-      for (const Key& budget : budgets_concerned(world_.store, change))
-        look_later(budget, world_.timing.disruption_lag);
+    if (resource == "poddisruptionbudgets") {
+      const bool same = change.before && change.type != ChangeType::deleted &&
+                        at(*change.before, "/spec/selector") == at(*change.object, "/spec/selector");
+      if (!same) pods_.erase(change.key);
+      return look_later(change.key, world_.timing.disruption_lag);
+    }
+    if (resource == "pods") pod_changed(change);
     if (resource == "replicasets" || resource == "statefulsets" || resource == "deployments")
       for (const Object& budget : world_.store.list("poddisruptionbudgets", change.key.ns))
         look_later({"poddisruptionbudgets", change.key.ns, name_of(*budget)}, world_.timing.disruption_lag);
   });
+}
+
+void DisruptionController::pod_changed(const Change& change) {
+  const std::set<Key> now =
+      budgets_selecting(world_.store, change.type == ChangeType::deleted ? nullptr : change.object);
+  std::set<Key> concerned = budgets_selecting(world_.store, change.before);
+  if (change.type == ChangeType::deleted) concerned.merge(budgets_selecting(world_.store, change.object));
+  concerned.insert(now.begin(), now.end());
+  for (const Key& budget : concerned) {
+    if (const auto known = pods_.find(budget); known != pods_.end()) {
+      if (now.contains(budget))
+        known->second[change.key.name] = selected(change.object);
+      else
+        known->second.erase(change.key.name);
+    }
+    look_later(budget, world_.timing.disruption_lag);
+  }
+}
+
+DisruptionController::Selected DisruptionController::selected(const Object& pod) {
+  return {pod, !terminating(*pod) && pod_ready(*pod), controller_of(*pod).dump()};
+}
+
+const DisruptionController::Pods& DisruptionController::pods_of(const Key& key, const Json& budget) {
+  const auto [entry, is_new] = pods_.try_emplace(key);
+  if (is_new)
+    for (const Object& pod : pods_of_budget(world_.store, budget))
+      entry->second[name_of(*pod)] = selected(pod);
+  return entry->second;
 }
 
 void DisruptionController::resync() {
@@ -94,11 +124,15 @@ void DisruptionController::look_later(const Key& budget, Duration delay) {
   });
 }
 
-std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const std::vector<Object>& pods,
+std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const Pods& pods,
                                                                 std::string* problem) const {
   if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
   std::map<std::string, std::int64_t> scales;  // number of replicas of each controller; key: its UID
-  for (const Object& pod : pods) {
+  const std::string* known = nullptr;  // the owner of the pod before; the pods of most budgets share one
+  for (const auto& [name, selected] : pods) {
+    if (known != nullptr && selected.owner == *known) continue;
+    known = &selected.owner;
+    const Object& pod = selected.pod;
     const Json& owner = controller_of(*pod);
     if (owner.is_null()) continue;
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
@@ -124,8 +158,7 @@ std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budg
   return sum;
 }
 
-std::optional<DisruptionController::Expectation> DisruptionController::expectation(const Json& budget,
-                                                                                   const std::vector<Object>& pods,
+std::optional<DisruptionController::Expectation> DisruptionController::expectation(const Json& budget, const Pods& pods,
                                                                                    std::string* problem) const {
   const Json& max_unavailable = at(budget, "/spec/maxUnavailable");
   const Json& min_available = at(budget, "/spec/minAvailable");
@@ -143,7 +176,7 @@ void DisruptionController::sync(const Key& key) {
   const Object budget = world_.store.get(key);
   if (!budget) return;
   heal_stale_targets(key.ns);
-  const std::vector<Object> pods = pods_of_budget(world_.store, *budget);
+  const Pods& pods = pods_of(key, *budget);
   std::string problem;
   const auto expected = expectation(*budget, pods, &problem);
   if (!expected) return fail(key, problem);
@@ -152,19 +185,17 @@ void DisruptionController::sync(const Key& key) {
   const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);
   Json disrupted = Json::object();
   std::int64_t healthy = 0;
-  std::map<std::string, Object> by_name;
-  for (const Object& pod : pods) by_name[name_of(*pod)] = pod;
   const Json& entries = at(*budget, "/status/disruptedPods");
   if (entries.is_object())
     for (const auto& [name, since] : entries.items()) {
-      const auto pod = by_name.find(name);
+      const auto pod = pods.find(name);
       const auto begun = k8s::parse_time(since.is_string() ? since.get<std::string>() : "");
-      if (pod == by_name.end() || terminating(*pod->second) || !begun || *begun + timeout < now) continue;
+      if (pod == pods.end() || terminating(*pod->second.pod) || !begun || *begun + timeout < now) continue;
       disrupted[name] = since;
       look_later(key, std::chrono::duration_cast<Duration>(*begun + timeout - now) + std::chrono::milliseconds(100));
     }
-  for (const auto& [name, pod] : by_name)
-    if (!terminating(*pod) && !disrupted.contains(name) && pod_ready(*pod)) ++healthy;
+  for (const auto& [name, selected] : pods)
+    if (selected.healthy && !disrupted.contains(name)) ++healthy;
   const std::int64_t allowed = expected->expected <= 0 ? 0 : std::max<std::int64_t>(0, healthy - expected->desired);
 
   world_.store.modify(key, [&](Json& next) {

@@ -2,7 +2,9 @@
 // which borrows the world. No I/O; nothing fails.
 #pragma once
 
+#include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "sim/store.hpp"
@@ -23,6 +25,19 @@ class DisruptionController {
   void resync();
 
  private:
+  // A pod that a budget selects.
+  struct Selected {
+    Object pod;
+    bool healthy = false;  // Ready and not terminating
+    std::string owner{};   // its controlling owner, as JSON
+  };
+  static Selected selected(const Object& pod);
+  using Pods = std::map<std::string, Selected>;  // by name
+
+  void pod_changed(const Change& change);
+  // Returns the pods that the budget selects. Finds them in the store only once; after that, pod_changed() keeps them up
+  // to date, because a large budget would otherwise be searched with every change of one of its pods.
+  const Pods& pods_of(const Key& key, const Json& budget);
   void look_later(const Key& budget, Duration delay);
   void sync(const Key& budget);
   // The number of pods that a budget expects, and how many of them must be healthy. expectation() and sum_of_scales()
@@ -32,15 +47,14 @@ class DisruptionController {
     std::int64_t expected = 0;
     std::int64_t desired = 0;
   };
-  std::optional<Expectation> expectation(const Json& budget, const std::vector<Object>& pods,
-                                         std::string* problem) const;
-  std::optional<std::int64_t> sum_of_scales(const Json& budget, const std::vector<Object>& pods,
-                                            std::string* problem) const;
+  std::optional<Expectation> expectation(const Json& budget, const Pods& pods, std::string* problem) const;
+  std::optional<std::int64_t> sum_of_scales(const Json& budget, const Pods& pods, std::string* problem) const;
   void fail(const Key& budget, const std::string& problem);
   void heal_stale_targets(const std::string& ns);
 
   World& world_;
   std::set<Key> planned_;
+  std::map<Key, Pods> pods_;  // of each budget that was synced since its selector last changed
 };
 
 }  // namespace haulout::sim

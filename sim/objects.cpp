@@ -89,7 +89,7 @@ bool may_stay(const Json& pod) {
 }
 
 bool pod_ready(const Json& pod) {
-  return text(condition(pod, "Ready"), "/status") == "True";
+  return is_text(condition(pod, "Ready"), "/status", "True");
 }
 
 std::vector<std::string> claims_of(const Json& pod) {

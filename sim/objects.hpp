@@ -51,6 +51,7 @@ using placement::at;
 using placement::condition;
 using placement::controller_of;
 using placement::flag;
+using placement::is_text;
 using placement::label;
 using placement::name_of;
 using placement::node_ready;

@@ -61,9 +61,10 @@ std::vector<Object> claim_pods(World& world, const Json& set) {
       release(world, *pod, uid);
   }
   if (!selector) return claimed;
+  const std::size_t own = claimed.size();  // the store lists them by name
   for (const Object& pod : world.store.list("pods", ns, By::controller, ""))
     if (is_active(*pod) && selector->matches(*pod)) claimed.push_back(adopt(world, *pod, set));
-  std::sort(claimed.begin(), claimed.end(), by_name);
+  if (claimed.size() > own) std::sort(claimed.begin(), claimed.end(), by_name);
   return claimed;
 }
 

@@ -13,6 +13,13 @@ void nominate(Json& pod, const std::string& node) {
     pod["status"]["nominatedNodeName"] = node;
 }
 
+// Returns true if the room that a pod takes, and the pods that it keeps away, are the same after a change.
+bool needs_the_same(const Json& before, const Json& after) {
+  constexpr const char* claims = "/status/extendedResourceClaimStatus";
+  return at(before, "/spec") == at(after, "/spec") && at(before, "/metadata/labels") == at(after, "/metadata/labels") &&
+         at(before, claims) == at(after, claims) && pod_finished(before) == pod_finished(after);
+}
+
 }  // namespace
 
 Scheduler::Scheduler(World& world) : world_(world) {
@@ -62,15 +69,15 @@ void Scheduler::build_room() {
 
 void Scheduler::settle(const Key& key) {
   if (!room_) return;
+  const Object pod = world_.store.get(key);
+  const auto chosen = pod ? under_way_.find(uid_of(*pod)) : under_way_.end();
+  std::string node = pod ? text(*pod, "/spec/nodeName") : std::string();
+  if (node.empty() && chosen != under_way_.end()) node = chosen->second;
   if (const auto stood = standing_.find(key); stood != standing_.end()) {
+    if (pod && stood->second.node == node && needs_the_same(*stood->second.pod, *pod)) return;
     room_->take(stood->second.pod, stood->second.node);
     standing_.erase(stood);
   }
-  const Object pod = world_.store.get(key);
-  if (!pod) return;
-  const auto chosen = under_way_.find(uid_of(*pod));
-  std::string node = text(*pod, "/spec/nodeName");
-  if (node.empty() && chosen != under_way_.end()) node = chosen->second;
   if (node.empty()) return;
   room_->put(pod, node);
   standing_[key] = {pod, std::move(node)};

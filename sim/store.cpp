@@ -79,7 +79,7 @@ std::optional<std::string> FieldSelector::demand(std::string_view pointer) const
 
 bool FieldSelector::matches(const Json& object) const {
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-    return (text(object, term.pointer.c_str()) == term.value) != term.negated;
+    return is_text(object, term.pointer.c_str(), term.value) != term.negated;
   });
 }
 

@@ -75,7 +75,7 @@ struct AgentConfig {
   std::string ramp;  // sizes of the waves of a roll-out, for example "1,2,5%"; empty: no waves
   // Number of failed nodes at which a roll-out halts; 0: a failed node halts its wave and closes the gate "fleet".
   std::uint32_t halt_after = 0;
-  std::string roll_out_order = "any";  // which of the nodes that wait goes first, see agent/slots/roll_out_order.hpp
+  std::string roll_out_order = "any";  // which of the nodes that wait goes first, see agent/node/roll_out_order.hpp
   Duration soak = LifecycleTimes{}.soak;
   std::string fleetlock_url;
 

@@ -20,6 +20,14 @@ std::set<std::string> pools_of_turns(const k8s::Node& node, const std::vector<k8
   return pools;
 }
 
+Membership membership_by_name(const k8s::Node& node, const std::optional<std::string>& told, const OwnPool& pool,
+                              const std::vector<k8s::Lease>& turns) {
+  if (told) return *told == pool.name ? Membership::member : Membership::stranger;
+  const auto held = pools_of_turns(node, turns);
+  if (!held.empty()) return held.contains(pool.name) ? Membership::member : Membership::stranger;
+  return pool.by_role && pool_of_role(node.labels) != pool.name ? Membership::stranger : Membership::unknown;
+}
+
 }  // namespace
 
 bool is_control_plane(const OwnPool& pool) {
@@ -36,12 +44,18 @@ std::optional<std::string> told_pool(const k8s::Node& node) {
   return label && !label->empty() ? label : std::nullopt;
 }
 
+ListedNode listed(k8s::Node node) {
+  auto told = told_pool(node);
+  return {std::make_shared<const k8s::Node>(std::move(node)), std::move(told)};
+}
+
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns) {
-  if (!pool.node_selector.empty()) return Membership::member;  // the caller has listed the nodes with this selector
-  if (const auto told = told_pool(node)) return *told == pool.name ? Membership::member : Membership::stranger;
-  const auto held = pools_of_turns(node, turns);
-  if (!held.empty()) return held.contains(pool.name) ? Membership::member : Membership::stranger;
-  return pool.by_role && pool_of_role(node.labels) != pool.name ? Membership::stranger : Membership::unknown;
+  // The caller has listed the nodes with this selector.
+  return pool.node_selector.empty() ? membership_by_name(node, told_pool(node), pool, turns) : Membership::member;
+}
+
+Membership membership_of(const ListedNode& listed, const OwnPool& pool, const std::vector<k8s::Lease>& turns) {
+  return pool.node_selector.empty() ? membership_by_name(*listed.node, listed.told, pool, turns) : Membership::member;
 }
 
 namespace {

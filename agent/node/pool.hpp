@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,13 @@ std::string pool_of_role(const std::map<std::string, std::string>& node_labels);
 // Returns the pool in the record of the node's agent; otherwise the pool in the label; otherwise nothing.
 std::optional<std::string> told_pool(const k8s::Node& node);
 
+// A Node of a list, with its told_pool(), which costs as much as decoding the whole Node.
+struct ListedNode {
+  std::shared_ptr<const k8s::Node> node;
+  std::optional<std::string> told;
+};
+ListedNode listed(k8s::Node node);
+
 // Whether a node belongs to a pool.
 enum class Membership {
   member,
@@ -62,6 +70,7 @@ enum class Membership {
 };
 // Returns whether the node belongs to the pool. `turns` holds the Leases (slots) of all pools.
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns = {});
+Membership membership_of(const ListedNode& listed, const OwnPool& pool, const std::vector<k8s::Lease>& turns);
 
 // --max-unavailable: the number or percentage of nodes of a pool that may be unavailable at the same time.
 struct MaxUnavailable {

@@ -4,7 +4,6 @@
 
 #include "agent/node/pool.hpp"
 #include "agent/slots/fleetlock_slots.hpp"
-#include "agent/slots/lease_slots.hpp"
 #include "agent/slots/none_slots.hpp"
 #include "base/text.hpp"
 
@@ -97,6 +96,8 @@ Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& acces
   if (!limit) return std::move(limit).error().with_context("--max-unavailable");
   LeaseSlotsOptions options;
   options.ns = config.ns;
+  options.nodes = access.nodes;
+  options.look_every = access.look_every;
   options.grouping = grouping_of(config);
   options.limit = [limit = *limit](std::size_t nodes) { return limit.of(nodes); };
   auto ramp = parse_ramp(config.ramp);

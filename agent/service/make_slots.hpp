@@ -7,7 +7,7 @@
 #include "agent/hosts/host_root.hpp"
 #include "agent/node/pool.hpp"
 #include "agent/ports/slots.hpp"
-#include "agent/slots/slot_rules.hpp"
+#include "agent/slots/lease_slots.hpp"
 #include "http/client.hpp"
 #include "k8s/client.hpp"
 #include "retry/rng.hpp"
@@ -26,13 +26,16 @@ struct MadeSlots {
   std::unique_ptr<Slots> slots;
 };
 
-// All members are borrowed and must outlive the slots.
+// All references are borrowed and must outlive the slots.
 struct SlotsAccess {
   boost::asio::any_io_executor executor;
   k8s::Client& client;
   Rng& rng;
   const HostRoot& root;
   const OwnNode& own;
+  // See LeaseSlotsOptions.
+  decltype(LeaseSlotsOptions::nodes) nodes{};
+  std::optional<Duration> look_every{};
 };
 
 // Makes the slots without contacting a server. Fails with Errc::invalid or Errc::unavailable if the configuration or

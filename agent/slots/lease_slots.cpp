@@ -218,6 +218,15 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   co_return std::move(leases.items);
 }
 
+Task<std::vector<ListedNode>> LeaseSlots::list_nodes(std::string selector, TimePoint deadline) {
+  if (options_.nodes) co_return co_await options_.nodes(std::move(selector), deadline);
+  CO_TRY(auto nodes, co_await client_.list_nodes(std::move(selector), deadline));
+  std::vector<ListedNode> result;
+  result.reserve(nodes.items.size());
+  for (k8s::Node& node : nodes.items) result.push_back(listed(std::move(node)));
+  co_return result;
+}
+
 Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   const SlotGrouping& grouping = options_.grouping;
   std::string pool_value;
@@ -236,22 +245,23 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     CO_TRY(earlier, co_await list(deadline));
   }
   const std::string selector = pool_value.empty() ? std::string() : selector_of(grouping.pool_label, pool_value);
-  CO_TRY(const auto nodes, co_await client_.list_nodes(selector, deadline));
-  const auto own = std::find_if(nodes.items.begin(), nodes.items.end(),
-                                [this](const k8s::Node& node) { return node.name == node_.name; });
+  CO_TRY(const auto nodes, co_await list_nodes(selector, deadline));
+  const auto found = std::find_if(nodes.begin(), nodes.end(),
+                                  [this](const ListedNode& each) { return each.node->name == node_.name; });
   // If the list lacks this Node, it is not the list of the agent's fleet.
-  if (own == nodes.items.end())
+  if (found == nodes.end())
     co_return Error(
         Errc::invalid,
         fmt::format("the API server lists {}, but not this Node {}, so the agent takes no slot; it tries again",
-                    count_of(nodes.items.size(), "node"), node_.name));
+                    count_of(nodes.size(), "node"), node_.name));
+  const k8s::Node* own = found->node.get();
   if (own->uid != node_.uid)
     co_return Error(Errc::invalid,
                     fmt::format("Node {} was replaced: its UID is {}, not {}", node_.name, own->uid, node_.uid));
   CO_TRY(auto groups, groups_of(grouping, node_.name, own->labels));
   pool_ = pool_named(grouping, groups.back().pool);
   CO_TRY(const auto slots, co_await list(deadline));
-  const auto members = nodes_of(pool_, node_, nodes.items, slots);
+  const auto members = nodes_of(pool_, node_, nodes, slots);
   waiting_ = std::count_if(members.begin(), members.end(), [](const PoolNode& each) { return waits(*each.node); });
   std::vector<GroupView> views;
   for (SlotGroup& group : groups) {
@@ -423,6 +433,7 @@ Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
 }
 
 TimePoint LeaseSlots::next_look(Duration at_least) {
+  if (at_least > wave_interval) at_least = options_.look_every.value_or(at_least);
   const Duration interval = std::max<Duration>(at_least, waiting_ * look_interval_each);
   // The range begins at `at_least`, so that even if many agents begin to wait at once, one of them looks soon.
   return clock_.now() + rng_.between(at_least, 2 * interval);

@@ -53,6 +53,12 @@ struct LeaseSlotsOptions {
   SlotGrouping grouping{};
   // Returns how many nodes of a group (pool or zone) may be unavailable, from the number of its nodes.
   std::function<std::size_t(std::size_t nodes)> limit = [](std::size_t) { return std::size_t{1}; };
+  // Returns the Nodes that match a label selector. Unset: the API server is asked. A rehearsal, which simulates many
+  // agents in one process, lets them share one list.
+  std::function<Task<std::vector<ListedNode>>(std::string selector, TimePoint deadline)> nodes{};
+  // The shortest time between polls for changes that no watch shows. Unset: two minutes, and less if a watch shows that
+  // the message about the holders is out of date.
+  std::optional<Duration> look_every{};
   std::vector<MaxUnavailable> ramp{};  // sizes of the waves of a roll-out, see waves.hpp; empty: no waves
   std::size_t halt_after = 0;          // see RollOut::halt_after
   RollOutOrder order{};
@@ -74,6 +80,7 @@ class LeaseSlots final : public Slots {
  private:
   // Returns a most-recent list of all Leases of slots in the namespace, including those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
+  Task<std::vector<ListedNode>> list_nodes(std::string selector, TimePoint deadline);
   // Lists Nodes and Leases. Returns a view for each group of this node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);
   // Returns the roll-out of version_ in the pool. `earlier`: Leases of all pools, listed before the Nodes.

@@ -278,12 +278,12 @@ OwnPool pool_named(const SlotGrouping& grouping, const std::string& name) {
   return {name, labelled ? grouping.pool_label + "=" + name : std::string(), !labelled && grouping.pool.empty()};
 }
 
-std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<k8s::Node>& nodes,
+std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<ListedNode>& nodes,
                                const std::vector<k8s::Lease>& turns) {
   std::vector<PoolNode> found;
-  for (const k8s::Node& node : nodes) {
-    const Membership membership = node.uid == own.uid ? Membership::member : membership_of(node, pool, turns);
-    if (membership != Membership::stranger) found.push_back({&node, membership == Membership::member});
+  for (const ListedNode& each : nodes) {
+    const Membership membership = each.node->uid == own.uid ? Membership::member : membership_of(each, pool, turns);
+    if (membership != Membership::stranger) found.push_back({each.node.get(), membership == Membership::member});
   }
   return found;
 }

@@ -130,7 +130,7 @@ struct PoolNode {
 };
 // Returns the nodes that belong to the pool, and those whose pool is unknown. `turns` holds the Leases of all pools.
 // Borrows `nodes`.
-std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<k8s::Node>& nodes,
+std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<ListedNode>& nodes,
                                const std::vector<k8s::Lease>& turns);
 
 // Fills all fields of the view except `limit` and `as_of`.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "placement/selector.hpp"
+#include "retry/rng.hpp"
 
 namespace haulout::placement {
 namespace {
@@ -256,6 +257,67 @@ TEST(Room, ANodeWithRoomGoesBeforePreemption) {
   const Place found = place_on(pod, {node_with("n1"), node_with("n2")}, {other});
   EXPECT_EQ(found.node, "n2");
   EXPECT_EQ(found.preempts_on, "");
+}
+
+// find() looks at few sites. A site fits if find() still chooses it when all other sites are closed.
+TEST(Room, TheChoiceIsTheSameAsThatOfALookAtEverySite) {
+  SeededRng rng(7);
+  std::size_t refused = 0, chosen = 0, preferred = 0;
+  for (int world = 0; world < 60; ++world) {
+    std::vector<Object> nodes;
+    for (int i = 0; i < 6; ++i) {
+      const std::string more = fmt::format(R"({{"metadata":{{"labels":{{"zone":"{}"}}}},"spec":{{"unschedulable":{}}}}})",
+                                           rng.chance(50) ? "a" : "b", rng.chance(20));
+      nodes.push_back(std::make_shared<const Json>(node_with(fmt::format("n{}", i).c_str(), more.c_str())));
+    }
+    const auto a_pod = [&](int number) {
+      const std::string app = fmt::format("app{}", rng.between(std::uint64_t{0}, std::uint64_t{2}));
+      const std::string apart = fmt::format(
+          R"(,"affinity":{{"podAntiAffinity":{{"requiredDuringSchedulingIgnoredDuringExecution":[{{"topologyKey":"{}",)"
+          R"("labelSelector":{{"matchLabels":{{"app":"{}"}}}}}}]}}}})",
+          rng.chance(50) ? "zone" : "kubernetes.io/hostname", app);
+      const std::string spec = fmt::format(R"({{"containers":[{{"resources":{{"requests":{{"cpu":"{}m"}}}}}}]{}}})",
+                                           200 * rng.between(std::uint64_t{0}, std::uint64_t{5}),
+                                           rng.chance(40) ? apart : "");
+      return std::make_shared<const Json>(
+          pod_with(spec.c_str(), fmt::format(R"({{"app":"{}"}})", app).c_str(), fmt::format("p{}", number).c_str()));
+    };
+    Room room(nodes, Room::Unstated::nothing);
+    std::map<std::string, std::size_t> pods;
+    std::vector<std::pair<Object, std::string>> placed;
+    for (int number = 0; number < 25; ++number) {
+      const Object pod = a_pod(number);
+      const std::string wish = rng.chance(30) ? "n3" : "";
+      std::string expected;
+      bool wish_fits = false;
+      for (int i = 0; i < 6; ++i) {
+        const std::string name = fmt::format("n{}", i);
+        Room only = room;
+        for (int other = 0; other < 6; ++other)
+          if (other != i) only.close(fmt::format("n{}", other));
+        if (only.find(*pod).node.empty()) continue;
+        wish_fits = wish_fits || name == wish;
+        if (expected.empty() || pods[name] < pods[expected]) expected = name;
+      }
+      if (wish_fits) expected = wish;
+      const Place found = room.find(*pod, wish);
+      ASSERT_EQ(found.node, expected) << "world " << world << ", pod " << number;
+      EXPECT_EQ(found.message.empty(), !expected.empty());
+      (expected.empty() ? refused : wish_fits ? preferred : chosen) += 1;
+      if (!expected.empty()) {
+        room.put(pod, expected);
+        ++pods[expected];
+        placed.emplace_back(pod, expected);
+      }
+      if (!placed.empty() && rng.chance(40)) {
+        std::swap(placed.back(), placed[rng.between(std::uint64_t{0}, placed.size() - 1)]);
+        room.take(placed.back().first, placed.back().second);
+        --pods[placed.back().second];
+        placed.pop_back();
+      }
+    }
+  }
+  EXPECT_GT(std::min({refused, chosen, preferred}), 50u);
 }
 
 struct OddSelector {

@@ -57,6 +57,47 @@ TEST_F(BudgetTest, NeverSyncedBudgetIsStillProcessed) {
   });
 }
 
+// The controller finds the pods of a budget only once, and follows their changes after that.
+TEST_F(BudgetTest, TheStatusCountsThePodsThatTheSelectorMatchesNow) {
+  for (const char* name : {"a", "b", "c"}) cluster.create("pods", ready_pod("shop", name, "n1"));
+  cluster.create("poddisruptionbudgets", budget("shop", "web", {{"minAvailable", 1}}));
+  const auto counts = [&] {
+    const Json status = cluster.get("poddisruptionbudgets", "shop", "web")["status"];
+    return std::pair(status.value("expectedPods", -1), status.value("currentHealthy", -1));
+  };
+  const auto relabel = [&](const char* pod, const char* app) {
+    cluster.patch("pods", "shop", pod, {{"metadata", {{"labels", {{"app", app}}}}}});
+  };
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await pass(1s);
+    EXPECT_EQ(counts(), std::pair(3, 3));
+    relabel("a", "other");
+    co_await pass(1s);
+    EXPECT_EQ(counts(), std::pair(2, 2)) << "a pod has left";
+    relabel("a", "web");
+    cluster.patch("pods", "shop", "b", {{"status", {{"conditions", {{{"type", "Ready"}, {"status", "False"}}}}}}});
+    co_await pass(1s);
+    EXPECT_EQ(counts(), std::pair(3, 2)) << "a pod has come back, another one is not Ready";
+    cluster.remove("pods", "shop", "c");
+    co_await pass(1s);
+    EXPECT_EQ(counts(), std::pair(2, 1)) << "a pod is deleted";
+    cluster.patch("poddisruptionbudgets", "shop", "web", {{"spec", {{"selector", {{"matchLabels", {{"app", "x"}}}}}}}});
+    co_await pass(1s);
+    EXPECT_EQ(counts(), std::pair(0, 0)) << "the selector has changed";
+    relabel("b", "x");
+    relabel("a", "x");
+    co_await pass(1s);
+    EXPECT_EQ(counts(), std::pair(2, 1));
+    cluster.remove("poddisruptionbudgets", "shop", "web");
+    relabel("b", "web");
+    Json again = budget("shop", "web", {{"minAvailable", 1}});
+    again["spec"]["selector"]["matchLabels"]["app"] = "x";
+    cluster.create("poddisruptionbudgets", again);
+    co_await pass(1s);
+    EXPECT_EQ(counts(), std::pair(1, 1)) << "the budget is a new one";
+  });
+}
+
 TEST_F(BudgetTest, CausesByCondition) {
   cluster.stop_disruption_controller();
   cluster.create("pods", ready_pod("shop", "a", "n1"));
