@@ -447,9 +447,7 @@ bool Room::by_preemption(const Json& pod, const Site& site, std::string_view plu
 
 Place Room::find(const Json& pod, const std::string& preferred) const {
   const Wish wish = wish_of(pod, nullptr);
-  const auto fits = [&](std::size_t index) {
-    return refusal(wish, sites_[index], Counted::standing).plugin.empty();
-  };
+  const auto fits = [&](std::size_t index) { return refusal(wish, sites_[index], Counted::standing).plugin.empty(); };
   if (const auto wanted = by_name_.find(preferred); wanted != by_name_.end() && fits(wanted->second))
     return {.node = preferred};
   for (const auto& [pods, index] : fewest_)

@@ -138,7 +138,8 @@ class Room {
 
   Unstated unstated_;
   std::vector<Site> sites_;
-  // Number of pods and index of each site: find() takes the first site that is not refused, without a look at the others.
+  // Number of pods and index of each site. find() takes the first one that accepts the pod, without a look at the
+  // others.
   std::set<std::pair<std::size_t, std::size_t>> fewest_;
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::pair<Object, std::size_t>> apart_;  // pods with anti-affinity, and the index of their site

@@ -16,8 +16,7 @@ void AwakeMachines::begin(WallTime began) {
   for (auto& [group, members] : groups_) {
     std::reverse(members.asleep.begin(), members.asleep.end());
     if (members.asleep.size() <= small) members.limit = members.asleep.size();
-    if (members.asleep.size() > members.limit)
-      for (FleetMachine* machine : members.asleep) machine->belongs_to_many();
+    members.large = members.asleep.size() > members.limit;
     wake(members);
     for (FleetMachine* machine : members.asleep) machine->wait_for_turn(began);
   }
@@ -35,13 +34,12 @@ bool AwakeMachines::needs_place(const FleetNode& node) {
 
 void AwakeMachines::wake(Members& members) {
   std::erase_if(members.awake, [](const FleetMachine* machine) { return machine->finished(); });
-  auto places = static_cast<std::size_t>(std::count_if(members.awake.begin(), members.awake.end(), [](const auto* one) {
-    return needs_place(one->story());
-  }));
+  auto places = static_cast<std::size_t>(std::count_if(members.awake.begin(), members.awake.end(),
+                                                       [](const auto* one) { return needs_place(one->story()); }));
   while (!members.asleep.empty() && places < members.limit + competitors) {
     FleetMachine* next = members.asleep.back();
     members.asleep.pop_back();
-    next->wake();
+    next->wake(members.large);
     members.awake.push_back(next);
     ++places;
   }

@@ -28,8 +28,8 @@ class AwakeMachines {
   // Nodes that share a limit: the name of their pool, and of their zone if zones are limited.
   using Group = std::pair<std::string, std::string>;
 
-  // `limit`: how many nodes of the machine's group may be unavailable, or the number of all nodes for a group whose agents
-  // all have to run. Machines are woken in the order of the calls.
+  // `limit`: how many nodes of the machine's group may be unavailable, or the number of all nodes for a group whose
+  // agents all have to run. Machines are woken in the order of the calls.
   void add(FleetMachine& machine, const Group& group, std::size_t limit);
   // To be called once, after the last add(). `began`: the time from which the others wait.
   void begin(WallTime began);
@@ -43,6 +43,7 @@ class AwakeMachines {
  private:
   struct Members {
     std::size_t limit = 0;
+    bool large = false;                   // not all agents run
     std::vector<FleetMachine*> asleep{};  // the next one is last
     std::vector<FleetMachine*> awake{};   // without those that have finished
   };

@@ -10,6 +10,7 @@ namespace haulout::rehearse {
 namespace asio = boost::asio;
 
 namespace {
+// The agent tells that it is idle before it has written the last of its marks. It ends this much later.
 constexpr Duration last_writes = std::chrono::minutes(1);
 // How often an agent of a large fleet polls while it waits for its slot. The Leases show it all that matters; the poll
 // only keeps its message up to date.
@@ -18,7 +19,7 @@ constexpr Duration rare_look = std::chrono::minutes(30);
 Task<std::vector<agent::ListedNode>> nodes_of_table(NodeTable& nodes, std::string selector) {
   co_return nodes.list(selector);
 }
-}
+}  // namespace
 
 FleetMachine::FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around)
     : node_(std::move(node)),
@@ -46,8 +47,9 @@ asio::awaitable<void> FleetMachine::until_down() {
   while (powered_ && !over_) co_await power_.wait_until(around_.clock, TimePoint::max());
 }
 
-void FleetMachine::wake() {
+void FleetMachine::wake(bool one_of_many) {
   awake_ = true;
+  one_of_many_ = one_of_many;
   power_.notify();
 }
 
@@ -60,14 +62,6 @@ void FleetMachine::tell_as(const FleetNode& other) {
   story_.state = other.state;
   story_.reason = other.reason;
   story_.message = other.message;
-}
-
-// The agent tells that it is idle before it has written the last of its marks.
-void FleetMachine::end_soon() {
-  around_.cluster.after(last_writes, [this] {
-    over_ = finished();
-    power_.notify();
-  });
 }
 
 asio::awaitable<void> FleetMachine::one_life() {
@@ -110,7 +104,11 @@ void FleetMachine::tell(const agent::Status& status) {
   story_.state = status.state;
   story_.phases.push_back({status.state, now, std::nullopt});
   if (status.state == agent::State::ready || finished()) around_.moved();
-  if (one_of_many_ && finished() && status.state == agent::State::idle) end_soon();
+  if (one_of_many_ && finished() && status.state == agent::State::idle)
+    around_.cluster.after(last_writes, [this] {
+      over_ = finished();
+      power_.notify();
+    });
 }
 
 bool FleetMachine::finished() const {

@@ -37,12 +37,11 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   // `gates` are the options of the gates of this node, the conditions that must be open before its update may begin.
   FleetMachine(k8s::Node node, agent::NodeGatesOptions gates, Surroundings around);
 
-  // Runs the machine from wake() on, and its agent while the machine is up. Returns when the update of a node of a large
-  // fleet is over; otherwise runs until cancelled.
+  // Runs the machine from wake() on, and its agent while the machine is up. Returns when the update of one of many
+  // nodes is over; otherwise runs until cancelled.
   boost::asio::awaitable<void> live();
-  void wake();
-  // The node is one of many that wait for each other.
-  void belongs_to_many() { one_of_many_ = true; }
+  // `one_of_many`: the node is one of a large fleet, of which not all agents run.
+  void wake(bool one_of_many);
   // The node waits for its slot from this time on, but its agent is not simulated before wake().
   void wait_for_turn(WallTime since);
   // The node waits as the other one does, for the same reason.
@@ -68,7 +67,6 @@ class FleetMachine final : public agent::Host, public agent::Backend {
  private:
   boost::asio::awaitable<void> one_life();
   boost::asio::awaitable<void> until_down();
-  void end_soon();
   void boot();
   std::string version() const;  // to which the rehearsed update leads
   void tell(const agent::Status& status);

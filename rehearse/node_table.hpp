@@ -17,8 +17,8 @@ class NodeTable {
   NodeTable(const NodeTable&) = delete;
   NodeTable& operator=(const NodeTable&) = delete;
 
-  // Returns the Nodes that match the label selector, as they are now, sorted by name. Fails as the API server would: with
-  // Errc::invalid if the selector is invalid, and with Errc::decode if a Node cannot be decoded.
+  // Returns the Nodes that match the label selector, as they are now, sorted by name. Fails with Errc::invalid if the
+  // selector is invalid, and with Errc::decode if a Node cannot be decoded.
   Result<std::vector<agent::ListedNode>> list(std::string_view selector);
 
  private:

@@ -258,8 +258,7 @@ void assume_silent_responders(std::vector<std::string>& assumed, const drain::Op
   cluster.switches().eviction_request_controller = false;
   std::vector<std::string> asked;
   for (const sim::Object& object : cluster.store().list("pods"))
-    if (!sim::at(*object, "/spec/evictionResponders").empty() &&
-        nodes.contains(sim::text(*object, "/spec/nodeName")))
+    if (!sim::at(*object, "/spec/evictionResponders").empty() && nodes.contains(sim::text(*object, "/spec/nodeName")))
       asked.push_back(key_of(*object));
   if (!asked.empty())
     assumed.push_back("the responders of these pods do not answer, so each pod waits for --eviction-request-limit: " +

@@ -106,8 +106,7 @@ DisruptionController::Selected DisruptionController::selected(const Object& pod)
 const DisruptionController::Pods& DisruptionController::pods_of(const Key& key, const Json& budget) {
   const auto [entry, is_new] = pods_.try_emplace(key);
   if (is_new)
-    for (const Object& pod : pods_of_budget(world_.store, budget))
-      entry->second[name_of(*pod)] = selected(pod);
+    for (const Object& pod : pods_of_budget(world_.store, budget)) entry->second[name_of(*pod)] = selected(pod);
   return entry->second;
 }
 
@@ -128,7 +127,7 @@ std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budg
                                                                 std::string* problem) const {
   if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
   std::map<std::string, std::int64_t> scales;  // number of replicas of each controller; key: its UID
-  const std::string* known = nullptr;  // the owner of the pod before; the pods of most budgets share one
+  const std::string* known = nullptr;          // the owner of the pod before; the pods of most budgets share one
   for (const auto& [name, selected] : pods) {
     if (known != nullptr && selected.owner == *known) continue;
     known = &selected.owner;

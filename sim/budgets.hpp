@@ -35,8 +35,8 @@ class DisruptionController {
   using Pods = std::map<std::string, Selected>;  // by name
 
   void pod_changed(const Change& change);
-  // Returns the pods that the budget selects. Finds them in the store only once; after that, pod_changed() keeps them up
-  // to date, because a large budget would otherwise be searched with every change of one of its pods.
+  // Returns the pods that the budget selects. Searches the store only once; after that, pod_changed() keeps them up to
+  // date. A search with every change of a pod would make large budgets slow.
   const Pods& pods_of(const Key& key, const Json& budget);
   void look_later(const Key& budget, Duration delay);
   void sync(const Key& budget);

@@ -49,7 +49,8 @@ struct Selection {
   bool narrowed = false;  // true if there is a field or label selector
 
   bool matches(const Json& object) const {
-    return (ns.empty() || is_text(object, "/metadata/namespace", ns)) && labels.matches(object) && fields.matches(object);
+    return (ns.empty() || is_text(object, "/metadata/namespace", ns)) && labels.matches(object) &&
+           fields.matches(object);
   }
 };
 

@@ -177,6 +177,14 @@ std::int64_t form_line(GroupView& pool, const Waiter& own, const std::vector<Poo
   return pool.before.empty() ? near : 2 * near;
 }
 
+Task<std::vector<ListedNode>> list_nodes(k8s::Client& client, std::string selector, TimePoint deadline) {
+  CO_TRY(auto nodes, co_await client.list_nodes(std::move(selector), deadline));
+  std::vector<ListedNode> result;
+  result.reserve(nodes.items.size());
+  for (k8s::Node& node : nodes.items) result.push_back(listed(std::move(node)));
+  co_return result;
+}
+
 }  // namespace
 
 LeaseSlots::LeaseSlots(k8s::Client& client, Rng& rng, const OwnNode& node, LeaseSlotsOptions options)
@@ -218,15 +226,6 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   co_return std::move(leases.items);
 }
 
-Task<std::vector<ListedNode>> LeaseSlots::list_nodes(std::string selector, TimePoint deadline) {
-  if (options_.nodes) co_return co_await options_.nodes(std::move(selector), deadline);
-  CO_TRY(auto nodes, co_await client_.list_nodes(std::move(selector), deadline));
-  std::vector<ListedNode> result;
-  result.reserve(nodes.items.size());
-  for (k8s::Node& node : nodes.items) result.push_back(listed(std::move(node)));
-  co_return result;
-}
-
 Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   const SlotGrouping& grouping = options_.grouping;
   std::string pool_value;
@@ -245,7 +244,8 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
     CO_TRY(earlier, co_await list(deadline));
   }
   const std::string selector = pool_value.empty() ? std::string() : selector_of(grouping.pool_label, pool_value);
-  CO_TRY(const auto nodes, co_await list_nodes(selector, deadline));
+  CO_TRY(const auto nodes,
+         co_await (options_.nodes ? options_.nodes(selector, deadline) : list_nodes(client_, selector, deadline)));
   const auto found = std::find_if(nodes.begin(), nodes.end(),
                                   [this](const ListedNode& each) { return each.node->name == node_.name; });
   // If the list lacks this Node, it is not the list of the agent's fleet.

@@ -80,7 +80,6 @@ class LeaseSlots final : public Slots {
  private:
   // Returns a most-recent list of all Leases of slots in the namespace, including those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
-  Task<std::vector<ListedNode>> list_nodes(std::string selector, TimePoint deadline);
   // Lists Nodes and Leases. Returns a view for each group of this node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);
   // Returns the roll-out of version_ in the pool. `earlier`: Leases of all pools, listed before the Nodes.

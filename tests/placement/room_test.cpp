@@ -266,8 +266,9 @@ TEST(Room, TheChoiceIsTheSameAsThatOfALookAtEverySite) {
   for (int world = 0; world < 60; ++world) {
     std::vector<Object> nodes;
     for (int i = 0; i < 6; ++i) {
-      const std::string more = fmt::format(R"({{"metadata":{{"labels":{{"zone":"{}"}}}},"spec":{{"unschedulable":{}}}}})",
-                                           rng.chance(50) ? "a" : "b", rng.chance(20));
+      const std::string more =
+          fmt::format(R"({{"metadata":{{"labels":{{"zone":"{}"}}}},"spec":{{"unschedulable":{}}}}})",
+                      rng.chance(50) ? "a" : "b", rng.chance(20));
       nodes.push_back(std::make_shared<const Json>(node_with(fmt::format("n{}", i).c_str(), more.c_str())));
     }
     const auto a_pod = [&](int number) {
@@ -276,9 +277,9 @@ TEST(Room, TheChoiceIsTheSameAsThatOfALookAtEverySite) {
           R"(,"affinity":{{"podAntiAffinity":{{"requiredDuringSchedulingIgnoredDuringExecution":[{{"topologyKey":"{}",)"
           R"("labelSelector":{{"matchLabels":{{"app":"{}"}}}}}}]}}}})",
           rng.chance(50) ? "zone" : "kubernetes.io/hostname", app);
-      const std::string spec = fmt::format(R"({{"containers":[{{"resources":{{"requests":{{"cpu":"{}m"}}}}}}]{}}})",
-                                           200 * rng.between(std::uint64_t{0}, std::uint64_t{5}),
-                                           rng.chance(40) ? apart : "");
+      const std::string spec =
+          fmt::format(R"({{"containers":[{{"resources":{{"requests":{{"cpu":"{}m"}}}}}}]{}}})",
+                      200 * rng.between(std::uint64_t{0}, std::uint64_t{5}), rng.chance(40) ? apart : "");
       return std::make_shared<const Json>(
           pod_with(spec.c_str(), fmt::format(R"({{"app":"{}"}})", app).c_str(), fmt::format("p{}", number).c_str()));
     };
