@@ -92,12 +92,13 @@ void Invariants::end_drained(const drain::Report& report) {
       violated("P8: drained while this volume is waited for until another node has it: " + volume.volume);
 }
 
-// Returns true if the template of the pod lets it run on our node alone, so it really has capacity nowhere else, however
-// much other nodes have.
+// Returns true if the pod may run on our node alone, so that it really has capacity nowhere else, however much other
+// nodes have.
 bool Invariants::selects_our_node(const std::string& uid) const {
   const auto found = pods_.find(uid);
-  return found != pods_.end() && found->second.last_state &&
-         sim::text(*found->second.last_state, "/spec/nodeSelector/kubernetes.io~1hostname") == given_.node;
+  if (found == pods_.end() || !found->second.last_state) return false;
+  const sim::Json& selector = sim::at(*found->second.last_state, "/spec/nodeSelector");
+  return selector.is_object() && selector.value("kubernetes.io/hostname", "") == given_.node;
 }
 
 void Invariants::end_refused(const drain::Report& report) {
