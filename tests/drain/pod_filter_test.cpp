@@ -138,7 +138,8 @@ TEST(PodFilter, SelectedPodsOfDaemonSetsLeave) {
     const Decision decision = decide(one.pod, policy, states, noon);
     EXPECT_EQ(decision.verdict, one.verdict) << one.what;
     EXPECT_EQ(decision.stage, one.stage) << one.what;
-    EXPECT_EQ(decide(one.pod, policy, states, noon, {.stays_because = created_in_place}).verdict, one.later) << one.what;
+    EXPECT_EQ(decide(one.pod, policy, states, noon, {.stays_because = created_in_place}).verdict, one.later)
+        << one.what;
   }
   // A pod of a DaemonSet never finishes.
   for (const char* action : {"wait-completed", "wait-completed=2h", "last", "evict"}) {
