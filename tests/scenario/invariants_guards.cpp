@@ -222,7 +222,8 @@ void Invariants::check_canary(const Instance& pod) {
   if (!pod.here_at_first) return;  // the pod is itself a replacement, so one has found a node
   std::optional<TimePoint> first;
   for (const auto& [uid, other] : pods_) {
-    if (&other == &pod || other.controller != pod.controller) continue;
+    // While a Deployment is rolled out, it has several ReplicaSets.
+    if (&other == &pod || !(other.controller == pod.controller || is_of_same_deployment(pod, other))) continue;
     if (!other.here_at_first && other.bound <= clock_.now()) return;
     if (other.first_sent && (other.in_flight > 0 || other.accepted))
       first = std::min(first.value_or(*other.first_sent), *other.first_sent);
