@@ -240,6 +240,7 @@ func expectPoliciesHold(t *testing.T, in *Installed) {
 	none := Pod("none")
 	none.Namespace = own.Namespace
 	in.tryAll(t, ownNodeWork(in.Own, in.pod(t, ownNode)))
+	in.awaitNoCordonTaint(t)
 	in.tryAll(t, taintWork(in.Own))
 	in.tryAll(t, neverToOthers(in.Own, own, other))
 	in.tryAll(t, neverToOwnNode(in.Own, own))
@@ -260,6 +261,7 @@ func expectPoliciesHold(t *testing.T, in *Installed) {
 func expectPoliciesHoldAnAdministrator(t *testing.T, in *Installed) {
 	own, other := in.pod(t, ownNode), in.pod(t, otherNode)
 	in.tryAll(t, ownNodeWork(in.Own, in.pod(t, ownNode)))
+	in.awaitNoCordonTaint(t)
 	in.tryAll(t, taintWork(in.Own))
 	in.tryAll(t, neverToOthers(in.Own, own, other))
 	in.tryAll(t, neverToOwnNode(in.Own, own))
@@ -267,6 +269,16 @@ func expectPoliciesHoldAnAdministrator(t *testing.T, in *Installed) {
 	in.tryAll(t, connections(in.Own, own))
 	expectPolicyAttacksFail(t, in)
 	in.expectAlive(t, own, other)
+}
+
+// awaitNoCordonTaint waits until the own Node has a person's taint only. The control plane removes the taint of a cordon
+// some time after the cordon is gone, and taintWork writes all taints.
+func (in *Installed) awaitNoCordonTaint(t *testing.T) {
+	t.Helper()
+	must(t, Until(t.Context(), "the taint of the cordon is gone", func() (bool, error) {
+		node, err := in.Client.CoreV1().Nodes().Get(t.Context(), ownNode, getOptions)
+		return err == nil && len(node.Spec.Taints) == 1 && isPersons(node.Spec.Taints[0]), err
+	}))
 }
 
 // expectAlive fails if a pod was deleted or replaced although the server refused the request.
