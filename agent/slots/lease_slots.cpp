@@ -169,8 +169,10 @@ std::int64_t form_line(GroupView& pool, const Waiter& own, const std::vector<Poo
   for (const PoolNode& each : members)
     if (each.counts) nodes.push_back(each.node);
   OrderedLine line = line_of(own.order, own.node, own.version, nodes, passed_over);
-  // A node that has failed keeps its place in the wave, so nobody goes before it.
-  if (pool.roll_out && has_failed(*pool.roll_out, own.node.name)) line.before.clear();
+  // A node that has failed keeps its place in the wave, and one that is unavailable already needs no other's, so nobody
+  // goes before it.
+  const bool has_place = pool.roll_out && has_failed(*pool.roll_out, own.node.name);
+  if (has_place || !own.node.ready || own.node.unschedulable) line.before.clear();
   const auto near = static_cast<std::int64_t>(line.before.size() + line.beside + 1);
   pool.order = own.order;
   pool.before = std::move(line.before);

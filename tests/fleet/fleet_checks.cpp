@@ -494,6 +494,7 @@ bool FleetChecks::goes_before(const NodeTruth& one, const NodeTruth& other) cons
 // Checks that a node that begins its update has let those go first that were before it in the line when it looked.
 void FleetChecks::check_order(const std::string& name, const NodeTruth& node) {
   if (roll_out_order == "any" || !node.turn_since) return;
+  if (node.by_a_person || (node.out_since && *node.out_since <= *node.turn_since)) return;  // it was unavailable before
   for (const auto& [version, nodes] : failed_with_)
     if (nodes.contains(name)) return;  // it keeps the place that it had
   see_free_slots();

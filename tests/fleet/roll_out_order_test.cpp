@@ -23,12 +23,12 @@ struct InOrder : Fleet {
     if (!value.empty()) cluster.patch("nodes", "", name, {{"metadata", {{"labels", {{key, value}}}}}});
     return machine_of_it;
   }
-  // The first machine has the only slot while all others begin to want the update, one minute apart.
+  // The first machine has the only slot while all others begin to want the update, one after the other.
   void all_want() {
     machines.front()->plan().hooks = {"before-drain/wait"};
-    machines.front()->plan().hook_takes = static_cast<int>(machines.size() + 3) * 1min;
+    machines.front()->plan().hook_takes = 4min;
     for (std::size_t i = 0; i < machines.size(); ++i)
-      after(static_cast<int>(i + 1) * 1min, [this, i] { machines[i]->want("1.1"); });
+      after(static_cast<int>(i + 1) * 20s, [this, i] { machines[i]->want("1.1"); });
   }
   // The nodes whose drains began, in their order, without the first one.
   std::vector<std::string> drained() const {

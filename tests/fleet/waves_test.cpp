@@ -510,7 +510,7 @@ TEST_F(InWaves, AnUpdateWithoutAVersionIsWarnedAbout) {
     machine(name, plan);
   }
   run_fleet();
-  EXPECT_THAT(lines, Contains(HasSubstr("n1 warns: RampWithoutVersion ramp has no effect")));
+  EXPECT_THAT(lines, Contains(HasSubstr("n1 warns: RampWithoutVersion ramp and halt-after have no effect")));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("WaitingForWave")))) << story();
 }
 

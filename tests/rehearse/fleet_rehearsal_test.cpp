@@ -114,6 +114,19 @@ TEST_F(FleetRehearsalTest, WavesComeOneAfterTheOther) {
   EXPECT_THAT(rehearsal.assumed, Contains("all nodes are updated to the same version, in waves of 1,2"));
 }
 
+TEST_F(FleetRehearsalTest, NodesGoInTheConfiguredOrder) {
+  add_node("n4", "4");
+  for (const auto& [name, rank] :
+       {std::pair("n1", "4"), std::pair("n2", "3"), std::pair("n3", "2"), std::pair("n4", "1")})
+    item(name)["metadata"]["labels"]["rank"] = rank;
+  input.config.roll_out_order = "label:rank";
+  std::vector<std::string> names;
+  for (const FleetNode& node : play().nodes) names.push_back(node.name);
+  ASSERT_THAT(names, SizeIs(4));
+  // The first one may ask before the others wait.
+  EXPECT_TRUE(std::is_sorted(names.begin() + 1, names.end(), std::greater<>())) << names[0] << names[1] << names[2];
+}
+
 TEST_F(FleetRehearsalTest, ADeadNodeHasNoAgentAndNoKubelet) {
   add_node("n4", "4");
   silence("n4");

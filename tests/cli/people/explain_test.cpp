@@ -322,9 +322,11 @@ TEST(ExplanationTest, ABackoffAndATurnHeldByAnother) {
               AllOf(StartsWith("closed: 2 attempts"), HasSubstr("12:10:00"), HasSubstr("the drain was blocked")));
 }
 
-TEST(ExplanationTest, AWaveThatIsNotOver) {
-  const k8s::Node node = node_in("n1", agent::State::waiting, "WaitingForWave", "wave 1 of 2 of version 2.0");
-  EXPECT_THAT(gate(explain({.node = node}, now), "slot"), StartsWith("closed: wave 1 of 2 of version 2.0"));
+TEST(ExplanationTest, WhatKeepsASlotFromANode) {
+  for (const char* reason : {"WaitingForSlot", "WaitingForWave", "RollOutHalted", "WaitingForOrder"}) {
+    const k8s::Node node = node_in("n1", agent::State::waiting, reason, "wave 1 of 2 of version 2.0");
+    EXPECT_THAT(gate(explain({.node = node}, now), "slot"), StartsWith("closed: wave 1 of 2 of version 2.0")) << reason;
+  }
 }
 
 TEST(ExplanationTest, PodsThatHoldTheDrainUpAreNamed) {

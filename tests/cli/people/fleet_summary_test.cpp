@@ -244,19 +244,21 @@ TEST(FleetSummaryTest, WaitersAreGroupedByReason) {
 
 // The wave of a roll-out is that of a pool and a version, as the agents of the waiting nodes show it. It is told even
 // if the holders of slots have lines of their own.
-TEST(FleetSummaryTest, TheWaveIsToldForEachPool) {
-  const std::string wave = "wave 1 of 2 of version 4230.2.0: 0 of 1 node has come back well, 1 is being updated (n9)";
-  std::vector<k8s::Node> nodes;
-  for (const char* name : {"n1", "n2", "n3"}) {
-    nodes.push_back(node_in(name, agent::State::waiting, "WaitingForWave", wave));
-    nodes.back().labels["haulout.dev/pool"] = name == std::string("n3") ? "db" : "web";
+TEST(FleetSummaryTest, TheRollOutIsToldForEachPool) {
+  const std::string why = "wave 1 of 2 of version 4230.2.0: 0 of 1 node has come back well, 1 is being updated (n9)";
+  for (const std::string reason : {"WaitingForWave", "RollOutHalted", "WaitingForOrder"}) {
+    std::vector<k8s::Node> nodes;
+    for (const char* name : {"n1", "n2", "n3"}) {
+      nodes.push_back(node_in(name, agent::State::waiting, reason, why));
+      nodes.back().labels["haulout.dev/pool"] = name == std::string("n3") ? "db" : "web";
+    }
+    const k8s::Node holder = node_in("n9", agent::State::draining, "Evicting", "2 pods are left");
+    nodes.push_back(holder);
+    EXPECT_THAT(
+        hold_lines(fleet(nodes, {.turns = {turn_of(holder)}}), now),
+        ElementsAre("n9 holds slot haulout-default-0, draining (Evicting) for 12m: 2 pods are left",
+                    "n3 waits (" + reason + "): " + why, "2 nodes wait (" + reason + "), for example n1: " + why));
   }
-  const k8s::Node holder = node_in("n9", agent::State::draining, "Evicting", "2 pods are left");
-  nodes.push_back(holder);
-  EXPECT_THAT(
-      hold_lines(fleet(nodes, {.turns = {turn_of(holder)}}), now),
-      ElementsAre("n9 holds slot haulout-default-0, draining (Evicting) for 12m: 2 pods are left",
-                  "n3 waits (WaitingForWave): " + wave, "2 nodes wait (WaitingForWave), for example n1: " + wave));
 }
 
 TEST(FleetSummaryTest, PausesInForceAndWhatCannotBeSeen) {
