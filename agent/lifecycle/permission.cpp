@@ -32,7 +32,12 @@ asio::awaitable<GateAnswer> GateWatch::ask(When when) {
                            .verdict = Gate::Verdict::closed,
                            .reason = reason::backend_unknown,
                            .message = pending.problem}}};
-  co_return co_await context_.parts.gates.ask({context_.node(), context_.record, pending, requested, when},
+  co_return co_await context_.parts.gates.ask({.node = context_.node(),
+                                               .record = context_.record,
+                                               .pending = pending,
+                                               .requested = requested,
+                                               .versions_are_shared = !need_.target(false).empty(),
+                                               .when = when},
                                               context_.within(request_timeout));
 }
 
