@@ -47,11 +47,11 @@ std::optional<Decision> GateWatch::version_changed() const {
   const bool only_boots = record.state == State::ready || record.state == State::rebooting;
   const std::string now = need_.target(context_.options.stages_first || only_boots);
   if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version) return std::nullopt;
-  return Decision{
-      Event::gate_closed, reason::waiting_for_wave,
-      fmt::format(
-          "the update leads to version {} now, but the slot was taken for {}: the node waits for the waves of {}", now,
-          record.slot_version.empty() ? "another update" : record.slot_version, now)};
+  return Decision{Event::gate_closed, reason::waiting_for_slot,
+                  fmt::format("the update leads to version {} now, but the slot was taken for {}: the node gives it "
+                              "back, and waits for one "
+                              "for {}",
+                              now, record.slot_version.empty() ? "another update" : record.slot_version, now)};
 }
 
 Task<std::optional<Decision>> GateWatch::given_up() {
