@@ -123,7 +123,7 @@ struct NodeGatesOptions {
   // How many nodes must fail with a version until the gate "fleet" closes. An update without a version that nodes share
   // counts as one of its own on each node: it closes at the first failure.
   std::size_t halt_after = 1;
-  std::string pin{};           // see pin_gate(); empty: no such gate
+  std::string pin{};  // see pin_gate(); empty: no such gate
   std::vector<std::string> blocking_pod_selectors{};
   AlertOptions alerts{};
 };

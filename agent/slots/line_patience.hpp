@@ -17,8 +17,8 @@ namespace haulout::agent {
 // Longer than the longest time after which an agent polls that is the first in the line, so that it has seen the slot.
 inline constexpr Duration order_patience = std::chrono::minutes(10);
 
-// Only the time counts in which a slot is free for these nodes: all others together wait that long for a dead agent, and
-// not once for each slot.
+// Only the time counts in which a slot is free for these nodes: all others together wait that long for a dead agent,
+// and not once for each slot.
 class LinePatience {
  public:
   // Returns the nodes that are passed over. `waiting`: the nodes that wait, and have no slot. Forgets all others: their

@@ -150,8 +150,9 @@ TEST_F(InOrder, ANodeWhoseAgentHasDiedIsPassedOver) {
   EXPECT_LT(elapsed(), 30min);
 }
 
-// P8: the same with nodes that begin to wait one after the other. Each of them measures for itself how long the dead one
-// leaves a free slot, and goes on with that when the slot is free again: it waits for a minute more than the one before.
+// P8: the same with nodes that begin to wait one after the other. Each of them measures for itself how long the dead
+// one leaves a free slot, and goes on with that when the slot is free again. So it waits for some minutes more than the
+// one before, and not for ten.
 TEST_F(InOrder, DeadNodesCostTenMinutesOnceAndNotForEachSlot) {
   by("label:rank");
   for (const char* name : {"dead-1", "dead-2"}) {

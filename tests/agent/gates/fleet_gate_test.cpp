@@ -104,7 +104,8 @@ TEST(VersionGateTest, ClosesWhenAsManyNodesHaveFailedAsHaltAfterSays) {
   EXPECT_FALSE(version_gate(nodes, "n1", wanted, 3).closed());
   const Gate gate = version_gate(nodes, "n1", wanted, 2);
   EXPECT_TRUE(gate.closed());
-  EXPECT_THAT(gate.message, ::testing::HasSubstr("version 2.0 has failed on nodes n2, n3 (halt-after 2), so this node waits"));
+  EXPECT_THAT(gate.message,
+              ::testing::HasSubstr("version 2.0 has failed on nodes n2, n3 (halt-after 2), so this node waits"));
   EXPECT_THAT(gate.message, ::testing::HasSubstr("remove the record of node n2: kubectl annotate node n2 haulout"));
   for (const std::size_t halt_after : {0u, 1u}) {
     const std::string all = version_gate(nodes, "n1", wanted, halt_after).message;
