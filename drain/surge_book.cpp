@@ -266,11 +266,16 @@ SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving
     const k8s::Pod& pod = tracked->pod;
     if (!pod.controller || pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
     const ControllerGroup* group = controllers_.group_of(pod);
-    if (!group || !(pod.surged() || is_under_way(pod, Step::Kind::surge, now))) continue;
+    if (!group) continue;
+    // The server refuses a signal as a rule, so its pod counts as one that stays.
+    const bool asked = tracked->state == PodState::in_flight && tracked->signal;
+    if (asked && pod.ready) ++all[group].asked;
+    if (!(pod.surged() || is_under_way(pod, Step::Kind::surge, now))) continue;
     Before& before = all[group];
     ++before.surged;
     before.owned += pod.owned ? 1 : 0;
-    if (tracked->state == PodState::in_flight) continue;  // the replacement of a pod that leaves is one no more
+    // The replacement of a pod that leaves is one no more.
+    if (tracked->state == PodState::in_flight && !asked) continue;
     before.replacements += pod.surged() ? 1 : 0;
     if (pod.surge_mark) before.need = std::max(before.need, needed(*group, pod));
     const auto attempt = attempts_.find(pod.uid);
@@ -298,7 +303,7 @@ std::int64_t SurgeBook::Before::others_ready(const ControllerBook& controllers, 
 
 std::int64_t SurgeBook::Before::due(const ControllerBook& controllers, const ControllerGroup& group,
                                     const k8s::Pod& pod) const {
-  std::int64_t ready = 1, newer = 0, newer_ready = 0;
+  std::int64_t ready = 1 + asked, newer = 0, newer_ready = 0;
   for (const ControlledPod* member : controllers.staying(group)) {
     if (member->key == pod.key()) continue;
     const bool counts = member->ready && !member->surged_elsewhere;

@@ -166,6 +166,8 @@ class SurgeBook final : public EvictionGuard {
     std::size_t owned = 0;         // those of them that still have their owner
     std::size_t replacements = 0;  // how many replacements of them there are at most
     std::int64_t need = 0;         // how many Ready pods they leave behind at least
+    // Ready pods of the group whose signal is in flight. The ControllerBook counts them as leaving.
+    std::int64_t asked = 0;
 
     bool has(const ControlledPod& member) const;
     // Returns how many of them, without `pod`, are Ready and stay for now.

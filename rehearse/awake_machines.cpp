@@ -18,7 +18,7 @@ void AwakeMachines::begin(WallTime began) {
     if (members.asleep.size() <= small) members.limit = members.asleep.size();
     members.large = members.asleep.size() > members.limit;
     wake(members);
-    for (FleetMachine* machine : members.asleep) machine->wait_for_turn(began);
+    for (FleetMachine* machine : members.asleep) machine->wait_for_turn(began, group.first);
   }
 }
 

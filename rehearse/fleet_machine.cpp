@@ -53,7 +53,10 @@ void FleetMachine::wake(bool one_of_many) {
   power_.notify();
 }
 
-void FleetMachine::wait_for_turn(WallTime since) {
+void FleetMachine::wait_for_turn(WallTime since, const std::string& pool) {
+  if (around_.input.config.pool_label.empty())
+    around_.cluster.patch("nodes", "", node_.name,
+                          {{"metadata", {{"labels", {{std::string(agent::pool_label), pool}}}}}});
   story_.state = agent::State::waiting;
   story_.phases.push_back({agent::State::waiting, since, std::nullopt});
 }

@@ -42,8 +42,9 @@ class FleetMachine final : public agent::Host, public agent::Backend {
   boost::asio::awaitable<void> live();
   // `one_of_many`: the node is one of a large fleet, of which not all agents run.
   void wake(bool one_of_many);
-  // The node waits for its slot from this time on, but its agent is not simulated before wake().
-  void wait_for_turn(WallTime since);
+  // The node waits for its slot from this time on, but its agent is not simulated before wake(). Labels the Node as one
+  // of the pool, as its agent would: otherwise it would not count for a limit that is a percentage of the pool.
+  void wait_for_turn(WallTime since, const std::string& pool);
   // The node waits as the other one does, for the same reason.
   void tell_as(const FleetNode& other);
   // Returns true if the update of the node has ended: the node is updated and idle, or degraded.

@@ -35,9 +35,9 @@ class RemainingPods {
 
   bool must_leave(const k8s::Pod& pod);
   // Runs as a child of an activity: watches the node's pods, and calls `found` for each pod that must leave. Calls
-  // `unseen` when the server has refused to list the pods, so that a pod may have come which the agent has not seen.
-  // Tries again after a pause. Ends only by cancellation. `Learns::no`: a pod that comes
-  // does not count as one that comes back, because the node may be schedulable.
+  // `unseen` when the server has refused the first list of the pods, so that a pod may have come which the agent has
+  // not seen; then tries again after a pause. A watch that has begun goes on by itself. Ends only by cancellation.
+  // `Learns::no`: a pod that comes does not count as one that comes back, because the node may be schedulable.
   enum class Learns { yes, no };
   boost::asio::awaitable<void> follow(Learns learns, std::function<void()> found, std::function<void()> unseen);
 

@@ -55,10 +55,7 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
   group.spawn(gates_.follow_pauses());
   group.spawn(pods_.follow(
       RemainingPods::Learns::yes, [&activity] { activity.interrupt({Event::emptiness_lost}); },
-      [this, &activity] {
-        context_.writer.conditions().withdraw_proof();
-        activity.wake();
-      }));
+      [this] { context_.writer.conditions().withdraw_proof(); }));
   Backoff backoff(eager_patience);
   TimePoint not_before{};
   while (!activity.ended()) {

@@ -138,7 +138,8 @@ TEST(PodFilter, SelectedPodsOfDaemonSetsLeave) {
     const Decision decision = decide(one.pod, policy, states, noon);
     EXPECT_EQ(decision.verdict, one.verdict) << one.what;
     EXPECT_EQ(decision.stage, one.stage) << one.what;
-    EXPECT_EQ(decide(one.pod, policy, states, noon, {}, created_in_place).verdict, one.later) << one.what;
+    EXPECT_EQ(decide(one.pod, policy, states, noon, {.stays_because = created_in_place}).verdict, one.later)
+        << one.what;
   }
   // A pod of a DaemonSet never finishes.
   for (const char* action : {"wait-completed", "wait-completed=2h", "last", "evict"}) {
@@ -238,8 +239,8 @@ TEST(PodFilter, NothingWaitsForABrokenGangOrWhileTheMachineGoesDown) {
   const auto member = with(a_pod("m"), [](auto& p) { p.pod_group = "train"; });
   Policy policy;
   policy.gangs = Treatment::park;
-  EXPECT_EQ(decide(member, policy, {}, noon, {}, {}, true).verdict, Verdict::evict);
-  EXPECT_EQ(decide(member, policy, {}, noon, {}, {}, true).stage, Stage::gang);
+  EXPECT_EQ(decide(member, policy, {}, noon, {.gang_is_broken = true}).verdict, Verdict::evict);
+  EXPECT_EQ(decide(member, policy, {}, noon, {.gang_is_broken = true}).stage, Stage::gang);
   policy.waits_for_work = false;
   EXPECT_EQ(decide(member, policy, {}, noon).verdict, Verdict::evict);
   EXPECT_EQ(decide(member, policy, {}, noon).stage, Stage::first) << "it does not wait for other pods either";

@@ -489,6 +489,34 @@ TEST_F(SurgeTest, ASecondPodThatIsSurgedDoesNotCountTheReplacementOfTheFirst) {
   EXPECT_EQ(due[0].ready, 3) << "four are Ready, but one of them is the replacement of the first";
 }
 
+// The server refuses a signal as long as the budget is exhausted, so its pod most likely stays.
+TEST_F(SurgeTest, APodWhoseSignalIsInFlightCountsAsOneThatIsThere) {
+  for (const bool replaced : {false, true}) {
+    make_surge(Surge::all, 4, rolls("2"));
+    for (int i = 0; i < 4; ++i) {
+      k8s::Pod older = labelled(i);
+      older.created = wall - 1h;
+      show(older);
+    }
+    k8s::Pod old = surged(tracked_.at(labelled(0).uid).pod, 3);
+    old.surge_mark->at = wall - 60s;
+    show(old);
+    tracked_.at(labelled(2).uid).hold = tracked_.at(labelled(3).uid).hold = TrackedPod::Hold::policy;
+    k8s::Pod newer = replacement(0, replaced);
+    newer.created = wall - 58s;
+    show(newer);
+    EXPECT_EQ(surge_holds(old), "") << "its mark asks for no more";
+    TrackedPod& asked = tracked_.at(old.uid);
+    asked.state = PodState::in_flight;
+    asked.request_out = asked.signal = true;
+    guard->leaving(old, EvictionGuard::Leaves::yes);
+    const auto due = steps();
+    ASSERT_EQ(due.size(), 1u);
+    EXPECT_EQ(due[0].pod.uid, labelled(1).uid);
+    EXPECT_EQ(due[0].ready, 4) << "Ready before the first was surged, whether its replacement is Ready or not";
+  }
+}
+
 TEST_F(SurgeTest, APodWhoseTurnHasNotComeIsNotSurged) {
   make_surge(Surge::all);
   tracked_.begin()->second.state = PodState::queued;

@@ -279,9 +279,11 @@ void FleetChecks::see_autoscalers(const std::string& name, NodeTruth& node, cons
 // P5: an agent adds and removes only the taint that its mark names, both in the same write. Only Kubernetes and the
 // machine change the taints of cordons and of readiness.
 void FleetChecks::check_waiting_taint(const std::string& name, const Json& before, const Json& object) {
-  if (person_acts_) return;
-  const auto of_others = [](const Json& node) {
-    const std::string mark = sim::annotation(node, "haulout.dev/waiting-taint");
+  const auto mark_of = [](const Json& node) { return sim::annotation(node, "haulout.dev/waiting-taint"); };
+  // An agent writes taints only together with its mark.
+  if (person_acts_ || (mark_of(before).empty() && mark_of(object).empty())) return;
+  const auto of_others = [mark_of](const Json& node) {
+    const std::string mark = mark_of(node);
     Json taints = Json::array();
     for (const Json& taint : sim::at(node, "/spec/taints")) {
       const std::string key = sim::text(taint, "/key");

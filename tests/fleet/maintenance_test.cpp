@@ -400,29 +400,6 @@ TEST_F(Told, P10_NobodyIsFoughtWithAllTheTime) {
   EXPECT_LE(n1.requests() - before, 1000u) << story();
 }
 
-// The agent may not list the pods any more, so that it would not see one that comes. When it may again, it proves the
-// node anew.
-TEST_F(Told, P3_DrainedIsWithdrawnWhileThePodsCannotBeSeen) {
-  machine("n1", {.methods = {}});
-  after(5min, [&] {
-    EXPECT_EQ(told("n1"), "EM") << story();
-    cluster.forbid("list", "pods");
-    cluster.forbid("watch", "pods");
-    cluster.close_watches();
-  });
-  after(7min, [&] {
-    EXPECT_EQ(state("n1"), "ready") << story();
-    EXPECT_EQ(told("n1"), "M") << story();
-    cluster.permit("list", "pods");
-    cluster.permit("watch", "pods");
-  });
-  after(10min, [&] {
-    EXPECT_EQ(state("n1"), "ready") << story();
-    EXPECT_EQ(told("n1"), "EM") << story();
-  });
-  run_for(11min);
-}
-
 // A webhook refuses to patch the Node, so the next state cannot be written. Meanwhile nobody watches the pods.
 TEST_F(Told, P3_DrainedIsWithdrawnWhileTheNextStateCannotBeWritten) {
   Machine& n1 = machine("n1");

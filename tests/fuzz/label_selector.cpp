@@ -29,7 +29,8 @@ std::string written(const k8s::LabelSelector::Requirement& requirement) {
 static void one(std::string_view input) {
   const auto selector = k8s::parse_label_selector(input);
   if (!selector) return must(!selector.error().message().empty(), "an error says what it is");
-  must(!selector->empty() || selector->matches({}), "no requirement matches everything");
+  must(!selector->empty() || selector->matches(std::map<std::string, std::string>()),
+       "no requirement matches everything");
   std::string text;
   for (const auto& requirement : selector->requirements()) {
     must(!requirement.key.empty(), "a requirement is about a key");

@@ -63,7 +63,7 @@ TEST_F(LargeFleetTest, EachNodeIsUpdatedOneAfterTheOther) {
   for (const FleetNode& node : rehearsal.nodes) {
     ASSERT_TRUE(turn_of(node)) << node.name;
     turns.insert(*turn_of(node));
-    EXPECT_EQ(node.phases.front().from, rehearsal.nodes.front().phases.front().from) << "it waits from the beginning";
+    EXPECT_LE(node.phases.front().from - rehearsal.began, 1s) << "it waits from the beginning";
     for (std::size_t i = 1; i < node.phases.size(); ++i)
       EXPECT_EQ(node.phases[i - 1].until, node.phases[i].from) << node.name;
   }

@@ -244,6 +244,7 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   if (is_longer_than_asked(pod) && !pod.accepted) {
     pod.shortened = true;
     pod.last_sent = now;
+    pod.last_sent_as = ++evictions_sent_;
     return;
   }
   if (!cordon_claimed_) violated("P3: evicted before the cordon was acknowledged: " + what(call));
@@ -271,6 +272,7 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   }
   if (!pod.first_sent) pod.first_sent = now;
   pod.last_sent = now;
+  pod.last_sent_as = ++evictions_sent_;
   if (!pod.signal) check_places();
   if (given_.sound_wire && !given_.options.delete_instead_of_evict) check_budget_lanes(pod);
   if (given_.sound_wire && pod.signal) check_signal(pod);

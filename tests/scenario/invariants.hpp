@@ -83,7 +83,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     TimePoint accepted_until{};      // if the pod is not terminating by then, the acceptance counts as lost
     bool refused_by_budget = false;  // the last answer to the drain was a refusal by a budget
     std::optional<TimePoint> first_sent, last_sent;
-    std::string controller;  // its UID
+    std::size_t last_sent_as = 0;  // number of its last eviction request among all of the drain
+    std::string controller;        // its UID
     bool here_at_first = false;
     unsigned life = 0;  // number of times that a restored backup brought back an older state of it
     bool ready_at_first = false;
@@ -227,6 +228,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void end_drained(const drain::Report& report);
   void end_otherwise(const drain::Report& report);
   void end_failed(const drain::Report& report);
+  bool selects_our_node(const std::string& uid) const;
   void end_refused(const drain::Report& report);
   void end_blocked(const drain::Report& report);
   void end_node_gone();
@@ -268,6 +270,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   std::map<std::string, std::size_t> repeated_;  // by UID of the budget: signals beyond the first one for each pod
   std::deque<TimePoint> lately_;                 // requests within the last second
   std::size_t requests_ = 0;
+  std::size_t evictions_sent_ = 0;
   std::map<std::string, std::size_t> reads_;  // number of reads, by single object
   std::size_t failures_ = 0;                  // requests, other than evictions, without a valid answer
   std::size_t throttled_ = 0;                 // evictions answered with 429, but not because of a budget

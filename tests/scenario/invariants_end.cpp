@@ -92,12 +92,22 @@ void Invariants::end_drained(const drain::Report& report) {
       violated("P8: drained while this volume is waited for until another node has it: " + volume.volume);
 }
 
+// Returns true if the pod may run on our node alone, so that it really has capacity nowhere else, however much other
+// nodes have.
+bool Invariants::selects_our_node(const std::string& uid) const {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || !found->second.last_state) return false;
+  const sim::Json& selector = sim::at(*found->second.last_state, "/spec/nodeSelector");
+  return selector.is_object() && selector.value("kubernetes.io/hostname", "") == given_.node;
+}
+
 void Invariants::end_refused(const drain::Report& report) {
   if (wrote_) violated("P4: refused, but something was touched");
   const drain::FitPolicy fit = given_.options.fit;
   const bool doubts_room = std::any_of(report.fits.begin(), report.fits.end(), [&](const placement::PodFit& one) {
     return (fit == drain::FitPolicy::require && one.fit == placement::Fit::unknown) ||
-           (fit != drain::FitPolicy::warn && one.fit == placement::Fit::does_not_fit && !given_.roomy);
+           (fit != drain::FitPolicy::warn && one.fit == placement::Fit::does_not_fit &&
+            (!given_.roomy || selects_our_node(one.uid)));
   });
   if (!ever_refused_by_policy_ && !doubts_room) violated("P4: refused, but policy refuses no pod");
 }

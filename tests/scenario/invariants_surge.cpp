@@ -176,7 +176,9 @@ std::int64_t Invariants::others_ready(const Instance& pod, bool lately) const {
     const bool serves = !other.gone && !other.terminating && other.ready_since;
     if (!lately) return serves && !is_new(other.ready_since);
     const bool lost = is_new(other.gone) || is_new(other.terminating) || is_new(other.unready_since);
-    return serves || (lost && other.was_ready && !other.evicted_by_us);
+    // The server may handle an eviction that the drain has sent after that of `pod` before it.
+    const bool evicted_before = other.evicted_by_us && other.last_sent_as < pod.last_sent_as;
+    return serves || (lost && other.was_ready && !evicted_before);
   });
 }
 

@@ -75,7 +75,7 @@ TEST(BootcStatus, Images) {
       // Two builds with the same label are two versions.
       {bootc_status(bootc_entry(one), bootc_entry(bootc_image("2222222222222222", "42.1"))),
        {first, "42.1 (sha256:222222222222)"}},
-      {bootc_status(bootc_entry(one), bootc_entry("null")), {first, "an image without a digest"}},
+      {bootc_status(bootc_entry(one), bootc_entry("null")), {first, "an image without a digest", false}},
   };
   for (const auto& [answer, images] : rows) {
     const auto read = read_bootc_images({answer}, any);

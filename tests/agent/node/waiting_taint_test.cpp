@@ -83,7 +83,8 @@ constexpr const char* mark = "haulout.dev/waiting-taint";
 constexpr const char* our_mark = "example.com/waits=yes:PreferNoSchedule@2026-11-27T18:00:00Z";
 
 k8s::Taint taint_of(const char* key, const char* value, const char* effect, const char* time = "") {
-  return {key, effect, k8s::parse_time(time), value};
+  const auto added = k8s::parse_time(time);
+  return {key, effect, added ? std::optional(*added) : std::nullopt, value};
 }
 const k8s::Taint ours = taint_of("example.com/waits", "yes", "PreferNoSchedule", "2026-11-27T18:00:00Z");
 const k8s::Taint cordon = taint_of("node.kubernetes.io/unschedulable", "", "NoSchedule", "2026-11-27T17:00:00Z");

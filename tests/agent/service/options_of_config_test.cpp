@@ -79,7 +79,6 @@ const Arrival arrivals[] = {
     {"hook-failure", "continue", [](const AgentOptions& o) { return !o.hooks.stop; }},
     {"soak", "37s", [](const AgentOptions& o) { return o.times.soak == 37s; }},
     {"ramp", "1,2", [](const AgentOptions& o) { return o.ramp; }},
-    {"halt-after", "2", [](const AgentOptions& o) { return o.ramp; }},
     {"reboot-limit", "41m", [](const AgentOptions& o) { return o.times.reboot_limit == 41min; }},
     {"verify-limit", "43m", [](const AgentOptions& o) { return o.times.verify_limit == 43min; }},
     {"verify-condition", "NetworkReady=Unknown",
@@ -89,6 +88,13 @@ const Arrival arrivals[] = {
      [](const AgentOptions& o) { return o.waiting_taint == WaitingTaint{"example.com/waits", "yes"}; }},
     {"backoff", "47m", [](const AgentOptions& o) { return o.times.backoff == 47min; }},
 };
+
+TEST(OptionsOfConfig, AHaltDependsOnTheVersionToo) {
+  AgentConfig config;
+  EXPECT_FALSE(agent_options_of(config).ramp);
+  config.halt_after = 2;
+  EXPECT_TRUE(agent_options_of(config).ramp);
+}
 
 // Sets each option alone. No other option and no default gives a field the value of the option's row.
 TEST(OptionsOfConfig, EachOptionArrivesAlone) {
