@@ -97,8 +97,9 @@ OptionGroup slots() {
            "With slots lease: halt the roll-out of a version when so many nodes of the pool have failed with it: no "
            "further node is updated to it until fewer have. Fewer failed nodes keep their places in the waves of ramp, "
            "and hold nobody up. Also without ramp. 0: the first failed node holds its wave up, and the others wait "
-           "while it is degraded. Needs a back end with versions, like ramp. All agents of a pool should have the same "
-           "number."},
+           "while it is degraded. A degraded node keeps its slot, so max-unavailable must be at least this number: "
+           "otherwise the failed nodes hold all slots before. Needs a back end with versions, like ramp. All agents of "
+           "a pool should have the same number."},
           {"roll-out-order", text<C>(&C::roll_out_order, "order", check_roll_out_order),
            "With slots lease: which of the nodes that wait for a slot goes first. any: whoever takes a free slot "
            "first. "

@@ -100,7 +100,8 @@ struct GateQuestion {
   k8s::Node node{};
   Record record{};
   Pending pending{};
-  bool requested = false;  // a person has requested this reboot
+  bool requested = false;           // a person has requested this reboot
+  bool versions_are_shared = true;  // the version of `pending` means the same on other nodes (Backend)
   When when = When::before_turn;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "agent/node/node_status.hpp"
 #include "base/scope_exit.hpp"
 #include "base/text.hpp"
@@ -113,6 +115,8 @@ std::string named(const Pending& wanted) {
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted,
                 std::size_t halt_after) {
   Gate gate{.name = "fleet", .message = "no update of this node has failed on another node of the pool"};
+  // A roll-out is that of a version. Nodes with the same reasons may have failed with different updates.
+  if (wanted.target.empty()) halt_after = 1;
   const bool is_named = !wanted.target.empty() || !wanted.reasons.empty();
   if (wanted.need != Need::yes || !is_named) return gate;
   std::vector<std::string> names, reasons;
@@ -154,13 +158,17 @@ Gate version_gate(const std::vector<k8s::Node>& nodes, const std::string& own, c
     failed.push_back(node.name);
   }
   if (failed.empty() || failed.size() < halt_after) return gate;
-  if (halt_after <= 1) failed.resize(1);
   gate.verdict = Gate::Verdict::closed;
   gate.reason = reason::version_failed;
+  // How many nodes must count no more, so that fewer than `halt_after` have failed.
+  const std::size_t too_many = failed.size() - std::max<std::size_t>(1, halt_after) + 1;
   gate.message = fmt::format(
-      "version {0} has failed on node{3} {1}, so this node waits for another version, or until {0} runs well there; to "
-      "try {0} all the same, remove the record of node {4}: kubectl annotate node {4} {2}-",
-      printable(wanted.target), some_of(failed), record_annotation, failed.size() == 1 ? "" : "s", failed.front());
+      "version {0} has failed on node{1} {2}{3}, so this node waits for another version, or until {0} runs well there; "
+      "to try {0} all the same, remove the {4}: kubectl annotate node {5} {6}-",
+      printable(wanted.target), failed.size() == 1 ? "" : "s", some_of(failed),
+      halt_after > 1 ? fmt::format(" (halt-after {})", halt_after) : "",
+      too_many == 1 ? "record of node " + failed.front() : fmt::format("records of {} of these nodes", too_many),
+      too_many == 1 ? failed.front() : "NAME", record_annotation);
   return gate;
 }
 
@@ -184,13 +192,13 @@ Task<std::vector<k8s::Node>> FleetHealth::list(TimePoint deadline) {
   co_return std::move(nodes.items);
 }
 
-asio::awaitable<Gate> FleetHealth::judge(Pending wanted, TimePoint deadline) {
+asio::awaitable<Gate> FleetHealth::judge(Pending wanted, std::size_t halt_after, TimePoint deadline) {
   auto nodes = co_await list(deadline);
   if (nodes) {
     seen_.clear();
     for (const k8s::Node& node : *nodes) seen_.insert(seen_of(node));
     std::erase_if(*nodes, [this](const k8s::Node& node) { return membership_of(node, pool_) == Membership::stranger; });
-    co_return rule_(*nodes, node_, wanted, halt_after_);
+    co_return rule_(*nodes, node_, wanted, halt_after);
   }
   Gate gate{.name = "fleet"};
   if (k8s::is_forbidden(nodes.error()) && !was_readable_) {
@@ -237,6 +245,12 @@ bool any_closed(const std::vector<Gate>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.closed(); });
 }
 
+// Returns true if this node needs the version again that has failed on it. If nodes that have failed held each other
+// back, nothing could end a halt with more failures than the number.
+bool tries_again(const Record& record, const Pending& wanted) {
+  return wanted.need == Need::yes && !wanted.target.empty() && record.failed_to == wanted.target;
+}
+
 bool any_timed(const std::vector<Gate>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const Gate& gate) { return gate.look_again.has_value(); });
 }
@@ -263,9 +277,8 @@ NodeGates::NodeGates(k8s::Client& client, Rng& rng, http::Transport* prometheus,
       pauses_(client, rng, options_.ns),
       pods_(client, rng, options_.node, options_.blocking_pod_selectors),
       alerts_(prometheus ? std::make_unique<PrometheusAlerts>(*prometheus, clock_, rng, options_.alerts) : nullptr),
-      fleet_(client, rng, options_.node, fmt::format("{}={}", state_label, to_string(State::degraded)), fleet_gate,
-             options_.halt_after),
-      versions_(client, rng, options_.node, std::string(failed_version_label), version_gate, options_.halt_after) {}
+      fleet_(client, rng, options_.node, fmt::format("{}={}", state_label, to_string(State::degraded)), fleet_gate),
+      versions_(client, rng, options_.node, std::string(failed_version_label), version_gate) {}
 
 void NodeGates::belong_to(OwnPool pool) {
   if (pool == pool_) return;
@@ -314,7 +327,7 @@ asio::awaitable<GateAnswer> NodeGates::ask(GateQuestion question, TimePoint dead
     co_await ask_others(question, deadline, rows, scope);
     last_ = closed_first(rows);
   } else if (by_version(question) && !given_up(rows)) {
-    rows.push_back(co_await versions_.judge(question.pending, deadline));
+    rows.push_back(co_await versions_.judge(question.pending, halt_after(question), deadline));
     scope.versions = rows.back().verdict != Verdict::off;
   }
   if (scope != scope_ && rescoped_) rescoped_->notify();
@@ -335,12 +348,21 @@ asio::awaitable<void> NodeGates::ask_others(const GateQuestion& question, TimePo
     rows.push_back(wanted() ? co_await alerts_->judge(options_.node, anew, deadline) : not_asked("prometheus"));
   }
   if (by_version(question) && wanted()) {
-    Gate row = co_await versions_.judge(question.pending, deadline);
+    Gate row = co_await versions_.judge(question.pending, halt_after(question), deadline);
     scope.versions = row.closed();
     if (row.closed()) co_return rows.push_back(std::move(row));
   }
-  rows.push_back(wanted() ? co_await fleet_.judge(question.pending, deadline) : not_asked("fleet"));
+  if (tries_again(question.record, question.pending)) {
+    rows.push_back({.name = "fleet", .message = "this version has failed on this node, too, so it may try it again"});
+    co_return;
+  }
+  rows.push_back(wanted() ? co_await fleet_.judge(question.pending, halt_after(question), deadline)
+                          : not_asked("fleet"));
   scope.fleet = rows.back().closed();
+}
+
+std::size_t NodeGates::halt_after(const GateQuestion& question) const {
+  return question.versions_are_shared ? options_.halt_after : 1;
 }
 
 bool NodeGates::by_version(const GateQuestion& question) const {

@@ -57,7 +57,7 @@ class BlockingPods {
 // names and has been degraded since. Nodes that are degraded but healthy (Record::uncordon) do not count. Two updates
 // are the same if they have the same version. Without versions, all reasons of `wanted` must be among the reasons of
 // that reboot. Open if `wanted` needs no reboot, or names neither a version nor a reason. Open, too, while fewer than
-// `halt_after` nodes have failed (--halt-after).
+// `halt_after` nodes have failed (--halt-after), if `wanted` names a version.
 Gate fleet_gate(const std::vector<k8s::Node>& degraded, const std::string& own, const Pending& wanted,
                 std::size_t halt_after = 1);
 
@@ -77,14 +77,12 @@ class FleetHealth {
  public:
   using Rule = Gate (*)(const std::vector<k8s::Node>&, const std::string&, const Pending&, std::size_t halt_after);
   // `labels` is the label selector of the nodes to which `rule` is applied.
-  FleetHealth(k8s::Client& client, Rng& rng, std::string node, std::string labels, Rule rule,
-              std::size_t halt_after = 1)
+  FleetHealth(k8s::Client& client, Rng& rng, std::string node, std::string labels, Rule rule)
       : client_(client),
         rng_(rng),
         node_(std::move(node)),
         labels_(std::move(labels)),
         rule_(rule),
-        halt_after_(halt_after),
         respite_(client.clock(), rng) {
     belong_to({});
   }
@@ -94,7 +92,7 @@ class FleetHealth {
 
   // Returns the answer of the rule. If the Nodes cannot be listed, the gate is closed with FleetUnknown; but it is off
   // if the server forbids the list and this object has never been able to list Nodes. Cancellable.
-  boost::asio::awaitable<Gate> judge(Pending wanted, TimePoint deadline);
+  boost::asio::awaitable<Gate> judge(Pending wanted, std::size_t halt_after, TimePoint deadline);
   // Returns when the selected nodes differ from those that judge() saw; may return without cause. Cancellable.
   boost::asio::awaitable<void> changed();
 
@@ -106,7 +104,6 @@ class FleetHealth {
   std::string node_;
   std::string labels_;
   Rule rule_;
-  std::size_t halt_after_;
   OwnPool pool_;
   std::string selector_;
   std::set<std::string> seen_;  // UIDs and failed versions of the selected nodes at the last judge()
@@ -123,8 +120,10 @@ struct NodeGatesOptions {
   CordonedNodes cordoned_nodes = CordonedNodes::wait;
   std::size_t reboots_per_day = default_reboots_per_day;  // 0 disables the limit
   bool installs = false;                                  // the agent installs updates (--update)
-  std::size_t halt_after = 1;  // how many nodes must fail with an update until the gate "fleet" closes
-  std::string pin{};           // see pin_gate(); empty: no such gate
+  // How many nodes must fail with a version until the gate "fleet" closes. An update without a version that nodes share
+  // counts as one of its own on each node: it closes at the first failure.
+  std::size_t halt_after = 1;
+  std::string pin{};  // see pin_gate(); empty: no such gate
   std::vector<std::string> blocking_pod_selectors{};
   AlertOptions alerts{};
 };
@@ -163,6 +162,8 @@ class NodeGates final : public GateKeeper {
   boost::asio::awaitable<void> ask_others(const GateQuestion& question, TimePoint deadline, std::vector<Gate>& rows,
                                           Scope& scope);
 
+  // Returns how many nodes must fail with the update until the gate "fleet" closes.
+  std::size_t halt_after(const GateQuestion& question) const;
   // Returns true if the agent installs updates, and an update waits whose version is known: then version_gate() counts.
   bool by_version(const GateQuestion& question) const;
 

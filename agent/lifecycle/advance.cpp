@@ -118,8 +118,9 @@ void forget_the_attempt(Record& record) {
 
 // A node that needs nothing any more tries its failed version no more, so no other node waits for it. A version that
 // was rolled back stays known as failed, because then the node needs nothing only because it refuses that version, or
-// because it is not offered now.
-void end_the_failure(Record& record) {
+// because it is not offered now. So does a version that runs, or may run: the node needs nothing because it has it.
+void end_the_failure(Record& record, const Moment& moment) {
+  if (moment.booted.empty() || moment.booted == record.failed_to) return;
   const bool rolled_back =
       std::find(record.bad_targets.begin(), record.bad_targets.end(), record.failed_to) != record.bad_targets.end();
   if (!rolled_back) record.failed_to.clear();
@@ -259,7 +260,7 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
         record.needed_since.reset();
       else if (!record.needed_since)
         record.needed_since = moment.now;
-      if (record.state == State::idle && event == Event::not_needed) end_the_failure(record);
+      if (record.state == State::idle && event == Event::not_needed) end_the_failure(record, moment);
       if (!record.unverified) record.old_taints.reset();
       // A later boot does not belong to the attempt that has ended.
       forget_the_attempt(record);

@@ -295,7 +295,9 @@ asio::awaitable<void> Life::commit(Decision decision) {
   // update led to. So the version has to be known.
   const bool well = decision.event == Event::verified || decision.event == Event::healed;
   const bool matters = !record_.failed_versions.empty() || !record_.updated_to.empty() || !record_.slot_version.empty();
-  const bool known = !well || !matters || (co_await need_.learn_version(context_.within(request_timeout))).has_value();
+  const bool ends_failure = decision.event == Event::not_needed && !record_.failed_to.empty();
+  const bool asks = (well && matters) || ends_failure;
+  const bool known = !asks || (co_await need_.learn_version(context_.within(request_timeout))).has_value();
   if (parts_.updater && decision.event == Event::update_given_up) co_await need_.first_answer();
   Moment moment;
   moment.now = context_.wall();
@@ -304,7 +306,7 @@ asio::awaitable<void> Life::commit(Decision decision) {
   moment.updates = need_.updates();
   moment.requested = need_.requested();
   // If the version cannot be read now, it is the one that the verification has compared with `to`.
-  if (known || !record_.to.empty()) moment.booted = need_.version();
+  if (known || (well && !record_.to.empty())) moment.booted = need_.version();
   moment.slot = slot_.taken();
   moment.slot_version = slot_.version();
   moment.readiness_taints = readiness_taints(view_.node());

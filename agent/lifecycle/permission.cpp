@@ -32,7 +32,12 @@ asio::awaitable<GateAnswer> GateWatch::ask(When when) {
                            .verdict = Gate::Verdict::closed,
                            .reason = reason::backend_unknown,
                            .message = pending.problem}}};
-  co_return co_await context_.parts.gates.ask({context_.node(), context_.record, pending, requested, when},
+  co_return co_await context_.parts.gates.ask({.node = context_.node(),
+                                               .record = context_.record,
+                                               .pending = pending,
+                                               .requested = requested,
+                                               .versions_are_shared = !need_.target(false).empty(),
+                                               .when = when},
                                               context_.within(request_timeout));
 }
 
@@ -42,11 +47,11 @@ std::optional<Decision> GateWatch::version_changed() const {
   const bool only_boots = record.state == State::ready || record.state == State::rebooting;
   const std::string now = need_.target(context_.options.stages_first || only_boots);
   if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version) return std::nullopt;
-  return Decision{
-      Event::gate_closed, reason::waiting_for_wave,
-      fmt::format(
-          "the update leads to version {} now, but the slot was taken for {}: the node waits for the waves of {}", now,
-          record.slot_version.empty() ? "another update" : record.slot_version, now)};
+  return Decision{Event::gate_closed, reason::waiting_for_slot,
+                  fmt::format("the update leads to version {} now, but the slot was taken for {}: the node gives it "
+                              "back, and waits for one "
+                              "for {}",
+                              now, record.slot_version.empty() ? "another update" : record.slot_version, now)};
 }
 
 Task<std::optional<Decision>> GateWatch::given_up() {

@@ -199,7 +199,11 @@ asio::awaitable<std::optional<Decision>> Rebooting::braked() {
   const Record& record = context_.record;
   // Use the need as it was when the slot was taken, because the back end may not have answered in this process yet.
   Pending wanted{.need = Need::yes, .reasons = record.reasons, .target = record.to};
-  GateQuestion question{context_.node(), record, std::move(wanted), record.requested, GateQuestion::When::with_turn};
+  GateQuestion question{.node = context_.node(),
+                        .record = record,
+                        .pending = std::move(wanted),
+                        .requested = record.requested,
+                        .when = GateQuestion::When::with_turn};
   const GateAnswer gates = co_await context_.parts.gates.ask(std::move(question), context_.within(request_timeout));
   const Gate* brake = gates.closed_with(Gate::Effect::degrades);
   if (!brake) co_return std::nullopt;

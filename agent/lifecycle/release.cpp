@@ -71,8 +71,11 @@ class Releasing {
       co_await change(
           "the annotations for autoscalers were removed", "the annotations for autoscalers stay",
           [](const k8s::Node& seen) { return hold_patch(seen, Duty::no); }, false);
+    const bool tainted = has_waiting_taint(node_);
     co_await change(
-        "the taint of a node that waits was removed", "the taint of a node that waits stays",
+        tainted ? "the taint of a node that waits was removed"
+                : fmt::format("the annotation {} was removed; the taint that it named was gone", waiting_mark),
+        tainted ? "the taint of a node that waits stays" : fmt::format("the annotation {} stays", waiting_mark),
         [this](const k8s::Node& seen) { return waiting_taint_patch(seen, Duty::no, {}, parts_.client.server_now()); },
         false);
   }

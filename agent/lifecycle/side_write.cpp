@@ -17,7 +17,7 @@ using namespace side_write;
 // Backoff after an error that may pass, and before the mark follows a change of another client.
 constexpr BackoffOptions patience_with_errors{std::chrono::seconds(2), 2.0, std::chrono::minutes(1),
                                               BackoffOptions::Jitter::equal};
-// Backoff after a refusal: a policy or a right changes seldom.
+// Backoff after a refusal: a policy or a right changes seldom. Also if another client undoes each write.
 constexpr BackoffOptions patience_with_refusals{std::chrono::minutes(1), 2.0, std::chrono::minutes(10),
                                                 BackoffOptions::Jitter::equal};
 
@@ -45,18 +45,23 @@ asio::awaitable<void> SideWrite::keep() {
   Backoff errors(patience_with_errors);
   Backoff refusals(patience_with_refusals);
   TimePoint last{};
+  unsigned written = 0;  // number of successes in a row
   for (;;) {
     co_await news_.wait_until(context_.clock, TimePoint::max());
     while (due()) {
       if (context_.now() - last > forgotten_after) {
         errors.reset();
         refusals.reset();
+        written = 0;
       }
-      // One refusal may pass, for example right after a reconnect.
-      Backoff& backoff = refused_ && failures_ > 1 ? refusals : errors;
+      // One refusal may pass, for example right after a reconnect. And one change by another client is a person's; a
+      // client that changes it again and again has reasons that the agent does not know.
+      const bool is_undone = failures_ == 0 && written > 1;
+      Backoff& backoff = is_undone || (refused_ && failures_ > 1) ? refusals : errors;
       co_await context_.pause(backoff.next(context_.rng, std::exchange(retry_after_, {})));
       last = context_.now();
       co_await attempt();
+      written = failures_ == 0 ? written + 1 : 0;
     }
     if (!context_.activity.must_reload()) note_success();
   }

@@ -122,11 +122,13 @@ asio::awaitable<Decision> wait_for_need(const Context& context, RebootNeed& need
       co_await writer.show(reason::backend_unknown, pending.problem);
     } else if (pending.need == Need::yes || need.updates().need == Need::yes) {
       const std::string& bad = pending.need == Need::yes ? pending.target : need.updates().target;
+      const auto unreadable = unreadable_request(context.node());
       co_await writer.show(
           reason::rolled_back,
           "version " + bad +
               " was rolled back on this node, or never booted, so the agent tries it again only if a person requests "
-              "that (haulout request-reboot)");
+              "that (haulout request-reboot)" +
+              (unreadable ? "; " + *unreadable : ""));
     } else {
       note_no_need(context.record);
       const bool known = need.updates().need != Need::unknown;

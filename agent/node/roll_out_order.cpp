@@ -19,6 +19,9 @@ namespace {
 using By = RollOutOrder::By;
 
 constexpr std::string_view label_prefix = "label:";
+// Each of the first 28 nodes of a line polls often enough (LeaseSlots::next_look()) to see within `order_patience` that
+// a slot is free. Of those behind them nothing follows from what they show.
+constexpr std::size_t most_silent = 16;
 
 // A node's place in the order: compares like a number.
 struct Place {
@@ -54,7 +57,12 @@ bool is_about_to_go(const k8s::Node& node, const std::optional<Record>& record, 
   const std::string why = k8s::value_at(node.labels, reason_label).value_or("");
   if (why.empty() || why == reason::waiting_for_slot || why == reason::waiting_for_order) return true;
   const bool of_a_version = why == reason::waiting_for_wave || why == reason::roll_out_halted;
-  return of_a_version && record && record->waits_for == version;
+  return of_a_version && !version.empty() && record && record->waits_for == version;
+}
+
+// Returns true if this node shows that it has seen a free slot, and leaves it to others: its agent is alive.
+bool shows_life(const k8s::Node& node) {
+  return k8s::value_at(node.labels, reason_label) == reason::waiting_for_order;
 }
 
 }  // namespace
@@ -72,22 +80,32 @@ OrderedLine line_of(const RollOutOrder& order, const k8s::Node& own, const std::
   OrderedLine line;
   if (order.by == By::any) return line;
   const Place ours = place_of(order, own, record_of(own));
-  std::vector<std::pair<Place, std::string>> earlier;
+  struct Earlier {
+    Place place;
+    const k8s::Node* node;
+  };
+  std::vector<Earlier> earlier;
   for (const k8s::Node* node : members) {
     if (node->uid == own.uid || passed_over.contains(node->name)) continue;
     const std::optional<Record> record = record_of(*node);
     if (!is_about_to_go(*node, record, version)) continue;
     Place place = place_of(order, *node, record);
     if (place.before(ours))
-      earlier.emplace_back(std::move(place), node->name);
+      earlier.push_back({std::move(place), node});
     else if (!ours.before(place))
       ++line.beside;
   }
-  std::sort(earlier.begin(), earlier.end(), [](const auto& a, const auto& b) {
-    return a.first.before(b.first) || (!b.first.before(a.first) && a.second < b.second);
+  std::sort(earlier.begin(), earlier.end(), [](const Earlier& a, const Earlier& b) {
+    return a.place.before(b.place) || (!b.place.before(a.place) && a.node->name < b.node->name);
   });
-  for (const auto& [place, name] : earlier)
-    line.before.push_back({name, fmt::format("{} ({})", name, place.words), !earlier.front().first.before(place)});
+  std::size_t number = 0, silent = 0;  // silent: how many nodes from the beginning of the line show no life
+  for (std::size_t i = 0; i < earlier.size(); ++i) {
+    const auto& [place, node] = earlier[i];
+    number += i > 0 && earlier[i - 1].place.before(place);
+    silent += silent == i && !shows_life(*node);
+    const bool first = number == 0 || (silent == i + 1 && silent <= most_silent);
+    line.before.push_back({node->name, fmt::format("{} ({})", node->name, place.words), first, number});
+  }
   return line;
 }
 

@@ -36,8 +36,11 @@ Result<RollOutOrder> parse_roll_out_order(std::string_view text);
 // A node that goes before another one.
 struct EarlierNode {
   std::string name;
-  std::string words;   // for messages: "n1 (zone a)"
-  bool first = false;  // no node goes before it
+  std::string words;  // for messages: "n1 (zone a)"
+  // No node goes before it. Or neither this node nor those before it show that they have seen a free slot: the agents
+  // of all of them may have died.
+  bool first = false;
+  std::size_t place = 0;  // nodes of the same place are equal in the order
   bool operator==(const EarlierNode&) const = default;
 };
 

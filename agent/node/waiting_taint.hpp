@@ -19,7 +19,7 @@ struct WaitingTaint {
   bool operator==(const WaitingTaint&) const = default;
 };
 // Parses KEY[=VALUE]. Fails with Errc::invalid if they are not the key of a label with a domain and the value of a
-// label, or if other programs act on taints of that domain: Kubernetes (kubernetes.io, k8s.io, for example
+// label, or if other programs act on taints of that domain: Kubernetes (kubernetes.io, k8s.io, x-k8s.io, for example
 // node.kubernetes.io/out-of-service) and Karpenter (karpenter.sh).
 Result<WaitingTaint> parse_waiting_taint(std::string_view text);
 // Returns the taint as `kubectl taint` writes it: "KEY=VALUE:PreferNoSchedule", or "KEY:PreferNoSchedule".
@@ -35,6 +35,8 @@ inline constexpr std::string_view waiting_mark = "haulout.dev/waiting-taint";
 // unknown, because there is no record yet, or one that cannot be read. With `wanted` the node has the taint from the
 // time at which it needs an update until it has come back and is uncordoned.
 Duty waiting_taint_duty(const Record& record, bool wanted);
+// Returns true if the Node has the taint that its mark names.
+bool has_waiting_taint(const k8s::Node& node);
 // Returns the patch that adds the taint, brings its mark up to date, or takes the taint back. Returns nothing if no
 // change is necessary. A taint of the same key and effect that somebody else has set stays, and there is no second one
 // of them. Guarded by the Node's resourceVersion, because it contains all taints of the Node. A patch of its own: an

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view effect = "PreferNoSchedule";
 // Programs of these domains act on taints of their nodes: they delete pods, volumes or whole machines.
-constexpr std::array<std::string_view, 3> foreign_domains{"kubernetes.io", "k8s.io", "karpenter.sh"};
+constexpr std::array<std::string_view, 4> foreign_domains{"kubernetes.io", "k8s.io", "x-k8s.io", "karpenter.sh"};
 // The mark of an update during which somebody else has removed or changed the agent's taint.
 constexpr const char* taken_away = "none";
 
@@ -91,6 +91,12 @@ Duty waiting_taint_duty(const Record& record, bool wanted) {
     case State::degraded: return Duty::no;
   }
   return Duty::keep;
+}
+
+bool has_waiting_taint(const k8s::Node& node) {
+  const std::string mark = k8s::value_at(node.annotations, waiting_mark).value_or("");
+  return !mark.empty() && std::any_of(node.taints.begin(), node.taints.end(),
+                                      [&mark](const k8s::Taint& taint) { return named(taint) == mark; });
 }
 
 std::optional<std::string> waiting_taint_patch(const k8s::Node& node, Duty duty,

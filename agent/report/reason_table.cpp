@@ -98,7 +98,9 @@ constexpr std::array table{
 
     Reason{reason::waiting_for_slot, turns, waiting,
            "No slot is free: other nodes of the pool hold them or are unavailable, `--max-unavailable` allows no node, "
-           "or the FleetLock server gives none. The message says which.",
+           "or the FleetLock server gives none. The message says which. During an update, with `--ramp` or "
+           "`--halt-after`: the version changed after the node had taken its slot, so it waits for a slot for the new "
+           "one.",
            "Wait. If a node in the message is degraded or NotReady, repair it; if it is cordoned, uncordon it when the "
            "work on it has ended. If the message names a Lease or a label, do what it says. If `--max-unavailable` is "
            "0, raise it. If the FleetLock server does not know the group, add it there, or correct `--pool`."},
@@ -106,9 +108,7 @@ constexpr std::array table{
         reason::waiting_for_wave, turns, waiting,
         "The present wave of the roll-out (`--ramp`) is not over, so no further node may be updated to this version: "
         "not all nodes of the wave have come back well. The message has the numbers, and names nodes that are "
-        "degraded, that have failed with this version, or that are not Ready although their update should be over. "
-        "During an update: the version changed after the node had taken its slot, so it waits for the waves of the "
-        "new one.",
+        "degraded, that have failed with this version, or that are not Ready although their update should be over.",
         "Wait. If the message names a node that is degraded or not Ready, or has failed, repair it and request its "
         "reboot (`haulout request-reboot NODE`): when it has come back well, the roll-out goes on. To go on without "
         "it, remove its record once it is healthy (`kubectl annotate node NODE haulout.dev/record-`). If its machine "
@@ -125,7 +125,8 @@ constexpr std::array table{
         "has been degraded, or not Ready, since that update. The message names them.",
         "Repair the nodes, and request their reboots (`haulout request-reboot NODE`): they may try again while the "
         "roll-out is halted. When fewer than `--halt-after` nodes have failed, it goes on. Or withdraw the version; a "
-        "newer one is not halted. To go on without a node, remove its record once it is healthy (`kubectl annotate "
+        "newer one has a roll-out of its own, but the failed nodes keep their slots until they are repaired. To go on "
+        "without a node, remove its record once it is healthy (`kubectl annotate "
         "node NODE haulout.dev/record-`); if its machine is lost, delete the Node."},
     Reason{reason::ramp_without_version, turns, trouble,
            "`--ramp` or `--halt-after` is set, but the back end names no version for the update of this node, or one "

@@ -52,6 +52,18 @@ std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::op
       config.max_unavailable, nodes ? fmt::format(" of {} nodes", *nodes) : "");
 }
 
+std::optional<std::string> halt_caution(const AgentConfig& config) {
+  const auto limit = parse_max_unavailable(config.max_unavailable);
+  const bool is_number = limit && limit->unit != MaxUnavailable::Unit::percent;
+  if (config.slots != SlotsChoice::lease || !is_number || limit->value >= config.halt_after) return std::nullopt;
+  return fmt::format(
+      "max-unavailable {} is less than halt-after {}: degraded nodes keep their slots, so the failed nodes hold all "
+      "slots "
+      "before halt-after is reached, and the others wait with WaitingForSlot; raise max-unavailable, or lower "
+      "halt-after",
+      config.max_unavailable, config.halt_after);
+}
+
 std::vector<std::string> past_dates(const AgentConfig& config, WallTime now) {
   std::vector<std::string> out;
   for (const std::string& text : config.windows) {
@@ -103,6 +115,8 @@ boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentC
   }
   auto caution = is_control_plane(pool) ? std::nullopt : whole_pool_caution(config, nodes);
   if (caution) cautions.config.push_back(*std::move(caution));
+  if (auto halt = is_control_plane(pool) ? std::nullopt : halt_caution(config))
+    cautions.config.push_back(*std::move(halt));
   for (std::string& past : past_dates(config, client.clock().wall_now())) cautions.config.push_back(std::move(past));
   if (auto second = second_updater(config, root); second && *second) cautions.config.push_back(**std::move(second));
   cautions.hooks = misnamed_hooks(node);

@@ -17,6 +17,10 @@ namespace haulout::agent {
 // the pool; nothing if it is unknown. Pure.
 std::optional<std::string> whole_pool_caution(const AgentConfig& config, std::optional<std::size_t> nodes);
 
+// Returns one sentence if more nodes would have to fail to halt a roll-out (halt-after) than may be unavailable: a
+// degraded node keeps its slot. Nothing for a percentage, which depends on the number of nodes. Pure.
+std::optional<std::string> halt_caution(const AgentConfig& config);
+
 // Returns one sentence for each window and each black-out whose dates are all past. Reads zoneinfo.
 std::vector<std::string> past_dates(const AgentConfig& config, WallTime now);
 

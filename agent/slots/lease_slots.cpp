@@ -130,10 +130,12 @@ asio::awaitable<GroupView> read_released(k8s::Client& client, GroupView pool, st
   co_return pool;
 }
 
-std::set<std::string> waiting_of(const std::vector<PoolNode>& members) {
+// Returns the nodes that wait, and have no slot.
+std::set<std::string> waiting_of(const std::vector<PoolNode>& members, const GroupView& pool) {
+  const std::set<std::string> holders = names_of(pool);
   std::set<std::string> waiting;
   for (const PoolNode& each : members)
-    if (waits(*each.node)) waiting.insert(each.node->name);
+    if (waits(*each.node) && !holders.contains(each.node->name)) waiting.insert(each.node->name);
   return waiting;
 }
 
@@ -154,6 +156,15 @@ std::set<std::string> without_zone_slot(const GroupView& pool, const std::vector
     if (!has_slot[zone]) without.insert(each.node->name);
   }
   return without;
+}
+
+// A node that has taken a slot since the last look does not go before this one any more, also when it has released the
+// slot. So this node sees its turn on the watch, however rarely it polls.
+void forget_takers(GroupView& pool, const std::vector<k8s::Lease>& slots) {
+  if (pool.before.empty()) return;
+  GroupView now = pool;
+  now.slots = slots;
+  pool.before = earlier_without_slot(now);
 }
 
 // A node that waits for a slot to be updated to `version`.
@@ -273,7 +284,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   }
   if (in_waves) views.back().roll_out = roll_out(views.back(), members, std::move(earlier));
   if (options_.order.by != RollOutOrder::By::any) {
-    std::set<std::string> passed = patience_.passed_over(waiting_of(members));
+    std::set<std::string> passed = patience_.passed_over(waiting_of(members, views.back()), clock_.now());
     passed.merge(without_zone_slot(views.back(), members, options_));
     const std::int64_t near = form_line(views.back(), {*own, version_, options_.order}, members, passed);
     waiting_ = std::min(waiting_, near);
@@ -514,7 +525,9 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
     std::set<std::string> back;
     for (const FollowedNode& node : nodes)
       if (!now_out(node)) back.insert(node.seen.name);
-    return view.health().synced && has_room(slots(), back, well);
+    if (!view.health().synced) return false;
+    forget_takers(refused_.back(), slots());
+    return has_room(slots(), back, well);
   };
   const auto differs = [&] {
     return holders_of(items_of(view), pool_.name) != before ||
@@ -525,6 +538,7 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
     while (!room(true)) {
       if (!stale && view.health().synced && differs()) {
         stale = true;
+        patience_.stop(clock_.now());
         look = std::min(look, next_look(stale_interval));
       }
       in_vain_.reset();

@@ -144,12 +144,12 @@ namespace {
 
 std::string halt_words(const Wave& wave, const RollOut& roll_out) {
   return fmt::format(
-      "the roll-out of version {} is halted, because {} {} failed with it (halt-after {}): {}; repair {} and request "
+      "the roll-out of version {} is halted, because {} {} failed with it or {} not well (halt-after {}): {}; repair "
       "{} "
-      "reboot, or withdraw the version",
+      "and request {} reboot, or withdraw the version",
       printable(roll_out.version), count_of(wave.failed.size(), "node"), wave.failed.size() == 1 ? "has" : "have",
-      roll_out.halt_after, some_of(wave.failed), wave.failed.size() == 1 ? "it" : "them",
-      wave.failed.size() == 1 ? "its" : "their");
+      wave.failed.size() == 1 ? "is" : "are", roll_out.halt_after, some_of(wave.failed),
+      wave.failed.size() == 1 ? "it" : "them", wave.failed.size() == 1 ? "its" : "their");
 }
 
 std::string wave_words(const Wave& wave, const RollOut& roll_out) {

@@ -90,7 +90,7 @@ Wave wave_of(const RollOut& roll_out, const std::vector<SlotHolder>& holders,
 
 // "wave 2 of 4 of version 4230.2.0: 3 of 8 nodes have come back well, 2 are being updated (n4, n5), n7 is degraded: the
 // roll-out waits until it is well". For a roll-out that is halted: "the roll-out of version 4230.2.0 is halted, because
-// 2 nodes have failed with it (halt-after 2): …".
+// 2 nodes have failed with it or are not well (halt-after 2): …".
 std::string words_of(const Wave& wave, const RollOut& roll_out);
 
 }  // namespace haulout::agent

@@ -66,6 +66,7 @@ func taintChanges() []change {
 		with("out of service", "node.kubernetes.io/out-of-service", "PreferNoSchedule"),
 		with("a key of Kubernetes", "kubernetes.io/x", "PreferNoSchedule"),
 		with("a key of a project", "readiness.k8s.io/x", "PreferNoSchedule"),
+		with("a key of Cluster API", "node.cluster.x-k8s.io/x", "PreferNoSchedule"),
 		with("a key of Karpenter", "karpenter.sh/disrupted", "PreferNoSchedule"),
 		with("a key of the autoscaler", "ToBeDeletedByClusterAutoscaler", "PreferNoSchedule"),
 	}

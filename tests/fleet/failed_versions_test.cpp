@@ -282,5 +282,37 @@ TEST_F(FailedVersions, OnlyTheImageOfThePinnedVersionIsWritten) {
   install_the_pinned_one(true);
 }
 
+// P8: --halt-after is 2, and three nodes fail at once. A person repairs one after the other. If the failed nodes held
+// each other back at the gate "fleet", none of them could try again, and nothing would end the halt.
+TEST_F(GatedFleet, AHaltWithMoreFailuresThanTheNumberCanBeEnded) {
+  limit = 4;
+  slots.halt_after = checks.halt_after = joined.halt_after = 2;
+  options.ramp = true;
+  for (const char* name : {"n1", "n2", "n3", "n4"}) machine(name, {.target = ""});
+  for (std::size_t i : {0u, 1u, 2u}) machines[i]->plan().rolls_back = true;
+  after(1min, [&] {
+    for (std::size_t i : {0u, 1u, 2u}) machines[i]->want("1.1");
+  });
+  const auto repair = [this](std::size_t i) {
+    machines[i]->repair();
+    cluster.patch("nodes", "", machines[i]->node(),
+                  {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
+  };
+  after(1h, [&] {
+    for (const char* name : {"n1", "n2", "n3"}) EXPECT_EQ(state(name), "degraded") << story();
+    machines[3]->want("1.1");
+    repair(0);
+  });
+  after(2h, [&] {
+    expect_updated(*machines[0]);
+    EXPECT_EQ(label("n4", "haulout.dev/reason"), "UpdateFailedElsewhere") << story();
+    EXPECT_EQ(machines[3]->boots(), 0u);
+    repair(1);
+  });
+  run_fleet();
+  for (std::size_t i : {0u, 1u, 3u}) expect_updated(*machines[i]);
+  EXPECT_EQ(state("n3"), "degraded");
+}
+
 }  // namespace
 }  // namespace haulout::fleet

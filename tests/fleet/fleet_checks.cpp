@@ -458,12 +458,15 @@ void FleetChecks::see_line(NodeTruth& node, const Json& object) {
                        (reason == "WaitingForSlot" || reason == "WaitingForOrder");
   if (in_line != node.in_line_since.has_value())
     node.in_line_since = in_line ? std::optional(clock_.now()) : std::nullopt;
-  if (node.state != "waiting") node.may_be_passed_over = false;
+  if (node.state != "waiting") {
+    node.may_be_passed_over = false;
+    node.left_free = 0s;
+  }
   if (roll_out_order != "any") see_free_slots();
 }
 
-// Notes for how long a slot has been free in each pool. After ten minutes agents pass over a node that does not take
-// it.
+// Notes for how long a slot has been free in each pool. After ten minutes, also if it was taken in between, agents pass
+// over a node that does not take it.
 void FleetChecks::see_free_slots() {
   std::map<std::string, std::size_t> held, members;
   for (const auto& [lease, holder] : turns_) ++held[pool_of(holder.first)];
@@ -472,10 +475,12 @@ void FleetChecks::see_free_slots() {
     const auto own_limit = limits.find(pool);
     const bool free = held[pool] < (own_limit == limits.end() ? limit_(nodes) : own_limit->second);
     std::optional<TimePoint>& since = free_since_[pool];
-    if (since && clock_.now() - *since > patience_at_least)
-      for (auto& [name, truth] : nodes_)
-        if (pool_of(name) == pool && truth.state == "waiting") truth.may_be_passed_over = true;
-    if (free != since.has_value()) since = free ? std::optional(clock_.now()) : std::nullopt;
+    for (auto& [name, truth] : nodes_) {
+      if (!since || pool_of(name) != pool || truth.state != "waiting") continue;
+      truth.left_free += clock_.now() - *since;
+      truth.may_be_passed_over = truth.may_be_passed_over || truth.left_free > patience_at_least;
+    }
+    since = free ? std::optional(clock_.now()) : std::nullopt;
   }
 }
 

@@ -97,6 +97,7 @@ class FleetChecks final : public MachineObserver {
     std::optional<TimePoint> in_line_since{};
     std::optional<WallTime> needed_since{};  // since when it needs an update, by its record
     std::string zone, rank;                  // values of the labels
+    Duration left_free{};                    // for how long a slot was free while it has been waiting
     bool may_be_passed_over = false;         // while it has been in the line, a slot was free for long
     TimePoint drained_last{};                // last time at which the node was shown as draining
     // Counts since the node was cordoned, by namespace/app. `came`: pods that were bound to the node. `sent_away`:
@@ -178,7 +179,7 @@ class FleetChecks final : public MachineObserver {
   std::map<std::string, std::map<std::string, bool>> came_back_;
   // By version: the nodes that have failed with it. True: certainly. False: it may have run well since.
   std::map<std::string, std::map<std::string, bool>> failed_with_;
-  std::map<std::string, std::optional<TimePoint>> free_since_;  // by pool: since when a slot has been free
+  std::map<std::string, std::optional<TimePoint>> free_since_;  // by pool: if a slot is free, the time of the last look
 };
 
 }  // namespace haulout::fleet

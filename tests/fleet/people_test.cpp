@@ -322,6 +322,28 @@ TEST_F(People, ARequestThatCannotBeReadIsTold) {
   EXPECT_EQ(machines[0]->boots(), 0u);
 }
 
+// The reason of a version that was rolled back stays, and the message has both.
+TEST_F(People, ARequestThatCannotBeReadIsToldBesideARolledBackVersion) {
+  Machine& n1 = machine("n1", {.rolls_back = true});
+  after(1h, [&] {
+    EXPECT_EQ(state("n1"), "degraded") << story();
+    n1.plan().rolls_back = false;
+    n1.want("");
+    request("reboot");
+  });
+  after(2h, [&] {
+    EXPECT_EQ(state("n1"), "idle") << story();
+    n1.want("1.1");
+    request("rebot");
+  });
+  run_for(3h);
+  EXPECT_EQ(state("n1"), "idle") << story();
+  EXPECT_EQ(label("n1", "haulout.dev/reason"), "RolledBack");
+  EXPECT_THAT(sim::annotation(node("n1"), "haulout.dev/message"),
+              ::testing::AllOf(::testing::HasSubstr("version 1.1 was rolled back"), ::testing::HasSubstr("rebot"),
+                               ::testing::HasSubstr("request-reboot n1")));
+}
+
 // A person reboots the machine while a reboot request waits for a gate. The request is served, whoever rebooted the
 // machine.
 TEST_F(People, APersonsRebootServesTheRequestThatWaits) {

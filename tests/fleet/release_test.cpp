@@ -124,6 +124,7 @@ TEST_P(Release, LeavesNoTrace) {
   const agent::Released released = release();
   EXPECT_THAT(released.failures, IsEmpty());
   EXPECT_THAT(released.done, Contains(HasSubstr("labels and annotations")));
+  EXPECT_EQ(std::ranges::count(released.done, "the taint of a node that waits was removed"), waits ? 1 : 0);
   EXPECT_THAT(traces(), IsEmpty());
   EXPECT_FALSE(unschedulable("n1"));
   EXPECT_EQ(slots_held(), 0u);
@@ -140,6 +141,22 @@ INSTANTIATE_TEST_SUITE_P(InEachState, Release,
                          [](const auto& row) { return std::string(row.param); });
 
 using ReleaseBy = Release;
+
+// A person has removed the taint, so only its mark is left.
+TEST_F(ReleaseBy, AMarkWithoutItsTaintIsSaidToBeOne) {
+  options.waiting_taint = agent::WaitingTaint{waiting_key, "yes"};
+  machine("n1", {.methods = {}});
+  stop_in("ready");
+  run_for(10min);
+  ASSERT_THAT(traces(), Contains("taint")) << story();
+  checks.by_a_person([&] { cluster.patch("nodes", "", "n1", {{"spec", {{"taints", nullptr}}}}); });
+  const agent::Released released = release();
+  EXPECT_THAT(released.failures, IsEmpty());
+  EXPECT_THAT(released.done,
+              Contains("the annotation haulout.dev/waiting-taint was removed; the taint that it named was gone"));
+  EXPECT_THAT(released.done, ::testing::Not(Contains(HasSubstr("taint of a node that waits"))));
+  EXPECT_THAT(traces(), IsEmpty());
+}
 
 // --release tells a person that an installation may still run, but only if it has begun.
 TEST_F(ReleaseBy, AnInstallationIsNamedOnlyIfItHasBegun) {

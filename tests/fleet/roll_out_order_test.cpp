@@ -151,6 +151,27 @@ TEST_F(InOrder, ANodeWhoseAgentHasDiedIsPassedOver) {
   EXPECT_LT(elapsed(), 30min);
 }
 
+// P8: the same with nodes that begin to wait one after the other. Each of them measures for itself how long the dead
+// one leaves a free slot, and goes on with that when the slot is free again. So it waits for some minutes more than the
+// one before, and not for ten.
+TEST_F(InOrder, DeadNodesCostTenMinutesOnceAndNotForEachSlot) {
+  by("label:rank");
+  for (const char* name : {"dead-1", "dead-2"}) {
+    Json dead = a_node(name);
+    dead["metadata"]["labels"] = {{"rank", std::string(name).substr(5)},
+                                  {"haulout.dev/state", "waiting"},
+                                  {"haulout.dev/reason", "WaitingForSlot"},
+                                  {"haulout.dev/pool", "default"}};
+    add(dead);
+  }
+  for (int i = 0; i < 9; ++i) made("n" + std::to_string(i), "rank", std::to_string(10 + i));
+  for (std::size_t i = 0; i < machines.size(); ++i)
+    after(static_cast<int>(i + 1) * 1min, [this, i] { machines[i]->want("1.1"); });
+  run_fleet();
+  for (const auto& each : machines) expect_updated(*each);
+  EXPECT_LT(elapsed(), 60min) << story();
+}
+
 // A node that waits for the waves of one version does not hold up one that has another.
 TEST_F(InOrder, AHaltOfOneVersionHoldsUpNoOther) {
   by("label:rank");

@@ -199,6 +199,28 @@ TEST_F(Waiting, P5_WhatAPersonRemovesAndSetsAgainIsThePersons) {
   EXPECT_EQ(mark(), "");
 }
 
+// Another client restores the Node without the taint and its mark each time. As nothing of the taint is left, the agent
+// cannot tell that from a Node without one, and must not write all the time.
+TEST_F(Waiting, AClientThatUndoesItIsNotFoughtWithManyWrites) {
+  machine("n1", {.methods = {}});
+  std::size_t added = 0;
+  bool is_undone = false;
+  cluster.on_change([&](const sim::Change& change) {
+    if (change.key.name != "n1" || !tainted() || is_undone) return;
+    ++added;
+    is_undone = true;
+    cluster.at(clock.now() + 1s, [&] {
+      a_person_sets(nullptr);
+      checks.by_a_person(
+          [&] { cluster.patch("nodes", "", "n1", {{"metadata", {{"annotations", {{mark_key, nullptr}}}}}}); });
+      is_undone = false;
+    });
+  });
+  run_for(6h);
+  EXPECT_GT(added, 10u) << "it does not give up either";
+  EXPECT_LT(added, 100u) << story();
+}
+
 // P5: a person's taint of the same key and effect is there from the beginning.
 TEST_F(Waiting, P5_ThePersonsTaintStays) {
   machine("n1");

@@ -241,7 +241,8 @@ TEST_F(InWaves, ARollOutHaltsAtTheNumberOfFailedNodes) {
       EXPECT_EQ(state(name), "waiting") << story();
       EXPECT_EQ(reason(name), "RollOutHalted");
       EXPECT_EQ(message(name),
-                "the roll-out of version 1.1 is halted, because 2 nodes have failed with it (halt-after 2): n1 is "
+                "the roll-out of version 1.1 is halted, because 2 nodes have failed with it or are not well "
+                "(halt-after 2): n1 is "
                 "degraded (RolledBack), n3 is degraded (RolledBack); repair them and request their reboot, or withdraw "
                 "the version");
     }

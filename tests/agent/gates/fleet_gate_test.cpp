@@ -86,6 +86,16 @@ TEST(FleetGateTest, ClosesWhenAsManyNodesHaveFailedAsHaltAfterSays) {
   EXPECT_THAT(fleet_gate(degraded, "n1", wanted, 1).message, ::testing::HasSubstr("node n2 has been degraded"));
 }
 
+// --halt-after counts the failures with one version. Updates without a version may differ from each other, so the first
+// failure closes the gate, as without the option.
+TEST(FleetGateTest, WithoutAVersionTheFirstFailureCloses) {
+  const Pending wanted{Need::yes, {"kernel"}, ""};
+  const Gate gate = fleet_gate({node("n2", failed(""))}, "n1", wanted, 3);
+  EXPECT_TRUE(gate.closed());
+  EXPECT_THAT(gate.message, ::testing::HasSubstr("node n2 has been degraded (RolledBack)"));
+  EXPECT_FALSE(fleet_gate({}, "n1", wanted, 3).closed());
+}
+
 TEST(VersionGateTest, ClosesWhenAsManyNodesHaveFailedAsHaltAfterSays) {
   Record record;
   record.failed_versions = {"2.0"};
@@ -94,7 +104,14 @@ TEST(VersionGateTest, ClosesWhenAsManyNodesHaveFailedAsHaltAfterSays) {
   EXPECT_FALSE(version_gate(nodes, "n1", wanted, 3).closed());
   const Gate gate = version_gate(nodes, "n1", wanted, 2);
   EXPECT_TRUE(gate.closed());
-  EXPECT_THAT(gate.message, ::testing::HasSubstr("version 2.0 has failed on nodes n2, n3, so this node waits"));
+  EXPECT_THAT(gate.message,
+              ::testing::HasSubstr("version 2.0 has failed on nodes n2, n3 (halt-after 2), so this node waits"));
+  EXPECT_THAT(gate.message, ::testing::HasSubstr("remove the record of node n2: kubectl annotate node n2 haulout"));
+  for (const std::size_t halt_after : {0u, 1u}) {
+    const std::string all = version_gate(nodes, "n1", wanted, halt_after).message;
+    EXPECT_THAT(all, ::testing::HasSubstr("version 2.0 has failed on nodes n2, n3, so this node waits"));
+    EXPECT_THAT(all, ::testing::HasSubstr("remove the records of 2 of these nodes: kubectl annotate node NAME"));
+  }
   EXPECT_FALSE(version_gate(nodes, "n3", wanted, 1).closed()) << "it failed here, too: a person tries again";
 }
 

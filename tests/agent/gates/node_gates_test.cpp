@@ -193,6 +193,39 @@ TEST_F(NodeGatesTest, WhatWentWrongElsewhereHoldsUntilItIsWell) {
   EXPECT_TRUE(ask().open());
 }
 
+// Otherwise nodes that have failed hold each other back, and nothing ends a halt with more failures than the number.
+TEST_F(NodeGatesTest, ANodeThatHasFailedItselfMayTryAgain) {
+  Record failed;
+  failed.state = State::degraded;
+  failed.reboots = {{.reasons = {"kernel"}, .target = "1.1"}};
+  Json other = scenario::a_node("n2");
+  other["metadata"]["labels"] = {{"haulout.dev/state", "degraded"}};
+  other["metadata"]["annotations"] = {{"haulout.dev/record", encode_record(failed)}};
+  add(other);
+  EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere");
+  question.record.failed_to = "1.0";
+  EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere") << "another version";
+  question.record.failed_to = "1.1";
+  for (const When when : {When::before_turn, When::with_turn, When::any_time}) EXPECT_TRUE(ask(when).open());
+  question.record.failed_to = question.pending.target = "";
+  EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere") << "no version is not the same version";
+}
+
+// Of a version that means something else on each node, --halt-after counts nothing.
+TEST_F(NodeGatesTest, ANumberOfFailuresCountsOnlyForVersionsThatNodesShare) {
+  options.halt_after = 2;
+  Record failed;
+  failed.state = State::degraded;
+  failed.reboots = {{.reasons = {"kernel"}, .target = "1.1"}};
+  Json other = scenario::a_node("n2");
+  other["metadata"]["labels"] = {{"haulout.dev/state", "degraded"}};
+  other["metadata"]["annotations"] = {{"haulout.dev/record", encode_record(failed)}};
+  add(other);
+  EXPECT_TRUE(ask().open());
+  question.versions_are_shared = false;
+  EXPECT_EQ(ask().reason(), "UpdateFailedElsewhere");
+}
+
 TEST_F(NodeGatesTest, AVersionThatFailedElsewhereHoldsWhatInstallsUpdates) {
   options.installs = true;
   Record failed;

@@ -138,9 +138,14 @@ TEST_F(Advance, AFailureEndsWhenTheNodeNeedsNothingAnyMoreUnlessItRolledBack) {
     std::vector<std::string> bad_targets;
     Event event;
     std::string failed_to;
+    std::string booted = "1.0";
   };
   const std::vector<Row> rows{
       {State::pending, {}, Event::not_needed, ""},
+      {State::pending, {}, Event::not_needed, "1.1", "1.1"},  // it needs nothing because it runs what has failed
+      {State::degraded, {}, Event::not_needed, "1.1", "1.1"},
+      {State::degraded, {}, Event::not_needed, "1.1", ""},  // what runs is unknown
+      {State::degraded, {}, Event::not_needed, "", "1.2"},
       {State::degraded, {}, Event::not_needed, ""},
       {State::pending, {"1.1"}, Event::not_needed, "1.1"},
       {State::degraded, {"1.1"}, Event::not_needed, "1.1"},
@@ -153,7 +158,9 @@ TEST_F(Advance, AFailureEndsWhenTheNodeNeedsNothingAnyMoreUnlessItRolledBack) {
     Record record = in(row.from);
     record.failed_to = "1.1";
     record.bad_targets = row.bad_targets;
-    EXPECT_EQ(go(record, row.event).failed_to, row.failed_to) << to_string(row.from) << " " << to_string(row.event);
+    moment.booted = row.booted;
+    EXPECT_EQ(go(record, row.event).failed_to, row.failed_to)
+        << to_string(row.from) << " " << to_string(row.event) << " with " << row.booted;
   }
 }
 

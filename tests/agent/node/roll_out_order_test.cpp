@@ -84,14 +84,33 @@ TEST(RollOutOrderTest, ComparesTheValuesOfALabel) {
 
 TEST(RollOutOrderTest, GoesZoneByZone) {
   const auto all = line("zone", {"me", "eu-c"}, {{"n4", "eu-d"}, {"n3", "eu-b"}, {"n2", "eu-a"}, {"n1", "eu-a"}});
-  EXPECT_THAT(all.before, ElementsAre(EarlierNode{"n1", "n1 (eu-a)", true}, EarlierNode{"n2", "n2 (eu-a)", true},
-                                      EarlierNode{"n3", "n3 (eu-b)", false}));
+  EXPECT_THAT(all.before, ElementsAre(EarlierNode{"n1", "n1 (eu-a)", true, 0}, EarlierNode{"n2", "n2 (eu-a)", true, 0},
+                                      EarlierNode{"n3", "n3 (eu-b)", true, 1}));
   EXPECT_EQ(
       words_of(*parse_roll_out_order("zone"), all.before),
       "3 nodes go before this one in the roll-out, by the label topology.kubernetes.io/zone: n1 (eu-a), n2 (eu-a), "
       "n3 (eu-b)");
   EXPECT_THAT(before("zone", {"me", "eu-c"}, {{"n3", "eu-b"}, {"n2", "eu-a"}}, {"n2"}), ElementsAre("n3"));
   EXPECT_TRUE(line("zone", {"me", "eu-c"}, {{"n3", "eu-b"}, {"n2", "eu-a"}}, {"n2"}).before.front().first);
+}
+
+// Several agents may have died. Those at the beginning of the line that do not show that they have seen the free slot
+// count as first together, so that their times run together.
+TEST(RollOutOrderTest, ALiveNodeEndsTheBeginningOfTheLine) {
+  const auto first_ones = [](const std::vector<std::string>& reasons) {
+    std::vector<Waiter> others;
+    for (std::size_t i = 0; i < reasons.size(); ++i)
+      others.push_back({.name = "n", .value = std::to_string(i), .reason = reasons[i]});
+    std::vector<bool> first;
+    for (const EarlierNode& node : line("label:rank", {"me", "99"}, others).before) first.push_back(node.first);
+    return first;
+  };
+  const std::string slot = "WaitingForSlot", order = "WaitingForOrder";
+  EXPECT_THAT(first_ones({slot, slot, order, slot}), ElementsAre(true, true, false, false));
+  EXPECT_THAT(first_ones({order, slot}), ElementsAre(true, false)) << "the first one is measured in any case";
+  EXPECT_THAT(first_ones({slot, ""}), ElementsAre(true, true));
+  const auto many = first_ones(std::vector<std::string>(18, slot));
+  EXPECT_EQ(std::count(many.begin(), many.end(), true), 16) << "those further behind may poll rarely";
 }
 
 TEST(RollOutOrderTest, GoesByWhoHasNeededItsUpdateForLonger) {
@@ -134,6 +153,13 @@ TEST(RollOutOrderTest, OnlyANodeThatIsAboutToGoHoldsOthersUp) {
     EXPECT_EQ(!before("zone", {"me", "b"}, {{.name = "other", .value = "a", .state = state}}).empty(),
               state == State::waiting)
         << to_string(state);
+}
+
+// Neither this node nor the other one has a version by which they could be compared.
+TEST(RollOutOrderTest, WithoutAVersionNobodyWaitsForItsWaves) {
+  const k8s::Node own = node_of({"me", "b"}, "rank");
+  const k8s::Node other = node_of({.name = "other", .value = "a", .reason = "WaitingForWave"}, "rank");
+  EXPECT_THAT(line_of(*parse_roll_out_order("label:rank"), own, "", {&own, &other}, {}).before, IsEmpty());
 }
 
 }  // namespace

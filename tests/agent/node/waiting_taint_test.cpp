@@ -46,6 +46,8 @@ TEST(WaitingTaint, IsRefusedWithTheReason) {
       {"kubernetes.io/a", "domain kubernetes.io"},
       {"readiness.k8s.io/a", "domain k8s.io"},
       {"k8s.io/a", "domain k8s.io"},
+      {"x-k8s.io/a", "domain x-k8s.io"},
+      {"node.cluster.x-k8s.io/uninitialized", "domain x-k8s.io"},
       {"karpenter.sh/disrupted", "domain karpenter.sh"},
   };
   for (const auto& row : rows) {

@@ -39,6 +39,21 @@ TEST(WholePool, IsNoneWhereSomeNodeStays) {
   EXPECT_FALSE(whole_pool_caution(limited("1", {}, SlotsChoice::none), 1));
 }
 
+// Each failed node keeps its slot, and the one that would halt the roll-out gets none.
+TEST(HaltAfter, IsACautionWhereItCannotBeReached) {
+  AgentConfig config = limited("2");
+  EXPECT_FALSE(halt_caution(config)) << "not set";
+  config.halt_after = 2;
+  EXPECT_FALSE(halt_caution(config));
+  config.halt_after = 3;
+  EXPECT_THAT(halt_caution(config).value_or(""), HasSubstr("max-unavailable 2 is less than halt-after 3"));
+  config.max_unavailable = "1%";
+  EXPECT_FALSE(halt_caution(config)) << "it depends on the number of nodes";
+  config = limited("2", {}, SlotsChoice::none);
+  config.halt_after = 3;
+  EXPECT_FALSE(halt_caution(config));
+}
+
 TEST(PastDates, AreACaution) {
   constexpr WallTime now = std::chrono::sys_days(std::chrono::year(2026) / 11 / 28);
   AgentConfig config;
@@ -100,6 +115,15 @@ TEST_F(FindCautions, CountsNoNodeOfAnotherPool) {
   control_plane.labels = {{"node-role.kubernetes.io/control-plane", ""}};
   server.answer(haulout::testing::json_response(200, nodes));
   EXPECT_THAT(find(config, control_plane).config, IsEmpty()) << "one at a time";
+}
+
+TEST_F(FindCautions, AHaltThatCannotBeReachedIsOne) {
+  AgentConfig config;
+  config.halt_after = 2;
+  EXPECT_THAT(find(config).config, ElementsAre(HasSubstr("max-unavailable 1 is less than halt-after 2")));
+  k8s::Node control_plane;
+  control_plane.labels = {{"node-role.kubernetes.io/control-plane", ""}};
+  EXPECT_THAT(find(config, control_plane).config, IsEmpty()) << "one node at a time in any case";
 }
 
 TEST_F(FindCautions, AsksForNothingByDefault) {

@@ -58,6 +58,30 @@ TEST_F(InOrderOfSlots, TheNextGoesWhenTheOneBeforeHasItsSlot) {
   });
 }
 
+// The node before has had the slot between two looks of this one, and waits no more.
+TEST_F(InOrderOfSlots, WhoHasHadASlotGoesBeforeNobodyAnyMore) {
+  pool_limit = 1;
+  live([this]() -> asio::awaitable<void> {
+    cluster.patch("nodes", "", "a2", {{"metadata", {{"labels", {{"haulout.dev/state", "idle"}}}}}});
+    Contender& next = node("b1");
+    const auto early = co_await next.slots.take(soon());
+    EXPECT_EQ(early ? early->reason : "", "WaitingForOrder");
+    const TimePoint begin = clock.now();
+    cluster.at(begin + 2s, [this] {
+      cluster.patch("nodes", "", "a1", {{"metadata", {{"labels", {{"haulout.dev/state", "draining"}}}}}});
+      hold("haulout-default-0", "a1");
+    });
+    cluster.at(begin + 7s, [this] {
+      cluster.patch("nodes", "", "a1", {{"metadata", {{"labels", {{"haulout.dev/state", "idle"}}}}}});
+      cluster.remove("leases", "haulout", "haulout-default-0");
+    });
+    co_await next.slots.changed();
+    EXPECT_LT(clock.now() - begin, Duration(10s)) << "it does not poll to see that";
+    const auto turn = co_await next.slots.take(soon());
+    EXPECT_TRUE(turn && turn->ours);
+  });
+}
+
 TEST_F(InOrderOfSlots, ANodeWhoseZoneIsFullHoldsNobodyUp) {
   options.grouping.zone_label = "zone";
   options.limit = [](std::size_t nodes) { return nodes == 3 ? std::size_t{2} : std::size_t{1}; };

@@ -268,14 +268,15 @@ TEST_F(Waves, HaltWhenSoManyNodesHaveFailed) {
        0,
        {"f1", "f2"},
        {},
-       "the roll-out of version 4230.2.0 is halted, because 2 nodes have failed with it (halt-after 2): f1 has failed, "
+       "the roll-out of version 4230.2.0 is halted, because 2 nodes have failed with it or are not well (halt-after "
+       "2): f1 has failed, "
        "f2 has failed; repair them and request their reboot, or withdraw the version"},
       {{1},
        1,
        9,
        {"f1"},
        {},
-       "the roll-out of version 4230.2.0 is halted, because 1 node has failed with it (halt-after "
+       "the roll-out of version 4230.2.0 is halted, because 1 node has failed with it or is not well (halt-after "
        "1): f1 has failed" +
            repair},
       {{}, 1, 0, {}, {slot(0, "a"), slot(1, "b")}, ""},
@@ -284,7 +285,7 @@ TEST_F(Waves, HaltWhenSoManyNodesHaveFailed) {
        0,
        {"f1"},
        {},
-       "the roll-out of version 4230.2.0 is halted, because 1 node has failed with it (halt-after "
+       "the roll-out of version 4230.2.0 is halted, because 1 node has failed with it or is not well (halt-after "
        "1): f1 has failed" +
            repair},
       {{}, 2, 0, {"f1"}, {}, ""},
