@@ -217,7 +217,7 @@ class EvictionRequestTest : public ::testing::Test {
   }
 
   Options options;
-  Rng rng{1};
+  SeededRng rng{1};
   TimePoint now{1h};
   WallTime wall{std::chrono::hours(24 * 365)};
   TimePoint until{};
