@@ -300,7 +300,7 @@ TEST_F(EvictionRequestTest, EachResponderHasItsOwnTime) {
   now += heartbeat_limit;
   EXPECT_EQ(held(), "");
   learn(process_for(asked, "acme.io/second", wall));
-  wall += heartbeat_limit;
+  wall += std::chrono::duration_cast<WallTime::duration>(heartbeat_limit);
   EXPECT_EQ(held(), "") << "its turn began long ago";
 }
 
