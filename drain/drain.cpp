@@ -296,6 +296,12 @@ bool Drain::may_have_surged() const {
 bool Drain::may_have_requested() const {
   return impl_->requests.may_be_left();
 }
+Asked Drain::asked() const {
+  return impl_->requests.asked();
+}
+void Drain::expect_requests() {
+  impl_->requests.expect();
+}
 Surged Drain::surged() const {
   return impl_->surge_book.surged();
 }

@@ -21,6 +21,7 @@
 
 namespace haulout::drain {
 
+struct Asked;   // drain/eviction_request_book.hpp
 struct Surged;  // drain/surge_book.hpp
 
 class Drain {
@@ -49,10 +50,14 @@ class Drain {
   // whether that has failed.
   bool may_have_surged() const;
   Surged surged() const;
-  // Returns whether EvictionRequests may be open (drain/eviction_request_book.hpp), which the caller has to withdraw
-  // with withdraw_requests() after a cancellation. A drain that has ended did that itself, and this function returns
-  // whether that has failed.
+  // may_have_requested() returns whether EvictionRequests may be open (drain/eviction_request_book.hpp), which the
+  // caller has to withdraw with withdraw_requests() after a cancellation, and asked() returns what that function has to
+  // know about them. A drain that has ended did that itself, and the first function returns whether that has failed. A
+  // later process that continues this run calls expect_requests() before preflight() if some may be open. The drain
+  // then withdraws them, too, also if the option is off by now.
   bool may_have_requested() const;
+  Asked asked() const;
+  void expect_requests();
 
   // Returns the diagnoses that hold now.
   std::vector<Diagnosis> diagnoses() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/duration.hpp"
 #include "drain/reasons.hpp"
 #include "k8s/patience.hpp"
 #include "k8s/status.hpp"
@@ -16,6 +17,8 @@ constexpr BackoffOptions retry_of_request{std::chrono::seconds(1), 2.0, std::chr
                                           BackoffOptions::Jitter::equal};
 // One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
 constexpr unsigned refusals_that_count = 2;
+// A request whose intent was changed so often is changed again only after a pause: somebody else may set it back.
+constexpr unsigned flips_that_count = 2;
 // An earlier sign counts as at most this long ago, so that no clock makes the subtraction overflow.
 constexpr Duration longest_silence = std::chrono::hours(24);
 
@@ -29,30 +32,49 @@ bool is_open(const k8s::EvictionRequest& request) {
   return request.is_ours() && request.wants_eviction() && !request.terminating;
 }
 
+// Returns true if the request names this instance of this pod.
+bool names(const k8s::EvictionRequest& request, const k8s::Pod& pod) {
+  return request.pod_uid == pod.uid && request.ns == pod.ns && request.pod_name == pod.name;
+}
+
+bool is_there(const std::map<std::string, TrackedPod>& pods, const std::string& pod_uid) {
+  const auto pod = pods.find(pod_uid);
+  return pod == pods.end() || pod->second.state != PodState::vanished;
+}
+
 }  // namespace
 
 bool EvictionRequestBook::is_on() const {
   return options_.eviction_requests != EvictionRequests::off && options_.policy.waits_for_work;
 }
 
-const k8s::EvictionRequest* EvictionRequestBook::request_of(const std::string& pod_uid) const {
+EvictionRequestBook::Obstacle EvictionRequestBook::Obstacle::of(const Error& error) {
+  const Kind kind = k8s::is_not_found(error)   ? Kind::unserved
+                    : k8s::is_forbidden(error) ? Kind::right_missing
+                                               : Kind::other;
+  return {kind, error.message()};
+}
+
+const k8s::EvictionRequest* EvictionRequestBook::request_of(const k8s::Pod& pod) const {
   const auto found = std::ranges::find_if(requests_, [&](const auto& entry) {
-    return entry.second.is_ours() && entry.second.pod_uid == pod_uid && entry.second.name == k8s::request_name(pod_uid);
+    return entry.second.is_ours() && names(entry.second, pod) && entry.second.name == k8s::request_name(pod.uid);
   });
   return found == requests_.end() ? nullptr : &found->second;
 }
 
-const k8s::EvictionProcess* EvictionRequestBook::process_of(const std::string& pod_uid) const {
-  const auto found = std::ranges::find_if(
-      processes_, [&](const auto& entry) { return entry.second.pod_uid == pod_uid && !entry.second.ended; });
+const k8s::EvictionProcess* EvictionRequestBook::process_of(const k8s::Pod& pod) const {
+  const auto found = std::ranges::find_if(processes_, [&](const auto& entry) {
+    return entry.second.pod_uid == pod.uid && entry.second.ns == pod.ns && !entry.second.ended;
+  });
   return found == processes_.end() ? nullptr : &found->second;
 }
 
-RequestFacts EvictionRequestBook::facts_of(const std::string& pod_uid, const State& state) const {
+RequestFacts EvictionRequestBook::facts_of(const k8s::Pod& pod, const State& state) const {
   RequestFacts facts;
-  facts.request = request_of(pod_uid);
-  facts.process = process_of(pod_uid);
+  facts.request = request_of(pod);
+  facts.process = process_of(pod);
   facts.known = known_;
+  facts.answers_known = processes_known_;
   facts.created = state.created;
   facts.limit = options_.eviction_request_limit;
   return facts;
@@ -68,7 +90,7 @@ EvictionRequestBook::State& EvictionRequestBook::state_of(const std::string& pod
 void EvictionRequestBook::listen(State& state, const RequestFacts& facts, TimePoint now) {
   if (!state.silent_since) state.silent_since = now;
   const RequestSign sign = sign_of(facts.process);
-  if (!known_ || state.sign == sign) return;
+  if (!known_ || !processes_known_ || state.sign == sign) return;
   std::optional<WallTime> at;
   if (!sign.responder.empty())
     at = sign.heartbeat ? sign.heartbeat : facts.process->start;
@@ -82,14 +104,14 @@ void EvictionRequestBook::listen(State& state, const RequestFacts& facts, TimePo
 }
 
 std::optional<EvictionGuard::Hold> EvictionRequestBook::held(const k8s::Pod& pod, TimePoint now) {
-  if (!is_on() || !unusable_.empty() || !has_responders(pod) || pod.finished()) return std::nullopt;
+  if (!is_on() || unusable_ || !has_responders(pod) || pod.finished()) return std::nullopt;
   State& state = state_of(pod.uid);
   state.wanted = true;
   if (!state.refused.empty()) {
     state.why = state.refused;
     return std::nullopt;
   }
-  RequestFacts facts = facts_of(pod.uid, state);
+  RequestFacts facts = facts_of(pod, state);
   state.created |= facts.request != nullptr;
   listen(state, facts, now);
   facts.silence = now - *state.silent_since;
@@ -99,12 +121,12 @@ std::optional<EvictionGuard::Hold> EvictionRequestBook::held(const k8s::Pod& pod
     return std::nullopt;
   }
   state.why.clear();
-  return Hold{reason::eviction_requested, std::move(judgement.why), now + judgement.left};
+  return Hold{reason::eviction_requested, std::move(judgement.why), saturating_add(now, judgement.left)};
 }
 
-void EvictionRequestBook::not_usable(std::string why, bool right_missing) {
-  unusable_ = std::move(why);
-  right_missing_ = right_missing;
+void EvictionRequestBook::processes_unreadable(const Error& error) {
+  unreadable_ = Obstacle::of(error);
+  processes_known_ = true;
 }
 
 void EvictionRequestBook::request_changed(const std::string& uid, const k8s::EvictionRequest* request) {
@@ -121,32 +143,46 @@ void EvictionRequestBook::process_changed(const std::string& uid, const k8s::Evi
     processes_.insert_or_assign(uid, *process);
 }
 
+// A pod that need not leave now waits anew when its turn comes again.
+void EvictionRequestBook::forget_turns(const std::map<std::string, TrackedPod>& pods, Node node) {
+  for (auto& [uid, state] : states_) {
+    const auto pod = pods.find(uid);
+    if (node != Node::schedulable && (pod == pods.end() || is_to_go(pod->second))) continue;
+    state.wanted = false;
+    state.silent_since.reset();
+    state.sign.reset();
+  }
+}
+
 std::vector<EvictionRequestBook::Step> EvictionRequestBook::take_steps(const std::map<std::string, TrackedPod>& pods,
-                                                                       const std::string& node_uid, std::size_t most,
-                                                                       TimePoint now) {
+                                                                       const std::string& node_uid, Node node,
+                                                                       std::size_t most, TimePoint now) {
   std::vector<Step> steps;
-  if (!is_on() || !known_) return steps;
+  if (!is_on()) return steps;
+  forget_turns(pods, node);
+  if (!known_) return steps;
   const auto take = [&](Step::Kind kind, State& state, k8s::EvictionRequest request) {
     state.request_out = true;
-    state.sent |= kind != Step::Kind::withdraw;
+    state.asks_out = kind != Step::Kind::withdraw;
+    state.sent |= state.asks_out;
     std::string pod_uid = request.pod_uid;
     steps.push_back({kind, std::move(pod_uid), std::move(request)});
   };
   for (const auto& [uid, request] : requests_) {
     const auto pod = pods.find(request.pod_uid);
-    if (!is_open(request) || pod == pods.end() || pod->second.state == PodState::vanished || is_to_go(pod->second))
+    if (!is_open(request) || pod == pods.end() || pod->second.state == PodState::vanished ||
+        !names(request, pod->second.pod) || (node != Node::schedulable && is_to_go(pod->second)))
       continue;
     State& state = state_of(request.pod_uid);
-    state.wanted = false;
     if (steps.size() < most && !state.request_out && state.retry_at <= now) take(Step::Kind::withdraw, state, request);
   }
-  if (!unusable_.empty()) return steps;
+  if (unusable_ || node != Node::cordoned) return steps;
   for (auto& [uid, state] : states_) {
     const auto pod = pods.find(uid);
     if (steps.size() >= most || !state.wanted || state.request_out || !state.refused.empty() || state.retry_at > now ||
         pod == pods.end() || !is_to_go(pod->second) || pod->second.state == PodState::terminating)
       continue;
-    RequestFacts facts = facts_of(uid, state);
+    RequestFacts facts = facts_of(pod->second.pod, state);
     facts.silence = now - *state.silent_since;
     switch (judge_request(facts).next) {
       case RequestJudgement::Next::create: {
@@ -174,8 +210,12 @@ void EvictionRequestBook::answered(const Step& step, const Result<k8s::EvictionR
   state.request_out = false;
   if (answer) {
     state.refusals = 0;
-    state.retry.reset();
-    state.retry_at = {};
+    if (state.asks_out) state.answer_lost = false;
+    if (step.kind != Step::Kind::create) ++state.flips;
+    const bool as_asked = answer->wants_eviction() == state.asks_out;
+    const bool pauses = !as_asked || state.flips >= flips_that_count;
+    if (!pauses) state.retry.reset();
+    state.retry_at = pauses ? now + state.retry.next(rng_) : TimePoint{};
     if (answer->is_ours() && answer->pod_uid == step.pod_uid)
       requests_.insert_or_assign(answer->uid, *answer);
     else
@@ -184,11 +224,12 @@ void EvictionRequestBook::answered(const Step& step, const Result<k8s::EvictionR
     return;
   }
   const Error& error = answer.error();
+  state.answer_lost |= state.asks_out && k8s::is_transient(error);
   state.retry_at = now + state.retry.next(rng_, error.retry_after);
   if (k8s::is_conflict(error) || k8s::may_heal(error)) return;
   if (++state.refusals < refusals_that_count) return;
   if (k8s::is_denied_by_rbac(error))
-    not_usable(error.message(), true);
+    not_usable(error);
   else if (step.kind != Step::Kind::withdraw)
     state.refused = "its EvictionRequest was refused: " + error.message();
 }
@@ -199,13 +240,21 @@ std::size_t EvictionRequestBook::requests_out() const {
 }
 
 bool EvictionRequestBook::may_have_requested(const std::map<std::string, TrackedPod>& pods) const {
-  const auto is_there = [&](const std::string& pod_uid) {
-    const auto pod = pods.find(pod_uid);
-    return pod == pods.end() || pod->second.state != PodState::vanished;
-  };
-  return std::ranges::any_of(states_, [&](const auto& entry) { return entry.second.sent && is_there(entry.first); }) ||
-         std::ranges::any_of(
-             requests_, [&](const auto& entry) { return is_open(entry.second) && is_there(entry.second.pod_uid); });
+  return std::ranges::any_of(states_,
+                             [&](const auto& entry) { return entry.second.sent && is_there(pods, entry.first); }) ||
+         std::ranges::any_of(requests_, [&](const auto& entry) {
+           return is_open(entry.second) && is_there(pods, entry.second.pod_uid);
+         });
+}
+
+Asked EvictionRequestBook::asked(const std::map<std::string, TrackedPod>& pods) const {
+  Asked asked;
+  for (const auto& [uid, state] : states_) {
+    asked.seen |= state.sent;
+    asked.unanswered |= is_there(pods, uid) && ((state.request_out && state.asks_out) || state.answer_lost);
+  }
+  asked.seen |= std::ranges::any_of(requests_, [](const auto& entry) { return entry.second.is_ours(); });
+  return asked;
 }
 
 TimePoint EvictionRequestBook::next_due(TimePoint now) const {
@@ -218,30 +267,41 @@ TimePoint EvictionRequestBook::next_due(TimePoint now) const {
 
 void EvictionRequestBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<DiagnosisFact>& facts) const {
   if (!is_on()) return;
-  if (!unusable_.empty() && right_missing_)
-    facts.push_back({reason::right_missing,
-                     "evictionrequests",
-                     fmt::format("pods that have responders are evicted without an EvictionRequest: {}; grant verbs "
-                                 "list, watch, create and patch on resource evictionrequests (API group "
-                                 "\"lifecycle.k8s.io\")",
-                                 unusable_),
-                     {}});
-  else if (!unusable_.empty())
-    facts.push_back({reason::eviction_requests_unserved,
-                     "evictionrequests",
-                     fmt::format("pods that have responders are evicted without an EvictionRequest: {}; turn on the "
-                                 "feature gate EvictionRequestAPI and the API lifecycle.k8s.io/v1alpha1 of the API "
-                                 "server, or turn off --eviction-requests",
-                                 unusable_),
-                     {},
-                     {.holds = false}});
-  if (!unreadable_.empty())
-    facts.push_back({reason::right_missing,
-                     "evictions of lifecycle.k8s.io",
-                     fmt::format("the drain cannot see whether responders answer: {}; grant verbs list and watch on "
-                                 "resource evictions (API group \"lifecycle.k8s.io\")",
-                                 unreadable_),
-                     {}});
+  using Kind = Obstacle::Kind;
+  const auto add = [&](const char* code, std::string subject, std::string message, bool holds = true) {
+    Scope scope;
+    scope.holds = holds;
+    facts.push_back({code, std::move(subject), std::move(message), {}, std::move(scope)});
+  };
+  constexpr std::string_view how_to_serve =
+      "turn on the feature gate EvictionRequestAPI and the API lifecycle.k8s.io/v1alpha1 of the API server, or turn "
+      "off --eviction-requests";
+  if (unusable_) {
+    const std::string what = "pods that have responders are evicted without an EvictionRequest: " +
+                             (unusable_->kind == Kind::unserved
+                                  ? "the API server does not serve EvictionRequests (lifecycle.k8s.io/v1alpha1)"
+                                  : unusable_->why);
+    if (unusable_->kind == Kind::right_missing)
+      add(reason::right_missing, "evictionrequests",
+          what +
+              "; grant verbs list, watch, create and patch on resource evictionrequests (API group "
+              "\"lifecycle.k8s.io\")");
+    else if (unusable_->kind == Kind::unserved)
+      add(reason::eviction_requests_unserved, "evictionrequests", fmt::format("{}; {}", what, how_to_serve), false);
+    else
+      add(reason::eviction_request_failed, "evictionrequests", what, false);
+  }
+  if (unreadable_) {
+    const std::string what = "the drain cannot see whether responders answer: " + unreadable_->why;
+    const std::string subject = "evictions of lifecycle.k8s.io";
+    if (unreadable_->kind == Kind::right_missing)
+      add(reason::right_missing, subject,
+          what + "; grant verbs list and watch on resource evictions (API group \"lifecycle.k8s.io\")");
+    else if (unreadable_->kind == Kind::unserved)
+      add(reason::eviction_requests_unserved, subject, fmt::format("{}; {}", what, how_to_serve), false);
+    else
+      add(reason::eviction_request_failed, subject, what, false);
+  }
   for (const TrackedPod* tracked : leaving) {
     const auto found = states_.find(tracked->pod.uid);
     if (found == states_.end() || found->second.why.empty() || tracked->state == PodState::terminating) continue;

@@ -17,6 +17,12 @@ constexpr BackoffOptions withdraw_patience{std::chrono::milliseconds(200), 2.0, 
                                            BackoffOptions::Jitter::equal};
 // One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
 constexpr unsigned refusals_that_count = 2;
+// Limit of the first attempt for a request, so that one that hangs does not take the time of the others. Later attempts
+// have longer ones, because a webhook may be slow.
+constexpr Duration withdraw_request = std::chrono::seconds(4);
+// How long the requests are listed again if an answer is lost. A request whose client has gone away is processed within
+// the 10 s that the server allows for admission webhooks.
+constexpr Duration unanswered_limit = std::chrono::seconds(10);
 constexpr Duration longest_pause = std::chrono::seconds(30);
 
 k8s::ListOptions requests_of(const std::string& node_uid, std::uint32_t page_size) {
@@ -26,6 +32,66 @@ k8s::ListOptions requests_of(const std::string& node_uid, std::uint32_t page_siz
   return options;
 }
 
+// Withdraws the requests of one node in rounds. Borrows the client.
+class Withdrawing {
+ public:
+  Withdrawing(k8s::Client& client, TimePoint deadline) : client_(client), deadline_(deadline) {}
+
+  // Makes one attempt for each request of the list that is open, several at a time.
+  asio::awaitable<void> round(std::vector<k8s::EvictionRequest> requests) {
+    std::erase_if(requests, [](const k8s::EvictionRequest& request) {
+      return !request.is_ours() || !request.wants_eviction() || request.terminating;
+    });
+    // One whose last attempt failed comes last, because its next one may hang.
+    std::ranges::sort(requests, {},
+                      [this](const k8s::EvictionRequest& request) { return states_[request.uid].failures; });
+    left_.clear();
+    goes_on_ = false;
+    for (std::size_t first = 0; first < requests.size(); first += EvictionRequestFeed::most_requests) {
+      const std::size_t last = std::min(requests.size(), first + EvictionRequestFeed::most_requests);
+      co_await with_task_group([this, &requests, first, last](TaskGroup& group) {
+        for (std::size_t i = first; i < last; ++i) group.spawn(attempt(requests[i]));
+        return group.join();
+      });
+    }
+  }
+  // Returns true if a next round may make progress.
+  bool goes_on() const { return goes_on_; }
+  Withdrawn result(bool unserved) const { return {withdrawn_, left_, unserved}; }
+
+ private:
+  struct State {
+    unsigned failures = 0, refusals = 0;
+    std::string why{};
+  };
+
+  asio::awaitable<void> attempt(k8s::EvictionRequest request) {
+    State& state = states_[request.uid];
+    const std::string pod = request.ns + "/" + request.pod_name;
+    if (state.refusals >= refusals_that_count) co_return left_.push_back({pod, state.why});
+    const Duration limit = withdraw_request * (1 + state.failures);
+    const auto answer = co_await client_.patch<k8s::EvictionRequest>(
+        request.ns, request.name, k8s::intent_patch(request, k8s::intent_withdrawn),
+        std::min(deadline_, client_.clock().now() + limit));
+    if (answer) {
+      withdrawn_.push_back(pod);
+    } else if (!k8s::is_gone(answer.error())) {
+      ++state.failures;
+      state.why = answer.error().message();
+      const bool passes = k8s::is_conflict(answer.error()) || k8s::may_heal(answer.error());
+      goes_on_ |= passes || ++state.refusals < refusals_that_count;
+      left_.push_back({pod, state.why});
+    }
+  }
+
+  k8s::Client& client_;
+  TimePoint deadline_;
+  std::map<std::string, State> states_;  // by UID of the request
+  std::vector<std::string> withdrawn_;
+  std::vector<Withdrawn::Left> left_;
+  bool goes_on_ = false;
+};
+
 }  // namespace
 
 std::string Withdrawn::words() const {
@@ -34,38 +100,27 @@ std::string Withdrawn::words() const {
   return text;
 }
 
-Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string node_uid, TimePoint deadline) {
+Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string node_uid, Asked asked,
+                                  TimePoint deadline) {
   Clock& clock = client.clock();
+  const TimePoint look_until =
+      std::min(deadline, clock.now() + (asked.unanswered ? unanswered_limit : Duration::zero()));
   Backoff backoff(withdraw_patience);
-  Withdrawn result;
-  std::map<std::string, unsigned> refusals;  // by UID of the request
+  Withdrawing withdrawing(client, deadline);
   unsigned refused_lists = 0;
   for (;;) {
     auto requests = co_await client.list<k8s::EvictionRequest>(requests_of(node_uid, k8s::usual_page), deadline);
-    if (!requests && k8s::is_not_found(requests.error())) co_return result;
-    const bool again = requests || k8s::may_heal(requests.error()) || ++refused_lists < refusals_that_count;
-    if (!again) co_return requests.error();
-    result.left.clear();
-    bool open = !requests.has_value();
-    if (requests) {
-      for (const k8s::EvictionRequest& request : requests->items) {
-        if (!request.is_ours() || !request.wants_eviction() || request.terminating) continue;
-        const std::string pod = request.ns + "/" + request.pod_name;
-        const auto answer = co_await client.patch<k8s::EvictionRequest>(
-            request.ns, request.name, k8s::intent_patch(request, k8s::intent_withdrawn), deadline);
-        if (answer) {
-          result.pods.push_back(pod);
-        } else if (!k8s::is_gone(answer.error())) {
-          const bool passes = k8s::is_conflict(answer.error()) || k8s::may_heal(answer.error());
-          open |= passes || ++refusals[request.uid] < refusals_that_count;
-          result.left.push_back({pod, answer.error().message()});
-        }
-      }
+    const bool unserved = !requests && k8s::is_not_found(requests.error());
+    const bool final = !requests && !unserved && !k8s::may_heal(requests.error());
+    if (final && ++refused_lists >= refusals_that_count) co_return requests.error();
+    const std::optional<std::chrono::milliseconds> retry_after = requests ? std::nullopt : requests.error().retry_after;
+    if (requests) co_await withdrawing.round(std::move(requests->items));
+    const bool done = requests ? !withdrawing.goes_on() : unserved && !asked.seen;
+    const TimePoint next = clock.now() + backoff.next(rng, retry_after);
+    if ((done && next >= look_until) || next >= deadline) {
+      if (!requests && !done) co_return requests.error();
+      co_return withdrawing.result(unserved);
     }
-    if (!open) co_return result;
-    const TimePoint next = clock.now() + backoff.next(rng, requests ? std::nullopt : requests.error().retry_after);
-    if (next >= deadline && !requests) co_return requests.error();
-    if (next >= deadline) co_return result;
     co_await clock.sleep_until(next);
   }
 }
@@ -90,10 +145,10 @@ void EvictionRequestFeed::look(TaskGroup& group) {
   }
   const std::size_t most =
       session_.now() < pipeline_.throttled_until() ? 0 : most_requests - std::min(book_.requests_out(), most_requests);
-  // While the node may be schedulable, a pod that leaves could come back.
-  const bool may_begin = node_.unschedulable() && !node_.in_doubt();
+  using Node = EvictionRequestBook::Node;
+  const Node node = !node_.unschedulable() ? Node::schedulable : node_.in_doubt() ? Node::in_doubt : Node::cordoned;
   for (EvictionRequestBook::Step& step :
-       book_.take_steps(pipeline_.pods(), node_.node().uid, may_begin ? most : 0, session_.now()))
+       book_.take_steps(pipeline_.pods(), node_.node().uid, node, most, session_.now()))
     group.spawn(take(std::move(step)));
 }
 
@@ -111,10 +166,7 @@ asio::awaitable<void> EvictionRequestFeed::follow_requests() {
       },
       request_timeout);
   if (!listed) {
-    book_.not_usable(k8s::is_not_found(listed.error())
-                         ? "the API server does not serve EvictionRequests (lifecycle.k8s.io/v1alpha1)"
-                         : listed.error().message(),
-                     k8s::is_forbidden(listed.error()));
+    book_.not_usable(listed.error());
     co_return news();
   }
   k8s::ReflectorOptions options;
@@ -140,7 +192,7 @@ asio::awaitable<void> EvictionRequestFeed::follow_processes() {
       "the Evictions of lifecycle.k8s.io could not be listed",
       [&](TimePoint limit) { return session_.client().list<k8s::EvictionProcess>(which, limit); }, request_timeout);
   if (!listed) {
-    if (!k8s::is_not_found(listed.error())) book_.processes_unreadable(listed.error().message());
+    book_.processes_unreadable(listed.error());
     co_return news();
   }
   k8s::ReflectorOptions options;
@@ -152,6 +204,7 @@ asio::awaitable<void> EvictionRequestFeed::follow_processes() {
       [this] { news(); });
   for (const k8s::EvictionProcess& process : listed->items) book_.process_changed(process.uid, &process);
   processes_->seed(*std::move(listed));
+  book_.processes_known();
   news();
   co_await processes_->run_for_good(longest_pause);
 }
@@ -177,14 +230,19 @@ asio::awaitable<void> EvictionRequestFeed::take(EvictionRequestBook::Step step) 
   news();
 }
 
+bool EvictionRequestFeed::may_be_left() const {
+  return left_.value_or(is_unsure() || book_.may_have_requested(pipeline_.pods()));
+}
+
 asio::awaitable<void> EvictionRequestFeed::withdraw() {
   const bool any = may_be_left();
   left_ = any;
   if (!any) co_return;
-  const auto withdrawn =
-      co_await withdraw_requests(session_.client(), session_.rng(), node_.node().uid, session_.now() + request_timeout);
-  left_ = !withdrawn || !withdrawn->left.empty();
-  if (!*left_) co_return;
+  const auto withdrawn = co_await withdraw_requests(session_.client(), session_.rng(), node_.node().uid, asked(),
+                                                    session_.now() + request_timeout);
+  // One answer 404 does not prove that an earlier process could not create any.
+  left_ = !withdrawn || !withdrawn->left.empty() || (withdrawn->unserved && is_unsure());
+  if (withdrawn && withdrawn->left.empty()) co_return;
   session_.ending().add(fmt::format("; EvictionRequests could not be withdrawn: {}; run haulout release {}",
                                     withdrawn ? withdrawn->words() : withdrawn.error().message(),
                                     session_.node_name()));

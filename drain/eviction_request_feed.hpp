@@ -31,11 +31,16 @@ class EvictionRequestFeed {
   // Returns what a dry run tells. Empty if the option is off, or no pod would be asked for.
   std::string plan() const;
   TimePoint next_wake(TimePoint at) const { return book_.next_due(at); }
+  // Says that an earlier process may have left requests open. Until they are listed, some may be left, also if the
+  // option is off now.
+  void expect() { expected_ = true; }
   // Withdraws the requests for pods that still exist when the drain has ended. Adds to the message of the drain what
   // could not be withdrawn. Cancellable.
   boost::asio::awaitable<void> withdraw();
-  // Returns true if requests may be open: before withdraw() if one was sent, after it if one could not be withdrawn.
-  bool may_be_left() const { return left_.value_or(book_.may_have_requested(pipeline_.pods())); }
+  // Returns true if requests may be open: before withdraw() if one was sent, found or expected, after it if one could
+  // not be withdrawn.
+  bool may_be_left() const;
+  Asked asked() const { return book_.asked(pipeline_.pods()); }
   void close();
 
  private:
@@ -43,6 +48,7 @@ class EvictionRequestFeed {
   boost::asio::awaitable<void> follow_processes();
   boost::asio::awaitable<void> take(EvictionRequestBook::Step step);
   Task<k8s::EvictionRequest> send(EvictionRequestBook::Step step);
+  bool is_unsure() const { return expected_ && !book_.are_requests_known(); }
   void news();
 
   Session& session_;
@@ -50,6 +56,7 @@ class EvictionRequestFeed {
   NodeFeed& node_;
   EvictionRequestBook& book_;
   bool follows_ = false;
+  bool expected_ = false;
   std::unique_ptr<k8s::Reflector<k8s::EvictionRequest>> requests_;
   std::unique_ptr<k8s::Reflector<k8s::EvictionProcess>> processes_;
   std::optional<bool> left_;  // set by withdraw()
@@ -62,14 +69,15 @@ struct Withdrawn {
     std::string why;
   };
   std::vector<Left> left{};
+  bool unserved = false;  // the server does not serve EvictionRequests now
   // Returns "shop/web-1 (why), shop/web-2 (why)".
   std::string words() const;
 };
 
 // Lists Haulout's EvictionRequests of the Node with this UID, and withdraws those that ask for the eviction of a pod.
-// Tries again until none is left, the server has refused what is left twice, or `deadline` has passed. Withdraws
-// nothing if the server does not serve EvictionRequests. Fails if they cannot be listed. Cancellable. Borrows client
-// and rng.
-Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string node_uid, TimePoint deadline);
+// Tries again until none is left, the server has refused what is left twice, or `deadline` has passed. With
+// `asked.unanswered`, lists them again for some seconds although none is open. Fails if they cannot be listed; if the
+// server does not serve them, that is a failure only with `asked.seen`. Cancellable. Borrows client and rng.
+Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string node_uid, Asked asked, TimePoint deadline);
 
 }  // namespace haulout::drain

@@ -35,6 +35,14 @@ RequestJudgement judge_silence(const RequestFacts& facts) {
           left};
 }
 
+// Judges a pod whose request asks for its eviction, while nobody has read yet what the responders have reported: one
+// may have been at work for hours.
+RequestJudgement judge_unread(const RequestFacts& facts) {
+  if (facts.silence >= facts.limit)
+    return evict(fmt::format("what its responders report could not be read within {}", format_duration(facts.limit)));
+  return {Next::wait, "it is not known yet what its responders have reported", facts.limit - facts.silence};
+}
+
 // Judges a pod without a request that asks for its eviction.
 RequestJudgement judge_without(const RequestFacts& facts, Next next, std::string_view words) {
   if (facts.silence >= facts.limit)
@@ -60,6 +68,7 @@ RequestJudgement judge_request(const RequestFacts& facts) {
   if (!request->wants_eviction()) return judge_without(facts, Next::renew, "its EvictionRequest is being renewed");
   if (request->is_observed() && request->evicted) return evict("its EvictionRequest counts as fulfilled");
   if (request->is_observed() && request->failed) return evict("its EvictionRequest has failed: " + request->why_failed);
+  if (!facts.answers_known) return judge_unread(facts);
   // Kubernetes calls the eviction API now, as the drain itself does.
   if (facts.process != nullptr && facts.process->active == k8s::imperative_evictor)
     return evict("none of its responders has evicted it");

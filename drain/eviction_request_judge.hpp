@@ -18,6 +18,7 @@ struct RequestFacts {
   const k8s::EvictionRequest* request = nullptr;  // null: there is none
   const k8s::EvictionProcess* process = nullptr;  // null: there is none that has not ended
   bool known = false;                             // the requests that exist were listed
+  bool answers_known = false;                     // so were the Evictions, or they cannot be read
   bool created = false;                           // this drain has created, or found, a request for the pod before
   Duration silence{};                             // since the last sign of a responder, or since the pod waits
   Duration limit{};                               // Options::eviction_request_limit

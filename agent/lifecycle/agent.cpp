@@ -76,7 +76,7 @@ asio::awaitable<void> give_back_pods(const Context& context) {
 // Withdraws the EvictionRequests that the drain of this run has left open, for the same reasons.
 asio::awaitable<void> withdraw_requests(const Context& context) {
   const auto withdrawn = co_await drain::withdraw_requests(context.client, context.rng, context.node().uid,
-                                                           context.within(give_back_limit));
+                                                           {.unanswered = true}, context.within(give_back_limit));
   context.record.asks = !withdrawn || !withdrawn->left.empty();
   if (!context.record.asks) co_return;
   context.writer.warn(reason::eviction_request_failed,

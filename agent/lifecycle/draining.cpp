@@ -271,6 +271,7 @@ asio::awaitable<void> Draining::drain() {
   drain_ = std::make_unique<drain::Drain>(context_.client, context_.rng, status_, options, context_.options.node);
   drain_->expect_leaked(context_.record.leaked);
   drain_->expect_evicted(context_.record.evicted_daemon_sets);
+  if (context_.record.asks) drain_->expect_requests();
   bool goes_on = co_await drain_->preflight();
   if (goes_on) goes_on = co_await drain_->cordon();
   if (goes_on) {

@@ -64,7 +64,7 @@ class Releasing {
         [this](const k8s::Node& seen) { return conditions_patch(seen, {}, parts_.client.server_now(), false); }, true);
     if (uncordoned) co_await free_turn(duties_of(state).turn != Duty::no);
     if (record && record->surges) co_await give_pods_back(state == State::draining);
-    if (record && record->asks) co_await withdraw_requests();
+    if (record && record->asks) co_await withdraw_requests(state == State::draining);
     if (out_.failures.empty())
       co_await change("labels and annotations were removed", "labels and annotations stay", no_status_patch, false);
     if (uncordoned)
@@ -93,9 +93,10 @@ class Releasing {
                             (given ? given->words() : given.error().message()));
   }
 
-  asio::awaitable<void> withdraw_requests() {
+  asio::awaitable<void> withdraw_requests(bool draining) {
     const TimePoint limit = std::min(deadline_, parts_.client.clock().now() + give_back_limit);
-    const auto withdrawn = co_await drain::withdraw_requests(parts_.client, parts_.rng, node_.uid, limit);
+    const auto withdrawn =
+        co_await drain::withdraw_requests(parts_.client, parts_.rng, node_.uid, {.unanswered = draining}, limit);
     if (withdrawn)
       for (const std::string& pod : withdrawn->pods)
         out_.done.push_back("the EvictionRequest for pod " + pod + " was withdrawn");

@@ -363,8 +363,9 @@ boost::asio::awaitable<void> DrainJob::clean_up() {
       for (const std::string& line : given_back_lines(report.node, given, tools_.program)) tools_.console.warn(line);
     }
     if (node.drain->may_have_requested()) {
-      const auto withdrawn = co_await drain::withdraw_requests(tools_.client, tools_.rng, report.node_uid,
-                                                               saturating_add(tools_.clock.now(), clean_up_limit));
+      const auto withdrawn =
+          co_await drain::withdraw_requests(tools_.client, tools_.rng, report.node_uid, node.drain->asked(),
+                                            saturating_add(tools_.clock.now(), clean_up_limit));
       for (const std::string& line : withdrawn_lines(report.node, withdrawn, tools_.program)) tools_.console.warn(line);
     }
   }

@@ -228,7 +228,7 @@ Task<> ReleaseJob::act(std::string node) {
   const auto found = co_await tools_.client.get_node(node, deadline());
   // A node that does not exist has no pods, either. Its name may be wrong.
   if (!found && !any) co_return found.error();
-  auto withdrawn = found ? co_await drain::withdraw_requests(tools_.client, tools_.rng, found->uid, deadline())
+  auto withdrawn = found ? co_await drain::withdraw_requests(tools_.client, tools_.rng, found->uid, {}, deadline())
                          : Result<drain::Withdrawn>(found.error());
   if (!withdrawn && !k8s::is_forbidden(withdrawn.error()) && !any) co_return std::move(withdrawn).error();
   // A server that does not serve EvictionRequests responds so, too, to a user who may not list them.

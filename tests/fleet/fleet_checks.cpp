@@ -84,7 +84,8 @@ bool is_own_lease(const sim::TestCluster& cluster, const sim::Call& call, const 
   return lease.is_null() || node_of(sim::text(lease, "/spec/holderIdentity")) == node;
 }
 
-bool is_allowed(const sim::TestCluster& cluster, const sim::Call& call, const std::string& node, bool surges) {
+bool is_allowed(const sim::TestCluster& cluster, const sim::Call& call, const std::string& node, bool surges,
+                bool asks) {
   if (call.verb == "get" || call.verb == "list" || call.verb == "watch") return true;
   if (call.path.ends_with("/selfsubjectaccessreviews")) return true;
   if (!call.info) return false;
@@ -95,6 +96,7 @@ bool is_allowed(const sim::TestCluster& cluster, const sim::Call& call, const st
     return !pod || sim::text(*pod, "/spec/nodeName") == node;
   }
   if (resource == "pods") return call.verb == "create" && call.subresource == "eviction";
+  if (resource == "evictionrequests") return asks && (call.verb == "create" || call.verb == "patch");
   if (resource == "leases")
     return call.verb == "create" || (call.verb == "delete" && is_own_lease(cluster, call, node));
   return resource == "events" && (call.verb == "create" || call.verb == "patch");
@@ -654,7 +656,7 @@ void FleetChecks::life_began(Machine& machine) {
 
 void FleetChecks::before_request(Machine& machine, const sim::Call& call) {
   check_rate(machine);
-  if (!is_allowed(cluster_, call, machine.node(), surges))
+  if (!is_allowed(cluster_, call, machine.node(), surges, asks))
     violated(fmt::format("P11: the agent of {} asked for {} {}", machine.node(), call.verb, call.path));
   if (call.verb == "patch" && call.info && call.info->resource == "nodes") {
     const Json patch = Json::parse(call.request.body, nullptr, false);

@@ -44,6 +44,7 @@ class FleetChecks final : public MachineObserver {
   std::size_t halt_after = 0;          // number of failed nodes at which agents halt a roll-out; 0: no such number
   std::string roll_out_order = "any";  // the order in which agents roll a version out
   bool surges = false;                 // if true, agents may patch pods of their own nodes (`--surge`)
+  bool asks = false;                   // if true, they may create and patch EvictionRequests (`--eviction-requests`)
   // How long a condition of an agent may be untrue. The default is for agents whose watch is silent (view_is_old), and
   // whose writes are refused.
   Duration conditions_late = std::chrono::minutes(30);

@@ -145,6 +145,8 @@ class Machine final : public agent::Host, public agent::Backend, public agent::H
   const MachinePlan& plan() const { return plan_; }
   // Options of the slots for the agents that start from now on.
   agent::LeaseSlotsOptions& slots() { return world_.slots; }
+  // Likewise, all other options.
+  agent::AgentOptions& options() { return world_.agent; }
   const std::string& version() const { return plan_.version; }
   // The version that the agent has put in place with apply().
   const std::string& applied() const { return applied_; }

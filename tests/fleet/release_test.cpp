@@ -300,5 +300,59 @@ TEST_F(ReleaseBy, ANodeThatIsGoneIsSaidToBe) {
   EXPECT_THAT(released.done, ::testing::ElementsAre(HasSubstr("does not exist")));
 }
 
+// An agent is killed while a responder works on a pod, behind a budget that never opens. The next one must not forget
+// the request before it knows that none is left.
+class ReleaseOfRequests : public Release {
+ protected:
+  ReleaseOfRequests() {
+    cluster.switches().eviction_requests = true;
+    checks.asks = true;
+    options.drain.eviction_requests = drain::EvictionRequests::responders;
+    options.drain.timeout = 5min;
+  }
+  // Kills the first agent while it drains, and the second one after its drain has ended. `between` comes between them.
+  void run_twice(const std::function<void()>& between) {
+    machine("n1");
+    PodSpec vm;
+    vm.labels = {{"app", "vm"}};
+    vm.spec["evictionResponders"] = Json::array({{{"name", "acme.io/mover"}, {"priority", 10000}}});
+    vm.annotations["sim.haulout.dev/responders"] = "works";
+    add(a_pod("vm", vm));
+    add(a_budget("vm", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "vm"}}}}}}));
+    after(3min, [this, between] {
+      EXPECT_EQ(state("n1"), "draining");
+      EXPECT_THAT(intents(), ::testing::ElementsAre("Eviction"));
+      between();
+      machines[0]->kill_agent();
+    });
+    after(12min, [this] {
+      EXPECT_NE(state("n1"), "draining");
+      machines[0]->plan().agent_starts = 1000h;
+      machines[0]->kill_agent();
+    });
+    run_for(13min);
+  }
+  std::vector<std::string> intents() const {
+    std::vector<std::string> intents;
+    for (const Json& request : cluster.all("evictionrequests")) intents.push_back(sim::text(request, "/spec/intent"));
+    return intents;
+  }
+};
+
+TEST_F(ReleaseOfRequests, AnAgentWithoutTheOptionWithdrawsThoseOfAnEarlierOne) {
+  run_twice([this] { machines[0]->options().drain.eviction_requests = drain::EvictionRequests::off; });
+  EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn")) << story();
+}
+
+TEST_F(ReleaseOfRequests, WhatNoAgentCouldListIsWithdrawnInTheEnd) {
+  run_twice([this] { cluster.switches().forbidden.insert("list evictionrequests"); });
+  EXPECT_THAT(intents(), ::testing::ElementsAre("Eviction")) << story();
+  cluster.switches().forbidden.clear();
+  const agent::Released released = release();
+  EXPECT_THAT(released.failures, IsEmpty());
+  EXPECT_THAT(released.done, Contains("the EvictionRequest for pod shop/vm was withdrawn"));
+  EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn"));
+}
+
 }  // namespace
 }  // namespace haulout::fleet

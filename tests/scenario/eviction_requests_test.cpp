@@ -49,6 +49,7 @@ class EvictionRequests : public Scenario {
       if (entry.pod == pod && entry.type == EventType::parked) words += entry.reason + " " + entry.message + "\n";
     return words;
   }
+  std::string node_uid() const { return sim::uid_of(cluster.get("nodes", "", "n1")); }
   Duration parked_for(const std::string& name) const {
     const auto parked = told.time_of(EventType::parked, "shop/" + name);
     return parked ? sent_at(name) - *parked : Duration::zero();
@@ -221,7 +222,7 @@ class AfterACrash : public EvictionRequests {
         group.spawn(drain_once(client));
         co_await clock.sleep_until(clock.now() + time);
       });
-      EXPECT_THAT(intents(), ::testing::ElementsAre("Eviction"));
+      EXPECT_THAT(intents(), AllOf(SizeIs(asked), Each("Eviction")));
       co_await next(client);
     }));
   }
@@ -230,6 +231,7 @@ class AfterACrash : public EvictionRequests {
     report = co_await drain.run();
   }
   std::optional<drain::Report> report;
+  std::size_t asked = 1;  // number of pods with responders
 };
 
 TEST_F(AfterACrash, S101_TheNextDrainContinuesWithTheRequest) {
@@ -239,6 +241,39 @@ TEST_F(AfterACrash, S101_TheNextDrainContinuesWithTheRequest) {
   EXPECT_THAT(created(), SizeIs(1));
   EXPECT_THAT(patched(), IsEmpty());
   EXPECT_EQ(accepted_evictions(), 0u);
+}
+
+// What the responders report is listed apart from the requests, and may come later. The age of the request is no
+// silence until then.
+TEST_F(AfterACrash, S101_TheNextDrainJudgesNoSilenceBeforeItHasReadTheAnswers) {
+  add_asked("vm", "moves 20m");
+  sim::FaultTransport faulty(
+      cluster.api(), clock, rng,
+      {{.verb = "list", .resource = "evictions", .fault = {.kind = sim::FaultKind::slow, .delay = 10s}}});
+  kill_after(10min, [this, &faulty](k8s::Client&) -> boost::asio::awaitable<void> {
+    k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
+    co_await drain_once(client);
+  });
+  EXPECT_THAT(report, ::testing::Optional(Ended(Outcome::drained)));
+  EXPECT_THAT(faulty.struck(), ::testing::Not(IsEmpty()));
+  EXPECT_EQ(accepted_evictions(), 0u) << "the responder has worked all the time";
+  EXPECT_THAT(created(), SizeIs(1));
+}
+
+TEST_F(AfterACrash, WhatRespondersReportIsWaitedForOnlyToTheLimit) {
+  cluster.switches().eviction_request_controller = false;
+  options.eviction_request_limit = 2min;
+  add_asked("vm", "silent");
+  sim::FaultTransport faulty(
+      cluster.api(), clock, rng,
+      {{.verb = "list", .resource = "evictions", .fault = {.kind = sim::FaultKind::server_error, .code = 500}}});
+  kill_after(1min, [this, &faulty](k8s::Client&) -> boost::asio::awaitable<void> {
+    k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
+    const TimePoint begin = clock.now();
+    co_await drain_once(client);
+    EXPECT_THAT(clock.now() - begin, AllOf(Ge(2min), Le(3min)));
+  });
+  EXPECT_THAT(report, ::testing::Optional(Ended(Outcome::drained)));
 }
 
 TEST_F(AfterACrash, ARequestThatNobodyAnsweredIsNotWaitedForAnew) {
@@ -255,8 +290,7 @@ TEST_F(AfterACrash, ARequestThatNobodyAnsweredIsNotWaitedForAnew) {
 TEST_F(AfterACrash, S102_TheRequestCanBeWithdrawn) {
   add_asked("vm", "works");
   kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> {
-    const auto withdrawn =
-        co_await drain::withdraw_requests(client, rng, sim::uid_of(cluster.get("nodes", "", "n1")), clock.now() + 1min);
+    const auto withdrawn = co_await drain::withdraw_requests(client, rng, node_uid(), {}, clock.now() + 1min);
     EXPECT_TRUE(withdrawn && withdrawn->left.empty());
     if (withdrawn) EXPECT_THAT(withdrawn->pods, ::testing::ElementsAre("shop/vm"));
   });
@@ -267,8 +301,7 @@ TEST_F(AfterACrash, S102_TheRequestCanBeWithdrawn) {
 TEST_F(AfterACrash, AWithdrawnRequestIsRenewed) {
   add_asked("vm", "moves 3m");
   kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> {
-    static_cast<void>(co_await drain::withdraw_requests(client, rng, sim::uid_of(cluster.get("nodes", "", "n1")),
-                                                        clock.now() + 1min));
+    static_cast<void>(co_await drain::withdraw_requests(client, rng, node_uid(), {}, clock.now() + 1min));
     co_await clock.sleep_until(clock.now() + 1min);
     co_await drain_once(client);
   });
@@ -276,6 +309,139 @@ TEST_F(AfterACrash, AWithdrawnRequestIsRenewed) {
   EXPECT_THAT(created(), SizeIs(1));
   EXPECT_THAT(patched(), SizeIs(2));
   EXPECT_EQ(accepted_evictions(), 0u);
+}
+
+// The option was switched off since then, or the API server answers no list. The next drain is told that requests may
+// be left, and does not forget it before it has seen that there are none.
+TEST_F(AfterACrash, S103_RequestsThatAreExpectedAreWithdrawnAlsoWithoutTheOption) {
+  add_asked("vm", "works");
+  kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> {
+    options.eviction_requests = drain::EvictionRequests::off;
+    options.policy.do_not_disrupt = drain::Treatment::park;
+    options.timeout = 1min;
+    cluster.patch("pods", "shop", "vm", {{"metadata", {{"annotations", {{"karpenter.sh/do-not-disrupt", "true"}}}}}});
+    drain::Drain next(client, rng, told, options, "n1");
+    next.expect_requests();
+    EXPECT_TRUE(next.may_have_requested());
+    report = co_await next.run();
+    EXPECT_FALSE(next.may_have_requested());
+  });
+  EXPECT_THAT(report, ::testing::Optional(Ended(Outcome::blocked)));
+  EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn"));
+}
+
+class AfterACrashWithoutAList : public AfterACrash, public ::testing::WithParamInterface<int> {};
+
+TEST_P(AfterACrashWithoutAList, RequestsThatAreExpectedAreNotForgotten) {
+  add_asked("vm", "works");
+  sim::FaultTransport faulty(cluster.api(), clock, rng,
+                             {{.verb = "list",
+                               .resource = "evictionrequests",
+                               .fault = {.kind = sim::FaultKind::server_error, .code = GetParam()}}});
+  kill_after(1min, [this, &faulty](k8s::Client&) -> boost::asio::awaitable<void> {
+    k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
+    cluster.remove("pods", "shop", "vm");
+    drain::Drain next(client, rng, told, options, "n1");
+    next.expect_requests();
+    report = co_await next.run();
+    EXPECT_TRUE(next.may_have_requested());
+  });
+  EXPECT_THAT(report, ::testing::Optional(Ended(Outcome::drained))) << "nothing was left to be evicted";
+}
+
+INSTANTIATE_TEST_SUITE_P(Answers, AfterACrashWithoutAList, ::testing::Values(403, 404, 500));
+
+// One webhook that hangs does not keep the other requests open.
+TEST_F(AfterACrash, S105_ARequestThatHangsDelaysNoOtherWithdrawal) {
+  asked = 3;
+  for (std::size_t i = 0; i < asked; ++i) add_asked(fmt::format("vm-{}", i), "works");
+  kill_after(1min, [this](k8s::Client&) -> boost::asio::awaitable<void> {
+    sim::FaultTransport faulty(
+        cluster.api(), clock, rng,
+        {{.verb = "patch", .resource = "evictionrequests", .count = 1, .fault = {.kind = sim::FaultKind::stall}}});
+    k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
+    const TimePoint begin = clock.now();
+    const auto withdrawn = co_await drain::withdraw_requests(client, rng, node_uid(), {}, begin + 30s);
+    EXPECT_TRUE(withdrawn && withdrawn->left.empty());
+    EXPECT_THAT(clock.now() - begin, Le(10s));
+  });
+  EXPECT_THAT(intents(), AllOf(SizeIs(3), Each("Withdrawn")));
+}
+
+// In a control plane that is being upgraded, one of two API servers may not serve EvictionRequests.
+TEST_F(AfterACrash, RequestsThatWereSeenAreNotGoneBecauseOneAnswerIs404) {
+  add_asked("vm", "works");
+  kill_after(1min, [this](k8s::Client&) -> boost::asio::awaitable<void> {
+    sim::FaultTransport faulty(cluster.api(), clock, rng,
+                               {{.verb = "list",
+                                 .resource = "evictionrequests",
+                                 .count = 1,
+                                 .fault = {.kind = sim::FaultKind::server_error, .code = 404}}});
+    k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
+    const auto withdrawn =
+        co_await drain::withdraw_requests(client, rng, node_uid(), {.seen = true}, clock.now() + 1min);
+    EXPECT_TRUE(withdrawn && withdrawn->left.empty());
+  });
+  EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn"));
+}
+
+TEST_F(AfterACrash, RequestsThatWereSeenAreLeftWhileTheServerDoesNotServeThem) {
+  add_asked("vm", "works");
+  kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> {
+    cluster.switches().eviction_requests = false;
+    const auto unknown = co_await drain::withdraw_requests(client, rng, node_uid(), {}, clock.now() + 1min);
+    EXPECT_TRUE(unknown && unknown->left.empty() && unknown->unserved);
+    const auto seen = co_await drain::withdraw_requests(client, rng, node_uid(), {.seen = true}, clock.now() + 1min);
+    EXPECT_FALSE(seen);
+  });
+}
+
+// A request to create one that is under way when the drain ends may take effect after the first list.
+TEST_F(AfterACrash, ARequestThatTakesEffectLateIsWithdrawn) {
+  add_asked("vm", "works");
+  kill_after(1min, [this](k8s::Client& client) -> boost::asio::awaitable<void> {
+    const Json late = cluster.all("evictionrequests").at(0);
+    cluster.remove("evictionrequests", "shop", sim::name_of(late));
+    cluster.after(6s, [this, late] {
+      cluster.create(
+          "evictionrequests",
+          {{"metadata", {{"name", sim::name_of(late)}, {"namespace", "shop"}, {"labels", late["metadata"]["labels"]}}},
+           {"spec", late["spec"]}});
+    });
+    const auto withdrawn =
+        co_await drain::withdraw_requests(client, rng, node_uid(), {.unanswered = true}, clock.now() + 1min);
+    EXPECT_TRUE(withdrawn && withdrawn->left.empty());
+  });
+  EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn"));
+}
+
+// The drain ends while the answer to its request is still to come, and looks for it.
+TEST_F(EvictionRequests, TheEndOfADrainWaitsForARequestThatIsUnderWay) {
+  add_asked("vm", "works");
+  options.timeout = 20s;
+  sim::FaultTransport faulty(
+      cluster.api(), clock, rng,
+      {{.verb = "create", .resource = "evictionrequests", .fault = {.kind = sim::FaultKind::stall}}});
+  way = &faulty;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_THAT(took(), Ge(30s)) << "it lists them for some seconds more";
+  EXPECT_THAT(intents(), Each("Withdrawn"));
+}
+
+// While a person has the node uncordoned, no responder moves pods that could come back.
+TEST_F(EvictionRequests, S104_AHumanUncordonsWhileAResponderWorks) {
+  add_asked("vm", "works");
+  options.timeout = 10min;
+  after(1min, [this] {
+    EXPECT_THAT(intents(), ::testing::ElementsAre("Eviction"));
+    cluster.uncordon("n1");
+  });
+  after(2min, [this] { EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn")); });
+  after(8min, [this] { cluster.cordon("n1"); });
+  after(9min, [this] { EXPECT_THAT(intents(), ::testing::ElementsAre("Eviction")) << "it must leave again"; });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_EQ(accepted_evictions(), 0u) << "the time in which it did not have to leave does not count";
+  EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn"));
 }
 
 }  // namespace

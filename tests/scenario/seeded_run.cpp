@@ -260,7 +260,8 @@ class Runner {
     const auto given = co_await drain::give_back_surged(client, drain_rng_, made_.world.node, drain.surged(),
                                                         clock_.now() + Duration(5min));
     if (drain.may_have_requested())
-      static_cast<void>(co_await drain::withdraw_requests(client, drain_rng_, node_uid, clock_.now() + Duration(5min)));
+      static_cast<void>(co_await drain::withdraw_requests(client, drain_rng_, node_uid, drain.asked(),
+                                                          clock_.now() + Duration(5min)));
     checks_.note(given ? "given back; left: " + given->words() : "cannot give back: " + given.error().message());
     checks_.gave_back();
   }
