@@ -142,7 +142,8 @@ Decision Drain::Impl::by_policy(const k8s::Pod& pod) const {
 
 bool Drain::Impl::another_daemon_was_evicted(const k8s::Pod& pod) const {
   if (!is_daemon_pod(pod)) return false;
-  if (evicted_before.contains(pod.controller->uid)) return true;
+  // An earlier process may have ended between its note of the eviction and the request, so that the pod is still there.
+  if (evicted_before.contains(pod.controller->uid)) return !evicted_before.contains(pod.uid);
   const auto& known = pipeline.pods();
   return std::any_of(known.begin(), known.end(), [&pod](const auto& entry) {
     const TrackedPod& other = entry.second;
@@ -157,7 +158,7 @@ std::set<std::string> Drain::Impl::evicted_daemon_sets() const {
   if (session.options().policy.evict_daemon_sets.empty()) return evicted;
   for (const auto& [uid, tracked] : pipeline.pods())
     if (tracked.report.attempts > 0 && tracked.decision.stage == Stage::daemon_sets)
-      evicted.insert(tracked.pod.controller->uid);
+      evicted.insert({tracked.pod.controller->uid, uid});
   return evicted;
 }
 
@@ -284,8 +285,8 @@ void Drain::expect_leaked(std::set<std::string> uids) {
 const std::set<std::string>& Drain::leaked() const {
   return impl_->volume_book.leaked();
 }
-void Drain::expect_evicted(std::set<std::string> daemon_sets) {
-  impl_->evicted_before = std::move(daemon_sets);
+void Drain::expect_evicted(std::set<std::string> uids) {
+  impl_->evicted_before = std::move(uids);
 }
 std::set<std::string> Drain::evicted_daemon_sets() const {
   return impl_->evicted_daemon_sets();

@@ -34,10 +34,11 @@ class Drain {
   void expect_leaked(std::set<std::string> uids);
   const std::set<std::string>& leaked() const;
 
-  // evicted_daemon_sets() returns the UIDs of the DaemonSets of which this drain or an earlier process has evicted
-  // pods. The other pods of these DaemonSets are in place of the evicted ones, and stay. A later process that continues
-  // this run passes them to expect_evicted() before preflight().
-  void expect_evicted(std::set<std::string> daemon_sets);
+  // evicted_daemon_sets() returns the UIDs of the DaemonSets of which this drain or an earlier process has requested to
+  // evict pods, and the UIDs of these pods. The other pods of the DaemonSets are in place of the evicted ones, and stay.
+  // A later process that continues this run passes them to expect_evicted() before preflight(). If one of the pods is
+  // still there, its request was lost, and it is evicted.
+  void expect_evicted(std::set<std::string> uids);
   std::set<std::string> evicted_daemon_sets() const;
 
   boost::asio::awaitable<bool> preflight();

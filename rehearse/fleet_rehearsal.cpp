@@ -240,6 +240,7 @@ class Fleet {
     const bool limited = input_.config.slots != agent::SlotsChoice::none && limit &&
                          input_.config.roll_out_order == agent::AgentConfig{}.roll_out_order;
     std::vector<FleetMachine*> order;
+    order.reserve(machines_.size());
     for (const auto& machine : machines_) order.push_back(machine.get());
     SeededRng rng(input_.seed + 2);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[rng.between(std::uint64_t{0}, i - 1)]);

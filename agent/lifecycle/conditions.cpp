@@ -12,7 +12,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-using namespace side_write;
+using side_write::after_conflict;
+using side_write::attempt_limit;
+using side_write::forgotten_after;
+using side_write::most_requests;
+
 // The moment in which a state writes the conditions itself.
 constexpr Duration moment = std::chrono::seconds(1);
 // Backoff after an error that may pass.

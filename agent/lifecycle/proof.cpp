@@ -27,7 +27,9 @@ void RemainingPods::learn(const drain::Report& report) {
 }
 
 drain::Decision RemainingPods::decide(const k8s::Pod& pod) const {
-  const bool another_was_evicted = pod.controller && context_.record.evicted_daemon_sets.contains(pod.controller->uid);
+  const std::set<std::string>& evicted = context_.record.evicted_daemon_sets;
+  const bool another_was_evicted =
+      pod.controller && evicted.contains(pod.controller->uid) && !evicted.contains(pod.uid);
   const drain::Policy& policy = context_.options.drain.policy;
   return drain::decide(
       pod, policy, {}, context_.wall(),

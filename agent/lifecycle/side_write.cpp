@@ -13,7 +13,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-using namespace side_write;
+using side_write::after_conflict;
+using side_write::attempt_limit;
+using side_write::forgotten_after;
+using side_write::most_requests;
+
 // Backoff after an error that may pass, and before the mark follows a change of another client.
 constexpr BackoffOptions patience_with_errors{std::chrono::seconds(2), 2.0, std::chrono::minutes(1),
                                               BackoffOptions::Jitter::equal};

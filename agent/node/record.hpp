@@ -151,7 +151,8 @@ struct Record {
   std::vector<std::string> hooks_passed{};  // names of the hook points that have passed in this attempt
   std::optional<WallTime> hooks_asked{};    // when the agent asked the hooks of this point that answer by annotation
   std::set<std::string> leaked{};           // UIDs of VolumeAttachments that no pod was seen to use in this attempt
-  // UIDs of the DaemonSets of which this attempt has evicted pods. The pods that they create in place of these stay.
+  // UIDs of the DaemonSets of which this attempt evicts pods, and of these pods. The pods that the DaemonSets create in
+  // place of them stay.
   std::set<std::string> evicted_daemon_sets{};
   // Controllers (namespace/kind/name) that create their pods on the cordoned node again. With --pinned leave their pods
   // stay. Otherwise the drain does not evict them any more, and waits for them.

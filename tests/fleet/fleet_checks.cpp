@@ -373,8 +373,11 @@ void FleetChecks::see_waves(const std::string& name, NodeTruth& node, const std:
   if (begins || state == "degraded") no_longer_certain(came_back_);
   if (state == "idle" || state == "uncordoning" || state.empty()) no_longer_certain(failed_with_);
   if (state == "degraded" && !node.version.empty()) failed_with_[node.version][name] = true;
-  if (state == "idle") came_back_[node.machine->version()][name] = before == "soaking" && !node.version.empty();
+  if (state == "idle")
+    came_back_[node.machine->version()][name] =
+        before == "soaking" && !node.version.empty() && !node.rebooted_by_others;
   if (begins) {
+    node.rebooted_by_others = false;
     node.version = version_wanted(*node.machine);
     if (!node.version.empty() && !node.turns.empty() && !node.wave_was_due)
       violated(fmt::format("P6: {} is updated to {}, but {}", name, node.version, node.not_due));
@@ -456,6 +459,7 @@ void FleetChecks::see_line(NodeTruth& node, const Json& object) {
   if (roll_out_order == "asked")
     node.needed_since = agent::decode_record(sim::annotation(object, "haulout.dev/record")).needed_since;
   const std::string reason = value("haulout.dev/reason");
+  if (reason == "RebootedMeanwhile") node.rebooted_by_others = true;
   const bool in_line = node.state == "waiting" && !node.out_since && node.turns.empty() &&
                        (reason == "WaitingForSlot" || reason == "WaitingForOrder");
   if (in_line != node.in_line_since.has_value())

@@ -89,6 +89,8 @@ class FleetChecks final : public MachineObserver {
     std::set<std::string> turns;                      // Leases that name this Node with its UID
     // The version to which the update leads that began last; empty: none, or not known.
     std::string version;
+    // The machine was rebooted by others during that update. The agent does not say to which version this has led.
+    bool rebooted_by_others = false;
     bool turn_was_due = false;  // since the node got its slot, `max-unavailable` has allowed it at some moment
     bool wave_was_due = false;  // and so have the wave and the halt of its roll-out
     std::string not_due;        // why they have not
