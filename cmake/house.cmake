@@ -80,6 +80,10 @@ if(HAULOUT_SANITIZE)
   target_link_options(house_build INTERFACE -fsanitize=${sanitizers})
 endif()
 if(HAULOUT_STATIC)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # Default: 225. The program is a tenth smaller and as fast: it waits for a server most of the time.
+    target_compile_options(house_build INTERFACE "SHELL:-mllvm -inline-threshold=150")
+  endif()
   target_link_options(house_build INTERFACE
     -Wl,--as-needed)  # drops ICU, which Boost.Log links for Boost.Regex; nothing here uses it
   if(HAULOUT_LLD)

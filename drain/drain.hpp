@@ -34,8 +34,8 @@ class Drain {
   void expect_leaked(std::set<std::string> uids);
   const std::set<std::string>& leaked() const;
 
-  // evicted_daemon_sets() returns the UIDs of the DaemonSets of which this drain or an earlier process has requested to
-  // evict pods, and the UIDs of these pods. The other pods of the DaemonSets are in place of the evicted ones, and stay.
+  // evicted_daemon_sets() returns the UIDs of the DaemonSets of which this drain or an earlier process has requested
+  // evictions, and of the evicted pods. The other pods of the DaemonSets are in place of the evicted ones, and stay.
   // A later process that continues this run passes them to expect_evicted() before preflight(). If one of the pods is
   // still there, its request was lost, and it is evicted.
   void expect_evicted(std::set<std::string> uids);
