@@ -291,7 +291,7 @@ void EvictionRequestBook::diagnose(const std::vector<TrackedPod*>& leaving, std:
     else
       add(reason::eviction_request_failed, "evictionrequests", what, false);
   }
-  if (unreadable_) {
+  if (unreadable_ && !unusable_) {
     const std::string what = "the drain cannot see whether responders answer: " + unreadable_->why;
     const std::string subject = "evictions of lifecycle.k8s.io";
     if (unreadable_->kind == Kind::right_missing)
