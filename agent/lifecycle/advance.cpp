@@ -118,9 +118,9 @@ void forget_the_attempt(Record& record) {
 
 // A node that needs nothing any more tries its failed version no more, so no other node waits for it. A version that
 // was rolled back stays known as failed, because then the node needs nothing only because it refuses that version, or
-// because it is not offered now. So does a version that runs, or may run: the node needs nothing because it has it.
+// because it is not offered now. If the running version is unknown, so is whether the failure is over.
 void end_the_failure(Record& record, const Moment& moment) {
-  if (moment.booted.empty() || moment.booted == record.failed_to) return;
+  if (moment.booted.empty()) return;
   const bool rolled_back =
       std::find(record.bad_targets.begin(), record.bad_targets.end(), record.failed_to) != record.bad_targets.end();
   if (!rolled_back) record.failed_to.clear();

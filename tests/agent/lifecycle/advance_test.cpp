@@ -142,8 +142,8 @@ TEST_F(Advance, AFailureEndsWhenTheNodeNeedsNothingAnyMoreUnlessItRolledBack) {
   };
   const std::vector<Row> rows{
       {State::pending, {}, Event::not_needed, ""},
-      {State::pending, {}, Event::not_needed, "1.1", "1.1"},  // it needs nothing because it runs what has failed
-      {State::degraded, {}, Event::not_needed, "1.1", "1.1"},
+      {State::pending, {}, Event::not_needed, "", "1.1"},  // repaired by others
+      {State::degraded, {}, Event::not_needed, "", "1.1"},
       {State::degraded, {}, Event::not_needed, "1.1", ""},  // what runs is unknown
       {State::degraded, {}, Event::not_needed, "", "1.2"},
       {State::degraded, {}, Event::not_needed, ""},
