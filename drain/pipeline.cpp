@@ -643,10 +643,21 @@ std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {
   return std::move(taking.evictions);
 }
 
-std::optional<EvictionGuard::Hold> Pipeline::held_by_guard(const TrackedPod& tracked, TimePoint now) const {
-  for (EvictionGuard* guard : options_.guards)
-    if (auto held = guard->held(tracked.pod, now)) return held;
-  return std::nullopt;
+std::optional<EvictionGuard::Hold> Pipeline::held_by_guard(TrackedPod& tracked, TimePoint now) {
+  const auto ask = [&]() -> std::optional<EvictionGuard::Hold> {
+    for (EvictionGuard* guard : options_.guards)
+      if (auto held = guard->held(tracked.pod, now)) return held;
+    return std::nullopt;
+  };
+  auto held = ask();
+  if (!held || tracked.state != PodState::parked || !tracked.answer_lost) return held;
+  // The guards count the pod as one that may be leaving. While they hold it, no further request shows whether it is.
+  const TimePoint limit = saturating_add(tracked.sent_at, acceptance_limit);
+  held->until = std::min(held->until, limit);
+  if (now < limit) return held;
+  tracked.answer_lost = false;
+  become(tracked, PodState::parked);
+  return ask();
 }
 
 bool Pipeline::park_for_guard(TrackedPod& tracked, TimePoint now) {

@@ -281,7 +281,7 @@ class Pipeline {
   void leave_overdue(TimePoint now);
   void unpin(TimePoint now);
   void ask_guards_again(TimePoint now);
-  std::optional<EvictionGuard::Hold> held_by_guard(const TrackedPod& tracked, TimePoint now) const;
+  std::optional<EvictionGuard::Hold> held_by_guard(TrackedPod& tracked, TimePoint now);
   // Returns a pod that must leave before this one may be evicted, or nullptr: a pod of an earlier stage; for a member
   // of a gang that runs, also a pod that keeps the drain from its end.
   const TrackedPod* waits_for(const TrackedPod& tracked) const;

@@ -53,6 +53,35 @@ TEST_F(PipelineGuardsTest, APodWhoseAnswerWasLostMayHaveLeft) {
   EXPECT_THAT(take(), ElementsAre("b"));
 }
 
+// A guard that holds a pod, and notes which pods leave.
+struct HoldsOne final : EvictionGuard {
+  std::optional<Hold> held(const k8s::Pod& pod, TimePoint) override {
+    return pod.name == name ? std::optional(Hold{"AwaitingReplacement", "held", TimePoint::max()}) : std::nullopt;
+  }
+  void leaving(const k8s::Pod& pod, Leaves leaves) override { told[pod.name] = leaves; }
+  std::string name;
+  std::map<std::string, Leaves> told;
+};
+
+// Otherwise a guard that counts the pod as leaving would hold another pod for ever.
+TEST_F(PipelineGuardsTest, APodThatIsHeldAfterALostAnswerCountsAsLeavingOnlyForATime) {
+  using Leaves = EvictionGuard::Leaves;
+  HoldsOne holds;
+  PipelineOptions options;
+  options.guards = {&holds};
+  make(options);
+  plan({a});
+  ASSERT_THAT(take(), ElementsAre("a"));
+  refuse(a, Error(Errc::timeout, "no answer"));
+  holds.name = "a";
+  now += 1min;
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(holds.told["a"], Leaves::perhaps);
+  now += 2min;
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(holds.told["a"], Leaves::no);
+}
+
 TEST_F(PipelineGuardsTest, APodThatIsHeldIsLookedAtAgainWhenItChanges) {
   k8s::Pod failing = b;
   failing.ready = false;
