@@ -27,11 +27,6 @@ bool is_to_go(const TrackedPod& tracked) {
   return must_leave(tracked.state) && !(tracked.state == PodState::parked && tracked.hold == TrackedPod::Hold::policy);
 }
 
-// A request of Haulout for this pod that still asks for its eviction.
-bool is_open(const k8s::EvictionRequest& request) {
-  return request.is_ours() && request.wants_eviction() && !request.terminating;
-}
-
 // Returns true if the request names this instance of this pod.
 bool names(const k8s::EvictionRequest& request, const k8s::Pod& pod) {
   return request.pod_uid == pod.uid && request.ns == pod.ns && request.pod_name == pod.name;
@@ -43,6 +38,10 @@ bool is_there(const std::map<std::string, TrackedPod>& pods, const std::string& 
 }
 
 }  // namespace
+
+bool is_open(const k8s::EvictionRequest& request) {
+  return request.is_ours() && request.wants_eviction() && !request.terminating;
+}
 
 bool EvictionRequestBook::is_on() const {
   return options_.eviction_requests != EvictionRequests::off && options_.policy.waits_for_work;

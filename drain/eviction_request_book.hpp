@@ -33,6 +33,9 @@ struct Asked {
   bool unanswered = false;
 };
 
+// Returns true for a request of Haulout that still asks for the eviction of its pod.
+bool is_open(const k8s::EvictionRequest& request);
+
 class EvictionRequestBook final : public EvictionGuard {
  public:
   // Borrows options and rng. `server_now` returns the time by the server's clock.

@@ -15,21 +15,19 @@ namespace {
 
 constexpr BackoffOptions withdraw_patience{std::chrono::milliseconds(200), 2.0, std::chrono::seconds(5),
                                            BackoffOptions::Jitter::equal};
-// One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
-constexpr unsigned refusals_that_count = 2;
-// Limit of the first attempt for a request, so that one that hangs does not take the time of the others. Later attempts
-// have longer ones, because a webhook may be slow.
-constexpr Duration withdraw_request = std::chrono::seconds(4);
-// How long the requests are listed again if an answer is lost. A request whose client has gone away is processed within
-// the 10 s that the server allows for admission webhooks.
-constexpr Duration unanswered_limit = std::chrono::seconds(10);
 constexpr Duration longest_pause = std::chrono::seconds(30);
 
-k8s::ListOptions requests_of(const std::string& node_uid, std::uint32_t page_size) {
+using left_over::refusals_that_count;
+
+k8s::ListOptions labelled(std::string selector, std::uint32_t page_size) {
   k8s::ListOptions options;
-  options.label_selector = fmt::format("{}={}", k8s::request_node_label, node_uid);
+  options.label_selector = std::move(selector);
   options.limit = page_size;
   return options;
+}
+
+k8s::ListOptions requests_of(const std::string& node_uid, std::uint32_t page_size) {
+  return labelled(fmt::format("{}={}", k8s::request_node_label, node_uid), page_size);
 }
 
 // Withdraws the requests of one node in rounds. Borrows the client.
@@ -39,21 +37,14 @@ class Withdrawing {
 
   // Makes one attempt for each request of the list that is open, several at a time.
   asio::awaitable<void> round(std::vector<k8s::EvictionRequest> requests) {
-    std::erase_if(requests, [](const k8s::EvictionRequest& request) {
-      return !request.is_ours() || !request.wants_eviction() || request.terminating;
-    });
+    std::erase_if(requests, [](const k8s::EvictionRequest& request) { return !is_open(request); });
     // One whose last attempt failed comes last, because its next one may hang.
     std::ranges::sort(requests, {},
                       [this](const k8s::EvictionRequest& request) { return states_[request.uid].failures; });
     left_.clear();
     goes_on_ = false;
-    for (std::size_t first = 0; first < requests.size(); first += EvictionRequestFeed::most_requests) {
-      const std::size_t last = std::min(requests.size(), first + EvictionRequestFeed::most_requests);
-      co_await with_task_group([this, &requests, first, last](TaskGroup& group) {
-        for (std::size_t i = first; i < last; ++i) group.spawn(attempt(requests[i]));
-        return group.join();
-      });
-    }
+    const auto one = [this](const k8s::EvictionRequest& request) { return attempt(request); };
+    co_await left_over::in_batches(requests, EvictionRequestFeed::most_requests, one);
   }
   // Returns true if a next round may make progress.
   bool goes_on() const { return goes_on_; }
@@ -69,7 +60,7 @@ class Withdrawing {
     State& state = states_[request.uid];
     const std::string pod = request.ns + "/" + request.pod_name;
     if (state.refusals >= refusals_that_count) co_return left_.push_back({pod, state.why});
-    const Duration limit = withdraw_request * (1 + state.failures);
+    const Duration limit = left_over::first_attempt * (1 + state.failures);
     const auto answer = co_await client_.patch<k8s::EvictionRequest>(
         request.ns, request.name, k8s::intent_patch(request, k8s::intent_withdrawn),
         std::min(deadline_, client_.clock().now() + limit));
@@ -88,23 +79,17 @@ class Withdrawing {
   TimePoint deadline_;
   std::map<std::string, State> states_;  // by UID of the request
   std::vector<std::string> withdrawn_;
-  std::vector<Withdrawn::Left> left_;
+  std::vector<LeftOver> left_;
   bool goes_on_ = false;
 };
 
 }  // namespace
 
-std::string Withdrawn::words() const {
-  std::string text;
-  for (const Left& one : left) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", one.pod, one.why);
-  return text;
-}
-
 Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string node_uid, Asked asked,
                                   TimePoint deadline) {
   Clock& clock = client.clock();
   const TimePoint look_until =
-      std::min(deadline, clock.now() + (asked.unanswered ? unanswered_limit : Duration::zero()));
+      std::min(deadline, clock.now() + (asked.unanswered ? left_over::unanswered_limit : Duration::zero()));
   Backoff backoff(withdraw_patience);
   Withdrawing withdrawing(client, deadline);
   unsigned refused_lists = 0;
@@ -140,8 +125,15 @@ void EvictionRequestFeed::look(TaskGroup& group) {
     follows_ = std::ranges::any_of(
         pipeline_.pods(), [](const auto& entry) { return EvictionRequestBook::has_responders(entry.second.pod); });
     if (!follows_) return;
-    group.spawn(follow_requests());
-    group.spawn(follow_processes());
+    using Book = EvictionRequestBook;
+    const std::uint32_t page = session_.options().page_size;
+    group.spawn(follow<k8s::EvictionRequest>({"the EvictionRequests of the node could not be listed",
+                                              requests_of(node_.node().uid, page), &Book::request_changed,
+                                              &Book::requests_known, &Book::not_usable, requests_}));
+    // The controller gives Evictions the names of their requesters as labels.
+    group.spawn(follow<k8s::EvictionProcess>(
+        {"the Evictions of lifecycle.k8s.io could not be listed", labelled(std::string(k8s::eviction_requester), page),
+         &Book::process_changed, &Book::processes_known, &Book::processes_unreadable, processes_}));
   }
   const std::size_t most =
       session_.now() < pipeline_.throttled_until() ? 0 : most_requests - std::min(book_.requests_out(), most_requests);
@@ -157,56 +149,27 @@ void EvictionRequestFeed::news() {
   session_.changed().notify();
 }
 
-asio::awaitable<void> EvictionRequestFeed::follow_requests() {
-  const std::string node_uid = node_.node().uid;
-  auto listed = co_await session_.insist<k8s::List<k8s::EvictionRequest>>(
-      "the EvictionRequests of the node could not be listed",
-      [&](TimePoint limit) {
-        return session_.client().list<k8s::EvictionRequest>(requests_of(node_uid, session_.options().page_size), limit);
-      },
+template <class T>
+asio::awaitable<void> EvictionRequestFeed::follow(Followed<T> followed) {
+  auto listed = co_await session_.insist<k8s::List<T>>(
+      followed.problem, [&](TimePoint limit) { return session_.client().list<T>(followed.which, limit); },
       request_timeout);
   if (!listed) {
-    book_.not_usable(listed.error());
+    (book_.*followed.failed)(listed.error());
     co_return news();
   }
   k8s::ReflectorOptions options;
-  options.label_selector = requests_of(node_uid, 0).label_selector;
-  options.page_size = session_.options().page_size;
-  requests_ = std::make_unique<k8s::Reflector<k8s::EvictionRequest>>(
+  options.label_selector = followed.which.label_selector;
+  options.page_size = followed.which.limit;
+  followed.view = std::make_unique<k8s::Reflector<T>>(
       session_.client(), session_.rng(), options,
-      [this](const std::string& uid, const k8s::EvictionRequest* request) { book_.request_changed(uid, request); },
+      [this, changed = followed.changed](const std::string& uid, const T* object) { (book_.*changed)(uid, object); },
       [this] { news(); });
-  for (const k8s::EvictionRequest& request : listed->items) book_.request_changed(request.uid, &request);
-  requests_->seed(*std::move(listed));
-  book_.requests_known();
+  for (const T& object : listed->items) (book_.*followed.changed)(object.uid, &object);
+  followed.view->seed(*std::move(listed));
+  (book_.*followed.known)();
   news();
-  co_await requests_->run_for_good(longest_pause);
-}
-
-asio::awaitable<void> EvictionRequestFeed::follow_processes() {
-  k8s::ListOptions which;
-  // The controller gives Evictions the names of their requesters as labels.
-  which.label_selector = k8s::eviction_requester;
-  which.limit = session_.options().page_size;
-  auto listed = co_await session_.insist<k8s::List<k8s::EvictionProcess>>(
-      "the Evictions of lifecycle.k8s.io could not be listed",
-      [&](TimePoint limit) { return session_.client().list<k8s::EvictionProcess>(which, limit); }, request_timeout);
-  if (!listed) {
-    book_.processes_unreadable(listed.error());
-    co_return news();
-  }
-  k8s::ReflectorOptions options;
-  options.label_selector = which.label_selector;
-  options.page_size = which.limit;
-  processes_ = std::make_unique<k8s::Reflector<k8s::EvictionProcess>>(
-      session_.client(), session_.rng(), options,
-      [this](const std::string& uid, const k8s::EvictionProcess* process) { book_.process_changed(uid, process); },
-      [this] { news(); });
-  for (const k8s::EvictionProcess& process : listed->items) book_.process_changed(process.uid, &process);
-  processes_->seed(*std::move(listed));
-  book_.processes_known();
-  news();
-  co_await processes_->run_for_good(longest_pause);
+  co_await followed.view->run_for_good(longest_pause);
 }
 
 Task<k8s::EvictionRequest> EvictionRequestFeed::send(EvictionRequestBook::Step step) {
@@ -244,7 +207,7 @@ asio::awaitable<void> EvictionRequestFeed::withdraw() {
   left_ = !withdrawn || !withdrawn->left.empty() || (withdrawn->unserved && is_unsure());
   if (withdrawn && withdrawn->left.empty()) co_return;
   session_.ending().add(fmt::format("; EvictionRequests could not be withdrawn: {}; run haulout release {}",
-                                    withdrawn ? withdrawn->words() : withdrawn.error().message(),
+                                    withdrawn ? words_of(withdrawn->left) : withdrawn.error().message(),
                                     session_.node_name()));
 }
 

@@ -11,6 +11,7 @@
 #include "drain/diagnoses.hpp"
 #include "drain/eviction_request_book.hpp"
 #include "drain/feed.hpp"
+#include "drain/left_over.hpp"
 #include "drain/node_feed.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/session.hpp"
@@ -44,8 +45,18 @@ class EvictionRequestFeed {
   void close();
 
  private:
-  boost::asio::awaitable<void> follow_requests();
-  boost::asio::awaitable<void> follow_processes();
+  // Follows the requests, or the Evictions: lists them first, because the book has to know when it knows all.
+  template <class T>
+  struct Followed {
+    std::string problem;  // a sentence for the case that they cannot be listed
+    k8s::ListOptions which;
+    void (EvictionRequestBook::*changed)(const std::string& uid, const T* object);
+    void (EvictionRequestBook::*known)();
+    void (EvictionRequestBook::*failed)(const Error& error);
+    std::unique_ptr<k8s::Reflector<T>>& view;
+  };
+  template <class T>
+  boost::asio::awaitable<void> follow(Followed<T> followed);
   boost::asio::awaitable<void> take(EvictionRequestBook::Step step);
   Task<k8s::EvictionRequest> send(EvictionRequestBook::Step step);
   bool is_unsure() const { return expected_ && !book_.are_requests_known(); }
@@ -64,14 +75,8 @@ class EvictionRequestFeed {
 
 struct Withdrawn {
   std::vector<std::string> pods{};  // "namespace/name" of the pods whose requests were withdrawn
-  struct Left {
-    std::string pod;
-    std::string why;
-  };
-  std::vector<Left> left{};
+  std::vector<LeftOver> left{};
   bool unserved = false;  // the server does not serve EvictionRequests now
-  // Returns "shop/web-1 (why), shop/web-2 (why)".
-  std::string words() const;
 };
 
 // Lists Haulout's EvictionRequests of the Node with this UID, and withdraws those that ask for the eviction of a pod.

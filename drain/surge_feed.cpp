@@ -16,15 +16,7 @@ namespace {
 // Pauses between the rounds of give_back_surged(). A ReplicaSet adopts a pod within milliseconds.
 constexpr BackoffOptions give_back_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
                                             BackoffOptions::Jitter::equal};
-// How long the pods are listed again if an answer is lost. A request whose client has gone away is processed within
-// the 10 s that the server allows for admission webhooks.
-constexpr Duration unanswered_limit = std::chrono::seconds(10);
-
-// Limit of the first attempt for a pod in give_back_surged(), so that a request that hangs does not take the time of
-// the others. Later attempts have longer ones, because a webhook may be slow.
-constexpr Duration give_back_request = std::chrono::seconds(4);
-// One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
-constexpr unsigned refusals_that_count = 2;
+using left_over::refusals_that_count;
 
 bool is_left_over(const k8s::Pod& pod) {
   return pod.surge_mark && !pod.terminating() && !pod.finished();
@@ -94,13 +86,8 @@ class GivingBack {
     }
     // A pod whose last attempt failed comes last, because its next one may hang.
     std::ranges::sort(open_, {}, [this](const k8s::Pod& pod) { return states_[pod.uid].failures; });
-    for (std::size_t first = 0; first < open_.size(); first += SurgeFeed::most_requests) {
-      const std::size_t last = std::min(open_.size(), first + SurgeFeed::most_requests);
-      co_await with_task_group([this, first, last](TaskGroup& group) {
-        for (std::size_t i = first; i < last; ++i) group.spawn(attempt(open_[i]));
-        return group.join();
-      });
-    }
+    const auto one = [this](const k8s::Pod& pod) { return attempt(pod); };
+    co_await left_over::in_batches(open_, SurgeFeed::most_requests, one);
   }
 
   // Returns true if a next round may make progress.
@@ -136,7 +123,7 @@ class GivingBack {
     State& state = states_[pod.uid];
     state.key = pod.key();
     if (state.round.progress == BackProgress::orphan || state.refusals >= refusals_that_count) co_return;
-    const Duration limit = give_back_request * (1 + state.failures);
+    const Duration limit = left_over::first_attempt * (1 + state.failures);
     auto round = co_await give_back_one(client_, pod, std::min(deadline_, client_.clock().now() + limit));
     state.round = round ? *std::move(round) : failed(round.error());
     if (state.round.failed) ++state.failures;
@@ -152,16 +139,10 @@ class GivingBack {
 
 }  // namespace
 
-std::string GivenBack::words() const {
-  std::string text;
-  for (const Left& one : left) text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", one.pod, one.why);
-  return text;
-}
-
 Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node, Surged surged, TimePoint deadline) {
   Clock& clock = client.clock();
   const TimePoint look_until =
-      std::min(deadline, clock.now() + (surged.unanswered ? unanswered_limit : Duration::zero()));
+      std::min(deadline, clock.now() + (surged.unanswered ? left_over::unanswered_limit : Duration::zero()));
   Backoff backoff(give_back_patience);
   GivingBack back(client, std::move(surged.marks), deadline);
   for (;;) {
@@ -296,7 +277,7 @@ asio::awaitable<void> SurgeFeed::give_back() {
   session_.ending().add(fmt::format(
       "; pods that were to be replaced in advance could not be given back to their ReplicaSets: {}; run haulout "
       "release {}",
-      given ? given->words() : given.error().message(), session_.node_name()));
+      given ? words_of(given->left) : given.error().message(), session_.node_name()));
 }
 
 }  // namespace haulout::drain

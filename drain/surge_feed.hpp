@@ -9,6 +9,7 @@
 
 #include "drain/diagnoses.hpp"
 #include "drain/feed.hpp"
+#include "drain/left_over.hpp"
 #include "drain/node_feed.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/session.hpp"
@@ -61,14 +62,8 @@ struct GivenBack {
   std::vector<std::string> pods{};  // "namespace/name" of the pods that their ReplicaSets have again
   // The pods that are not given back, each with the reason; and whether a later attempt may succeed for one of them,
   // which it cannot if its ReplicaSet does not exist any more.
-  struct Left {
-    std::string pod;
-    std::string why;
-  };
-  std::vector<Left> left{};
+  std::vector<LeftOver> left{};
   bool may_heal = false;
-  // Returns "shop/web-1 (why), shop/web-2 (why)".
-  std::string words() const;
 };
 
 // Lists the pods of the node and gives back those that a drain has surged, except those that terminate: restores the

@@ -70,7 +70,7 @@ asio::awaitable<void> give_back_pods(const Context& context) {
   context.writer.warn(reason::surge_failed,
                       fmt::format("pods that were to be replaced in advance could not be given back to their "
                                   "ReplicaSets: {}",
-                                  given ? given->words() : given.error().message()));
+                                  given ? drain::words_of(given->left) : given.error().message()));
 }
 
 // Withdraws the EvictionRequests that the drain of this run has left open, for the same reasons.
@@ -81,7 +81,7 @@ asio::awaitable<void> withdraw_requests(const Context& context) {
   if (!context.record.asks) co_return;
   context.writer.warn(reason::eviction_request_failed,
                       fmt::format("EvictionRequests could not be withdrawn: {}",
-                                  withdrawn ? withdrawn->words() : withdrawn.error().message()));
+                                  withdrawn ? drain::words_of(withdrawn->left) : withdrawn.error().message()));
 }
 
 // Undoes what the drain of this run has left behind besides its cordon.

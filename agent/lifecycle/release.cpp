@@ -90,7 +90,7 @@ class Releasing {
         out_.done.push_back("pod " + pod + " was given back to its ReplicaSet");
     if (given && given->left.empty()) co_return;
     out_.failures.push_back("pods could not be given back to their ReplicaSets: " +
-                            (given ? given->words() : given.error().message()));
+                            (given ? drain::words_of(given->left) : given.error().message()));
   }
 
   asio::awaitable<void> withdraw_requests(bool draining) {
@@ -102,7 +102,7 @@ class Releasing {
         out_.done.push_back("the EvictionRequest for pod " + pod + " was withdrawn");
     if (withdrawn && withdrawn->left.empty()) co_return;
     out_.failures.push_back("EvictionRequests could not be withdrawn: " +
-                            (withdrawn ? withdrawn->words() : withdrawn.error().message()));
+                            (withdrawn ? drain::words_of(withdrawn->left) : withdrawn.error().message()));
   }
 
   asio::awaitable<bool> take_cordon_back() {

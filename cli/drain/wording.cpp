@@ -447,7 +447,7 @@ std::vector<std::string> given_back_lines(const std::string& node, const Result<
       fmt::format("error: node/{}: pods that were to be replaced in advance could not be given back to their "
                   "ReplicaSets: {}; run {} "
                   "release {}",
-                  node, printable(given ? given->words() : given.error().message()), program, node));
+                  node, printable(given ? drain::words_of(given->left) : given.error().message()), program, node));
   return lines;
 }
 
@@ -459,7 +459,8 @@ std::vector<std::string> withdrawn_lines(const std::string& node, const Result<d
       lines.push_back(fmt::format("pod/{}: its EvictionRequest was withdrawn", pod));
   if (withdrawn && withdrawn->left.empty()) return lines;
   lines.push_back(fmt::format("error: node/{}: EvictionRequests could not be withdrawn: {}; run {} release {}", node,
-                              printable(withdrawn ? withdrawn->words() : withdrawn.error().message()), program, node));
+                              printable(withdrawn ? drain::words_of(withdrawn->left) : withdrawn.error().message()),
+                              program, node));
   return lines;
 }
 

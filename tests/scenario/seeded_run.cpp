@@ -262,7 +262,8 @@ class Runner {
     if (drain.may_have_requested())
       static_cast<void>(co_await drain::withdraw_requests(client, drain_rng_, node_uid, drain.asked(),
                                                           clock_.now() + Duration(5min)));
-    checks_.note(given ? "given back; left: " + given->words() : "cannot give back: " + given.error().message());
+    checks_.note(given ? "given back; left: " + drain::words_of(given->left)
+                       : "cannot give back: " + given.error().message());
     checks_.gave_back();
   }
 
