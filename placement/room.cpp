@@ -482,11 +482,9 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
 
 std::string Room::find_for_sure(const Json& pod) const {
   const Wish wish = wish_of(pod, nullptr);
-  const Site* best = nullptr;
-  for (const Site& site : sites_)
-    if ((best == nullptr || site.pods < best->pods) && refusal(wish, site, Counted::reserved_too).plugin.empty())
-      best = &site;
-  return best == nullptr ? std::string() : name_of(*best->node);
+  for (const auto& [pods, index] : fewest_)
+    if (refusal(wish, sites_[index], Counted::reserved_too).plugin.empty()) return name_of(*sites_[index].node);
+  return {};
 }
 
 Sites Room::admitting(const Json& pod) const {
