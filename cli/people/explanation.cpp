@@ -240,9 +240,8 @@ GateView turn_gate(const NodeView& node, const FleetFacts& fleet) {
   const std::string of_whom = node.pool.empty() ? "" : " of pool " + printable(node.pool);
   const std::string message =
       held.empty() ? fmt::format("no Lease{} is held as a slot", of_whom) : "held: " + joined(held, ", ");
-  const bool refused = node.reason == reason::waiting_for_slot || node.reason == reason::waiting_for_wave ||
-                       node.reason == reason::waiting_for_order || node.reason == reason::roll_out_halted;
-  if (refused) return {"slot", GateState::closed, node.message + " (" + message + ")"};
+  if (node.reason == reason::waiting_for_slot || waits_for_roll_out(node.reason))
+    return {"slot", GateState::closed, node.message + " (" + message + ")"};
   // Whether a slot is free is not known here, because only the agent knows max-unavailable.
   return {
       "slot", GateState::unknown,

@@ -56,18 +56,13 @@ std::string holder_line(const NodeView& node, WallTime now) {
                       node, now);
 }
 
-// The message of a node that waits for this reason is about its pool, and differs between pools.
-bool is_of_a_pool(std::string_view reason) {
-  return reason == reason::waiting_for_wave || reason == reason::roll_out_halted || reason == reason::waiting_for_order;
-}
-
 // Returns one line per reason for which nodes wait; for the roll-out one per pool. If `holders_told` is true, the
 // holders of slots have lines of their own, so the nodes that wait for a slot get none.
 std::vector<std::string> waiting_lines(const std::vector<NodeView>& nodes, bool holders_told, WallTime now) {
   std::map<std::pair<std::string, std::string>, std::vector<const NodeView*>> by_reason;
   for (const NodeView& node : nodes)
     if (waits(node) && !node.overdue && !(holders_told && node.reason == reason::waiting_for_slot))
-      by_reason[{node.reason, is_of_a_pool(node.reason) ? node.pool : ""}].push_back(&node);
+      by_reason[{node.reason, waits_for_roll_out(node.reason) ? node.pool : ""}].push_back(&node);
   std::vector<std::string> lines;
   for (const auto& [key, held] : by_reason) {
     const std::string& reason = key.first;

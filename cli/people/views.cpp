@@ -86,6 +86,10 @@ void read_record(NodeView& view, const agent::Record& record, WallTime now) {
 
 }  // namespace
 
+bool waits_for_roll_out(std::string_view reason) {
+  return reason == reason::waiting_for_wave || reason == reason::roll_out_halted || reason == reason::waiting_for_order;
+}
+
 NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now) {
   NodeView view;
   view.name = node.name;

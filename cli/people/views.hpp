@@ -69,6 +69,8 @@ struct NodeView {
 };
 
 NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now);
+// Returns true if a node with this reason waits because of the roll-out of its pool. Its message differs between pools.
+bool waits_for_roll_out(std::string_view reason);
 
 // Returns the pool of the slot in the Lease; empty if the Lease has no label with a pool.
 std::string pool_of(const k8s::Lease& turn);
