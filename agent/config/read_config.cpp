@@ -392,7 +392,7 @@ bool among(const std::vector<RebootMethod>& methods, RebootMethod method) {
 
 struct Rule {
   bool broken;
-  const char* problem;  // names the thing, the cause and the remedy
+  std::string problem;  // names the thing, the cause and the remedy
 };
 
 void add(const std::vector<Rule>& rules, std::vector<std::string>& problems) {
@@ -404,6 +404,10 @@ std::vector<Rule> about_slots(const AgentConfig& c) {
   const AgentConfig fresh;
   const bool fleetlock = c.slots == SlotsChoice::fleetlock;
   const bool leases = c.slots == SlotsChoice::lease;
+  const auto of_leases = [leases](std::string_view option, bool is_set) {
+    return Rule{!leases && is_set,
+                fmt::format("{} is set, but only slots lease uses it: remove it, or set slots to lease", option)};
+  };
   return {
       {fleetlock && c.fleetlock_url.empty(),
        "slots is fleetlock, but no server is set: set fleetlock-url, or choose other slots"},
@@ -418,19 +422,14 @@ std::vector<Rule> about_slots(const AgentConfig& c) {
        "choose another authority"},
       {c.authority == AuthorityChoice::kubelet && c.drain.eviction_requests != drain::EvictionRequests::off,
        "authority is kubelet and eviction-requests is on, but the kubelet's credentials may not create "
-       "EvictionRequests: "
-       "remove eviction-requests, or choose another authority"},
+       "EvictionRequests: remove eviction-requests, or choose another authority"},
       {!c.pool_label.empty() && c.pool != fresh.pool,
        "pool and pool-label both say which pool the node is in: remove one of them"},
-      {!leases && c.max_unavailable != fresh.max_unavailable,
-       "max-unavailable is set, but only slots lease uses it: remove it, or set slots to lease"},
-      {!leases && !c.ramp.empty(), "ramp is set, but only slots lease uses it: remove it, or set slots to lease"},
-      {!leases && c.halt_after != fresh.halt_after,
-       "halt-after is set, but only slots lease uses it: remove it, or set slots to lease"},
-      {!leases && c.roll_out_order != fresh.roll_out_order,
-       "roll-out-order is set, but only slots lease uses it: remove it, or set slots to lease"},
-      {!leases && !c.zone_label.empty(),
-       "zone-label is set, but only slots lease uses it: remove it, or set slots to lease"},
+      of_leases("max-unavailable", c.max_unavailable != fresh.max_unavailable),
+      of_leases("ramp", !c.ramp.empty()),
+      of_leases("halt-after", c.halt_after != fresh.halt_after),
+      of_leases("roll-out-order", c.roll_out_order != fresh.roll_out_order),
+      of_leases("zone-label", !c.zone_label.empty()),
   };
 }
 

@@ -39,6 +39,11 @@ bool is_dns_label(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_lower_alphanumeric(c) || c == '-'; });
 }
 
+template <class T>
+std::string problem_of(const Result<T>& parsed) {
+  return parsed ? std::string() : parsed.error().message();
+}
+
 }  // namespace
 
 std::string check_not_blank(const std::string& text) {
@@ -109,13 +114,11 @@ std::string check_listen_address(const std::string& text) {
 }
 
 std::string check_max_unavailable(const std::string& text) {
-  const auto limit = parse_max_unavailable(text);
-  return limit ? std::string() : limit.error().message();
+  return problem_of(parse_max_unavailable(text));
 }
 
 std::string check_ramp(const std::string& text) {
-  const auto ramp = parse_ramp(text);
-  return ramp ? std::string() : ramp.error().message();
+  return problem_of(parse_ramp(text));
 }
 
 std::string check_roll_out_order(const std::string& text) {
@@ -127,23 +130,19 @@ std::string check_roll_out_order(const std::string& text) {
 }
 
 std::string check_window(const std::string& text) {
-  const auto window = parse_window(text);
-  return window ? std::string() : window.error().message();
+  return problem_of(parse_window(text));
 }
 
 std::string check_blackout(const std::string& text) {
-  const auto blackout = parse_blackout(text);
-  return blackout ? std::string() : blackout.error().message();
+  return problem_of(parse_blackout(text));
 }
 
 std::string check_condition(const std::string& text) {
-  const auto condition = parse_condition(text);
-  return condition ? std::string() : condition.error().message();
+  return problem_of(parse_condition(text));
 }
 
 std::string check_waiting_taint(const std::string& text) {
-  const auto taint = parse_waiting_taint(text);
-  return taint ? std::string() : taint.error().message();
+  return problem_of(parse_waiting_taint(text));
 }
 
 std::string parse_exit_codes(const std::string& text, std::map<int, bool>& codes) {

@@ -49,8 +49,7 @@ std::optional<Decision> GateWatch::version_changed() const {
   if (!context_.options.ramp || record.installing || now.empty() || now == record.slot_version) return std::nullopt;
   return Decision{Event::gate_closed, reason::waiting_for_slot,
                   fmt::format("the update leads to version {} now, but the slot was taken for {}: the node gives it "
-                              "back, and waits for one "
-                              "for {}",
+                              "back, and waits for one for {}",
                               now, record.slot_version.empty() ? "another update" : record.slot_version, now)};
 }
 

@@ -76,18 +76,15 @@ awaitable<Pending> AgentCheck::check_backend(AgentWhole& whole, const AgentConfi
       whole.backend().name() + ": " + words_of(pending));
   const auto version = co_await whole.backend().booted(soon());
   if (!version) say(Mark::failed, "version", "the running version is unknown: " + version.error().message());
-  const bool wants_versions = !config.ramp.empty() || config.halt_after > 0;
-  if (version && wants_versions && (version->empty() || !whole.backend().versions_are_shared()))
-    say(Mark::note, config.ramp.empty() ? "halt-after" : "ramp",
-        fmt::format("{0} no effect, because versions of back end {1} cannot be compared between nodes: only "
-                    "max-unavailable limits how many nodes are updated at a time; remove {2}",
-                    config.ramp.empty()     ? "halt-after has"
-                    : config.halt_after > 0 ? "ramp and halt-after have"
-                                            : "ramp has",
-                    whole.backend().name(),
-                    config.ramp.empty()     ? "halt-after"
-                    : config.halt_after > 0 ? "both"
-                                            : "ramp"));
+  std::vector<std::string> by_version;  // the options that need versions
+  if (!config.ramp.empty()) by_version.emplace_back("ramp");
+  if (config.halt_after > 0) by_version.emplace_back("halt-after");
+  if (version && !by_version.empty() && (version->empty() || !whole.backend().versions_are_shared()))
+    say(Mark::note, by_version.front(),
+        fmt::format("{} {} no effect, because versions of back end {} cannot be compared between nodes: only "
+                    "max-unavailable limits how many nodes are updated at a time; remove {}",
+                    joined(by_version, " and "), by_version.size() == 1 ? "has" : "have", whole.backend().name(),
+                    by_version.size() == 1 ? by_version.front() : "both"));
   co_return pending;
 }
 

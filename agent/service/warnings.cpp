@@ -58,8 +58,7 @@ std::optional<std::string> halt_caution(const AgentConfig& config) {
   if (config.slots != SlotsChoice::lease || !is_number || limit->value >= config.halt_after) return std::nullopt;
   return fmt::format(
       "max-unavailable {} is less than halt-after {}: degraded nodes keep their slots, so the failed nodes hold all "
-      "slots "
-      "before halt-after is reached, and the others wait with WaitingForSlot; raise max-unavailable, or lower "
+      "slots before halt-after is reached, and the others wait with WaitingForSlot; raise max-unavailable, or lower "
       "halt-after",
       config.max_unavailable, config.halt_after);
 }

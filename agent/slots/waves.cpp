@@ -143,13 +143,13 @@ Wave wave_of(const RollOut& roll_out, const std::vector<SlotHolder>& holders,
 namespace {
 
 std::string halt_words(const Wave& wave, const RollOut& roll_out) {
+  const bool is_one = wave.failed.size() == 1;
   return fmt::format(
-      "the roll-out of version {} is halted, because {} {} failed with it or {} not well (halt-after {}): {}; repair "
-      "{} "
-      "and request {} reboot, or withdraw the version",
-      printable(roll_out.version), count_of(wave.failed.size(), "node"), wave.failed.size() == 1 ? "has" : "have",
-      wave.failed.size() == 1 ? "is" : "are", roll_out.halt_after, some_of(wave.failed),
-      wave.failed.size() == 1 ? "it" : "them", wave.failed.size() == 1 ? "its" : "their");
+      "the roll-out of version {} is halted, because {} {} not well (halt-after {}): {}; repair {}, or withdraw the "
+      "version",
+      printable(roll_out.version), count_of(wave.failed.size(), "node"),
+      is_one ? "has failed with it or is" : "have failed with it or are", roll_out.halt_after, some_of(wave.failed),
+      is_one ? "it and request its reboot" : "them and request their reboot");
 }
 
 std::string wave_words(const Wave& wave, const RollOut& roll_out) {
