@@ -6,7 +6,7 @@ import json
 import re
 import urllib.parse
 
-from cluster import RESOURCES, api_version, is_finished, is_ready, is_terminating, key_of, labels_of, matches, node_of
+from cluster import ALPHA, RESOURCES, api_version, is_finished, is_ready, is_terminating, key_of, labels_of, matches, node_of, now_text
 
 REASONS = {400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed",
            409: "Conflict", 410: "Expired", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError",
@@ -116,6 +116,7 @@ class Selector:
         self.fields = dict(re.findall(r"([\w.]+)=([^=,!]+)(?:,|$)", field)) if "!" not in field and not lies else {}
         label = request.query.get("labelSelector", "")
         self.labels = dict(re.findall(r"([\w./-]+)=([^=,!]*)(?:,|$)", label)) if not lies else {}
+        self.present = [key for key in label.split(",") if re.fullmatch(r"[\w./-]+", key)] if not lies else []
         self.live_only = "status.phase!=" in field
 
     def __call__(self, item):
@@ -126,7 +127,8 @@ class Selector:
                 "metadata.namespace": metadata.get("namespace", "")}
         if self.live_only and is_finished(item):
             return False
-        return all(have.get(k) == v for k, v in self.fields.items()) and matches(labels_of(item), self.labels)
+        return (all(have.get(k) == v for k, v in self.fields.items()) and matches(labels_of(item), self.labels)
+                and all(key in labels_of(item) for key in self.present))
 
 
 class Api:
@@ -145,6 +147,8 @@ class Api:
     def handle(self, request, found):
         """Returns the Answer to any request except a watch."""
         verb = found.kind.split(" ")[0]
+        if found.plural in ALPHA and not self.cluster.has_responders:
+            return status(404, "the server could not find the requested resource")
         if found.kind == "evict":
             return self.evict(request, found)
         if found.kind == "delete pods":
@@ -177,6 +181,8 @@ class Api:
         return status(405, "the server does not allow this method on the requested resource")
 
     def list(self, request, found, lies=False):
+        if found.plural in ALPHA and not self.cluster.has_responders:
+            return status(404, "the server could not find the requested resource")
         limit = int(request.query.get("limit", 0))
         token = request.query.get("continue")
         if token:
@@ -204,10 +210,15 @@ class Api:
             return status(409, f'Operation cannot be fulfilled on {found.plural} "{found.name}": the object has been '
                           "modified; please apply your changes to the latest version and try again",
                           details={"name": found.name, "kind": found.plural})
+        uid = (patch.get("metadata") or {}).pop("uid", None)
+        if uid not in (None, item["metadata"]["uid"]):
+            return other_uid(RESOURCES[found.plural][1], found.name, uid)
         if request.query.get("dryRun"):
             shown = copy.deepcopy(item)
             merge(shown, patch)
             return Answer(200, json.dumps(shown).encode())
+        if found.plural in ALPHA:
+            patch.setdefault("metadata", {})["generation"] = item["metadata"].get("generation", 1) + 1
         edit = merge_conditions if found.kind.endswith("/status") else merge
         changed = self.cluster.change(found.plural, key_of(item), lambda target: edit(target, patch))
         return Answer(200, self.encode(found.plural, changed).encode())
@@ -224,6 +235,8 @@ class Api:
         if request.query.get("dryRun"):
             metadata.update(uid="00000000-0000-4000-8000-000000000000", resourceVersion="1")
             return Answer(201, json.dumps(item).encode())
+        if found.plural in ALPHA:
+            metadata.update(generation=1, creationTimestamp=now_text())
         made = self.cluster.put(found.plural, item)
         return Answer(201, self.encode(found.plural, made).encode())
 

@@ -24,7 +24,10 @@ RESOURCES = {
     "statefulsets": ("/apis/apps/v1", "StatefulSet", True),
     "leases": ("/apis/coordination.k8s.io/v1", "Lease", True),
     "events": ("/apis/events.k8s.io/v1", "Event", True),
+    "evictionrequests": ("/apis/lifecycle.k8s.io/v1alpha1", "EvictionRequest", True),
+    "evictions": ("/apis/lifecycle.k8s.io/v1alpha1", "Eviction", True),
 }
+ALPHA = ("evictionrequests", "evictions")  # served only in worlds with responders
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 MIRROR = "kubernetes.io/config.mirror"
 
@@ -91,6 +94,7 @@ class Cluster:
         self.lasting = {}  # pod UID -> seconds from its deletion request until it is deleted, at most its grace period
         self.leaked = set()  # names of VolumeAttachments that no controller removes
         self.comes_back = True  # whether controllers replace pods
+        self.has_responders = False  # whether the alpha API of EvictionRequests is served
 
     # ---- storage
     def fresh_uid(self):

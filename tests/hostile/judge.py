@@ -8,6 +8,7 @@ import dataclasses
 import json
 
 from cluster import is_daemon, is_finished, is_mirror, labels_of, node_of
+from responders import REQUESTER, target_of
 
 # Seconds within which the program must report an obstacle. It reports an obstacle at its first retry after five seconds,
 # and its retries are up to ten seconds apart.
@@ -81,9 +82,46 @@ def right_nodes(run):
             yield f"P11: node {seen.name} was written; asked were {', '.join(run.world.asked)}"
     own = ("delete pods", "create events") + {"agent": ("create leases", "delete leases"),
                                               "retire": ("delete nodes",)}.get(run.world.command, ())
+    if run.world.has("--eviction-requests"):
+        own += ("create evictionrequests",)
     for seen in run.seen:
         if seen.kind.startswith(("delete ", "create ")) and seen.kind not in own:
             yield f"P1: {seen.kind} {seen.namespace}/{seen.name}"
+
+
+def right_requests(run):
+    """P1, P2, P11: requests the eviction of the right pods, changes no request of others, and leaves none open."""
+    world, pods, known = run.world, every_pod_that_was(run.world.cluster), {}
+    nodes = {item["metadata"]["uid"]: item["metadata"]["name"] for _, plural, _, item, _ in world.cluster.log if plural == "nodes"}
+    for _, plural, _, item, _ in world.cluster.log:
+        if plural == "evictionrequests":
+            known[item["metadata"]["namespace"], item["metadata"]["name"]] = item
+
+    def is_own(item):
+        return (item["spec"].get("requester") == REQUESTER
+                and nodes.get(labels_of(item).get("haulout.dev/node-uid")) in world.asked)
+    for seen in run.seen:
+        if seen.kind == "create evictionrequests":
+            target = target_of(seen.request.json())
+            pod = pods.get(target.get("uid"))
+            if pod is None or pod["metadata"]["name"] != target.get("name") or not world.must_leave(pod):
+                yield f"P2: an EvictionRequest for a pod that need not leave: {target}"
+            elif node_of(pod) not in world.asked:
+                yield f"P11: an EvictionRequest for {seen.namespace}/{target['name']} on node {node_of(pod)}"
+            if seen.request.json()["spec"]["requester"] != REQUESTER:
+                yield "P1: an EvictionRequest in the name of somebody else"
+        if seen.kind == "patch evictionrequests":
+            item = known.get((seen.namespace, seen.name))
+            if item is None or not is_own(item):
+                yield f"P11: the EvictionRequest {seen.namespace}/{seen.name} of others was changed"
+    if run.killed or run.code < 0:
+        return
+    left = [item for item in world.cluster.all("evictionrequests") if is_own(item) and item["spec"]["intent"] == "Eviction"
+            and any(pod["metadata"]["uid"] == target_of(item).get("uid") for pod in world.cluster.all("pods"))]
+    told = any("could not be withdrawn" in text for _, _, text in run.lines)
+    asked = any(seen.kind == "create evictionrequests" for seen in run.seen)
+    if left and asked and not told:
+        yield f"P7: {left[0]['metadata']['name']} still asks for the eviction of its pod after the end of the drain"
 
 
 def right_retirement(run):
@@ -278,7 +316,7 @@ def obeys_retry_after(run):
 
 def verdicts(run):
     found = []
-    for rule in (right_pods, right_nodes, right_retirement, no_false_success, ready_is_ready, no_crash, says_why, as_expected, keeps_its_distance,
+    for rule in (right_pods, right_nodes, right_requests, right_retirement, no_false_success, ready_is_ready, no_crash, says_why, as_expected, keeps_its_distance,
                  obeys_retry_after):
         lines = list(dict.fromkeys(rule(run)))
         found += lines if len(lines) < 3 else [f"{lines[0]} (and {len(lines) - 1} more like this)"]

@@ -56,6 +56,16 @@ class Population:
             self.budget(namespace, owner["name"], budget)
         return owner
 
+    def request(self, pod, requester, node):
+        """Creates an EvictionRequest for the pod, as a drain of this Node creates it."""
+        metadata, target = pod["metadata"], {"name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+        name = f"{'haulout' if requester.startswith('haulout') else 'other'}-{metadata['uid']}"
+        self.cluster.put("evictionrequests", {
+            "metadata": {"name": name, "namespace": metadata["namespace"], "generation": 1, "creationTimestamp": now_text(),
+                         "labels": {"haulout.dev/node-uid": node["metadata"]["uid"]} if name.startswith("haulout") else {},
+                         "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", **target}]},
+            "spec": {"target": {"pod": target}, "requester": requester, "intent": "Eviction"}})
+
     def budget(self, namespace, app, keeps):
         self.cluster.put("poddisruptionbudgets", {
             "metadata": {"name": app, "namespace": namespace, "generation": 1},

@@ -1,6 +1,7 @@
 """Themes: each is a function that fills a world with objects, a command and faults. THEMES has their frequencies."""
 import faults
-from cluster import is_terminating, labels_of
+import responders
+from cluster import controller_of, is_terminating, key_of, labels_of, node_of
 from plans import Rule
 
 ALL = ("get ", "list ", "watch ", "evict", "patch ", "delete ", "review", "create ")
@@ -316,6 +317,67 @@ def retired(world, people):
         world.cluster.later(rng.choice([0.2, 0.6, 1.0, 1.5]), replace)
 
 
+def ask_responders(world, people):
+    """Gives pods responders, and creates requests that others, or an earlier drain, have made."""
+    rng, cluster = world.rng, world.cluster
+    world.controller = responders.Controller(cluster)
+    people.replicas("shop", [*world.nodes, *world.asked])
+    for pod in cluster.all("pods"):
+        if (controller_of(pod) or {}).get("kind") not in ("ReplicaSet", "StatefulSet") or rng.random() < 0.3:
+            continue
+        does = rng.choice(["moves", "moves", "silent", "gives-up", "fails"])
+
+        def edit(pod, does=does):
+            pod["metadata"].setdefault("annotations", {})["responder"] = does
+            pod["spec"]["evictionResponders"] = [{"name": "a.example/mover", "priority": 1000}]
+        pod = cluster.change("pods", key_of(pod), edit)
+        node = cluster.get("nodes", node_of(pod))
+        if rng.random() < 0.3 or node_of(pod) not in world.asked:
+            people.request(pod, responders.REQUESTER, node)
+        if rng.random() < 0.2:
+            people.request(pod, "a.example/autoscaler", node)
+
+
+def asked_responders(world, people):
+    """Pods with responders are asked by EvictionRequests before they are evicted."""
+    rng = world.rng
+    people.crowd(world.nodes, True)
+    names(world, rng.choice([1, 1, 2]))
+    ask_responders(world, people)
+    drain(world, "--eviction-requests=responders", "--eviction-request-limit=" + rng.choice(["1s", "3s"]))
+    course = rng.choice(["calm", "survivable", "survivable", "nonsense", "odd", "liars", "refused", "held", "stopped", "unserved"])
+    requests = ("evictionrequests", "list evictions", "watch evictions")
+    if course == "survivable":
+        world.plan.rules = [Rule((kind,), faults.SURVIVABLE, 0.2, 1, 3) for kind in (*ALL, *requests)]
+        world.plan.watch_rules = [Rule(("event",), faults.WATCH_PASSING, 0.2, 1, 3)]
+    if course in ("nonsense", "odd", "liars"):
+        world.expect = "open"
+    if course == "nonsense":
+        world.plan.rules = [Rule((kind,), {**faults.NONSENSE, **faults.HALVES}, 0.4, 1, 4) for kind in requests]
+        world.plan.watch_rules = [Rule(requests[1:], {**faults.WATCH_NONSENSE, **faults.WATCH_PASSING}, 0.3, 1, 4)]
+    if course == "odd":
+        world.odd_shapes, world.wrong_types = rng.choice([0.3, 0.8]), rng.random() < 0.4
+    if course == "liars":
+        world.plan.liars = rng.choice([("list evictionrequests",), ("watch evictionrequests",), ("list evictions",),
+                                       ("list evictionrequests", "watch evictionrequests", "list evictions", "watch evictions")])
+        world.plan.lie_every = rng.choice([1, 2])
+    if course == "refused":
+        table = {"refused": faults.refusal(rng.choice([403, 403, 404, 422]))}
+        world.plan.rules = [Rule((rng.choice([*requests, "create evictionrequests"]),), table, first=rng.choice([1, 1, 2]))]
+    if course in ("held", "stopped"):
+        holds = people.pod("shop", world.asked[0], people.workload("replicasets", "ReplicaSet", "shop"),
+                           annotations={"responder": "holds"}, evictionResponders=[{"name": "a.example/mover", "priority": 9}])
+        people.request(holds, "a.example/autoscaler", world.cluster.get("nodes", world.asked[0]))
+        world.expect, world.exits = "open", (1,)
+        world.flags.append("--timeout=" + rng.choice(["2s", "4s"]))
+        if course == "stopped":
+            world.exits, world.patience = (), rng.choice([0.3, 0.6, 1.0, 1.5])
+        if rng.random() < 0.5:
+            world.plan.rules = [Rule((kind,), faults.SURVIVABLE, 0.2, 1, 2) for kind in requests]
+    if course == "unserved":
+        world.cluster.has_responders = False
+
+
 def agent_of(world):
     """Runs an agent whose machine needs a reboot. The agent does not reboot it (--reboot-method=none)."""
     world.command = "agent"
@@ -345,4 +407,4 @@ def agent(world, people):
 THEMES = {calm: 20, one_fault: 200, weather: 120, silent_at_first: 30, nonsense: 120, always_nonsense: 50,
           odd_watches: 50, repeated_watches: 50, stands_at_the_end: 20, stands_in_the_middle: 30, liars: 60,
           odd_objects: 100, unknown_name: 40, fit_lists: 40, dead_kubelet: 25, slow_admission: 5, closed_budget: 20, agent: 60,
-          short_timeout: 5, monsters: 5, retired: 60}
+          short_timeout: 5, monsters: 5, retired: 60, asked_responders: 60}

@@ -297,6 +297,23 @@ TEST_F(AfterACrash, S102_TheRequestCanBeWithdrawn) {
   EXPECT_THAT(intents(), ::testing::ElementsAre("Withdrawn"));
 }
 
+// A server, or a proxy before it, may ignore the label selector.
+TEST_F(AfterACrash, RequestsOfOtherNodesAreNotWithdrawn) {
+  add_asked("vm", "works");
+  kill_after(1min, [this](k8s::Client&) -> boost::asio::awaitable<void> {
+    Json other = cluster.all("evictionrequests").at(0);
+    other["metadata"] = {{"name", "haulout-other"}, {"namespace", "shop"}, {"labels", {{"haulout.dev/node-uid", "of-n2"}}}};
+    cluster.create("evictionrequests", other);
+    sim::FaultTransport faulty(cluster.api(), clock, rng,
+                               {{.resource = "evictionrequests", .fault = {.kind = sim::FaultKind::unlabelled}}});
+    k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
+    const auto withdrawn = co_await drain::withdraw_requests(client, rng, node_uid(), {}, clock.now() + 1min);
+    EXPECT_TRUE(withdrawn && withdrawn->left.empty());
+    if (withdrawn) EXPECT_THAT(withdrawn->pods, ::testing::ElementsAre("shop/vm"));
+  });
+  EXPECT_THAT(intents(), ::testing::UnorderedElementsAre("Withdrawn", "Eviction"));
+}
+
 // A withdrawn request is renewed, and what its status says of the earlier intent does not count.
 TEST_F(AfterACrash, AWithdrawnRequestIsRenewed) {
   add_asked("vm", "moves 3m");

@@ -240,8 +240,10 @@ bool Invariants::is_longer_than_asked(const Instance& pod) const {
 
 void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
-  // The pod is already terminating, so the rules about order, places, budgets and volume turns do not apply.
-  if (is_longer_than_asked(pod) && !pod.accepted) {
+  // The pod is already terminating, so the rules about order, places, budgets and volume turns do not apply. Just after
+  // the cordon, the drain may not have learned yet that its grace period is over.
+  const bool lately_longer = given_.options.grace_seconds && pod.terminating && !heard_of(*pod.terminating);
+  if ((is_longer_than_asked(pod) || lately_longer) && !pod.accepted) {
     pod.shortened = true;
     pod.last_sent = now;
     pod.last_sent_as = ++evictions_sent_;
@@ -354,6 +356,7 @@ void Invariants::check_pinned(const drain::Event& event) {
 void Invariants::on_event(const drain::Event& event) {
   std::string line = fmt::format("drain: {}", drain::to_string(event.type));
   if (event.pod) line += fmt::format(" {} {}", event.pod->key(), event.pod->reason);
+  if (event.pod && event.type == drain::EventType::parked) line += ": " + event.pod->message;
   if (event.volume) line += fmt::format(" {} {}", event.volume->volume, event.volume->message);
   if (event.diagnosis) line += fmt::format(" {} {}", event.diagnosis->code, event.diagnosis->subject);
   if (!event.message.empty()) line += ": " + event.message;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "drain/cordon.hpp"
+#include "drain/session.hpp"
 #include "k8s/codec.hpp"
 #include "tests/scenario/invariants.hpp"
 
@@ -114,12 +115,15 @@ void Invariants::end_refused(const drain::Report& report) {
 
 void Invariants::end_blocked(const drain::Report& report) {
   // The drain may give up before the deadline if its next attempt would be after it: up to 15 s earlier before the node
-  // is cordoned, and up to 0.2 s earlier afterwards.
+  // is cordoned, and up to 0.2 s earlier afterwards. After the deadline it withdraws its EvictionRequests, and then
+  // removes its cordon.
   const bool too_early =
       !given_.options.timeout || since_start() + (cordon_claimed_ ? 200ms : 15000ms) < *given_.options.timeout;
+  const bool withdraws = given_.options.eviction_requests != drain::EvictionRequests::off;
+  const Duration afterwards = (cordon_claimed_ ? 45s : 85s) + (withdraws ? drain::request_timeout : 0s);
   if (too_early && !ended_by_volume())
     violated("P4: blocked, but no deadline has passed");
-  else if (!too_early && since_start() > *given_.options.timeout + (cordon_claimed_ ? 45s : 85s))
+  else if (!too_early && since_start() > *given_.options.timeout + afterwards)
     violated("P4: went on long after its deadline");
   end_otherwise(report);
 }

@@ -34,7 +34,7 @@ bool Invariants::is_only_replica(const Instance& pod) const {
       });
   if (unknown) return false;
   // While a Deployment is rolled out, it has several ReplicaSets.
-  if (const Rollout* rollout = rollout_of(pod)) return sim::number(rollout->spec, "/replicas", 1) == 1;
+  if (const Rollout* rollout = rollout_of(pod)) return replicas_known(*rollout).second == 1;
   return !workload.is_null() && sim::number(workload, "/spec/replicas") == 1;
 }
 

@@ -199,7 +199,7 @@ std::int64_t Invariants::ready_before_surges(const Instance& pod) const {
   return std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
     const bool serves = !other.gone && !other.terminating && other.ready_since && now - *other.ready_since > news_takes;
-    return serves &&
+    return serves && (&other == &pod || other.in_flight == 0) &&
            (&other == &pod || (is_of_same_deployment(pod, other) && !came_later(other) && !is_surged_elsewhere(other)));
   });
 }
@@ -407,7 +407,8 @@ void Invariants::check_budget_of_all(const Instance& evicted, const Json& budget
     std::string whose;
     const auto scale = scale_of(pod, whose);
     if (!scale) return;
-    if (!whose.empty()) scales[whose] = *scale;
+    const bool had_none = now - pod.first_seen <= news_takes;
+    if (!whose.empty() && !had_none) scales[whose] = *scale;
   }
   std::int64_t all = 0;
   for (const auto& [whose, scale] : scales) all += scale;

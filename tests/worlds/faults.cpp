@@ -121,8 +121,13 @@ class CountedStream final : public http::BodyStream {
 };
 
 // Returns the request without its field selector, as some proxies pass it on.
-http::Request unselected(http::Request request) {
-  const std::size_t begin = request.target.find("fieldSelector=");
+// Returns the option whose value the server ignores; empty for other faults.
+std::string_view ignored_option(FaultKind kind) {
+  return kind == FaultKind::unselected ? "fieldSelector" : kind == FaultKind::unlabelled ? "labelSelector" : "";
+}
+
+http::Request without(std::string_view option, http::Request request) {
+  const std::size_t begin = request.target.find(std::string(option) + "=");
   const std::size_t end = request.target.find('&', begin);
   request.target.erase(begin, end == std::string::npos ? end : end + 1 - begin);
   return request;
@@ -154,6 +159,7 @@ std::string_view to_string(FaultKind kind) {
     case FaultKind::no_kind: return "no-kind";
     case FaultKind::no_uid: return "no-uid";
     case FaultKind::unselected: return "unselected";
+    case FaultKind::unlabelled: return "unlabelled";
     case FaultKind::redirect: return "redirect";
     case FaultKind::throttle: return "throttle";
     case FaultKind::server_error: return "server-error";
@@ -183,7 +189,8 @@ std::optional<Fault> FaultTransport::choose(const http::Request& request) {
     if (!rule.resource.empty() && rule.resource != resource) continue;
     if (now < rule.from || now >= rule.until) continue;
     if (concerns_streams_only(rule.fault.kind) && call.verb != "watch") continue;
-    if (rule.fault.kind == FaultKind::unselected && call.option("fieldSelector").empty()) continue;
+    const std::string_view ignored = ignored_option(rule.fault.kind);
+    if (!ignored.empty() && call.option(std::string(ignored)).empty()) continue;
     if (rule.fault.kind == FaultKind::crowded && *open_streams_ < rule.fault.most_streams) continue;
     if (entry.seen++ < rule.skip || entry.struck >= rule.count) continue;
     if (rule.percent < 100 && !rng_.chance(rule.percent)) continue;
@@ -205,7 +212,8 @@ Task<http::Response> FaultTransport::round_trip(http::Request request, TimePoint
   co_await clock_.sleep_until(std::min(deadline, clock_.now() + std::chrono::milliseconds(1)));
   if (auto response = answer_in_place(*fault)) co_return *std::move(response);
   if (auto failure = failure_in_place(*fault)) co_return *std::move(failure);
-  if (fault->kind == FaultKind::unselected) request = unselected(std::move(request));
+  const std::string_view ignored = ignored_option(fault->kind);
+  if (!ignored.empty()) request = without(ignored, std::move(request));
   auto answer = co_await inner_.round_trip(std::move(request), deadline);
   if (!answer) co_return answer;
   if (fault->kind == FaultKind::reset_after) co_return broken();
@@ -241,7 +249,8 @@ Task<std::unique_ptr<http::BodyStream>> FaultTransport::open_with_faults(http::R
     co_await clock_.sleep_until(deadline);
     co_return silence();
   }
-  if (fault->kind == FaultKind::unselected) co_return co_await inner_.open(unselected(std::move(request)), deadline);
+  if (const std::string_view ignored = ignored_option(fault->kind); !ignored.empty())
+    co_return co_await inner_.open(without(ignored, std::move(request)), deadline);
   CO_TRY(auto inner, co_await inner_.open(std::move(request), deadline));
   if (fault->kind == FaultKind::truncate) fault->kind = FaultKind::half_line;
   stream = std::make_unique<FaultyStream>(clock_, rng_, *std::move(fault), std::move(inner));

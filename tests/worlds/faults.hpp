@@ -29,6 +29,7 @@ enum class FaultKind {
   no_kind,       // the server's answer, or the next event of its stream, has no `kind`
   no_uid,        // likewise, but no object in it has a UID
   unselected,    // the server ignores the field selector: it returns objects of all nodes, with all names
+  unlabelled,    // the server ignores the label selector
   redirect,      // 302 to another address
   throttle,      // 429 text/plain with Retry-After
   server_error,  // error status `code`: as a Status, HTML from a proxy, or plain text
