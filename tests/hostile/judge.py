@@ -116,11 +116,13 @@ def right_requests(run):
                 yield f"P11: the EvictionRequest {seen.namespace}/{seen.name} of others was changed"
     if run.killed or run.code < 0:
         return
-    left = [item for item in world.cluster.all("evictionrequests") if is_own(item) and item["spec"]["intent"] == "Eviction"
-            and any(pod["metadata"]["uid"] == target_of(item).get("uid") for pod in world.cluster.all("pods"))]
-    told = any("could not be withdrawn" in text for _, _, text in run.lines)
-    asked = any(seen.kind == "create evictionrequests" for seen in run.seen)
-    if left and asked and not told:
+    there = {pod["metadata"]["uid"] for pod in world.cluster.all("pods")}
+    made = {labels_of(seen.request.json()).get("haulout.dev/node-uid") for seen in run.seen
+            if seen.kind == "create evictionrequests"}
+    left = [item for item in world.cluster.all("evictionrequests")
+            if is_own(item) and item["spec"]["intent"] == "Eviction" and target_of(item).get("uid") in there
+            and labels_of(item)["haulout.dev/node-uid"] in made]
+    if left and not any("could not be withdrawn" in text for _, _, text in run.lines):
         yield f"P7: {left[0]['metadata']['name']} still asks for the eviction of its pod after the end of the drain"
 
 

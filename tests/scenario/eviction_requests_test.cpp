@@ -302,10 +302,12 @@ TEST_F(AfterACrash, RequestsOfOtherNodesAreNotWithdrawn) {
   add_asked("vm", "works");
   kill_after(1min, [this](k8s::Client&) -> boost::asio::awaitable<void> {
     Json other = cluster.all("evictionrequests").at(0);
-    other["metadata"] = {{"name", "haulout-other"}, {"namespace", "shop"}, {"labels", {{"haulout.dev/node-uid", "of-n2"}}}};
+    other["metadata"] = {
+        {"name", "haulout-other"}, {"namespace", "shop"}, {"labels", {{"haulout.dev/node-uid", "of-n2"}}}};
     cluster.create("evictionrequests", other);
-    sim::FaultTransport faulty(cluster.api(), clock, rng,
-                               {{.resource = "evictionrequests", .fault = {.kind = sim::FaultKind::unlabelled}}});
+    sim::FaultTransport faulty(
+        cluster.api(), clock, rng,
+        {{.verb = "list", .resource = "evictionrequests", .fault = {.kind = sim::FaultKind::unlabelled}}});
     k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
     const auto withdrawn = co_await drain::withdraw_requests(client, rng, node_uid(), {}, clock.now() + 1min);
     EXPECT_TRUE(withdrawn && withdrawn->left.empty());
