@@ -189,7 +189,8 @@ class Runner {
       ended_ = true;
       failure = thrown;
     });
-    const auto stop = clock_.run(clock_.now() + 24h, 3'000'000);
+    // Longer than the drain itself may take.
+    const auto stop = clock_.run(clock_.now() + std::max<Duration>(24h, longest(made_) + 1h), 3'000'000);
     if (failure) std::rethrow_exception(failure);
     if (!ended_)
       checks_.violated(stop == sim::VirtualClock::Stop::idle ? "P9: everything sleeps for ever" : "P10: a livelock");
