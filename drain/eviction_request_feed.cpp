@@ -33,11 +33,15 @@ k8s::ListOptions requests_of(const std::string& node_uid, std::uint32_t page_siz
 // Withdraws the requests of one node in rounds. Borrows the client.
 class Withdrawing {
  public:
-  Withdrawing(k8s::Client& client, TimePoint deadline) : client_(client), deadline_(deadline) {}
+  Withdrawing(k8s::Client& client, std::string node_uid, TimePoint deadline)
+      : client_(client), node_uid_(std::move(node_uid)), deadline_(deadline) {}
 
-  // Makes one attempt for each request of the list that is open, several at a time.
+  // Makes one attempt for each request of the list that is open, several at a time. A server that ignores the selector
+  // also lists the requests of other nodes.
   asio::awaitable<void> round(std::vector<k8s::EvictionRequest> requests) {
-    std::erase_if(requests, [](const k8s::EvictionRequest& request) { return !is_open(request); });
+    std::erase_if(requests, [this](const k8s::EvictionRequest& request) {
+      return !is_open(request) || k8s::value_at(request.labels, k8s::request_node_label) != node_uid_;
+    });
     // One whose last attempt failed comes last, because its next one may hang.
     std::ranges::sort(requests, {},
                       [this](const k8s::EvictionRequest& request) { return states_[request.uid].failures; });
@@ -76,6 +80,7 @@ class Withdrawing {
   }
 
   k8s::Client& client_;
+  std::string node_uid_;
   TimePoint deadline_;
   std::map<std::string, State> states_;  // by UID of the request
   std::vector<std::string> withdrawn_;
@@ -91,7 +96,7 @@ Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string nod
   const TimePoint look_until =
       std::min(deadline, clock.now() + (asked.unanswered ? left_over::unanswered_limit : Duration::zero()));
   Backoff backoff(withdraw_patience);
-  Withdrawing withdrawing(client, deadline);
+  Withdrawing withdrawing(client, node_uid, deadline);
   unsigned refused_lists = 0;
   for (;;) {
     auto requests = co_await client.list<k8s::EvictionRequest>(requests_of(node_uid, k8s::usual_page), deadline);
