@@ -122,6 +122,7 @@ void EvictionRequestController::sync(const Target& target) {
     eviction = create(target, *pod, requests);
     activate(target, {"evictions", target.ns, name_of(*eviction)}, 0, nullptr);
   } else {
+    label(eviction, requests);
     advance(target, eviction);
   }
   copy_conditions(requests, world_.store.get({"evictions", target.ns, name_of(*eviction)}).get());
@@ -162,6 +163,13 @@ Object EvictionRequestController::create(const Target& target, const Json& pod, 
                                               {"status", {{"targetResponders", targets}, {"responders", states}}}}))
       return stored;
   }
+}
+
+// Names requesters that have come since the Eviction was created.
+void EvictionRequestController::label(const Object& eviction, const std::vector<Object>& requests) {
+  world_.store.modify({"evictions", ns_of(*eviction), name_of(*eviction)}, [&](Json& next) {
+    for (const Object& request : requests) next["metadata"]["labels"][text(*request, "/spec/requester")] = "requester";
+  });
 }
 
 void EvictionRequestController::activate(const Target& target, const Key& eviction, std::size_t index,

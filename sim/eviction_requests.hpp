@@ -38,6 +38,7 @@ class EvictionRequestController {
   // Returns the Eviction of the target that has not ended; nullptr if there is none.
   Object eviction_of(const Target& target) const;
   Object create(const Target& target, const Json& pod, const std::vector<Object>& requests);
+  void label(const Object& eviction, const std::vector<Object>& requests);
   void advance(const Target& target, const Object& eviction);
   void activate(const Target& target, const Key& eviction, std::size_t index, const char* ended_as);
   void end(const Key& eviction, const char* condition, const char* reason, const char* state);

@@ -65,6 +65,9 @@ class Controller:
                 self.cluster.remove("evictions", key_of(item))
         elif not evictions:
             self.begin(pod, wanted)
+        else:
+            names = {request["spec"]["requester"]: "requester" for request in wanted}
+            self.cluster.change("evictions", key_of(evictions[0]), lambda item: item["metadata"]["labels"].update(names))
         self.tell(requests, self.about("evictions", namespace, uid))
 
     def begin(self, pod, requests):
@@ -107,7 +110,7 @@ class Controller:
             later(0.2, lambda: self.turn(key, uid, index + 1))
         elif does == "fails":
             self.edit(key, uid, lambda item: item["status"].update(conditions=[condition("Failed", True, "NoResponder")]))
-            self.tell(self.about("evictionrequests", key[0], target_of(item)["uid"]), self.about("evictions", key[0], target_of(item)["uid"]))
+            self.soon(key[0], target_of(item)["uid"])
         else:
             self.beat(key, uid, index, 4 if does == "moves" else None)
 
