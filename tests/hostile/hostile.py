@@ -45,6 +45,7 @@ FOUND = {
     "fit_lists": (40261, 40307),  # --check-fit=require treated any object as an empty list
     "slow_admission": (40200,),  # quick pods waited behind slow ones
     "monsters": (2, 19),  # a page of two million numbers took 119 MiB of an agent's memory
+    "asked_responders": (93, 95, 122, 164),  # requests of other nodes were withdrawn when selectors were ignored
     "short_timeout": (40461,),  # a --timeout up to --settle failed on an empty node
 }
 ALWAYS = [(theme, seed) for theme, seeds in FOUND.items() for seed in seeds]
@@ -152,7 +153,7 @@ async def play(theme, seed, binary, lateness):
             if not stopped and over(world, server, program, began, now, 4 * lateness.lately()):
                 stopped = now
                 program.signal(signal.SIGTERM)
-            elif stopped and not killed and now - stopped > 5 + 4 * lateness.lately():
+            elif stopped and not killed and now - stopped > world.ends_within + 4 * lateness.lately():
                 killed = True
                 program.signal(signal.SIGKILL)
         ended, memory = await program.ended

@@ -230,7 +230,7 @@ def no_crash(run):
     if run.memory > MEMORY_LIMIT.get(run.world.command, MEMORY_LIMIT_OF_COMMANDS):
         yield f"P12: {run.memory // 1048576} MiB of memory"
     if run.killed:
-        yield "P7: it did not end within 5 s of SIGTERM"
+        yield f"P7: it did not end within {run.world.ends_within:.0f} s of SIGTERM"
 
 
 def says_why(run):

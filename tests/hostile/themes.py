@@ -372,11 +372,12 @@ def asked_responders(world, people):
         # A responder does not keep a pod from a drain that deletes it. A wait must be shorter than the deadline.
         world.flags = [flag for flag in world.flags if flag != "--disable-eviction" and "wait-completed=2s" not in flag]
         world.flags.append("--timeout=" + rng.choice(["2s", "4s"]))
-        if course == "held":
-            world.exits = (1,)
-        else:
-            world.patience = rng.choice([0.3, 0.6, 1.0, 1.5])
+        if course == "stopped":
+            # If the answer to a request was lost, the drain looks for the request for ten seconds.
+            world.patience, world.ends_within = rng.choice([0.3, 0.6, 1.0, 1.5]), 20
         if rng.random() < 0.5:
+            world.exits = (1,) if course == "held" else ()
+        else:
             world.plan.rules = [Rule((kind,), faults.SURVIVABLE, 0.2, 1, 2) for kind in requests]
     if course == "unserved":
         world.cluster.has_responders = False

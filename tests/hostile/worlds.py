@@ -43,6 +43,7 @@ class World:
     marker: str = ""  # text that has to reach the user
     obstacle: str = "stands"  # name of the fault that is the obstacle; empty: an answer 429
     patience: float = 75.0  # seconds after which the program is ended
+    ends_within: float = 5.0  # seconds that the program may take to end after SIGTERM
     mute: float = 0.0  # seconds at the start in which the server does not listen
     quick: str = ""  # namespace whose pods have to be evicted within `quick_limit` of the first eviction
     quick_limit: float = 8.0
