@@ -230,6 +230,7 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
   ControllerGroup& group = groups_[key];
   group.holds = false;
   group.read_again_at = now + reread;
+  group.looked_at = now;
   if (controller.gone && owner == key && !group.owners.contains(key)) {
     // The Deployment may have been deleted without its ReplicaSets. The records of these stay valid until they are
     // looked up again.
@@ -248,7 +249,10 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
 void ControllerBook::not_answered(const ControllerQuestion& question, TimePoint now) {
   const std::string key = question.key();
   questions_.not_answered(key, now);
-  if (const auto top = tops_.find(key); top != tops_.end()) groups_.at(top->second).read_again_at = now + reread;
+  const auto top = tops_.find(key);
+  if (top == tops_.end()) return;
+  groups_.at(top->second).read_again_at = now + reread;
+  groups_.at(top->second).looked_at = now;
 }
 
 bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& controller) const {

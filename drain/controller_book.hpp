@@ -183,6 +183,7 @@ struct ControllerGroup {
   // read again at `read_again_at`.
   bool holds = false;
   TimePoint read_again_at{};
+  TimePoint looked_at{};                           // when it was last looked up, also if that failed
   mutable std::optional<ControllerTally> tally{};  // unset: to be computed
 };
 

@@ -188,6 +188,18 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held(const k8s::Pod& pod, 
   return hold;
 }
 
+bool ControllerGuard::reads_first(const k8s::Pod& pod, TimePoint now) {
+  const bool matters = guards_.single_replica == SingleReplica::block || guards_.surge == Surge::single_replica;
+  if (!matters || !is_guarded(pod) || pod.surged()) return false;
+  ControllerGroup* group = book_.group_of(pod);
+  if (!group || group->controller.gone || now - group->looked_at < ControllerBook::reread) return false;
+  group->holds = true;
+  group->read_again_at = std::min(group->read_again_at, now);
+  book_.questions().note({*pod.controller, pod.ns});
+  wishes_to_read_ = true;
+  return true;
+}
+
 TimePoint ControllerGuard::homeless_told(const ControlledPod& member) const {
   return member.unschedulable_since + (has_canaries() ? guards_.canary : patience_with_homeless);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drain/controller_book.hpp"
@@ -26,6 +27,11 @@ class ControllerGuard final : public EvictionGuard {
   // Returns why the pod must wait: the limit of its controller, a canary, or that its controller or the controller's
   // pods are not known yet. Nullopt if it need not wait.
   std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) override;
+  // Returns true if a single replica is treated in its own way, and the number of replicas of the pod's controller was
+  // read longer ago than ControllerBook::reread. Then the book wants to read it again.
+  bool reads_first(const k8s::Pod& pod, TimePoint now) override;
+  // Returns true if reads_first() has returned true since the last call.
+  bool take_wish_to_read() { return std::exchange(wishes_to_read_, false); }
   void leaving(const k8s::Pod& pod, Leaves leaves) override { book_.leaving(pod, leaves != Leaves::no); }
 
   // Returns true if judge() may change this decision of policy: the pod is evicted now, or when the time limit of a
@@ -64,6 +70,7 @@ class ControllerGuard final : public EvictionGuard {
   Guards guards_;
   std::function<bool(const k8s::Pod&)> covers_;
   ControllerBook& book_;
+  bool wishes_to_read_ = false;
 };
 
 // Return the valid override in an annotation of the pod or else of its controller. Nullopt if there is none.

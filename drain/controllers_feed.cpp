@@ -200,13 +200,14 @@ asio::awaitable<void> ControllersFeed::resolve(ControllerQuestion question) {
     controller = nothing_known_of(question.owner, question.ns, controller.error().message());
   if (controller && book_.is_answer(owner_uid, *controller)) {
     book_.learned(owner_uid, *std::move(controller), session_.now());
+    learned_ = true;
   } else {
     book_.not_answered(question, session_.now());
   }
 }
 
 void ControllersFeed::tell_pipeline() {
-  pipeline_.guards_changed();
+  pipeline_.guards_changed(std::exchange(learned_, false));
   session_.changed().notify();
 }
 

@@ -43,6 +43,8 @@ class ControllersFeed {
   void look_at_held(TaskGroup& group);
   void close() { views_.clear(); }
   void diagnose(std::vector<DiagnosisFact>& facts) const;
+  // Returns true if look() is to be called now, because the guard holds a request back until a controller was read.
+  bool wants_to_read() { return guard_.take_wish_to_read(); }
   TimePoint next_wake(TimePoint at) const;
 
  private:
@@ -67,7 +69,8 @@ class ControllersFeed {
   std::map<std::string, std::map<std::string, std::string>> scalable_;
   std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> views_;  // by namespace
   SingleTask resolver_;
-  HeldLong held_;  // times how long pods have been parked because of a guard
+  bool learned_ = false;  // a controller was read since the pipeline was last told
+  HeldLong held_;         // times how long pods have been parked because of a guard
 };
 
 }  // namespace haulout::drain

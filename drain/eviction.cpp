@@ -81,6 +81,7 @@ asio::awaitable<void> Eviction::loop(TaskGroup& group) {
         findings_.update(proof_.facts());
       for (const k8s::Pod& pod : evictions) group.spawn(evict(pod.uid, pod.ns, pod.name));
     }
+    if (feeds_.controllers.wants_to_read()) look_at = session_.now();
     if (session_.now() >= look_at || pipeline_.few_left()) {
       look_around(group);
       if (session_.ending().has_come()) co_return;

@@ -89,6 +89,9 @@ class EvictionGuard {
   virtual ~EvictionGuard() = default;
   // Returns nullopt if this guard allows the eviction of the pod now.
   virtual std::optional<Hold> held(const k8s::Pod& pod, TimePoint now) = 0;
+  // Called when nothing else keeps the pipeline from sending the request for the pod. Returns true if what this guard
+  // knows is too old: the request has to wait until the guard has read it again.
+  virtual bool reads_first(const k8s::Pod&, TimePoint) { return false; }
   // Called for each change of the pod's state, also with `no` for a pod that never was leaving, and repeatedly with the
   // same value. Not called when a pod that the drain leaves on the node is deleted.
   virtual void leaving(const k8s::Pod& pod, Leaves leaves) = 0;

@@ -25,6 +25,17 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
+// Returns true if a guard has to read something again before the request for the pod is sent.
+bool must_read_first(const std::vector<EvictionGuard*>& guards, TrackedPod& tracked, TimePoint now) {
+  if (std::ranges::none_of(guards, [&](EvictionGuard* guard) { return guard->reads_first(tracked.pod, now); }))
+    return false;
+  if (tracked.state == PodState::parked) {
+    tracked.reading = true;
+    tracked.wake_at = TimePoint::max();
+  }
+  return true;
+}
+
 bool is_held_by_guard(const TrackedPod* tracked) {
   return tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::guard;
 }
@@ -671,8 +682,19 @@ bool Pipeline::park_for_guard(TrackedPod& tracked, TimePoint now) {
 }
 
 void Pipeline::ask_guards_again(TimePoint now) {
-  if (!std::exchange(guards_changed_, false) || options_.guards.empty() || count_of(PodState::parked) == 0) return;
+  const auto changed = std::exchange(guards_changed_, {});
+  if (changed.decisions) {
+    std::vector<TrackedPod*> waiting;
+    for (TrackedPod* tracked : order_)
+      if (!tracked->request_out && (tracked->state == PodState::queued || tracked->state == PodState::parked))
+        waiting.push_back(tracked);
+    // A decision can remove the pod from `order_`, so this must not run inside the loop above.
+    for (TrackedPod* tracked : waiting) apply_decision(*tracked, now);
+  }
+  if (!changed.any || options_.guards.empty() || count_of(PodState::parked) == 0) return;
   for (TrackedPod* tracked : order_) {
+    if (std::exchange(tracked->reading, false) && tracked->state == PodState::parked)
+      tracked->wake_at = std::min(tracked->wake_at, now);
     if (tracked->hold != TrackedPod::Hold::guard || tracked->state != PodState::parked) continue;
     if (auto held = held_by_guard(*tracked, now)) {
       park(*tracked, std::move(held->reason), std::move(held->message), held->until);
@@ -723,6 +745,7 @@ bool Pipeline::take(Pass pass, Taking& taking) {
     }
     close_behind(*tracked);
     if (gate == BudgetBook::Gate::busy || !has_place(taking) || !window_.takes(tracked->pod.ns)) continue;
+    if (must_read_first(options_.guards, *tracked, now)) continue;
     send(*tracked, now);
     ++taking.places;
     taking.evictions.push_back(tracked->pod);
@@ -763,7 +786,7 @@ bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
   const BudgetBook::Gate gate = gate_of(tracked);
   if (gate == BudgetBook::Gate::busy || !has_place(taking)) return false;
   if (gate == BudgetBook::Gate::open) {
-    if (!window_.takes(tracked.pod.ns)) return false;
+    if (!window_.takes(tracked.pod.ns) || must_read_first(options_.guards, tracked, taking.now)) return false;
     send(tracked, taking.now);
     ++taking.places;
     return true;
@@ -774,6 +797,7 @@ bool Pipeline::take_one_in_turn(TrackedPod& tracked, Taking& taking) {
     return false;
   }
   if (signals_.under_way(budget) || !signal_window_.takes(tracked.pod.ns)) return false;
+  if (must_read_first(options_.guards, tracked, taking.now)) return false;
   send_signal(tracked, taking.now);
   return true;
 }

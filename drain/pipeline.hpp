@@ -96,6 +96,7 @@ struct TrackedPod {
   bool stuck = false;        // the pod still exists 60 s after its grace period
   bool answer_lost = false;  // the answer to the last eviction was lost: the eviction may have taken effect
   bool request_out = false;  // an eviction was sent and not answered yet
+  bool reading = false;      // parked until a guard has read something again (EvictionGuard::reads_first())
   // report.evicted_at was set from a watch event before the answer arrived. The answer may correct it, or show that
   // another client evicted the pod.
   bool inferred = false;
@@ -194,7 +195,11 @@ class Pipeline {
   // The node was uncordoned for a while, which the drain found out only after the node was cordoned again.
   void cordoned_anew(TimePoint now);
   // The state of a guard has changed. The next take_evictions() checks the guards again for the pods parked by them.
-  void guards_changed() { guards_changed_ = true; }
+  // With `decisions`, it also makes the decisions about waiting pods again.
+  void guards_changed(bool decisions = false) {
+    guards_changed_.any = true;
+    guards_changed_.decisions |= decisions;
+  }
   void set_budgets_visible(bool visible) { book_.set_visible(visible); }
   // Repeats the decisions that depend on time, such as whether a pod is still protected.
   void time_passed(TimePoint now);
@@ -343,7 +348,10 @@ class Pipeline {
   DownWebhooks down_webhooks_;
   UnseenBudgets unseen_budgets_;
   bool paused_ = false;
-  bool guards_changed_ = false;
+  struct {
+    bool any = false;
+    bool decisions = false;
+  } guards_changed_;
   TimePoint taking_no_pods_since_{};  // since when the node has been cordoned; valid while not paused
 };
 

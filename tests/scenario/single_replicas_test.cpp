@@ -53,6 +53,22 @@ TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsTurnComesIsNotEvicted) {
   EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
 }
 
+// A person, or an autoscaler, scales a Deployment down while the budget of its pod is closed. When the budget opens,
+// the number of replicas that the drain has read is minutes old.
+TEST_F(Guards, WhatHasASingleReplicaLeftWhenItsBudgetOpensIsNotEvicted) {
+  deploy("web", 2);
+  deploy("api", 2);
+  add(a_budget("web", {{"minAvailable", 2}, {"selector", {{"matchLabels", {{"app", "web"}}}}}}));
+  options.guards.single_replica = SingleReplica::block;
+  options.timeout = 10min;
+  after(2min, [this] { cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}}); });
+  after(4min, [this] { cluster.remove("poddisruptionbudgets", "shop", "web"); });
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_THAT(parked_with("SingleReplica"), HasSubstr("shop/web-"));
+  EXPECT_EQ(ready_of("web"), 1u);
+  EXPECT_EQ(accepted_evictions(), 2u) << "those of api";
+}
+
 // The preflight reports a Deployment with one replica. Before the node's drain starts, a person scales it up, and
 // another one down to one replica. When the drain starts, it must warn about the second one only.
 TEST_F(Guards, WarningsDescribeTheClusterWhenTheDrainOfTheNodeBegins) {
