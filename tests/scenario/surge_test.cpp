@@ -303,9 +303,9 @@ TEST_F(Surges, ASurgedPodIsNotRefusedAsTheOnlyReplica) {
   options.guards.single_replica = drain::SingleReplica::block;
   after(10s, [this] {
     ASSERT_THAT(unowned("web"), SizeIs(1));
-    const std::string other = sim::name_of(pods_of("web")[0]) == unowned("web")[0] ? sim::name_of(pods_of("web")[1])
-                                                                                   : sim::name_of(pods_of("web")[0]);
-    cluster.patch("pods", "shop", other, {{"spec", {{"nodeName", "n2"}}}});
+    for (const Json& pod : pods_of("web"))
+      if (sim::node_of(pod) == "n1" && sim::name_of(pod) != unowned("web")[0])
+        cluster.patch("pods", "shop", sim::name_of(pod), {{"spec", {{"nodeName", "n2"}}}});
     cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
