@@ -693,7 +693,8 @@ void Pipeline::ask_guards_again(TimePoint now) {
   }
   if (!changed.any || options_.guards.empty() || count_of(PodState::parked) == 0) return;
   for (TrackedPod* tracked : order_) {
-    if (std::exchange(tracked->reading, false) && tracked->state == PodState::parked)
+    if (std::exchange(tracked->reading, false) && tracked->state == PodState::parked &&
+        tracked->hold != TrackedPod::Hold::policy)
       tracked->wake_at = std::min(tracked->wake_at, now);
     if (tracked->hold != TrackedPod::Hold::guard || tracked->state != PodState::parked) continue;
     if (auto held = held_by_guard(*tracked, now)) {
