@@ -42,7 +42,7 @@ class Browser:
         os.close(commands_out)
         os.close(answers_in)
         self.number, self.read, self.events, self.session = 0, b"", [], None
-        self.complaints, self.requests = [], []
+        self.complaints, self.requests, self.runs_scripts = [], [], True
         target = next(one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
         self.session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -119,7 +119,8 @@ class Browser:
 
     def settle(self):
         """Returns when the page has drawn two more frames: by then it has done all that an event has begun."""
-        self.js("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+        if self.runs_scripts:
+            self.js("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 
     def js(self, expression):
         """Returns the value of an expression, or of the promise that it is, as JSON."""
@@ -162,6 +163,7 @@ class Browser:
 
     def scripts(self, allowed):
         self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
+        self.runs_scripts = allowed
 
     def picture(self, whole=False):
         """Returns a PNG of the window, or of the whole page."""
