@@ -41,7 +41,7 @@ class Browser:
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log)
         os.close(commands_out)
         os.close(answers_in)
-        self.number, self.read, self.events, self.session = 0, b"", [], None
+        self.number, self.read, self.loaded, self.session = 0, b"", False, None
         self.complaints, self.requests, self.runs_scripts = [], [], True
         target = next(one for one in self.call("Target.getTargets")["targetInfos"] if one["type"] == "page")
         self.session = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
@@ -103,19 +103,22 @@ class Browser:
             self.complaints.append(details.get("exception", {}).get("description") or details["text"])
         elif method == "Network.requestWillBeSent":
             self.requests.append(told["request"]["url"])
-        if method:
-            self.events.append(method)
+        elif method == "Page.loadEventFired":
+            self.loaded = True
 
     def open(self, url):
         """Opens a page and returns when it has been loaded. Forgets what earlier pages said and asked for."""
-        self.call("Page.navigate", url="about:blank")
+        self.load("about:blank")  # so that an address with another fragment is loaded, too
+        self.complaints, self.requests = [], []
+        self.load(url)
         self.settle()
-        self.complaints, self.requests, self.events = [], [], []
+
+    def load(self, url):
+        self.loaded = False
         self.call("Page.navigate", url=url)
         until = time.monotonic() + LIMIT
-        while "Page.loadEventFired" not in self.events:
+        while not self.loaded:
             self.next_message(until, url)
-        self.settle()
 
     def settle(self):
         """Returns when the page has drawn two more frames: by then it has done all that an event has begun."""
@@ -165,9 +168,9 @@ class Browser:
         self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
         self.runs_scripts = allowed
 
-    def picture(self, whole=False):
-        """Returns a PNG of the window, or of the whole page."""
-        return base64.b64decode(self.call("Page.captureScreenshot", captureBeyondViewport=whole)["data"])
+    def picture(self):
+        """Returns a PNG of the window."""
+        return base64.b64decode(self.call("Page.captureScreenshot")["data"])
 
 
 def pipe():

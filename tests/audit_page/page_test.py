@@ -207,7 +207,7 @@ class Head(PageTest):
         self.assertEqual(self.text("#no-node"), "No node was audited.")
         for one in ("no-owner", "no-node", "no-assumption"):
             self.assertTrue(self.js(f"document.getElementById('{one}').checkVisibility()"), one)
-        for one in ("table", "open-all", "more-owners", "more-nodes", "share"):
+        for one in ("table", "open-all", "more-owners", "more-nodes", "share", "filters", "verdicts"):
             self.assertFalse(self.js(f"document.getElementById('{one}').checkVisibility()"), one)
 
     def test_a_page_without_an_audit_says_so(self):
@@ -222,13 +222,12 @@ class Head(PageTest):
         self.browser.scripts(False)
         try:
             self.show(samples.small())
-            seen = self.browser.call("Accessibility.getFullAXTree")["nodes"]
-            texts = " ".join(one.get("name", {}).get("value", "") for one in seen)
+            seen = self.js("document.body.innerText")  # the protocol may still ask
         finally:
             self.browser.scripts(True)
-        self.assertIn("Haulout audit", texts)
-        self.assertIn("JavaScript, which is switched off", texts)
-        self.assertNotIn("Namespace", texts)
+        self.assertIn("Haulout audit", seen)
+        self.assertIn("JavaScript, which is switched off", seen)
+        self.assertNotIn("Namespace", seen)
 
 
 class Filters(PageTest):
@@ -607,20 +606,26 @@ class Accessibility(PageTest):
                     self.show(sample())
                     self.js(OPEN_EVERYTHING)
                     self.browser.settle()
-                    self.keep_picture(f"{name}-{width}-{scheme}.png")
+                    self.keep_picture(width, f"{name}-{width}-{scheme}.png")
                     for check in (self.contrast, self.fits, self.names, self.structure):
                         with self.subTest(f"{check.__name__} {name} {width} {scheme}"):
                             check(name, width, scheme)
                     self.assertEqual(self.browser.complaints, [])
 
-    def keep_picture(self, name):
-        if os.environ.get("HAULOUT_PICTURES"):
-            pathlib.Path(os.environ["HAULOUT_PICTURES"], name).write_bytes(self.browser.picture(whole=True))
+    def keep_picture(self, width, name):
+        folder = os.environ.get("HAULOUT_PICTURES")
+        if not folder:
+            return
+        self.js("scrollTo(0, 0)")
+        self.browser.size(width, self.js("document.documentElement.scrollHeight"))  # so that nothing sticks over the rest
+        self.browser.settle()
+        pathlib.Path(folder, name).write_bytes(self.browser.picture())
+        self.browser.size(width)
 
     def contrast(self, name, _, scheme):
         """Text has enough contrast to its background, in both schemes."""
         found = self.js(POOR_CONTRAST)
-        self.assertGreater(found["seen"], {"empty": 15}.get(name, 60))
+        self.assertGreater(found["seen"], {"empty": 10}.get(name, 60))
         self.assertEqual(found["poor"], [])
         self.assertEqual(self.js("getComputedStyle(document.body).backgroundColor"), {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}[scheme])
 
@@ -636,9 +641,10 @@ class Accessibility(PageTest):
         tree = [one for one in self.browser.call("Accessibility.getFullAXTree")["nodes"] if not one["ignored"]]
         found = [(one["role"]["value"], one.get("name", {}).get("value", "").strip()) for one in tree]
         self.assertEqual([one for one in found if one[0] in roles and not one[1]], [])
-        for role in ("main", "search", "navigation", "searchbox", "combobox", "status"):
-            self.assertIn(role, [one[0] for one in found])
+        self.assertIn("main", [one[0] for one in found])
         if name != "empty":
+            for role in ("search", "navigation", "searchbox", "combobox", "status"):
+                self.assertIn(role, [one[0] for one in found])
             self.assertEqual([one[1] for one in found if one[0] == "columnheader"], ["Node", "Verdict", "Pool", "Pods", "Time", "Blocked by"])
             self.assertEqual([one[0] for one in found].count("row"), self.js("document.querySelectorAll('tr').length"))
             self.assertEqual(self.js("[...document.querySelectorAll('[aria-controls]')].filter(one => !one.ariaExpanded ||"
