@@ -277,6 +277,15 @@ class Filters(PageTest):
                 self.assertEqual(self.js(OWNERS), everyone if owners is None else owners)
                 self.assertEqual(self.js(NODES), nodes)
 
+    def test_a_node_matches_by_what_blocks_it(self):
+        block = {"pod": "a/b-1", "owner": "a/Deployment/b", "reason": "DisruptionBudget", "text": "The budget is closed."}
+        self.show(samples.audit([samples.node("one", "blocked", blockedBy=[block]), samples.node("two", "blocked")],
+                                [samples.owner("a", "t", "Deployment", "b", [samples.finding("BudgetNeverOpens", "blocks", "a/b", "It is closed.")])]))
+        for control, value, nodes in (("namespace", "a", ["one"]), ("team", "t", ["one"]), ("severity", "blocks", ["one"]), ("severity", "risk", [])):
+            self.choose(control, value)
+            self.assertEqual(self.js(NODES), nodes)
+            self.choose(control, "")
+
     def test_a_severity_shows_only_its_findings(self):
         self.show(samples.small())
         self.choose("severity", "risk")
@@ -351,7 +360,7 @@ class Nodes(PageTest):
         self.show(samples.small())
         self.click("#" + self.node_named("worker-1"))
         detail = self.text(".detail")
-        for part in ("The budget shop/web allows no disruption", "shop/web-6f7c9-k8k2q", "BudgetNeverOpens of shop/Deployment/web", "5 pods; the drain does not end."):
+        for part in ("The budget shop/web allows no disruption", "shop/web-6f7c9-x2x1z", "shop/web-6f7c9-k8k2q", "BudgetNeverOpens of shop/Deployment/web", "5 pods; the drain does not end."):
             self.assertIn(part, detail)
         self.assertEqual(detail.count("The budget shop/web allows no disruption"), 1)
         self.click("#" + self.node_named("gpu-1"))
@@ -485,6 +494,11 @@ class Timeline(PageTest):
         self.assertEqual([bar[0] for bar in found[2] + found[3]], ["wait open-end", "leave open-end"])
         self.assertAlmostEqual(found[2][0][2], 100, delta=0.2)
         self.assertEqual(found[4], [])
+        self.click("#" + self.node_named("gpu-2"))  # its only pod begins to terminate at the last known time
+        (kind, left, right), = self.js(self.BARS)[0]
+        self.assertEqual(kind, "leave open-end")
+        self.assertGreater(right - left, 20)
+        self.click("#" + self.node_named("worker-1"))
         self.assertEqual(self.js("[...document.querySelectorAll('.pod .number')].map(one => one.textContent)"), ["31s", "1m03s", "stays", "stays", "stays"])
 
     def test_waits_and_terminations_differ_in_colour_and_height(self):
@@ -504,12 +518,14 @@ class Timeline(PageTest):
                 "shop/web-6f7c9-x2x1z of shop/Deployment/web waits from 0.5s to the end.",
                 "batch/report-28441-q7 of batch/Job/report-28441 terminates from 0.6s to the end.",
                 "batch/idle is not evicted."]
+        self.js("window.kept = 0; addEventListener('keydown', event => { window.kept += event.key !== 'Tab' && !event.defaultPrevented; })")
         for key, index in ((None, 0), ("ArrowDown", 1), ("ArrowDown", 2), ("ArrowUp", 1), ("End", 4), ("ArrowDown", 4), ("PageUp", 0), ("PageDown", 4), ("Home", 0), ("ArrowUp", 0)):
             if key:
                 self.browser.press(key)
             self.assertEqual(self.text(".times"), pods[index], key)
             self.assertEqual(self.js("[...document.querySelectorAll('.pod')].map(one => one.ariaSelected).indexOf('true')"), index)
             self.assertEqual(self.js("document.querySelectorAll('.pod[tabindex=\"0\"]').length"), 1)
+        self.assertEqual(self.js("window.kept"), 0, "a key moves the focus and scrolls the page, too")
         self.browser.press("Tab")
         self.assertNotEqual(self.js("document.activeElement.getAttribute('role')"), "option")
         self.browser.press("Tab", shift=True)
@@ -525,6 +541,10 @@ class Timeline(PageTest):
         self.browser.until("document.querySelector('.times').textContent.startsWith('shop/web-6f7c9-x2x1z of')")
         self.browser.click_at(*place)
         self.assertEqual(self.js("document.activeElement.querySelector('.name').textContent"), "shop/web-6f7c9-x2x1z")
+        self.browser.move_to(place[0], place[1] + self.js("document.querySelectorAll('.pod')[2].getBoundingClientRect().height"))
+        self.browser.until("document.querySelector('.times').textContent.startsWith('batch/report-28441-q7 of')")
+        self.browser.move_to(1, 1)  # away: the times are again those of the pod with the focus
+        self.browser.until("document.querySelector('.times').textContent.startsWith('shop/web-6f7c9-x2x1z of')")
 
 
 class Large(PageTest):
@@ -693,11 +713,12 @@ class Accessibility(PageTest):
 class Paper(PageTest):
     def test_print_shows_all_that_matches_and_no_controls(self):
         self.show(samples.large(300, 60))
-        self.choose("team", "squad-3")
+        self.choose("verdicts", "drains")
         self.js("addEventListener('beforeprint', () => { window.printed = [document.querySelectorAll('#nodes tr').length, document.querySelectorAll('.finding').length]; })")
         matching = self.js("document.getElementById('matches').textContent.match(/[\\d,]+/g).map(Number)")
         self.browser.call("Page.printToPDF")
-        self.assertEqual(self.js("window.printed"), [matching[2], matching[0]])
+        self.assertEqual(matching, [60, 60, 210, 300])
+        self.assertEqual(self.js("window.printed"), [210, 60])
         self.browser.until("document.querySelectorAll('.finding').length === 0")
         self.browser.media("dark", "print")
         for one in ("filters", "verdicts", "open-all"):
