@@ -176,7 +176,9 @@ class Head(PageTest):
             ([blocked], [], "1 of 1 node cannot be drained"),
             ([drains, drains], [], "All 2 nodes can be drained"),
             ([drains], [], "The node can be drained"),
-            ([drains, drains, unknown], [bad], "All 2 rehearsed nodes can be drained; 1 was not rehearsed"),
+            ([drains, drains, unknown], [], "2 of 3 nodes were rehearsed and can be drained"),
+            ([drains, drains, unknown], [bad], "1 finding blocks drains, but 2 of 3 nodes were rehearsed and can be drained"),
+            ([drains, drains], [bad], "1 finding blocks drains, but each rehearsed drain ended"),
             ([unknown, unknown], [bad], "1 finding blocks drains"),
             ([], [bad, bad], "2 findings block drains"),
             ([unknown], [], "No finding blocks a drain"),
@@ -210,6 +212,19 @@ class Head(PageTest):
         for one in ("table", "open-all", "more-owners", "more-nodes", "share", "filters", "verdicts"):
             self.assertFalse(self.js(f"document.getElementById('{one}').checkVisibility()"), one)
 
+    def test_manifests_have_no_nodes(self):
+        audit = {**samples.audit([], [samples.owner("a", "", "Deployment", "b", [])], pods=3), "manifests": True}
+        self.show(audit)
+        self.assertEqual(self.text("#source"), "Audit of cluster.json, 2026-11-27 23:00 UTC. 3 expected pods, 1 owner.")
+        self.assertEqual(self.text("#counts"), "Findingsnone")
+        self.assertEqual(self.text("#no-node"), "Manifests have no nodes.")
+
+    def test_findings_of_a_baseline_are_counted(self):
+        audit = samples.small()
+        audit["summary"]["findingsInBaseline"] = 17
+        self.show(audit)
+        self.assertEqual(self.text("#counts > div:last-child dd:last-child"), "17 in the baseline, left out")
+
     def test_a_page_without_an_audit_says_so(self):
         for page, wanted in ((samples.TEMPLATE.read_text(encoding="utf-8"), "cannot be read"), (samples.page(None), "")):
             with self.subTest(wanted):
@@ -236,7 +251,7 @@ class Filters(PageTest):
 
     def test_search_finds_in_owners_and_nodes(self):
         self.show(samples.small())
-        self.assertEqual(self.matches(), "6 owners and 9 nodes.")
+        self.assertEqual(self.matches(), "6 owners with findings, 9 nodes.")
         cases = [
             ("postgres-0", ["db/StatefulSet/postgres"], ["gpu-1", "worker-2"]),
             ("QUORUM", ["db/StatefulSet/postgres"], ["worker-2"]),
@@ -255,7 +270,7 @@ class Filters(PageTest):
                 self.assertEqual(self.js("document.getElementById('no-node').checkVisibility()"), not nodes)
         self.assertEqual(self.text("#no-node"), "No node matches the filters.")
         self.click("#clear")
-        self.assertEqual(self.matches(), "6 owners and 9 nodes.")
+        self.assertEqual(self.matches(), "6 owners with findings, 9 nodes.")
         self.assertEqual(self.js("document.activeElement.id"), "search")
 
     def test_each_filter_alone_and_with_others(self):
@@ -312,7 +327,7 @@ class Filters(PageTest):
 
     def test_an_address_with_unknown_values_shows_everything(self):
         self.show(samples.small(), "#team=nobody&severity=%3Cimg%3E&verdict=&other=1")
-        self.assertEqual(self.matches(), "6 owners and 9 nodes.")
+        self.assertEqual(self.matches(), "6 owners with findings, 9 nodes.")
 
 
 class Nodes(PageTest):
@@ -376,6 +391,16 @@ class Nodes(PageTest):
         self.click("#" + self.node_named("control-1"))
         self.assertIsNone(self.text(".detail"))
 
+    def test_a_drain_blocked_by_the_cluster_or_as_a_whole(self):
+        webhook = {"pod": "a/b", "owner": "Cluster", "reason": "Webhook", "text": "A webhook refuses."}
+        self.show(samples.audit([samples.node("one", "blocked", blockedBy=[webhook, {"pod": "", "owner": "", "reason": "refused", "text": "Refused."}])],
+                                [samples.owner("", "", "Cluster", "", [samples.finding("WebhookOnEvictions", "blocks", "w", "It refuses.")])]))
+        self.click("#node-0")
+        self.assertEqual(self.js("[...document.querySelectorAll('.detail .rows > li')].map(one => one.innerText.replace(/\\s+/g, ' '))"),
+                         ["The cluster itself: A webhook refuses. a/b", "Refused."])
+        self.click(".detail .rows button")
+        self.assertIn("The cluster itself", self.js(FOCUSED))
+
     def test_a_node_leads_to_the_owner_although_filters_hide_it(self):
         self.show(samples.small())
         self.search("spot-7 nothing")
@@ -389,7 +414,7 @@ class Nodes(PageTest):
         self.js("[...document.querySelectorAll('.detail button')].find(one => one.textContent === 'shop/Deployment/web').click()")
         self.assertIn("shop/Deployment/web", self.js(FOCUSED))
         self.assertEqual(self.js("document.activeElement.ariaExpanded"), "true")
-        self.assertEqual(self.text("#matches"), "6 owners and 9 nodes.")
+        self.assertEqual(self.text("#matches"), "6 owners with findings, 9 nodes.")
 
 
 class Owners(PageTest):
@@ -502,6 +527,13 @@ class Timeline(PageTest):
         self.assertGreater(right - left, 20)
         self.click("#" + self.node_named("worker-1"))
         self.assertEqual(self.js("[...document.querySelectorAll('.pod .number')].map(one => one.textContent)"), ["31s", "1m03s", "stays", "stays", "stays"])
+
+    def test_a_wait_after_the_eviction_is_no_wait_for_it(self):
+        row = {"pod": "a/b", "owner": "a/Deployment/b", "waitFrom": 60.0, "evicted": 1.0}
+        self.show(samples.audit([samples.node("one", "blocked", timeline=[row])], []))
+        self.click("#node-0")
+        self.assertEqual([bar[0] for bar in self.js(self.BARS)[0]], ["leave open-end"])
+        self.assertEqual(self.text(".pod .unseen"), " of a/Deployment/b terminates from 1s to the end.")
 
     def test_waits_and_terminations_differ_in_colour_and_height(self):
         self.show(samples.small())
