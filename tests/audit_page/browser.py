@@ -145,7 +145,10 @@ class Browser:
         code = {" ": "Space"}.get(key, key)
         more = {"key": key, "code": code, "windowsVirtualKeyCode": KEYS[key], "modifiers": 8 if shift else 0}
         typed = {"Enter": "\r", " ": " "}.get(key)
-        self.call("Input.dispatchKeyEvent", type="keyDown" if typed else "rawKeyDown", **more, **({"text": typed} if typed else {}))
+        if typed:
+            self.call("Input.dispatchKeyEvent", type="keyDown", text=typed, **more)
+        else:
+            self.call("Input.dispatchKeyEvent", type="rawKeyDown", **more)
         self.call("Input.dispatchKeyEvent", type="keyUp", **more)
 
     def type(self, text):
