@@ -68,7 +68,8 @@ def small():
         node("worker-2", "drains", seconds=184.0, timeline=timeline, pods=28),
         node("worker-3", "drains", seconds=42.4, timeline=timeline[:1], pods=9, cordoned=True),
         node("worker-10", "drains", seconds=9.3, timeline=timeline[:1], pods=110),
-        node("gpu-1", "drainsWithoutRoom", pool="gpu", seconds=93.5, withoutRoom=["ml/train-0", "ml/train-1"], timeline=timeline[1:3], pods=6),
+        node("gpu-1", "drainsWithoutRoom", pool="gpu", seconds=93.5, pods=6, timeline=timeline[1:3],
+             withoutRoom=["ml/train-0", "ml/train-1"]),
         node("gpu-2", "blocked", pool="gpu", pods=4, ready=False, timeline=stuck[3:],
              blockedBy=[{"pod": "batch/report-28441-q7", "owner": "batch/Job/report-28441", "reason": "StuckTerminating",
                          "text": "The pod has the finalizer example.com/archive and has been terminating for 3 days."}]),
@@ -78,15 +79,19 @@ def small():
     web = [finding("BudgetNeverOpens", "blocks", "shop/PodDisruptionBudget/web", budget,
                    "Set maxUnavailable: 1, or run one replica more than minAvailable.", ["worker-1", "gpu-2"],
                    ["shop/web-6f7c9-x2x1z", "shop/web-6f7c9-k8k2q"]),
-           finding("AllReplicasOnOneNode", "risk", "shop/Deployment/web", "All 4 replicas run on worker-1: its drain stops the service.",
+           finding("AllReplicasOnOneNode", "risk", "shop/Deployment/web",
+                   "All 4 replicas run on worker-1: its drain stops the service.",
                    "Add a topologySpreadConstraint over kubernetes.io/hostname.", ["worker-1"], ["shop/web-6f7c9-x2x1z"])]
     owners = [
         owner("shop", "payments", "Deployment", "web", web),
         owner("batch", "data", "Job", "report-28441", [
-            finding("FinalizerHangs", "blocks", "batch/Pod/report-28441-q7", "The finalizer example.com/archive has kept this pod for 3 days.",
-                    "Find out why the controller of example.com/archive does not remove it.", ["gpu-2"], ["batch/report-28441-q7"])], 1),
+            finding("FinalizerHangs", "blocks", "batch/Pod/report-28441-q7",
+                    "The finalizer example.com/archive has kept this pod for 3 days.",
+                    "Find out why the controller of example.com/archive does not remove it.", ["gpu-2"],
+                    ["batch/report-28441-q7"])], 1),
         owner("db", "data", "StatefulSet", "postgres", [
-            finding("QuorumUnprotected", "risk", "db/StatefulSet/postgres", "Three replicas form a quorum, and no budget protects it.",
+            finding("QuorumUnprotected", "risk", "db/StatefulSet/postgres",
+                    "Three replicas form a quorum, and no budget protects it.",
                     "Create a PodDisruptionBudget with maxUnavailable: 1.", ["worker-2"], ["db/postgres-0"]),
             finding("LongGrace", "note", "db/StatefulSet/postgres", "Its pods may take 20 minutes to terminate.",
                     "Lower terminationGracePeriodSeconds if 20 minutes are not needed.", ["worker-2"], ["db/postgres-0"])], 3),
@@ -98,7 +103,8 @@ def small():
             finding("GangBroken", "risk", "ml/JobSet/train", "A drain of gpu-1 evicts 2 of the 8 members of this gang.",
                     "Drain the nodes of the gang together.", ["gpu-1"], ["ml/train-0", "ml/train-1"])], 8),
         owner("monitoring", "platform", "StatefulSet", "prometheus-k8s", [
-            finding("EmptyDir", "note", "monitoring/StatefulSet/prometheus-k8s", "Its pods lose an emptyDir of 40 GiB when they are evicted.",
+            finding("EmptyDir", "note", "monitoring/StatefulSet/prometheus-k8s",
+                    "Its pods lose an emptyDir of 40 GiB when they are evicted.",
                     "Use a PersistentVolumeClaim if the data matters.", ["worker-2"], ["monitoring/prometheus-k8s-0"])], 2)]
     return audit(nodes, owners, ["The simulated kubelets terminate a pod after half of its grace period.",
                                  "Images are present on every node.", "No other program drains at the same time."])
@@ -108,18 +114,24 @@ def large(nodes=2000, owners=500):
     verdicts = ["drains"] * 7 + ["blocked", "drainsWithoutRoom", "notRehearsed"]
     severities = ["blocks", "risk", "note"]
 
-    def timeline(number):
-        return [{"pod": f"team-{(number + pod) % 40}/app-{(number * 7 + pod) % owners}-{pod}", "owner": f"team-{pod % 40}/Deployment/app-{pod}",
-                 "waitFrom": 0.0, "evicted": 1.5 * pod, "gone": 1.5 * pod + 30} for pod in range(30)]
+    def step(number, pod):
+        return {"pod": f"team-{(number + pod) % 40}/app-{(number * 7 + pod) % owners}-{pod}",
+                "owner": f"team-{pod % 40}/Deployment/app-{pod}", "waitFrom": 0.0, "evicted": 1.5 * pod, "gone": 1.5 * pod + 30}
 
-    made = [node(f"node-{number:04}", verdicts[number % 10], pool=f"pool-{number % 12}", pods=20 + number % 90,
-                 seconds=None if verdicts[number % 10] in ("blocked", "notRehearsed") else 30 + number * 7 % 900, timeline=timeline(number))
-            for number in range(nodes)]
-    found = [owner(f"team-{number % 40}", f"squad-{number % 25}", "Deployment", f"app-{number}", [
-        finding("SingleReplica", severities[number * 3 // owners], f"team-{number % 40}/Deployment/app-{number}", f"Finding of app {number}.",
-                "Run two replicas.", [f"node-{(number * 4 + other) % nodes:04}" for other in range(30)], [f"team-{number % 40}/app-{number}-0"])])
-        for number in range(owners)]
-    return audit(made, found)
+    def a_node(number):
+        verdict = verdicts[number % 10]
+        seconds = None if verdict in ("blocked", "notRehearsed") else 30 + number * 7 % 900
+        return node(f"node-{number:04}", verdict, pool=f"pool-{number % 12}", pods=20 + number % 90, seconds=seconds,
+                    timeline=[step(number, pod) for pod in range(30)])
+
+    def an_owner(number):
+        namespace, name = f"team-{number % 40}", f"app-{number}"
+        found = finding("SingleReplica", severities[number * 3 // owners], f"{namespace}/Deployment/{name}",
+                        f"Finding of app {number}.", "Run two replicas.",
+                        [f"node-{(number * 4 + other) % nodes:04}" for other in range(30)], [f"{namespace}/{name}-0"])
+        return owner(namespace, f"squad-{number % 25}", "Deployment", name, [found])
+
+    return audit([a_node(number) for number in range(nodes)], [an_owner(number) for number in range(owners)])
 
 
 MARKUP = '<img src=x onerror="document.title=\'hacked\'">'
@@ -130,11 +142,13 @@ def hostile():
     endings = '</script><script>document.title="hacked"</script><!--<script>'
     turned = "\u202egnp.exe\u2066\u2028\u2029 \u0000&lt;b&gt;"
     long = "x" * 253
-    found = finding(MARKUP, "blocks", endings, MARKUP + endings, "javascript:alert(1)" + turned, [MARKUP, endings, "constructor"], [long, turned])
+    found = finding(MARKUP, "blocks", endings, MARKUP + endings, "javascript:alert(1)" + turned,
+                    [MARKUP, endings, "constructor"], [long, turned])
     bad = finding("__proto__", "toString", "hasOwnProperty", long * 8, nodes=["__proto__"])
     nodes = [
         node(MARKUP, "blocked", pool=endings, blockedBy=[{"pod": MARKUP, "owner": endings, "reason": MARKUP, "text": MARKUP}],
-             timeline=[{"pod": MARKUP, "owner": endings, "waitFrom": 0.0, "evicted": 1e9, "gone": 2e9}, {"pod": long, "owner": turned, "waitFrom": -5}]),
+             timeline=[{"pod": MARKUP, "owner": endings, "waitFrom": 0.0, "evicted": 1e9, "gone": 2e9},
+                       {"pod": long, "owner": turned, "waitFrom": -5}]),
         node(long, "toString", pool=turned, withoutRoom=[MARKUP, long], seconds=-1.0),
         {"name": "constructor", "verdict": "__proto__", "pods": "many", "seconds": "soon", "blockedBy": None, "timeline": [{}]},
         {"name": "__proto__", "verdict": "drains", "pods": 1}]
