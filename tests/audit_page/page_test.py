@@ -201,7 +201,7 @@ class Head(PageTest):
 
     def test_the_summary_has_the_counts(self):
         self.show(samples.small())
-        self.assertEqual(self.text("#source"), "Audit of cluster.json, 2026-11-27 23:00 UTC. 9 nodes, 214 pods, 6 owners.")
+        self.assertEqual(self.text("#source"), "Audit of cluster.json, 2026-11-27 23:00 UTC. 9 nodes, 214 pods.")
         self.assertEqual(self.each("#counts dd"),
                          ["2 blocked", "1 without room", "2 not rehearsed", "4 drain", "2 blocking", "4 risks", "2 notes"])
         self.assertEqual(self.js("document.getElementById('share').getAttribute('aria-label')"),
@@ -225,7 +225,7 @@ class Head(PageTest):
     def test_manifests_have_no_nodes(self):
         audit = {**samples.audit([], [samples.owner("a", "", "Deployment", "b", [])], pods=3), "manifests": True}
         self.show(audit)
-        self.assertEqual(self.text("#source"), "Audit of cluster.json, 2026-11-27 23:00 UTC. 3 expected pods, 1 owner.")
+        self.assertEqual(self.text("#source"), "Audit of cluster.json, 2026-11-27 23:00 UTC. 3 expected pods.")
         self.assertEqual(self.text("#counts"), "Findingsnone")
         self.assertEqual(self.text("#no-node"), "Manifests have no nodes.")
 
@@ -414,6 +414,7 @@ class Nodes(PageTest):
         self.click("#node-0")
         self.assertEqual(self.each(".detail .rows > li", "one.innerText.replace(/\\s+/g, ' ')"),
                          ["The cluster itself: A webhook refuses. a/b", "Refused."])
+        self.assertEqual(self.each(".detail .rows .list li"), ["a/b"])
         self.click(".detail .rows button")
         self.assertIn("The cluster itself", self.focused())
 
