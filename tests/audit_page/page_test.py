@@ -406,6 +406,12 @@ class Nodes(PageTest):
         self.click("#" + self.node_named("control-1"))
         self.assertIsNone(self.text(".detail"))
 
+    def test_the_findings_of_a_node_are_worst_first(self):
+        findings = [samples.finding(severity, severity, "a/b", "Text.", nodes=["one"]) for severity in ("note", "blocks", "risk")]
+        self.show(samples.audit([samples.node("one", "drains")], [samples.owner("a", "", "Deployment", "b", findings)]))
+        self.click("#node-0")
+        self.assertEqual(self.each(".detail .word"), ["Blocks", "Risk", "Note"])
+
     def test_a_drain_blocked_by_the_cluster_or_as_a_whole(self):
         webhook = {"pod": "a/b", "owner": "Cluster", "reason": "Webhook", "text": "A webhook refuses."}
         whole = {"pod": "", "owner": "", "reason": "refused", "text": "Refused."}
@@ -789,6 +795,7 @@ class Paper(PageTest):
         matching = self.js("document.getElementById('matches').textContent.match(/[\\d,]+/g).map(Number)")
         self.browser.call("Page.printToPDF")
         self.assertEqual(matching, [60, 60, 210, 300])
+        self.assertEqual(self.text("#more-owners"), "Show the other 35 owners")
         self.assertEqual(self.js("window.printed"), [210, 60])
         self.browser.until("document.querySelectorAll('.finding').length === 0")
         self.browser.media("dark", "print")
