@@ -323,6 +323,18 @@ read_the_code() {
   python3 -B tests/lint/headers_alone.py
 }
 
+# Debian packages for the test of a page in a browser. Chromium itself depends on no font.
+page_packages=(chromium fonts-dejavu-core)
+
+check_page() {
+  say "test: the page of an audit, in a browser"
+  if [[ -n $(missing_commands chromium) ]]; then
+    did_not_run "the page of an audit needs chromium"
+    return
+  fi
+  python3 -B tests/audit_page/page_test.py >&2
+}
+
 # Runs both demos without a terminal.
 demos() {
   ./dev demo && ./dev demo drain
@@ -359,7 +371,7 @@ run_tests() {
   done
   [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
-    setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}"
+    setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}"
   elif [[ -n $only_kernel ]]; then
     setup "${machines_packages[@]}" "${kernel_packages[@]}"
   elif [[ -n $only_machines ]]; then
@@ -398,6 +410,7 @@ run_tests() {
     step "systemd unit" check_unit
     step "alert rules" check_rules
     step "notifications" check_notify
+    step "page of an audit" check_page
     step "Debian package" check_deb
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"

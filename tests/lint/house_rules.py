@@ -76,7 +76,7 @@ COLUMNS = 120  # as in .clang-format
 SCENARIOS = 77
 
 CODE = (".cpp", ".hpp")
-TEXT = CODE + (".py", ".sh", ".go", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml")
+TEXT = CODE + (".py", ".sh", ".go", ".md", ".txt", ".cmake", ".json", ".yaml", ".yml", ".html")
 LINT = ["tests/lint/*"]  # contains the words that it forbids
 
 
