@@ -56,9 +56,10 @@ class Audit {
  private:
   void assume_at_first() {
     if (world_.of_manifests) {
-      report_.assumed = {"these are manifests: each controller has all its pods, all of them are Ready, and nothing is "
-                         "known of nodes",
-                         "controllers of other kinds than Deployment, ReplicaSet, StatefulSet and Job have no pods"};
+      report_.assumed = {
+          "these are manifests: each controller has all its pods, all of them are Ready, and nothing is "
+          "known of nodes",
+          "controllers of other kinds than Deployment, ReplicaSet, StatefulSet and Job have no pods"};
       return;
     }
     report_.assumed = world_.stage->assumed();
@@ -96,8 +97,8 @@ class Audit {
     });
     std::vector<NodeResult*> nodes;
     for (NodeResult& node : report_.nodes) nodes.push_back(&node);
-    std::ranges::stable_sort(nodes, [&](const NodeResult* a, const NodeResult* b) {
-      return weights[a->name] > weights[b->name];
+    std::ranges::sort(nodes, [&](const NodeResult* a, const NodeResult* b) {
+      return std::tie(weights[b->name], a->name) < std::tie(weights[a->name], b->name);
     });
     return nodes;
   }
@@ -151,9 +152,10 @@ class Audit {
       if (!owner) continue;
       Finding& finding = lacking[*owner];
       finding.pods.push_back(pod.pod);
-      finding.text = fmt::format("pods would stay Pending when the node is drained, because the other nodes have no room "
-                                 "for all of them: {}",
-                                 pod.message);
+      finding.text = fmt::format(
+          "pods would stay Pending when the node is drained, because the other nodes have no room "
+          "for all of them: {}",
+          pod.message);
     }
     for (auto& [owner, finding] : lacking) {
       finding.id = "NoRoom";

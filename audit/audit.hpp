@@ -14,8 +14,8 @@ namespace haulout::audit {
 
 struct AuditInput {
   rehearse::Snapshot snapshot;
-  std::string source;          // for the report: where the snapshot comes from
-  agent::AgentConfig config;   // how agents drain
+  std::string source;         // for the report: where the snapshot comes from
+  agent::AgentConfig config;  // how agents drain
   rehearse::Assumptions assumptions;
   // The labels that name a team. The first one that an owner, its pods or their namespace have counts.
   std::vector<std::string> team_labels;

@@ -49,8 +49,8 @@ bool has_broken_pod(const World& world, const WorldBudget& budget) {
 // Returns true if the drain that is audited replaces all these pods before it evicts them.
 bool are_surged(const World& world, const Pods& pods, drain::Surge mode) {
   return mode != drain::Surge::off && std::ranges::all_of(pods, [&](std::size_t pod) {
-    return surge_of(world, world.pods[pod], mode).plan == drain::SurgeJudge::Plan::surge;
-  });
+           return surge_of(world, world.pods[pod], mode).plan == drain::SurgeJudge::Plan::surge;
+         });
 }
 
 void diagnose(const World& world, const WorldBudget& of, const std::vector<k8s::Pod>& members, const Pods& held,
@@ -93,12 +93,12 @@ void diagnose(const World& world, const WorldBudget& of, Findings& findings) {
 
 void find_empty(const WorldBudget& of, Findings& findings) {
   if (!of.pods.empty()) return;
-  findings.add(of.name(), {.id = "BudgetMatchesNothing",
-                           .severity = Severity::note,
-                           .object = of.name().text(),
-                           .text = fmt::format("PodDisruptionBudget {} selects no pod, so it protects none",
-                                               of.budget.key()),
-                           .way_out = "correct its selector, or delete it if its pods are gone for good"});
+  findings.add(of.name(),
+               {.id = "BudgetMatchesNothing",
+                .severity = Severity::note,
+                .object = of.name().text(),
+                .text = fmt::format("PodDisruptionBudget {} selects no pod, so it protects none", of.budget.key()),
+                .way_out = "correct its selector, or delete it if its pods are gone for good"});
 }
 
 // Pods that several budgets select, grouped by these budgets and by the owner.

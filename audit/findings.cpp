@@ -93,14 +93,16 @@ std::vector<Owner> Findings::owners() const {
       owner.pods = group->second->pods.size();
     }
     for (const auto& [key, finding] : findings) owner.findings.push_back(finding);
-    std::ranges::stable_sort(owner.findings, std::ranges::greater{}, &Finding::severity);
+    std::ranges::sort(owner.findings, [](const Finding& a, const Finding& b) {
+      return std::tie(b.severity, a.key) < std::tie(a.severity, b.key);
+    });
   }
   const auto nodes_of = [](const Owner& owner) {
     std::set<std::string> nodes;
     for (const Finding& finding : owner.findings) nodes.insert(finding.nodes.begin(), finding.nodes.end());
     return nodes.size();
   };
-  std::ranges::stable_sort(owners, [&](const Owner& a, const Owner& b) {
+  std::ranges::sort(owners, [&](const Owner& a, const Owner& b) {
     return std::tuple(b.worst(), nodes_of(b), a.name) < std::tuple(a.worst(), nodes_of(a), b.name);
   });
   return owners;

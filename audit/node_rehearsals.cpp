@@ -181,8 +181,11 @@ std::vector<Json> world_for(const World& world, const std::string& node) {
 
 Result<rehearse::Rehearsal> rehearse_node(const World& world, const std::string& node,
                                           const rehearse::Assumptions& assumptions) {
-  rehearse::RehearsalInput input{.nodes = {node}, .drain = world.drain, .assumptions = assumptions};
-  input.snapshot.read_at = world.now;
+  const rehearse::RehearsalInput input{.snapshot = {.read_at = world.now},
+                                       .nodes = {node},
+                                       .selector = {},
+                                       .drain = world.drain,
+                                       .assumptions = assumptions};
   return rehearse::rehearse(input, world_for(world, node));
 }
 

@@ -77,8 +77,8 @@ class NodeChoice {
     if (selector.is_object() && selector.contains(hostname_label) && selector[hostname_label].is_string())
       return in(labels_, hostname_label + ('=' + selector[hostname_label].get<std::string>()));
     std::set<std::size_t> all;
-    const Json& terms = sim::at(
-        pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms");
+    const Json& terms =
+        sim::at(pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms");
     if (!terms.is_array() || terms.empty()) return std::nullopt;
     for (const Json& term : terms) {
       const auto of_term = named_in(term);
@@ -137,24 +137,25 @@ void find_pinned(const World& world, const Group& group, NodeChoice& choice, Fin
     else if (tolerates)
       tolerant.push_back(index);
   }
-  const Severity endless =
-      world.drain.policy.pinned == drain::Treatment::park ? Severity::blocks : Severity::risk;
-  findings.add({.id = "PinnedPod",
-                .severity = endless,
-                .text = "its template names the node, so its controller creates each evicted pod on the same node again",
-                .way_out = "remove nodeName from the template, or drain with the option --pinned=leave of agents"},
-               bound);
+  const Severity endless = world.drain.policy.pinned == drain::Treatment::park ? Severity::blocks : Severity::risk;
+  findings.add(
+      {.id = "PinnedPod",
+       .severity = endless,
+       .text = "its template names the node, so its controller creates each evicted pod on the same node again",
+       .way_out = "remove nodeName from the template, or drain with the option --pinned=leave of agents"},
+      bound);
   findings.add({.id = "PinnedPod",
                 .severity = endless,
                 .text = "its pods may run on this node only and tolerate the cordon, so each evicted pod comes back to "
                         "the same node",
                 .way_out = "remove the toleration of node.kubernetes.io/unschedulable, or allow another node"},
                returning);
-  findings.add({.id = "PinnedPod",
-                .severity = Severity::risk,
-                .text = "its pods may run on this node only, so after an eviction they stay Pending while it is cordoned",
-                .way_out = "allow another node in nodeSelector or node affinity, or accept the outage"},
-               pinned);
+  findings.add(
+      {.id = "PinnedPod",
+       .severity = Severity::risk,
+       .text = "its pods may run on this node only, so after an eviction they stay Pending while it is cordoned",
+       .way_out = "allow another node in nodeSelector or node affinity, or accept the outage"},
+      pinned);
   findings.add({.id = "PinnedPod",
                 .severity = Severity::risk,
                 .text = "its pods tolerate the cordon, so an evicted pod may come back to the node that is drained",
@@ -189,21 +190,21 @@ void find_local_volumes(const World& world, const Group& group, const std::map<s
     if (volume.empty()) volume = found;
     pods.push_back(index);
   }
-  findings.add({.id = "VolumeOnOneNode",
-                .severity = Severity::risk,
-                .text = fmt::format("{} with a volume that exists only on the pod's node, such as {}: after an eviction "
-                                    "the pod cannot start while the node is cordoned",
-                                    count_of_pods(pods.size()), volume),
-                .way_out = "let the application move its data first, or accept the outage"},
-               pods);
+  findings.add(
+      {.id = "VolumeOnOneNode",
+       .severity = Severity::risk,
+       .text = fmt::format("{} with a volume that exists only on the pod's node, such as {}: after an eviction "
+                           "the pod cannot start while the node is cordoned",
+                           count_of_pods(pods.size()), volume),
+       .way_out = "let the application move its data first, or accept the outage"},
+      pods);
 }
 
 // Finds pods that fit on no other node even if they are the only ones that leave. All pods of a controller with the
 // same template get the same answer, except on the one node where one more of them would fit.
 class RoomSearch {
  public:
-  explicit RoomSearch(const World& world)
-      : world_(world), room_(world.nodes, placement::Room::Unstated::no_end) {
+  explicit RoomSearch(const World& world) : room_(world.nodes, placement::Room::Unstated::no_end) {
     for (const sim::Object& node : world.nodes) nodes_[sim::name_of(*node)] = node;
     for (const WorldPod& pod : world.pods)
       if (!pod.pod.node_name.empty() && !pod.pod.finished()) room_.put(pod.object, pod.pod.node_name);
@@ -243,7 +244,6 @@ class RoomSearch {
     return known->second;
   }
 
-  const World& world_;
   placement::Room room_;
   std::map<std::string, sim::Object> nodes_;
   std::map<std::pair<std::string, std::string>, placement::Place> places_;  // by kind of pod and closed node

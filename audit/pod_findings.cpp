@@ -42,8 +42,7 @@ void find_empty_dirs(const World& world, const Group& group, Findings& findings)
   findings.add({.id = "EmptyDir",
                 .severity = refused ? Severity::blocks : Severity::note,
                 .text = fmt::format("{} with emptyDir volumes, whose data the eviction deletes{}",
-                                    count_of_pods(pods.size()),
-                                    refused ? "; the drain refuses to do that" : ""),
+                                    count_of_pods(pods.size()), refused ? "; the drain refuses to do that" : ""),
                 .way_out = "keep data that must survive in a PersistentVolumeClaim; a drain by hand needs "
                            "--delete-emptydir-data, and agents evict such pods unless --emptydir is refuse"},
                pods);
@@ -69,12 +68,13 @@ void find_long_grace(const World& world, const Group& group, Findings& findings)
     longest = std::max(longest, pod.pod.grace_seconds);
     pods.push_back(index);
   }
-  findings.add({.id = "LongGrace",
-                .severity = Severity::risk,
-                .text = fmt::format("its pods may take {} to terminate, so a drain may take as long",
-                                    format_whole_seconds(k8s::grace_period(longest))),
-                .way_out = "lower terminationGracePeriodSeconds to what the pods need, or plan the drain for that time"},
-               pods);
+  findings.add(
+      {.id = "LongGrace",
+       .severity = Severity::risk,
+       .text = fmt::format("its pods may take {} to terminate, so a drain may take as long",
+                           format_whole_seconds(k8s::grace_period(longest))),
+       .way_out = "lower terminationGracePeriodSeconds to what the pods need, or plan the drain for that time"},
+      pods);
 }
 
 // Pods that a filter holds for another reason than those above, such as an annotation or a rule.
@@ -108,7 +108,8 @@ void find_hanging(const World& world, const Group& group, Findings& findings) {
     const k8s::Pod& pod = world.pods[index].pod;
     const auto margin = std::chrono::duration_cast<std::chrono::microseconds>(drain::Pipeline::place_margin);
     if (!pod.terminating() || pod.finalizers.empty() || world.now <= *pod.deletion_timestamp + margin) continue;
-    Finding finding{.id = "FinalizerHangs", .severity = Severity::blocks, .object = OwnerName{pod.ns, "Pod", pod.name}.text()};
+    Finding finding{
+        .id = "FinalizerHangs", .severity = Severity::blocks, .object = OwnerName{pod.ns, "Pod", pod.name}.text()};
     finding.text = fmt::format("pod {} was deleted long ago and stays because of its finalizers: {}", pod.key(),
                                fmt::join(pod.finalizers, ", "));
     finding.way_out = "find out why the controllers that set them do not remove them";

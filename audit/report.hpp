@@ -19,15 +19,15 @@ std::string_view to_string(Severity severity);
 // Who can change what a finding is about: the topmost controller of the pods, or another object. A finding about the
 // cluster itself has the kind "Cluster" and no names.
 struct OwnerName {
-  std::string ns;
-  std::string kind;
-  std::string name;
+  std::string ns{};
+  std::string kind{};
+  std::string name{};
   auto operator<=>(const OwnerName&) const = default;
   std::string text() const;  // "shop/Deployment/web", "Cluster"
 };
 
 struct Finding {
-  std::string id;  // "BudgetNeverOpens", one of finding_kinds()
+  std::string id{};  // "BudgetNeverOpens", one of finding_kinds()
   Severity severity = Severity::note;
   std::string object{};              // "shop/PodDisruptionBudget/web"
   std::string text{};                // what is wrong
@@ -39,9 +39,9 @@ struct Finding {
 
 struct Owner {
   OwnerName name;
-  std::string team{};              // value of the team label; empty: none
-  std::size_t pods = 0;            // all its pods in the cluster
-  std::vector<Finding> findings{}; // the worst first
+  std::string team{};               // value of the team label; empty: none
+  std::size_t pods = 0;             // all its pods in the cluster
+  std::vector<Finding> findings{};  // the worst first
   Severity worst() const;
 };
 
@@ -71,22 +71,22 @@ struct NodeResult {
   bool cordoned = false;
   std::size_t pods = 0;
   Verdict verdict = Verdict::not_rehearsed;
-  std::optional<Duration> took{};            // time of the drain, if it ended
-  std::vector<Culprit> blocked_by{};         // empty unless the verdict is `blocked`
-  std::vector<std::string> without_room{};   // pods that have no node after the drain
+  std::optional<Duration> took{};           // time of the drain, if it ended
+  std::vector<Culprit> blocked_by{};        // empty unless the verdict is `blocked`
+  std::vector<std::string> without_room{};  // pods that have no node after the drain
   std::vector<Step> timeline{};
 };
 
 struct Report {
-  WallTime time{};     // time of the snapshot
-  std::string source;  // where the objects come from: a file, a directory, the URL of the API server
+  WallTime time{};            // time of the snapshot
+  std::string source;         // where the objects come from: a file, a directory, the URL of the API server
   bool of_manifests = false;  // the objects are manifests: there are no nodes, and the pods are expected ones
   std::vector<std::string> assumed{};
   std::size_t pods = 0;
-  std::size_t owners_in_all = 0;      // also those without a finding
-  std::vector<NodeResult> nodes{};    // sorted by name
-  std::vector<Owner> owners{};        // those with findings: the worst first, then by number of nodes, then by name
-  std::size_t known = 0;              // findings that were left out because the baseline has them
+  std::size_t owners_in_all = 0;    // also those without a finding
+  std::vector<NodeResult> nodes{};  // sorted by name
+  std::vector<Owner> owners{};      // those with findings: the worst first, then by number of nodes, then by name
+  std::size_t known = 0;            // findings that were left out because the baseline has them
 
   std::size_t count(Severity severity) const;
   std::size_t count(Verdict verdict) const;

@@ -51,8 +51,8 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
     return findings.add(std::move(finding), pods);
   }
   const auto policy = drain::single_replica_override(pod.pod, group.controller).value_or(guards.single_replica);
-  finding.severity = severity_of_single(guards.single_replica == drain::SingleReplica::allow ? guards.single_replica
-                                                                                              : policy);
+  finding.severity =
+      severity_of_single(guards.single_replica == drain::SingleReplica::allow ? guards.single_replica : policy);
   finding.text = finding.severity == Severity::blocks
                      ? "it has one pod, and the drain evicts no pod that is the only one of its controller "
                        "(--single-replica=block)"
@@ -62,8 +62,9 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
     finding.way_out =
         "run a second replica, or drain with --surge=single-replica, which starts the replacement before the eviction";
   else
-    finding.way_out = "run a second replica" +
-                      (surge.plan == Plan::impossible ? "; --surge does not help, because " + surge.why : std::string());
+    finding.way_out =
+        "run a second replica" +
+        (surge.plan == Plan::impossible ? "; --surge does not help, because " + surge.why : std::string());
   findings.add(std::move(finding), pods);
 }
 
@@ -83,8 +84,7 @@ void find_one_node(const World& world, const Group& group, const Pods& pods, Fin
 void find_quorum(const World& world, const Group& group, const Pods& pods, Findings& findings) {
   const std::size_t replicas = wanted(group, pods);
   if (group.owner.kind != "StatefulSet" || replicas < 3 || replicas % 2 == 0 || pods.empty()) return;
-  const bool any_budget =
-      std::ranges::any_of(pods, [&](std::size_t pod) { return !world.pods[pod].budgets.empty(); });
+  const bool any_budget = std::ranges::any_of(pods, [&](std::size_t pod) { return !world.pods[pod].budgets.empty(); });
   if (any_budget) return;
   findings.add({.id = "QuorumUnprotected",
                 .severity = Severity::risk,
@@ -109,7 +109,8 @@ void find_gangs(const World& world, Findings& findings) {
     Finding finding{.id = "GangBroken", .severity = severity_of_gang(treatment), .object = gang.text()};
     finding.text = fmt::format("{} with {} runs only as a whole, so the eviction of one of them stops all", gang.text(),
                                count_of_pods(pods.size()));
-    if (treatment == drain::Treatment::park) finding.text += "; the drain waits until they have finished (--gangs=wait)";
+    if (treatment == drain::Treatment::park)
+      finding.text += "; the drain waits until they have finished (--gangs=wait)";
     if (treatment == drain::Treatment::refuse) finding.text += "; the drain refuses to begin (--gangs=refuse)";
     finding.way_out = treatment == drain::Treatment::evict
                           ? "to spare it, have the drain wait until its pods have finished (--gangs=wait)"

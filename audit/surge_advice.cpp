@@ -15,9 +15,9 @@ void answer(const World& world, const drain::SurgeFacts::Question& question, dra
   const sim::Object claim = world.store().get({"persistentvolumeclaims", question.ns, question.claim});
   const auto decoded = claim ? k8s::decode<k8s::PersistentVolumeClaim>(claim->dump())
                              : Result<k8s::PersistentVolumeClaim>(Error(Errc::invalid, "it is not in the snapshot"));
-  facts.claim_known(question, decoded ? drain::surge_obstacle(*decoded)
-                                      : "PersistentVolumeClaim " + question.ns + "/" + question.claim +
-                                            " is not in the snapshot");
+  facts.claim_known(
+      question, decoded ? drain::surge_obstacle(*decoded)
+                        : "PersistentVolumeClaim " + question.ns + "/" + question.claim + " is not in the snapshot");
 }
 
 }  // namespace
@@ -33,7 +33,8 @@ drain::SurgeJudge::Judgement surge_of(const World& world, const WorldPod& pod, d
                [budget](const k8s::Pod&, std::int32_t replicas) {
                  return budget && drain::counts_other_controllers(*budget, replicas) ? budget->key() : std::string();
                }});
-  const drain::ControllerGroup group{world.group_of(pod).controller};
+  drain::ControllerGroup group;
+  group.controller = world.group_of(pod).controller;
   for (;;) {
     auto judgement = judge.judge(pod.pod, group);
     const auto question = judge.facts().next_question(TimePoint::max());

@@ -43,27 +43,30 @@ void judge(const World& world, const std::string& kind, const Json& configuratio
   const Servers servers = servers_of(world, webhook);
   const bool down = servers == Servers::none_ready || servers == Servers::no_service;
   if (!fails && !down) return;
-  const std::string service = sim::text(webhook, "/clientConfig/service/namespace") + "/" +
-                              sim::text(webhook, "/clientConfig/service/name");
+  const std::string service =
+      sim::text(webhook, "/clientConfig/service/namespace") + "/" + sim::text(webhook, "/clientConfig/service/name");
   Finding finding{.id = "WebhookOnEvictions",
-                  .severity = fails && down ? Severity::blocks : fails ? Severity::risk : Severity::note,
+                  .severity = fails && down ? Severity::blocks
+                              : fails       ? Severity::risk
+                                            : Severity::note,
                   .object = kind + "/" + sim::name_of(configuration) + "/" + sim::text(webhook, "/name")};
-  finding.text = fmt::format("the server asks webhook {} about every eviction that it matches, and {} while the webhook does "
-                             "not answer{}",
-                             sim::text(webhook, "/name"), fails ? "refuses it" : "delays it", state_of(servers, service));
-  finding.way_out = down ? fmt::format("repair the servers of the webhook, or delete its configuration (kubectl get {} {})",
-                                       kind, sim::name_of(configuration))
-                         : "run its servers on several nodes, protect them by a PodDisruptionBudget, and exclude "
-                           "pods/eviction from its rules if it does not need it";
+  finding.text = fmt::format(
+      "the server asks webhook {} about every eviction that it matches, and {} while the webhook does "
+      "not answer{}",
+      sim::text(webhook, "/name"), fails ? "refuses it" : "delays it", state_of(servers, service));
+  finding.way_out =
+      down ? fmt::format("repair the servers of the webhook, or delete its configuration (kubectl get {} {})", kind,
+                         sim::name_of(configuration))
+           : "run its servers on several nodes, protect them by a PodDisruptionBudget, and exclude "
+             "pods/eviction from its rules if it does not need it";
   findings.add({.kind = "Cluster"}, std::move(finding));
 }
 
 }  // namespace
 
 void find_webhooks(const World& world, Findings& findings) {
-  for (const auto& [resource, kind] :
-       {std::pair{"mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
-        std::pair{"validatingwebhookconfigurations", "ValidatingWebhookConfiguration"}})
+  for (const auto& [resource, kind] : {std::pair{"mutatingwebhookconfigurations", "MutatingWebhookConfiguration"},
+                                       std::pair{"validatingwebhookconfigurations", "ValidatingWebhookConfiguration"}})
     for (const sim::Object& configuration : world.store().list(resource))
       for (const Json& webhook : sim::at(*configuration, "/webhooks"))
         if (rehearse::is_asked_about_evictions(webhook)) judge(world, kind, *configuration, webhook, findings);

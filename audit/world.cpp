@@ -138,8 +138,8 @@ class Matching {
 // Computes the status that a budget of a manifest will have when all its pods are Ready.
 void expect_all_ready(WorldBudget& of) {
   k8s::PodDisruptionBudget& budget = of.budget;
-  const auto expected = static_cast<std::int32_t>(
-      std::min<std::size_t>(of.pods.size(), std::numeric_limits<std::int32_t>::max()));
+  const auto expected =
+      static_cast<std::int32_t>(std::min<std::size_t>(of.pods.size(), std::numeric_limits<std::int32_t>::max()));
   const std::string& field = budget.max_unavailable.empty() ? budget.min_available : budget.max_unavailable;
   const std::int64_t amount = sim::scaled(Json(field), expected);
   const std::int64_t desired = budget.max_unavailable.empty() ? amount : std::max<std::int64_t>(0, expected - amount);
@@ -203,8 +203,9 @@ class Reading {
     if (pod.controller) {
       // A pod that a drain has surged has no owner for a while: its mark names one.
       const k8s::OwnerReference& owner = *pod.controller;
-      above = top_of(world_.store(), pod.ns,
-                     {{"apiVersion", owner.api_version}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}});
+      above =
+          top_of(world_.store(), pod.ns,
+                 {{"apiVersion", owner.api_version}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}});
     }
     if (auto gang = owner_by_gang(pod)) {
       above.name = *std::move(gang);

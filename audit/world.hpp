@@ -21,9 +21,9 @@ namespace haulout::audit {
 struct WorldPod {
   k8s::Pod pod;
   sim::Object object;
-  std::size_t group = 0;                 // index into World::groups
-  drain::Decision decision{};            // what a drain of its node does with it
-  std::vector<std::size_t> budgets{};    // indexes into World::budgets
+  std::size_t group = 0;               // index into World::groups
+  drain::Decision decision{};          // what a drain of its node does with it
+  std::vector<std::size_t> budgets{};  // indexes into World::budgets
 
   // Returns true if a drain of its node makes it leave, at once or later.
   bool leaves() const;
