@@ -10,6 +10,7 @@
 #include "audit/manifests.hpp"
 #include "audit/node_rehearsals.hpp"
 #include "audit/world.hpp"
+#include "drain/reasons.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
 
@@ -35,7 +36,9 @@ using Weight = std::pair<std::size_t, std::size_t>;
 
 class Audit {
  public:
-  Audit(const AuditInput& input, World world) : input_(input), world_(std::move(world)), findings_(world_) {}
+  // `dated`: the objects of the snapshot tell its time.
+  Audit(const AuditInput& input, World world, bool dated)
+      : input_(input), dated_(dated), world_(std::move(world)), findings_(world_) {}
 
   Report run() {
     report_.time = world_.now;
@@ -63,7 +66,7 @@ class Audit {
       return;
     }
     report_.assumed = world_.stage->assumed();
-    if (input_.snapshot.stored) report_.assumed.push_back(rehearse::assumed_time(world_.now));
+    if (dated_) report_.assumed.push_back(rehearse::assumed_time(world_.now));
   }
 
   std::string pool_of(const Json& node) const {
@@ -129,7 +132,7 @@ class Audit {
   void blame(const NodeResult& node) {
     for (const Culprit& culprit : node.blocked_by) {
       const OwnerName* owner = world_.owner_of(culprit.pod);
-      Finding finding{.id = "DrainBlocked",
+      Finding finding{.id = reason::drain_blocked,
                       .severity = Severity::blocks,
                       .object = culprit.reason,
                       .text = fmt::format("the rehearsed drain does not end: {}", culprit.text),
@@ -201,6 +204,7 @@ class Audit {
   }
 
   const AuditInput& input_;
+  bool dated_;
   World world_;
   Findings findings_;
   Report report_;
@@ -221,16 +225,16 @@ Result<Report> audit(const AuditInput& input) {
     if (auto whole = rehearse::check_whole(*objects); !whole) return std::move(whole).error();
   }
   const WallTime read_at = input.snapshot.read_at;
-  const bool dated = input.snapshot.stored && !of_manifests;
-  const WallTime now = dated ? rehearse::newest_time(*objects, read_at).value_or(read_at) : read_at;
+  const auto dated =
+      input.snapshot.stored && !of_manifests ? rehearse::newest_time(*objects, read_at) : std::optional<WallTime>();
   auto world = make_world({.objects = *std::move(objects),
-                           .now = now,
+                           .now = dated.value_or(read_at),
                            .drain = input.config.drain,
                            .assumptions = input.assumptions,
                            .team_labels = input.team_labels,
                            .of_manifests = of_manifests});
   if (!world) return std::move(world).error().with_context("the snapshot cannot be used");
-  return Audit(input, *std::move(world)).run();
+  return Audit(input, *std::move(world), dated.has_value()).run();
 }
 
 void forget_known(Report& report, const std::vector<std::string>& keys) {

@@ -1,6 +1,6 @@
-// Audits a cluster: which of its nodes cannot be drained, why, and whose pods it is. First it looks for what the objects
-// alone tell (findings.hpp), then it rehearses the drain of each node by itself (node_rehearsals.hpp). Blocks until that
-// is done. No I/O.
+// Audits a cluster: which of its nodes cannot be drained, why, and whose pods it is. First it looks for what the
+// objects alone tell (findings.hpp), then it rehearses the drain of each node by itself (node_rehearsals.hpp). Blocks
+// until that is done. No I/O.
 #pragma once
 
 #include <string>

@@ -4,6 +4,8 @@
 #include <set>
 #include <tuple>
 
+#include "drain/reasons.hpp"
+
 namespace haulout::audit {
 namespace {
 
@@ -28,16 +30,16 @@ const std::vector<FindingKind>& finding_kinds() {
       {"BrokenBudget", "A PodDisruptionBudget allows no eviction because pods that it counts are not Ready."},
       {"BudgetMatchesNothing", "A PodDisruptionBudget selects no pod."},
       {"BudgetNeverOpens", "A PodDisruptionBudget allows no eviction even if all its pods are healthy."},
-      {"DrainBlocked", "The rehearsed drain of a node did not end because of a pod."},
-      {"EmptyDir", "Pods have emptyDir volumes, whose data an eviction deletes."},
+      {reason::drain_blocked, "The rehearsed drain of a node did not end because of a pod."},
+      {reason::empty_dir, "Pods have emptyDir volumes, whose data an eviction deletes."},
       {"FinalizerHangs", "A deleted pod stays because of a finalizer."},
-      {"GangBroken", "An eviction stops a group of pods that runs only as a whole."},
+      {reason::gang_broken, "An eviction stops a group of pods that runs only as a whole."},
       {"HeldByPolicy", "The options of the drain make it wait for a pod, or refuse it because of one."},
       {"LongGrace", "Pods may take longer than ten minutes to terminate."},
       {"NoRoom", "A pod fits on no other node."},
       {"PinnedPod", "A pod can run only on its node, or its replacement may come back to it."},
       {"QuorumUnprotected", "No PodDisruptionBudget protects the quorum of a StatefulSet."},
-      {"SingleReplica", "A controller has one pod, so its service is down while the pod moves."},
+      {reason::single_replica, "A controller has one pod, so its service is down while the pod moves."},
       {"TwoBudgets", "Several PodDisruptionBudgets select a pod, so the server refuses every eviction."},
       {"UnmanagedPod", "A pod has no controller, so nothing creates it again."},
       {"VolumeOnOneNode", "A volume of a pod exists only on the pod's node."},

@@ -39,7 +39,7 @@ Pods with_filter(const World& world, const Group& group, std::string_view reason
 void find_empty_dirs(const World& world, const Group& group, Findings& findings) {
   bool refused = false;
   const Pods pods = with_filter(world, group, reason::empty_dir, &refused);
-  findings.add({.id = "EmptyDir",
+  findings.add({.id = reason::empty_dir,
                 .severity = refused ? Severity::blocks : Severity::note,
                 .text = fmt::format("{} with emptyDir volumes, whose data the eviction deletes{}",
                                     count_of_pods(pods.size()), refused ? "; the drain refuses to do that" : ""),

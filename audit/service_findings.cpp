@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "drain/controller_guard.hpp"
 #include "drain/gangs.hpp"
+#include "drain/reasons.hpp"
 
 namespace haulout::audit {
 namespace {
@@ -43,7 +44,7 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
   if (wanted(group, pods) != 1 || pods.size() != 1) return;
   const WorldPod& pod = world.pods[pods.front()];
   const drain::Guards& guards = world.drain.guards;
-  Finding finding{.id = "SingleReplica"};
+  Finding finding{.id = reason::single_replica};
   if (guards.surge != drain::Surge::off && surge_of(world, pod, guards.surge).plan == Plan::surge) {
     finding.severity = Severity::note;
     finding.text = "it has one pod, which the drain replaces before it evicts it (--surge)";
@@ -106,7 +107,7 @@ void find_gangs(const World& world, Findings& findings) {
   for (const auto& [gang, pods] : gangs) {
     if (pods.size() < 2) continue;  // nothing else stops with it
     const drain::Treatment treatment = world.drain.policy.gangs;
-    Finding finding{.id = "GangBroken", .severity = severity_of_gang(treatment), .object = gang.text()};
+    Finding finding{.id = reason::gang_broken, .severity = severity_of_gang(treatment), .object = gang.text()};
     finding.text = fmt::format("{} with {} runs only as a whole, so the eviction of one of them stops all", gang.text(),
                                count_of_pods(pods.size()));
     if (treatment == drain::Treatment::park)

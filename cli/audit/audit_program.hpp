@@ -8,7 +8,8 @@ namespace haulout::cli {
 
 // Runs the command, prints its errors, and returns the exit code. All output is written and flushed when it returns.
 // Calls `run` only to read the snapshot from the API server. The simulation blocks the thread and cannot be cancelled.
-// Meanwhile, signals have their default actions, because there is nothing to clean up. Borrows `process` and `settings`.
+// Meanwhile, signals have their default actions, because there is nothing to clean up. Borrows `process` and
+// `settings`.
 int audit_cluster(agent::Process& process, const Settings& settings, const RunToEnd& run);
 
 }  // namespace haulout::cli

@@ -1,4 +1,5 @@
-// Where `haulout rehearse` and `haulout audit` get their snapshot: from files, or from the API server of the kubeconfig.
+// Where `haulout rehearse` and `haulout audit` get their snapshot: from files, or from the API server of the
+// kubeconfig. Failures are printed.
 #pragma once
 
 #include <functional>

@@ -72,7 +72,8 @@ struct ACluster {
 
   // Gives the pod a claim whose volume exists on this host only.
   void give_local_volume(const std::string& pod, const std::string& host) {
-    item("Pod", pod)["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data-" + pod}}}}};
+    item("Pod",
+         pod)["spec"]["volumes"] = {{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data-" + pod}}}}};
     add(object("v1", "PersistentVolumeClaim", "data-" + pod, {{"volumeName", "pv-" + pod}}));
     Json volume = object("v1", "PersistentVolume", "pv-" + pod, Json::object());
     volume["metadata"].erase("namespace");
@@ -82,10 +83,9 @@ struct ACluster {
   }
 
   static Json pod_spec() {
-    return {{"containers",
-             {{{"name", "main"},
-               {"image", "registry.example/main:1"},
-               {"resources", {{"requests", {{"cpu", "500m"}}}}}}}}};
+    return {
+        {"containers",
+         {{{"name", "main"}, {"image", "registry.example/main:1"}, {"resources", {{"requests", {{"cpu", "500m"}}}}}}}}};
   }
   static Json object(const std::string& api, const std::string& kind, const std::string& name, Json spec) {
     return {{"apiVersion", api},
@@ -103,9 +103,7 @@ struct ACluster {
       if (each["kind"] == kind && each["metadata"]["name"] == name) return each;
     throw std::runtime_error("no " + kind + " " + name);
   }
-  void remove(const std::string& kind, const std::string& name) {
-    std::erase(items, Json(item(kind, name)));
-  }
+  void remove(const std::string& kind, const std::string& name) { std::erase(items, Json(item(kind, name))); }
   void set_ready(const std::string& pod, bool ready) {
     item("Pod", pod)["status"]["conditions"][0]["status"] = ready ? "True" : "False";
   }

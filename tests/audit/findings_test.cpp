@@ -62,8 +62,11 @@ TEST(Findings, Budgets) {
        {"blocks BudgetNeverOpens " + web}},
       {"evictions in progress are no fault",
        [](ACluster& cluster) {
-         status_of_budget(cluster) = {{"observedGeneration", 1}, {"expectedPods", 3},       {"currentHealthy", 2},
-                                      {"desiredHealthy", 1},     {"disruptionsAllowed", 0}};
+         status_of_budget(cluster) = {{"observedGeneration", 1},
+                                      {"expectedPods", 3},
+                                      {"currentHealthy", 2},
+                                      {"desiredHealthy", 1},
+                                      {"disruptionsAllowed", 0}};
        },
        {}},
       {"an unready pod that the budget holds",
@@ -87,7 +90,8 @@ TEST(Findings, Budgets) {
       {"a second budget",
        [](ACluster& cluster) { cluster.add_budget("web", {{"maxUnavailable", 1}}, 2, 1, 1, "also"); },
        {"blocks TwoBudgets " + web}},
-      {"a budget for nothing", [](ACluster& cluster) { cluster.add_budget("gone", {{"maxUnavailable", 1}}, 0, 0, 0); },
+      {"a budget for nothing",
+       [](ACluster& cluster) { cluster.add_budget("gone", {{"maxUnavailable", 1}}, 0, 0, 0); },
        {"note BudgetMatchesNothing shop/PodDisruptionBudget/gone"}},
   });
 }
@@ -121,7 +125,8 @@ TEST(Findings, ThinServices) {
          cluster.add_pod("solo-a", "solo", "n1");
        },
        {"blocks SingleReplica shop/Deployment/solo"}},
-      {"all on one node", [](ACluster& cluster) { cluster.item("Pod", "web-b")["spec"]["nodeName"] = "n1"; },
+      {"all on one node",
+       [](ACluster& cluster) { cluster.item("Pod", "web-b")["spec"]["nodeName"] = "n1"; },
        {"risk AllReplicasOnOneNode shop/Deployment/web"}},
       {"a quorum without a budget",
        [](ACluster& cluster) {
@@ -161,7 +166,8 @@ TEST(Findings, ThinServices) {
 
 TEST(Findings, Pods) {
   expect({
-      {"no controller", [](ACluster& cluster) { cluster.add_pod("bare", "bare", "n1", ""); },
+      {"no controller",
+       [](ACluster& cluster) { cluster.add_pod("bare", "bare", "n1", ""); },
        {"risk UnmanagedPod shop/Pod/bare"}},
       {"no controller, which the drain refuses",
        [](ACluster& cluster) {
@@ -227,12 +233,11 @@ TEST(Findings, BoundPods) {
   };
   const Json tolerate = {{{"key", "node.kubernetes.io/unschedulable"}, {"operator", "Exists"}}};
   expect({
-      {"a host name in the selector", pin,
-       {"risk NoRoom shop/Deployment/web", "risk PinnedPod shop/Deployment/web"}},
+      {"a host name in the selector", pin, {"risk NoRoom shop/Deployment/web", "risk PinnedPod shop/Deployment/web"}},
       {"a host name in the affinity",
        [](ACluster& cluster) {
          cluster.item("Pod", "web-a")["spec"]["affinity"]["nodeAffinity"]
-                     ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = {
+                                     ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = {
              {{"matchFields", {{{"key", "metadata.name"}, {"operator", "In"}, {"values", {"n1"}}}}}}};
        },
        {"risk NoRoom shop/Deployment/web", "risk PinnedPod shop/Deployment/web"}},
@@ -252,11 +257,10 @@ TEST(Findings, BoundPods) {
        [&](ACluster& cluster) { cluster.item("Pod", "web-a")["spec"]["tolerations"] = tolerate; },
        {"risk PinnedPod shop/Deployment/web"}},
       {"the node in the template",
-       [](ACluster& cluster) {
-         cluster.item("Deployment", "web")["spec"]["template"]["spec"]["nodeName"] = "n1";
-       },
+       [](ACluster& cluster) { cluster.item("Deployment", "web")["spec"]["template"]["spec"]["nodeName"] = "n1"; },
        {"blocks PinnedPod shop/Deployment/web"}},
-      {"a local volume", [](ACluster& cluster) { cluster.give_local_volume("web-a", "n1"); },
+      {"a local volume",
+       [](ACluster& cluster) { cluster.give_local_volume("web-a", "n1"); },
        {"risk VolumeOnOneNode shop/Deployment/web"}},
       {"a volume of another node", [](ACluster& cluster) { cluster.give_local_volume("web-a", "n2"); }, {}},
       {"no room elsewhere",
@@ -276,15 +280,16 @@ TEST(Findings, BoundPods) {
 }
 
 Json webhook(const char* policy, const char* resource) {
-  return {{"apiVersion", "admissionregistration.k8s.io/v1"},
-          {"kind", "ValidatingWebhookConfiguration"},
-          {"metadata", {{"name", "guard"}}},
-          {"webhooks",
-           {{{"name", "guard.example.com"},
-             {"failurePolicy", policy},
-             {"clientConfig", {{"service", {{"namespace", "shop"}, {"name", "guard"}}}}},
-             {"rules",
-              {{{"operations", {"CREATE"}}, {"apiGroups", {""}}, {"apiVersions", {"v1"}}, {"resources", {resource}}}}}}}}};
+  return {
+      {"apiVersion", "admissionregistration.k8s.io/v1"},
+      {"kind", "ValidatingWebhookConfiguration"},
+      {"metadata", {{"name", "guard"}}},
+      {"webhooks",
+       {{{"name", "guard.example.com"},
+         {"failurePolicy", policy},
+         {"clientConfig", {{"service", {{"namespace", "shop"}, {"name", "guard"}}}}},
+         {"rules",
+          {{{"operations", {"CREATE"}}, {"apiGroups", {""}}, {"apiVersions", {"v1"}}, {"resources", {resource}}}}}}}}};
 }
 
 TEST(Findings, Webhooks) {
@@ -292,7 +297,8 @@ TEST(Findings, Webhooks) {
     return ACluster::object("v1", "Service", "guard", {{"selector", {{"app", app}}}});
   };
   expect({
-      {"fails closed", [](ACluster& cluster) { cluster.add(webhook("Fail", "pods/eviction")); },
+      {"fails closed",
+       [](ACluster& cluster) { cluster.add(webhook("Fail", "pods/eviction")); },
        {"risk WebhookOnEvictions Cluster"}},
       {"fails open", [](ACluster& cluster) { cluster.add(webhook("Ignore", "pods/eviction")); }, {}},
       {"is not asked about evictions", [](ACluster& cluster) { cluster.add(webhook("Fail", "pods")); }, {}},
@@ -326,8 +332,9 @@ TEST(Findings, TheWayOutSaysWhetherSurgeHelps) {
     return audited(cluster.input()).owners.front().findings.front().way_out;
   };
   EXPECT_THAT(way_out([](ACluster&) {}), HasSubstr("or drain with --surge=single-replica"));
-  EXPECT_THAT(way_out([](ACluster& cluster) { cluster.item("Deployment", "solo")["spec"]["strategy"]["type"] = "Recreate"; }),
-              HasSubstr("--surge does not help, because the strategy of Deployment shop/solo is Recreate"));
+  EXPECT_THAT(
+      way_out([](ACluster& cluster) { cluster.item("Deployment", "solo")["spec"]["strategy"]["type"] = "Recreate"; }),
+      HasSubstr("--surge does not help, because the strategy of Deployment shop/solo is Recreate"));
 }
 
 TEST(Findings, EveryKindIsListed) {
@@ -347,8 +354,7 @@ TEST(Findings, OwnersAreSortedAndHaveTheirTeams) {
   ASSERT_EQ(report.owners.size(), 2U);
   EXPECT_EQ(report.owners[0].name.text(), "shop/Deployment/web");
   EXPECT_EQ(report.owners[0].team, "shop-front");
-  EXPECT_EQ(report.owners[0].findings[0].key,
-            "TwoBudgets|shop|Deployment|web|shop/PodDisruptionBudget/also+web");
+  EXPECT_EQ(report.owners[0].findings[0].key, "TwoBudgets|shop|Deployment|web|shop/PodDisruptionBudget/also+web");
   EXPECT_EQ(report.owners[1].team, "payments");
   EXPECT_EQ(report.owners[1].pods, 1U);
   EXPECT_THAT(report.owners[1].findings[0].nodes, ElementsAre("n1"));
