@@ -66,7 +66,7 @@ TEST(AuditFormats, Text) {
                           "  risk    UnmanagedPod: it has no controller & stays away", "          nodes: n2",
                           "          pods: shop/bare", "nodes: 1 can be drained, 1 blocked by shop/Deployment/web",
                           "  node/n1 is blocked", "    pod shop/web-0 (shop/Deployment/web): blocked by its budget",
-                          "  node/n2 drains in 1m33s", "assumed:", "  a pod terminates after its whole grace period"));
+                          "  node/n2 drains in 1m34s", "assumed:", "  a pod terminates after its whole grace period"));
 }
 
 TEST(AuditFormats, TextSaysThatNodesWereNotRehearsed) {
