@@ -74,16 +74,17 @@ Json shrunk(const World& world, const sim::Object& node, const Choice& choice) {
   if (used.empty()) return small;
   const placement::Amounts limits = placement::limits_of(*node);
   if (limits.empty()) return small;  // the node has no sizes
-  for (const auto& [resource, limit] : limits)
-    small["status"]["allocatable"][resource] = quantity(limit - placement::amount(used, resource));
+  Json left = Json::object();
+  for (const auto& [resource, limit] : limits) left[resource] = quantity(limit - placement::amount(used, resource));
+  small["status"]["allocatable"] = std::move(left);
   return small;
 }
 
 // Restricts a DaemonSet to the drained node.
 Json only_here(const sim::Object& set) {
   Json own = *set;
-  own["spec"]["template"]["spec"].erase("affinity");
-  own["spec"]["template"]["spec"]["nodeSelector"] = {{here_label, "true"}};
+  own.merge_patch(
+      {{"spec", {{"template", {{"spec", {{"affinity", nullptr}, {"nodeSelector", {{here_label, "true"}}}}}}}}}});
   return own;
 }
 
