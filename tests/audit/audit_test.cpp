@@ -52,6 +52,7 @@ TEST(Audit, EveryPodThatIsLeftIsACulprit) {
   cluster.item("ReplicaSet", "web-1")["spec"]["replicas"] = 3;
   cluster.remove("PodDisruptionBudget", "web");
   cluster.add_budget("web", {{"maxUnavailable", 0}}, 3, 3, 0);
+  cluster.config.drain.timeout = std::chrono::minutes(10);
   const Report report = audited(rehearsed(cluster));
   EXPECT_EQ(node(report, "n1").verdict, Verdict::blocked);
   std::vector<std::string> pods;
@@ -68,6 +69,7 @@ TEST(Audit, EveryPodThatIsLeftIsACulprit) {
 TEST(Audit, ACulpritWithoutAStaticFindingGetsOne) {
   ACluster cluster;
   cluster.config.drain.policy.rules = {*drain::parse_pod_rule("app=web=wait-completed")};
+  cluster.config.drain.timeout = std::chrono::minutes(10);
   const Report report = audited(rehearsed(cluster));
   EXPECT_EQ(report.count(Verdict::blocked), 2U);
   EXPECT_THAT(brief(report), Contains(HasSubstr("blocks")));

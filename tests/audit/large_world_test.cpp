@@ -45,10 +45,10 @@ Work work_for(int apps) {
 }
 
 TEST(LargeWorld, TheWorkGrowsWithTheObjects) {
-  const Work small = work_for(50), large = work_for(400);
-  EXPECT_EQ(small.compared, 150U);
-  EXPECT_EQ(large.compared, 1200U);
-  EXPECT_LE(large.listed, small.listed * 8);
+  const Work small = work_for(25), large = work_for(100);
+  EXPECT_EQ(small.compared, 75U);
+  EXPECT_EQ(large.compared, 300U);
+  EXPECT_LE(large.listed, small.listed * 4);
 }
 
 }  // namespace

@@ -74,7 +74,9 @@ TEST_F(AuditProgramTest, NothingBlocks) {
 
 TEST_F(AuditProgramTest, SomethingBlocks) {
   block();
-  EXPECT_EQ(audited(), agent::exit_not_done);
+  const std::string config = directory_ / "haulout.yaml";
+  ASSERT_TRUE(write_whole_file(config, "drain-deadline: 10m\n"));
+  EXPECT_EQ(audited({"--config", config}), agent::exit_not_done);
   EXPECT_THAT(text_of(out_), HasSubstr("nodes: 0 can be drained, 2 blocked by shop/ReplicaSet/web\n"));
   EXPECT_THAT(text_of(out_),
               HasSubstr("    pod shop/web-0 (shop/ReplicaSet/web): blocked by PodDisruptionBudget shop/web"));
@@ -89,10 +91,10 @@ TEST_F(AuditProgramTest, ARiskFailsOnlyIfItIsWished) {
 
 TEST_F(AuditProgramTest, WhatTheBaselineHasDoesNotFail) {
   block();
-  EXPECT_EQ(audited({"-o", "json"}), agent::exit_not_done);
+  EXPECT_EQ(audited({"--no-rehearse", "-o", "json"}), agent::exit_not_done);
   const std::string baseline = directory_ / "baseline.json";
   ASSERT_TRUE(write_whole_file(baseline, text_of(out_)));
-  EXPECT_EQ(audited({"--baseline", baseline}), agent::exit_done);
+  EXPECT_EQ(audited({"--no-rehearse", "--baseline", baseline}), agent::exit_done);
   EXPECT_THAT(text_of(out_), HasSubstr("1 in the baseline"));
 }
 
@@ -135,7 +137,7 @@ TEST_F(AuditProgramTest, TheAgentsConfigurationCounts) {
   const std::string config = directory_ / "haulout.yaml";
   ASSERT_TRUE(write_whole_file(config, "emptydir: refuse\n"));
   EXPECT_EQ(audited(), agent::exit_done);
-  EXPECT_EQ(audited({"--config", config}), agent::exit_not_done);
+  EXPECT_EQ(audited({"--no-rehearse", "--config", config}), agent::exit_not_done);
   ASSERT_TRUE(write_whole_file(config, "emptydir: sometimes\n"));
   EXPECT_EQ(audited({"--config", config}), agent::exit_usage);
 }
