@@ -30,14 +30,23 @@ class Drains {
 
   Result<Rehearsal> play() {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
+    return play_loaded();
+  }
+  Result<Rehearsal> play(std::vector<sim::Json> objects) {
+    stage_.load(std::move(objects), input_.snapshot.read_at);
+    return play_loaded();
+  }
+
+ private:
+  Result<Rehearsal> play_loaded() {
     result_.assumed = stage_.assumed();
+    result_.assumed_of_world = result_.assumed.size();
     result_.timeout_given = input_.drain.timeout.has_value();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
     return std::move(result_);
   }
 
- private:
   asio::awaitable<void> act() {
     co_await stage_.come_to_rest();
     auto names = co_await names_of_nodes();
@@ -128,6 +137,10 @@ class Drains {
 
 Result<Rehearsal> rehearse(const RehearsalInput& input) {
   return Drains(input).play();
+}
+
+Result<Rehearsal> rehearse(const RehearsalInput& input, std::vector<sim::Json> objects) {
+  return Drains(input).play(std::move(objects));
 }
 
 }  // namespace haulout::rehearse

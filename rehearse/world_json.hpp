@@ -19,6 +19,9 @@ sim::Timing timing_of(const Assumptions& assumptions);
 // to do.
 Duration rest_of(const Assumptions& assumptions);
 
+// Returns true if the API server calls this webhook (an entry of `webhooks` of its configuration) for evictions.
+bool is_asked_about_evictions(const sim::Json& webhook);
+
 // Returns the newest time in the objects; nullopt if they have none. Ignores times after `now`, because they come from
 // a wrong clock.
 std::optional<WallTime> newest_time(const std::vector<sim::Json>& objects, WallTime now);
