@@ -102,6 +102,7 @@ class Audit {
       }
     });
     std::vector<NodeResult*> nodes;
+    nodes.reserve(report_.nodes.size());
     for (NodeResult& node : report_.nodes) nodes.push_back(&node);
     std::ranges::sort(nodes, [&](const NodeResult* a, const NodeResult* b) {
       return std::tie(weights[b->name], a->name) < std::tie(weights[a->name], b->name);

@@ -51,10 +51,12 @@ std::string blockers(const audit::Report& report) {
     for (const audit::Culprit& culprit : node.blocked_by)
       if (!culprit.owner.empty()) nodes[culprit.owner].insert(node.name);
   std::vector<std::pair<std::size_t, std::string>> ranked;
+  ranked.reserve(nodes.size());
   for (const auto& [owner, of] : nodes) ranked.emplace_back(of.size(), owner);
   std::ranges::sort(
       ranked, [](const auto& a, const auto& b) { return std::tie(b.first, a.second) < std::tie(a.first, b.second); });
   std::vector<std::string> names;
+  names.reserve(ranked.size());
   for (const auto& [count, owner] : ranked) names.push_back(printable(owner));
   return names.empty() ? "" : " by " + some_of(names);
 }
