@@ -303,10 +303,10 @@ TEST_F(Surges, ASurgedPodIsNotRefusedAsTheOnlyReplica) {
   options.guards.single_replica = drain::SingleReplica::block;
   after(10s, [this] {
     ASSERT_THAT(unowned("web"), SizeIs(1));
+    cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
     for (const Json& pod : pods_of("web"))
       if (sim::text(pod, "/spec/nodeName") == "n1" && sim::name_of(pod) != unowned("web")[0])
-        cluster.patch("pods", "shop", sim::name_of(pod), {{"spec", {{"nodeName", "n2"}}}});
-    cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
+        cluster.delete_gracefully("pods", "shop", sim::name_of(pod));
   });
   EXPECT_THAT(drain(), Ended(Outcome::drained));
   EXPECT_THAT(marked(), IsEmpty());
