@@ -103,16 +103,17 @@ func (f *Fleet) expectUpdated(t *testing.T, version string, boots int, ns string
 func TestFleetInWaves(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, cluster)
-	f.startAgents(t, "--max-unavailable", "2", "--ramp", "1,1")
+	// The others look for a slot again every ten seconds, so an update lasts longer than that.
+	f.startAgents(t, "--max-unavailable", "2", "--ramp", "1,1", "--settle", "12s")
 	f.offerAll(t, "1.1")
-	must(t, Until(t.Context(), "a node waits for the first wave", func() (bool, error) {
+	must(t, Until(t.Context(), "a node waits for its wave", func() (bool, error) {
 		nodes, err := f.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err
 		}
 		return slices.ContainsFunc(nodes.Items, func(node corev1.Node) bool {
 			return node.Labels["haulout.dev/reason"] == "WaitingForWave" &&
-				strings.HasPrefix(node.Annotations["haulout.dev/message"], "wave 1 of 2 of version 1.1: ")
+				strings.Contains(node.Annotations["haulout.dev/message"], " of 2 of version 1.1: ")
 		}), nil
 	}))
 	f.expectUpdated(t, "1.1", 1, f.Name)
