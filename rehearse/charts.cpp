@@ -12,6 +12,7 @@
 #include "base/duration.hpp"
 #include "base/files.hpp"
 #include "base/text.hpp"
+#include "base/xml.hpp"
 #include "retry/clock.hpp"
 
 namespace haulout::rehearse {
@@ -58,18 +59,6 @@ constexpr double names_width = 280, chart_width = 720, row_height = 16, head = 6
 constexpr double note_height = 14;
 constexpr std::size_t name_columns = 44;
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : printable(text)) switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += c;
-    }
-  return result;
-}
-
 // Returns the distance between two lines of the grid, in seconds: a round amount of time, so that there are at most ten
 // steps.
 double grid_step(double seconds) {
@@ -114,7 +103,7 @@ std::string SvgChart::grid() const {
 
 std::string SvgChart::name(std::size_t row, std::string_view text) const {
   return fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", margin, y_of(row) + row_height - 5,
-                     escaped(clipped(text, name_columns)));
+                     xml_escaped(clipped(text, name_columns)));
 }
 
 std::string SvgChart::bar(std::string_view css_class, std::size_t row, WallTime from, WallTime until,
@@ -122,7 +111,7 @@ std::string SvgChart::bar(std::string_view css_class, std::size_t row, WallTime 
   const double x = x_of(from);
   return fmt::format(
       "<rect class=\"{}\" x=\"{:.1f}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\"><title>{}</title></rect>\n", css_class,
-      x, y_of(row) + 2, std::max(1.5, x_of(until) - x), row_height - 4, escaped(says));
+      x, y_of(row) + 2, std::max(1.5, x_of(until) - x), row_height - 4, xml_escaped(says));
 }
 
 std::string SvgChart::mark(WallTime at) const {
@@ -132,7 +121,7 @@ std::string SvgChart::mark(WallTime at) const {
 
 std::string SvgChart::note(std::size_t index, std::string_view text) const {
   return fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", margin,
-                     bottom() + note_height * static_cast<double>(index + 1), escaped(text));
+                     bottom() + note_height * static_cast<double>(index + 1), xml_escaped(text));
 }
 
 std::string SvgChart::file(std::string_view title, const std::vector<Key>& keys, std::string_view marks,
@@ -146,13 +135,13 @@ std::string SvgChart::file(std::string_view title, const std::vector<Key>& keys,
       "<style>text{{font:11px sans-serif;fill:#333}}.title{{font:bold 15px sans-serif}}.grid{{stroke:#ddd}}"
       ".mark{{stroke:#c33;stroke-dasharray:3 3}}{4}</style>\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n<text class=\"title\" x=\"{2}\" y=\"24\">{3}</text>\n",
-      width, height, margin, escaped(title), style);
+      width, height, margin, xml_escaped(title), style);
   out += grid();
   out += inside;
   const double y = height - 16;
   double x = margin;
   const auto explain = [&](std::string_view means) {
-    out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x + 18, y, escaped(means));
+    out += fmt::format("<text x=\"{}\" y=\"{}\">{}</text>\n", x + 18, y, xml_escaped(means));
     x += 18 + 7 * static_cast<double>(columns(means)) + 16;
   };
   for (const Key& key : keys) {

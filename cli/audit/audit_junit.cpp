@@ -2,36 +2,25 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "base/xml.hpp"
 #include "cli/audit/audit_report.hpp"
 
 namespace haulout::cli {
 namespace {
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : printable(text)) switch (c) {
-      case '&': result += "&amp;"; break;
-      case '<': result += "&lt;"; break;
-      case '>': result += "&gt;"; break;
-      case '"': result += "&quot;"; break;
-      default: result += c;
-    }
-  return result;
-}
-
 std::string details(const audit::Finding& finding) {
-  std::string text = escaped(finding.text);
-  if (!finding.way_out.empty()) text += "\nway out: " + escaped(finding.way_out);
-  if (!finding.nodes.empty()) text += "\nnodes: " + escaped(joined(finding.nodes, ", "));
-  if (!finding.pods.empty()) text += "\npods: " + escaped(joined(finding.pods, ", "));
+  std::string text = xml_escaped(finding.text);
+  if (!finding.way_out.empty()) text += "\nway out: " + xml_escaped(finding.way_out);
+  if (!finding.nodes.empty()) text += "\nnodes: " + xml_escaped(joined(finding.nodes, ", "));
+  if (!finding.pods.empty()) text += "\npods: " + xml_escaped(joined(finding.pods, ", "));
   return text;
 }
 
 std::string case_of(const audit::Owner& owner, const audit::Finding& finding, bool failed) {
-  const std::string head = fmt::format(R"(    <testcase classname="{}" name="{} {}">)", escaped(owner.name.text()),
-                                       escaped(finding.id), escaped(finding.object));
+  const std::string head = fmt::format(R"(    <testcase classname="{}" name="{} {}">)", xml_escaped(owner.name.text()),
+                                       xml_escaped(finding.id), xml_escaped(finding.object));
   return failed ? fmt::format("{}<failure type=\"{}\" message=\"{}\">{}</failure></testcase>\n", head,
-                              to_string(finding.severity), escaped(finding.text), details(finding))
+                              to_string(finding.severity), xml_escaped(finding.text), details(finding))
                 : fmt::format("{}<system-out>{}: {}</system-out></testcase>\n", head, to_string(finding.severity),
                               details(finding));
 }
@@ -52,7 +41,7 @@ std::string audit_junit(const audit::Report& report, audit::Severity fail_on) {
     }
   for (const audit::NodeResult& node : report.nodes)
     if (!failed_nodes.contains(node.name)) {
-      cases += fmt::format("    <testcase classname=\"nodes\" name=\"node/{} {}\"/>\n", escaped(node.name),
+      cases += fmt::format("    <testcase classname=\"nodes\" name=\"node/{} {}\"/>\n", xml_escaped(node.name),
                            to_string(node.verdict));
       ++tests;
     }
