@@ -35,24 +35,31 @@ void each_pod(All& all, const ControllerGroup& group, Visit visit) {
 
 // Returns how many pods of the controller lack a Ready replacement: pods that the drain evicted, and replicas that were
 // missing at the first count. Each pod that has become Ready since then lowers the number, except those that replace
-// pods deleted on other nodes, and those that a scale-up added. A scale-down lowers the number, too. A pod on another
-// node that only stops being Ready does not raise it.
+// pods deleted on other nodes, and those that a scale-up added. So does a scale-down, but not by the pods that it
+// deleted itself. A pod on another node that only stops being Ready does not raise it.
 template <class All>
 std::size_t without_replacement(const All& all, const ControllerGroup& group) {
-  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0;
+  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0, new_taken = 0, broken_gone = 0;
   each_pod(all, group, [&](const ControlledPod& member) {
     at_first += member.ready_at_first ? 1 : 0;
     ours += member.leaving && member.ready_at_first ? 1 : 0;
     taken += member.leaving && !member.takes_nothing ? 1 : 0;
-    if (!member.seen || member.terminating || member.leaving) return;
+    new_taken += member.leaving && member.came_ready ? 1 : 0;
+    const bool stays = member.seen && !member.terminating && !member.leaving;
+    broken_gone += member.broken_at_first && !stays ? 1 : 0;
+    if (!stays) return;
     stayed += member.ready_at_first ? 1 : 0;
     ready += member.ready ? 1 : 0;
     new_ready += member.ready && !member.ready_at_first ? 1 : 0;
   });
   const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
-  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first);
   const auto& wanted = group.controller.replicas;
-  const std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
+  std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
+  // A scale-down deletes broken pods first. These were never counted as missing, so nothing is made up for.
+  if (more < 0) more = std::min<std::int64_t>(0, more + broken_gone);
+  // Of the new pods that left again, as many as a scale-up has added replaced no other pod.
+  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first) +
+                               std::min(new_taken, std::max<std::int64_t>(0, more));
   std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
   if (wanted) missing = std::min(missing, *wanted - ready);
   return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
@@ -383,7 +390,10 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   ControllerGroup* group = group_of(pod);
   // A pod that was created after the first count replaced another one. When it is evicted, that other pod lacks its
   // replacement again, but no further pod is missing.
-  if (leaves && group && group->counted && member->seen && !member->ready_at_first) member->takes_nothing = true;
+  if (leaves && group && group->counted && member->seen && !member->ready_at_first) {
+    member->takes_nothing = true;
+    member->came_ready |= member->ready && !member->here_at_first;
+  }
   if (leaves) return;
   // The first count assumed that the pod was being evicted or deleted, but it was not: correct its entry.
   if (std::exchange(member->left_before, false) && pod.ready) {

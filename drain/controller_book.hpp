@@ -154,6 +154,7 @@ struct ControlledPod {
   // Its eviction does not raise the number of missing pods: it was not Ready at the first count, or it is
   // `left_before`, or it is itself a replacement.
   bool takes_nothing = false;
+  bool came_ready = false;  // it was created after the first count, and it was Ready when it became `leaving`
 };
 
 // Values computed from the pods of a controller, valid until a pod changes.

@@ -206,6 +206,65 @@ TEST_F(BookTest, AScaleDownLowersTheLimit) {
   EXPECT_EQ(held(pod(1)), "") << "three are wanted, three are Ready";
 }
 
+// The Deployment has a broken pod when the drain begins. A scale-down deletes that pod and one replacement that is
+// missing. The three pods that are wanted now are those that are Ready.
+TEST_F(BookTest, AScaleDownThatDeletesABrokenPodMakesUpForNothingElse) {
+  begin(at_most(1));
+  learn("rs-uid", 5);
+  for (int i = 0; i < 4; ++i) see(pod(i));
+  k8s::Pod broken = pod(4);
+  broken.ready = false;
+  broken.created = wall - 10min - 1s;
+  see(broken);
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(0)), "");
+  leave(pod(0));
+  gone(broken);
+  learn("rs-uid", 3);
+  EXPECT_EQ(held(pod(1)), "") << "three are wanted, three are Ready";
+  leave(pod(1));
+  EXPECT_EQ(held(pod(2)), "BlockedByControllerBudget");
+}
+
+// A scale-down deletes a broken pod of the drained node.
+TEST_F(BookTest, AScaleDownThatDeletesABrokenPodOfThisNodeMakesUpForNothingElse) {
+  begin(at_most(1));
+  learn("rs-uid", 4);
+  for (int i = 0; i < 3; ++i) see(pod(i));
+  k8s::Pod broken = pod(3);
+  broken.ready = false;
+  broken.created = wall - 10min - 1s;
+  see(broken);
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(0)), "");
+  for (const k8s::Pod& deleted : {broken, pod(2)}) {
+    leave(deleted);
+    gone(deleted);
+  }
+  learn("rs-uid", 2);
+  EXPECT_EQ(held(pod(0)), "") << "two are wanted, two are Ready";
+  leave(pod(0));
+  EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
+}
+
+// While somebody else has uncordoned the node, a scale-up puts pods on it. They replace no other pods.
+TEST_F(BookTest, PodsThatAScaleUpAddedLackAReplacementOnceTheyLeave) {
+  begin(at_most(2));
+  learn("rs-uid", 1);
+  see(pod(0));
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(0)), "");
+  learn("rs-uid", 3);
+  for (const int added : {1, 2}) see(pod(added));
+  EXPECT_EQ(held(pod(0)), "");
+  leave(pod(0));
+  EXPECT_EQ(held(pod(1)), "");
+  leave(pod(1));
+  EXPECT_EQ(held(pod(2)), "BlockedByControllerBudget");
+  for (const int one : {0, 1}) see(replacement(one, true));
+  EXPECT_EQ(held(pod(2)), "");
+}
+
 TEST_F(BookTest, ARollOutGivesItAnotherReplicaSet) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");
