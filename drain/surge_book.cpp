@@ -51,10 +51,15 @@ std::int64_t others_ready(const ControllerBook& controllers, const ControllerGro
   return static_cast<std::int64_t>(controllers.tally_of(group).ready) - (counted ? 1 : 0);
 }
 
+bool stays_owned(const ControlledPod& pod) {
+  return pod.seen && !pod.terminating && !pod.leaving && pod.owned;
+}
+
 // Returns how many other pods of the group have an owner and stay.
 std::int64_t others_owned(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) {
-  return std::ranges::count_if(controllers.staying(group),
-                               [&](const ControlledPod* other) { return other->owned && other->key != pod.key(); });
+  return std::ranges::count_if(controllers.staying(group), [&](const ControlledPod* other) {
+    return stays_owned(*other) && other->key != pod.key();
+  });
 }
 
 // Returns why a replacement is not Ready, as far as is known.
@@ -273,7 +278,9 @@ SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving
     if (!(pod.surged() || is_under_way(pod, Step::Kind::surge, now))) continue;
     Before& before = all[group];
     ++before.surged;
-    before.owned += pod.owned ? 1 : 0;
+    // Like others_owned(), so that both know the same, whichever watch is behind.
+    const ControlledPod* member = controllers_.find(pod);
+    before.owned += member && stays_owned(*member) ? 1 : 0;
     // The replacement of a pod that leaves is one no more.
     if (tracked->state == PodState::in_flight && !asked) continue;
     before.replacements += pod.surged() ? 1 : 0;

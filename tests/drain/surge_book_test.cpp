@@ -614,6 +614,23 @@ TEST_F(SurgeTest, ABudgetThatCountsOtherControllersMustNotOpen) {
   EXPECT_THAT(codes(), IsEmpty());
 }
 
+// The watch of the node's pods and the watch of the namespace's pods report at different times that two pods have no
+// owner any more.
+TEST_F(SurgeTest, TheLastPodWithAnOwnerIsNotSurgedWhileOneWatchIsBehind) {
+  make_surge(Surge::all, 3, rolls("100%"));
+  shared = "shop/all";
+  const auto due = steps();
+  ASSERT_EQ(due.size(), 2u);
+  for (const SurgeBook::Step& step : due) {
+    const k8s::Pod released = surged(step.pod, step.ready);
+    surge->answered(step, released, now);
+    tracked_.at(released.uid).pod = released;
+  }
+  EXPECT_THAT(steps(), IsEmpty());
+  for (const SurgeBook::Step& step : due) see(surged(step.pod, step.ready));
+  EXPECT_THAT(steps(), IsEmpty());
+}
+
 TEST_F(SurgeTest, WhileBudgetsCannotBeSeenNoOnlyPodIsSurged) {
   make_surge(Surge::all);
   visible = false;
