@@ -437,7 +437,9 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
     if (!member.seen) return;
-    tally.ready += member.ready && !member.terminating && !member.leaving && !member.surged_elsewhere ? 1 : 0;
+    const bool stays = !member.terminating && !member.leaving;
+    tally.ready += member.ready && stays && !member.surged_elsewhere ? 1 : 0;
+    tally.owned += member.owned && stays ? 1 : 0;
     tally.found_home |= member.bound && !member.here_at_first;
     if (!member.unschedulable || member.terminating) return;
     const auto consider = [&](const ControlledPod*& longest) {

@@ -162,6 +162,7 @@ struct ControllerTally {
   std::size_t without_replacement = 0;
   std::uint64_t last_number = 0;  // the largest ControlledPod::number; pods that are seen later have larger ones
   std::size_t ready = 0;          // Ready pods that neither leave nor are surged on another node
+  std::size_t owned = 0;          // pods that have an owner, and neither terminate nor leave
   bool any_left = false;          // a pod has become `leaving` since the first count
   bool any_left_before = false;
   bool found_home = false;                  // a replacement was scheduled to a node

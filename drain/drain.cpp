@@ -180,6 +180,12 @@ SurgeBudgets Drain::Impl::surge_budgets() const {
             const auto* budget = budget_of(
                 pod, [&](const k8s::PodDisruptionBudget& one) { return counts_other_controllers(one, replicas); });
             return budget ? budget->key() : std::string();
+          },
+          [this](const k8s::Pod& pod, const k8s::Pod& other) {
+            const auto* budget = budget_of(pod, [&](const k8s::PodDisruptionBudget& one) {
+              return counts_controllers(one) && one.selects(other);
+            });
+            return budget ? budget->key() : std::string();
           }};
 }
 

@@ -74,9 +74,12 @@ bool is_closed_though_healthy(const k8s::PodDisruptionBudget& budget) {
          budget.current_healthy >= budget.expected_pods;
 }
 
+bool counts_controllers(const k8s::PodDisruptionBudget& budget) {
+  return !budget.max_unavailable.empty() || budget.min_available.ends_with('%');
+}
+
 bool counts_other_controllers(const k8s::PodDisruptionBudget& budget, std::int32_t replicas) {
-  const bool by_scale = !budget.max_unavailable.empty() || budget.min_available.ends_with('%');
-  return by_scale && budget.expected_pods > replicas;
+  return counts_controllers(budget) && budget.expected_pods > replicas;
 }
 
 std::size_t surge_places(const Controller& deployment) {

@@ -22,6 +22,9 @@ std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller);
 std::string surge_obstacle(const k8s::PersistentVolumeClaim& claim);
 // Returns true if the budget allows no disruption although all its pods are healthy, and no eviction is in progress.
 bool is_closed_though_healthy(const k8s::PodDisruptionBudget& budget);
+// Returns true if the budget counts the replicas of controllers, so that it counts a pod without a controller as healthy
+// but not as expected.
+bool counts_controllers(const k8s::PodDisruptionBudget& budget);
 // Returns true if the budget counts the replicas of other controllers than one with `replicas`, and counts a pod
 // without a controller as healthy but not as expected (SurgeBudgets::shared).
 bool counts_other_controllers(const k8s::PodDisruptionBudget& budget, std::int32_t replicas);
@@ -75,6 +78,9 @@ struct SurgeBudgets {
   // without a controller as healthy but not as expected (`maxUnavailable`, or a percentage). It would allow one more
   // disruption if no pod of this Deployment had an owner. Empty if there is none. `replicas` are the Deployment's.
   std::function<std::string(const k8s::Pod&, std::int32_t replicas)> shared;
+  // Returns the name of a budget of the pod that also selects `other`, and that counts a pod without a controller as
+  // healthy but not as expected. Empty if there is none.
+  std::function<std::string(const k8s::Pod&, const k8s::Pod& other)> with;
 };
 
 // Returns "true" or "false", the value of haulout.dev/surge; nullopt if there is none, or another one.

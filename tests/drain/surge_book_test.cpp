@@ -44,7 +44,8 @@ class SurgeTest : public BookTest {
   }
   SurgeBudgets budgets() {
     return {[this] { return visible; }, [this] { return forbidden; }, [this](const k8s::Pod&) { return closed; },
-            [this](const k8s::Pod&, std::int32_t) { return shared; }};
+            [this](const k8s::Pod&, std::int32_t) { return shared; },
+            [this](const k8s::Pod&, const k8s::Pod&) { return with; }};
   }
   static k8s::Pod labelled(int number) {
     k8s::Pod of_deployment = pod(number);
@@ -103,7 +104,7 @@ class SurgeTest : public BookTest {
   Options options;
   Controller controller;
   bool closed = false, visible = true, forbidden = false;
-  std::string shared;
+  std::string shared, with;
   SeededRng rng{1};
   std::map<std::string, TrackedPod> tracked_;
   std::optional<SurgeBook> surge;
@@ -629,6 +630,33 @@ TEST_F(SurgeTest, TheLastPodWithAnOwnerIsNotSurgedWhileOneWatchIsBehind) {
   EXPECT_THAT(steps(), IsEmpty());
   for (const SurgeBook::Step& step : due) see(surged(step.pod, step.ready));
   EXPECT_THAT(steps(), IsEmpty());
+}
+
+// The surged pod is the only one that is left after a scale-down, so a budget of several controllers does not count its
+// Deployment. Other pods of that budget wait until it does, and until the disruption controller has counted again.
+TEST_F(SurgeTest, OtherPodsOfABudgetWaitWhileItDoesNotCountADeployment) {
+  make_surge(Surge::all, 2);
+  const k8s::Pod other = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "db-uid");
+  with = "shop/all";
+  const k8s::Pod old = carry_out(steps().at(0));
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_EQ(surge_holds(other), "") << "the second pod has its owner";
+  controller.replicas = 1;
+  book->learned("rs-uid", controller, now);
+  tracked_.erase(labelled(1).uid);
+  book->pod_changed(labelled(1).uid, nullptr, now, wall);
+  EXPECT_EQ(surge_holds(other), "AwaitingReplacement");
+  EXPECT_THAT(message, HasSubstr("PodDisruptionBudget shop/all does not count the Deployment"));
+  EXPECT_EQ(surge_holds(old), "AwaitingReplacement");
+  EXPECT_THAT(message, HasSubstr("0 other Ready pods and needs 1")) << "it waits for its own replacement";
+  EXPECT_THAT(steps(), IsEmpty());
+  k8s::Pod next = replacement(0, true);
+  next.owned = true;
+  show(next);
+  EXPECT_EQ(surge_holds(old), "");
+  EXPECT_EQ(surge_holds(other), "AwaitingReplacement");
+  now = surge->next_due(now);
+  EXPECT_EQ(surge_holds(other), "");
 }
 
 TEST_F(SurgeTest, WhileBudgetsCannotBeSeenNoOnlyPodIsSurged) {

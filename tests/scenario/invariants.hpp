@@ -201,6 +201,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   bool may_be_closed(const Instance& pod) const;
   bool has_shared_budget(const Instance& pod) const;
   void check_replaced(Instance& pod);
+  bool is_owned(const Instance& pod) const;
   std::optional<std::int64_t> scale_of(const Instance& pod, std::string& whose);
   void check_budget_of_all(const Instance& evicted, const sim::Json& budget);
   bool has_replica_set(const Instance& pod) const;

@@ -360,15 +360,19 @@ void Invariants::check_replaced(Instance& pod) {
   if (covered && !(least <= 1 && has_shared_budget(pod))) violated("surge: evicted without a replacement: " + pod.key);
 }
 
+bool Invariants::is_owned(const Instance& pod) const {
+  const std::string ns = pod.key.substr(0, pod.key.find('/')), name = pod.key.substr(ns.size() + 1);
+  const auto stored = cluster_.store().get({"pods", ns, name});
+  return stored && !sim::controller_of(*stored).is_null();
+}
+
 // Returns the smallest number of replicas that the workload above the pod may have had lately, and its UID. Returns
 // nullopt if the workload has no scale. A pod that nobody owns counts as one of its workload only if this drain has
 // released it.
 std::optional<std::int64_t> Invariants::scale_of(const Instance& pod, std::string& whose) {
-  const std::string ns = pod.key.substr(0, pod.key.find('/')), name = pod.key.substr(ns.size() + 1);
-  const auto stored = cluster_.store().get({"pods", ns, name});
-  const bool owned = stored && !sim::controller_of(*stored).is_null();
+  const std::string ns = pod.key.substr(0, pod.key.find('/'));
   whose.clear();
-  if (!owned && !(pod.released && pod.surged)) return 0;
+  if (!is_owned(pod) && !(pod.released && pod.surged)) return 0;
   if (const Rollout* rollout = rollout_of(pod); rollout && !rollout->gone_since) {
     whose = deployment_of_[pod.controller];
     return replicas_known(*rollout).first;
@@ -397,9 +401,13 @@ void Invariants::check_budget_of_all(const Instance& evicted, const Json& budget
   const TimePoint now = clock_.now();
   const auto is_new = [now](const std::optional<TimePoint>& time) { return time && now - *time <= news_takes; };
   std::map<std::string, std::int64_t> scales;
+  std::set<std::string> owning, lately;  // workloads that have a pod with an owner, and those that have just lost a pod
   std::int64_t ready = 0;
   for (const auto& [uid, pod] : pods_) {
     if (!selects(pod)) continue;
+    const std::string top = rollout_of(pod) ? deployment_of_[pod.controller] : pod.controller;
+    if (is_new(pod.gone) || is_new(pod.terminating)) lately.insert(top);
+    if (is_owned(pod) && !pod.terminating) owning.insert(top);
     const bool serves = !pod.gone && !pod.terminating && pod.ready_since;
     const bool lost = is_new(pod.gone) || is_new(pod.terminating) || is_new(pod.unready_since);
     if (serves || (lost && pod.was_ready && !pod.evicted_by_us)) ++ready;
@@ -411,7 +419,10 @@ void Invariants::check_budget_of_all(const Instance& evicted, const Json& budget
     if (!whose.empty() && !had_none) scales[whose] = *scale;
   }
   std::int64_t all = 0;
-  for (const auto& [whose, scale] : scales) all += scale;
+  for (const auto& [whose, scale] : scales) {
+    if (!owning.contains(whose) && lately.contains(whose)) return;  // the drain cannot know that yet
+    all += scale;
+  }
   const Json& most_missing = sim::at(budget, "/spec/maxUnavailable");
   const std::int64_t demanded = most_missing.is_null() ? resolved(sim::at(budget, "/spec/minAvailable"), all)
                                                        : std::max<std::int64_t>(0, all - resolved(most_missing, all));
