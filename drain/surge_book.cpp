@@ -360,7 +360,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
   Attempt& attempt = attempt_of(pod);
   attempt.mark = pod.surge_mark;
   attempt.lost_since.reset();
-  const ControllerGroup* group = controllers_.group_of(pod);
+  ControllerGroup* group = controllers_.group_of(pod);
   // The watch shows what the step has changed.
   if (attempt.done == (pod.given_back() ? Step::Kind::relabel : Step::Kind::surge)) attempt.done.reset();
   if (pod.given_back()) {
@@ -402,6 +402,8 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
     return attempt.relabel(pod);
   }
   attempt.replaced_since.reset();
+  // A scale-down may have made its replacement unnecessary. A pod that a budget blocks is not asked for its hold.
+  if (group) group->holds = true;
   const bool known = group && controllers_.sees(pod.ns);
   const Duration limit = is_on() ? options_.guards.surge_limit : known ? Duration::zero() : Duration(unseen_patience);
   if (now < saturating_add(*attempt.surged_since, limit) || (is_on() && !group)) return std::nullopt;

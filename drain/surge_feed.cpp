@@ -16,6 +16,8 @@ namespace {
 // Pauses between the rounds of give_back_surged(). A ReplicaSet adopts a pod within milliseconds.
 constexpr BackoffOptions give_back_patience{std::chrono::milliseconds(100), 2.0, std::chrono::seconds(5),
                                             BackoffOptions::Jitter::equal};
+// For this time a ReplicaSet that was read is taken to exist.
+constexpr Duration owner_known_for = std::chrono::seconds(1);
 using left_over::refusals_that_count;
 
 bool is_left_over(const k8s::Pod& pod) {
@@ -46,18 +48,22 @@ Round failed(const Error& error) {
   return {passes ? BackProgress::again : BackProgress::refused, error.message(), true};
 }
 
-// Takes the next step for a pod that was just read.
-Task<Round> give_back_one(k8s::Client& client, k8s::Pod pod, TimePoint deadline) {
+// Takes the next step for a pod that was just read. `owner_read` is when its ReplicaSet was last seen to exist.
+Task<Round> give_back_one(k8s::Client& client, k8s::Pod pod, std::optional<TimePoint>& owner_read,
+                          TimePoint deadline) {
   if (!pod.surged() && pod.owned) {
     const auto unmarked = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::unmark_patch(pod), deadline);
     co_return unmarked ? Round{BackProgress::done} : failed(unmarked.error());
   }
-  const auto exists = co_await owner_exists(client, pod, deadline);
-  if (!exists) co_return failed(exists.error());
-  if (!*exists)
-    co_return Round{BackProgress::orphan,
-                    fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is not needed",
-                                pod.surge_mark->owner)};
+  if (!owner_read || client.clock().now() - *owner_read >= owner_known_for) {
+    const auto exists = co_await owner_exists(client, pod, deadline);
+    if (!exists) co_return failed(exists.error());
+    if (!*exists)
+      co_return Round{BackProgress::orphan,
+                      fmt::format("its ReplicaSet {} does not exist any more; delete the pod if it is not needed",
+                                  pod.surge_mark->owner)};
+    owner_read = client.clock().now();
+  }
   const Round waits{BackProgress::again, fmt::format("ReplicaSet {} has not adopted it yet", pod.surge_mark->owner)};
   if (!pod.surged()) co_return waits;
   const auto relabelled = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::relabel_patch(pod), deadline);
@@ -117,6 +123,7 @@ class GivingBack {
     std::string key{};
     Round round{};
     unsigned failures = 0, refusals = 0;
+    std::optional<TimePoint> owner_read{};
   };
 
   asio::awaitable<void> attempt(k8s::Pod pod) {
@@ -124,7 +131,8 @@ class GivingBack {
     state.key = pod.key();
     if (state.round.progress == BackProgress::orphan || state.refusals >= refusals_that_count) co_return;
     const Duration limit = left_over::first_attempt * (1 + state.failures);
-    auto round = co_await give_back_one(client_, pod, std::min(deadline_, client_.clock().now() + limit));
+    auto round =
+        co_await give_back_one(client_, pod, state.owner_read, std::min(deadline_, client_.clock().now() + limit));
     state.round = round ? *std::move(round) : failed(round.error());
     if (state.round.failed) ++state.failures;
     if (state.round.progress == BackProgress::refused) ++state.refusals;

@@ -659,6 +659,18 @@ TEST_F(SurgeTest, OtherPodsOfABudgetWaitWhileItDoesNotCountADeployment) {
   EXPECT_EQ(surge_holds(other), "");
 }
 
+// A budget blocks the surged pod, so the pipeline does not ask for its hold.
+TEST_F(SurgeTest, TheNumberOfReplicasOfASurgedPodIsReadAgain) {
+  make_surge(Surge::all, 2);
+  const k8s::Pod old = carry_out(steps().at(0));
+  now += ControllerBook::reread;
+  EXPECT_FALSE(book->next_question(now));
+  EXPECT_THAT(steps(), IsEmpty());
+  const auto question = book->next_question(now);
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->owner.uid, "deployment-uid");
+}
+
 TEST_F(SurgeTest, WhileBudgetsCannotBeSeenNoOnlyPodIsSurged) {
   make_surge(Surge::all);
   visible = false;

@@ -240,6 +240,7 @@ bool Invariants::is_longer_than_asked(const Instance& pod) const {
 
 void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
+  note_ready_before(pod);
   // The pod is already terminating, so the rules about order, places, budgets and volume turns do not apply. Just after
   // the cordon, the drain may not have learned yet that its grace period is over.
   const bool lately_longer = given_.options.grace_seconds && pod.terminating && !heard_of(*pod.terminating);

@@ -96,6 +96,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     // While it is surged: the number of Ready pods of its Deployment just before it was released, this one included.
     std::optional<std::int64_t> surged;
     std::optional<TimePoint> surged_since;  // when this drain released it, or when it was first seen surged
+    std::int64_t most_ready_before = 0;     // while it is surged: the most that ready_before_surges() has returned
     bool released = false;                  // this drain has taken its label off at least once
     std::string hash;                       // the value of its label pod-template-hash before it was surged
     bool evicted_by_us = false;             // the server has accepted an eviction or deletion by the drain
@@ -191,7 +192,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   const Rollout* rollout_of(const Instance& pod) const;
   std::pair<std::int64_t, std::int64_t> replicas_known(const Rollout& rollout) const;
   std::int64_t others_ready(const Instance& pod, bool lately) const;
-  std::int64_t ready_before_surges(const Instance& pod) const;
+  std::int64_t ready_before_surges(const Instance& pod, Duration slack) const;
+  void note_ready_before(const Instance& pod);
   bool is_surged_elsewhere(const Instance& pod) const;
   bool is_of_same_deployment(const Instance& one, const Instance& other) const;
   std::optional<std::string> wish_of(const sim::Json& pod) const;

@@ -108,8 +108,9 @@ void Invariants::check_give_back(const Instance& pod, const Json& stored, const 
     return;
   // If its eviction is refused for long after that, the drain may give up.
   if (clock_.now() - *pod.surged_since > 50min) return;
-  // Pods that have recovered since the release are needed, too.
-  const std::int64_t before = std::max(*pod.surged, ready_before_surges(pod));
+  // Pods that have recovered since the release are needed, too. One that came at the time of the release may be a
+  // replacement or not.
+  const std::int64_t before = std::max({*pod.surged, pod.most_ready_before, ready_before_surges(pod, 2s)});
   const std::int64_t needed = std::min(before, replicas_known(*rollout).second);
   if (const std::int64_t others = others_ready(pod, false); others >= needed)
     vain_give_backs_.push_back(
@@ -183,9 +184,9 @@ std::int64_t Invariants::others_ready(const Instance& pod, bool lately) const {
 }
 
 // Counts the Ready pods of the Deployment, `pod` included, without those that are there because of a surge: while one
-// of its pods on the node is surged, pods that came after that release. A pod that became Ready a moment ago does not
+// of its pods on the node is surged, pods that came more than `slack` after that release. A pod that became Ready a moment ago does not
 // count, so if one flaps at the time of a release, the result is one too small, and the checks see less.
-std::int64_t Invariants::ready_before_surges(const Instance& pod) const {
+std::int64_t Invariants::ready_before_surges(const Instance& pod, Duration slack) const {
   const TimePoint now = clock_.now();
   TimePoint earliest = TimePoint::max();
   for (const auto& [uid, other] : pods_)
@@ -194,14 +195,21 @@ std::int64_t Invariants::ready_before_surges(const Instance& pod) const {
       earliest = std::min(earliest, *other.surged_since);
   // Marks and creation times have whole seconds.
   const auto came_later = [&](const Instance& other) {
-    return earliest != TimePoint::max() && other.first_seen > loaded_ && other.first_seen > earliest - 2s;
+    return earliest != TimePoint::max() && other.first_seen > loaded_ && other.first_seen > earliest + slack;
   };
   return std::count_if(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
     const bool serves = !other.gone && !other.terminating && other.ready_since && now - *other.ready_since > news_takes;
-    return serves && (&other == &pod || other.in_flight == 0) &&
+    return serves && (&other == &pod || other.in_flight == 0 || slack > Duration::zero()) &&
            (&other == &pod || (is_of_same_deployment(pod, other) && !came_later(other) && !is_surged_elsewhere(other)));
   });
+}
+
+// Called before the number of Ready pods of `pod`'s Deployment changes.
+void Invariants::note_ready_before(const Instance& pod) {
+  for (auto& [uid, other] : pods_)
+    if (other.surged && is_of_same_deployment(pod, other))
+      other.most_ready_before = std::max(other.most_ready_before, ready_before_surges(other, 2s));
 }
 
 void Invariants::told_of_namespace(const std::string& name, const Json& object) {
@@ -251,15 +259,17 @@ void Invariants::see_surge(Instance& pod, const sim::Change& change) {
   const bool loses_label = change.before && sim::label(*change.before, hash_label) && !label;
   if (loses_label && !change.restored) pod.released = true;
   const bool released = mark.is_object() && !label;
+  note_ready_before(pod);
   if (change.restored || !released) {
     pod.surged.reset();
+    pod.most_ready_before = 0;
     pod.surged_since.reset();
   }
   if (!released || change.type == sim::ChangeType::deleted || pod.surged) return;
   pod.surged = sim::number(mark, "/ready");
   pod.surged_since = clock_.now();
   if (change.restored || !loses_label) return;
-  pod.surged = ready_before_surges(pod);
+  pod.surged = ready_before_surges(pod, -2s);
   note(fmt::format("pod {} is surged: {} are Ready", pod.key, *pod.surged));
   check_release(pod, *change.before, mark);
 }
