@@ -141,7 +141,8 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
 
   // invariants_guards.cpp
   sim::Json workload_of(const Instance& pod) const;
-  bool is_only_replica(const Instance& pod) const;
+  // With `perhaps`, also if it became the only replica so lately that the drain may not know it.
+  bool is_only_replica(const Instance& pod, bool perhaps = false) const;
   bool waits_for_others(const Instance& pod) const;
   // The action that a rule or the label of Cluster API gives the pod; nullopt if none does. Implemented independently
   // of the drain's code, for the rules of seeded_options.cpp.

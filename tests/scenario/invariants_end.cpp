@@ -110,7 +110,12 @@ void Invariants::end_refused(const drain::Report& report) {
            (fit != drain::FitPolicy::warn && one.fit == placement::Fit::does_not_fit &&
             (!given_.roomy || selects_our_node(one.uid)));
   });
-  if (!ever_refused_by_policy_ && !doubts_room) violated("P4: refused, but policy refuses no pod");
+  // Besides, a scale-down may have made a pod the only replica.
+  const bool only_replica = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    return on_our_node(entry.second) && !entry.second.gone && is_only_replica(entry.second, true);
+  });
+  if (!ever_refused_by_policy_ && !doubts_room && !only_replica)
+    violated("P4: refused, but policy refuses no pod");
 }
 
 void Invariants::end_blocked(const drain::Report& report) {

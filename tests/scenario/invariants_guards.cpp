@@ -20,7 +20,7 @@ sim::Json Invariants::workload_of(const Instance& pod) const {
   return {};
 }
 
-bool Invariants::is_only_replica(const Instance& pod) const {
+bool Invariants::is_only_replica(const Instance& pod, bool perhaps) const {
   // A surged pod is evicted only after its replacement is Ready.
   if (given_.options.guards.single_replica != drain::SingleReplica::block || pod.surged) return false;
   // If the drain reports that it could not read a controller, it assumes that the controller has more than one replica.
@@ -34,7 +34,10 @@ bool Invariants::is_only_replica(const Instance& pod) const {
       });
   if (unknown) return false;
   // While a Deployment is rolled out, it has several ReplicaSets.
-  if (const Rollout* rollout = rollout_of(pod)) return replicas_known(*rollout).second == 1;
+  if (const Rollout* rollout = rollout_of(pod)) {
+    const auto [least, most] = replicas_known(*rollout);
+    return (perhaps ? least : most) == 1;
+  }
   return !workload.is_null() && sim::number(workload, "/spec/replicas") == 1;
 }
 
