@@ -191,7 +191,8 @@ struct ControllerGroup {
 
 class ControllerBook {
  public:
-  // A controller because of which pods are parked is read again every `reread`. It is read again after `reread_soon` if
+  // A controller because of which pods are parked is read again every `reread`. So is a ReplicaSet that may belong to
+  // it, if that is not known. A controller is read again after `reread_soon` if
   // one of its pods was deleted without the drain. So is any controller that got more pods than replicas.
   static constexpr Duration reread = std::chrono::seconds(30);
   static constexpr Duration reread_soon = std::chrono::seconds(2);
@@ -252,6 +253,7 @@ class ControllerBook {
   void move_owner(const std::string& owner, const std::string& top);
   void merge(ControllerGroup& old, const std::string& owner, ControllerGroup& into);
   void changed(const std::string& owner);
+  bool is_read_again(const ControllerGroup& group) const;
   void gone(const std::string& uid, TimePoint now);
   bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 

@@ -265,6 +265,29 @@ TEST_F(BookTest, PodsThatAScaleUpAddedLackAReplacementOnceTheyLeave) {
   EXPECT_EQ(held(pod(2)), "");
 }
 
+// The look-up of an old ReplicaSet has failed for good, so nobody knows that its pods are of the Deployment.
+TEST_F(BookTest, AReplicaSetThatMayBeOfAHeldDeploymentIsReadAgain) {
+  begin(at_most(1));
+  learn("rs-uid", 2);
+  see(pod(0));
+  k8s::Pod old = owned_by(pod(1), "apps/v1", "ReplicaSet", "web-old", "old-uid");
+  book->learned("old-uid", nothing_known_of(*old.controller, "shop", "400 Bad Request"), now);
+  see(old);
+  book->namespace_seen("shop");
+  EXPECT_FALSE(book->next_question(now + ControllerBook::reread));
+  EXPECT_EQ(held(pod(0)), "BlockedByControllerBudget");
+  now += ControllerBook::reread;
+  std::vector<std::string> asked;
+  while (const auto question = book->next_question(now)) {
+    asked.push_back(question->owner.uid);
+    if (asked.size() == 2) break;
+    book->not_answered(*question, now);
+  }
+  EXPECT_THAT(asked, ::testing::UnorderedElementsAre("deployment-uid", "old-uid"));
+  learn("old-uid", 2);
+  EXPECT_EQ(held(pod(0)), "");
+}
+
 TEST_F(BookTest, ARollOutGivesItAnotherReplicaSet) {
   make(at_most(1));
   EXPECT_EQ(held(pod(0)), "");
