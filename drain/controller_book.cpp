@@ -58,8 +58,8 @@ std::size_t without_replacement(const All& all, const ControllerGroup& group) {
   // A scale-down deletes broken pods first. These were never counted as missing, so nothing is made up for.
   if (more < 0) more = std::min<std::int64_t>(0, more + broken_gone);
   // Of the new pods that left again, as many as a scale-up has added replaced no other pod.
-  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first) +
-                               std::min(new_taken, std::max<std::int64_t>(0, more));
+  const std::int64_t ceiling =
+      taken + static_cast<std::int64_t>(group.missing_at_first) + std::min(new_taken, std::max<std::int64_t>(0, more));
   std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
   if (wanted) missing = std::min(missing, *wanted - ready);
   return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));

@@ -195,11 +195,12 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_while_uncounted(const k8s::Po
     if (!group && attempt.uncounted_until <= now) continue;
     const std::string budget = judge_.budgets().with(pod, *attempt.marked);
     if (budget.empty()) continue;
-    return Hold{reason::awaiting_replacement,
-                fmt::format("waiting for the replacement of pod {} (--surge): as long as no pod of its Deployment has an "
-                            "owner, PodDisruptionBudget {} does not count the Deployment, and allows too much",
-                            attempt.marked->key(), budget),
-                group ? TimePoint::max() : attempt.uncounted_until};
+    return Hold{
+        reason::awaiting_replacement,
+        fmt::format("waiting for the replacement of pod {} (--surge): as long as no pod of its Deployment has an "
+                    "owner, PodDisruptionBudget {} does not count the Deployment, and allows too much",
+                    attempt.marked->key(), budget),
+        group ? TimePoint::max() : attempt.uncounted_until};
   }
   return std::nullopt;
 }

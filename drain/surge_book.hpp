@@ -132,8 +132,8 @@ class SurgeBook final : public EvictionGuard {
     // the Deployment has a pod with an owner again. See held_while_uncounted().
     std::optional<k8s::Pod> marked{};
     TimePoint uncounted_until{};
-    bool failed = false;                        // it is tried again after `not_before` and `retry_at`, because of `why`
-    unsigned failures = 0;                      // requests that failed one after the other
+    bool failed = false;    // it is tried again after `not_before` and `retry_at`, because of `why`
+    unsigned failures = 0;  // requests that failed one after the other
     bool right_missing = false;
     bool refused = false;    // the server will not accept the last step, however often it is sent
     bool orphan = false;     // its ReplicaSet does not exist any more

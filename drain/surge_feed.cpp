@@ -49,8 +49,7 @@ Round failed(const Error& error) {
 }
 
 // Takes the next step for a pod that was just read. `owner_read` is when its ReplicaSet was last seen to exist.
-Task<Round> give_back_one(k8s::Client& client, k8s::Pod pod, std::optional<TimePoint>& owner_read,
-                          TimePoint deadline) {
+Task<Round> give_back_one(k8s::Client& client, k8s::Pod pod, std::optional<TimePoint>& owner_read, TimePoint deadline) {
   if (!pod.surged() && pod.owned) {
     const auto unmarked = co_await client.patch<k8s::Pod>(pod.ns, pod.name, k8s::unmark_patch(pod), deadline);
     co_return unmarked ? Round{BackProgress::done} : failed(unmarked.error());

@@ -233,6 +233,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void end_otherwise(const drain::Report& report);
   void end_failed(const drain::Report& report);
   bool selects_our_node(const std::string& uid) const;
+  bool waits_for_grace_alone(const drain::Report& report) const;
   void end_refused(const drain::Report& report);
   void end_blocked(const drain::Report& report);
   void end_node_gone();

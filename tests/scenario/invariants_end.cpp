@@ -44,7 +44,7 @@ void Invariants::ended(const drain::Report& report) {
     case drain::Outcome::refused: end_refused(report); break;
     case drain::Outcome::blocked: end_blocked(report); break;
     case drain::Outcome::cancelled:
-      if (!waits_for_policy_alone(report, [this](const std::string& uid) {
+      if (!waits_for_grace_alone(report) && !waits_for_policy_alone(report, [this](const std::string& uid) {
             const auto found = pods_.find(uid);
             return uid == given_.options.own_pod_uid || (found != pods_.end() && stage_of(found->second) > 0);
           }))
@@ -102,6 +102,18 @@ bool Invariants::selects_our_node(const std::string& uid) const {
   return selector.is_object() && selector.value("kubernetes.io/hostname", "") == given_.node;
 }
 
+// Returns true if pods are left, all of them are terminating, and their grace periods may not be over.
+bool Invariants::waits_for_grace_alone(const drain::Report& report) const {
+  const auto is_terminating = [this](const drain::PodReport& pod) {
+    const auto found = pods_.find(pod.uid);
+    return found != pods_.end() && found->second.terminating && !found->second.gone &&
+           clock_.now() < found->second.place_until;
+  };
+  return std::any_of(report.pods.begin(), report.pods.end(), is_left) &&
+         std::all_of(report.pods.begin(), report.pods.end(),
+                     [&](const drain::PodReport& pod) { return !is_left(pod) || is_terminating(pod); });
+}
+
 void Invariants::end_refused(const drain::Report& report) {
   if (wrote_) violated("P4: refused, but something was touched");
   const drain::FitPolicy fit = given_.options.fit;
@@ -114,18 +126,19 @@ void Invariants::end_refused(const drain::Report& report) {
   const bool only_replica = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     return on_our_node(entry.second) && !entry.second.gone && is_only_replica(entry.second, true);
   });
-  if (!ever_refused_by_policy_ && !doubts_room && !only_replica)
-    violated("P4: refused, but policy refuses no pod");
+  if (!ever_refused_by_policy_ && !doubts_room && !only_replica) violated("P4: refused, but policy refuses no pod");
 }
 
 void Invariants::end_blocked(const drain::Report& report) {
   // The drain may give up before the deadline if its next attempt would be after it: up to 15 s earlier before the node
-  // is cordoned, and up to 0.2 s earlier afterwards. After the deadline it withdraws its EvictionRequests, and then
-  // removes its cordon.
+  // is cordoned, and up to 0.2 s earlier afterwards. After the deadline it withdraws its EvictionRequests, gives surged
+  // pods back, and then removes its cordon.
   const bool too_early =
       !given_.options.timeout || since_start() + (cordon_claimed_ ? 200ms : 15000ms) < *given_.options.timeout;
   const bool withdraws = given_.options.eviction_requests != drain::EvictionRequests::off;
-  const Duration afterwards = (cordon_claimed_ ? 45s : 85s) + (withdraws ? drain::request_timeout : 0s);
+  const bool gives_back = given_.options.guards.surge != drain::Surge::off;
+  const Duration afterwards =
+      (cordon_claimed_ ? 45s : 85s) + drain::request_timeout * ((withdraws ? 1 : 0) + (gives_back ? 1 : 0));
   if (too_early && !ended_by_volume())
     violated("P4: blocked, but no deadline has passed");
   else if (!too_early && since_start() > *given_.options.timeout + afterwards)

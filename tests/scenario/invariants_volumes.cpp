@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "drain/session.hpp"
 #include "tests/scenario/invariants.hpp"
 
 namespace haulout::scenario {
@@ -117,11 +118,13 @@ bool Invariants::ended_by_volume() const {
   const Duration limit = given_.options.volume_limit;
   if (!given_.options.end_at_volume_limit || limit == Duration::zero()) return false;
   std::set<std::string> attached = volumes_attached();
+  // The drain's last list may be older than a detach within the last second. After it has given up, it cleans up for as
+  // long as a request may take.
+  const Duration since_list = given_.sound_wire ? news_takes : news_takes + drain::request_timeout;
+  for (const auto& [name, at] : detached_)
+    if (clock_.now() - at <= since_list) attached.insert(name);
   // A restored backup may have brought a pod back for a while without a watch event.
   if (given_.etcd_restored) return !attached.empty();
-  // The drain's last list may be older than a detach within the last second.
-  for (const auto& [name, at] : detached_)
-    if (clock_.now() - at <= news_takes) attached.insert(name);
   return std::any_of(attached.begin(), attached.end(), [&](const std::string& name) {
     const auto since = unused_since(name);
     return since && clock_.now() - *since >= limit - news_takes;
