@@ -25,6 +25,17 @@ bool may_belong_to(const ControllerQuestion& found, const Controller& controller
          found.owner.name.starts_with(controller.name + "-");
 }
 
+// A ReplicaSet whose Deployment could not be found out may be one of a Deployment that holds pods. Then its pods are
+// replacements that the Deployment seems to lack.
+bool is_read_again(const std::map<std::string, ControllerGroup>& all, const ControllerGroup& group) {
+  const Controller& top = group.controller;
+  if (group.holds || top.unknown.empty() || top.gone || top.cannot_scale) return group.holds;
+  const ControllerQuestion question{{top.api_version, top.kind, top.name, top.uid}, top.ns};
+  return std::any_of(all.begin(), all.end(), [&](const auto& entry) {
+    return entry.second.holds && may_belong_to(question, entry.second.controller);
+  });
+}
+
 // Calls visit(pod) for each pod of the group. `all` has the pods by their direct controller.
 template <class All, class Visit>
 void each_pod(All& all, const ControllerGroup& group, Visit visit) {
@@ -281,28 +292,17 @@ std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) c
   if (question) return question;
   // Looks up the top-level controller directly, because the ReplicaSet that led to it may have been deleted.
   for (const auto& [uid, group] : groups_) {
-    if (group.read_again_at > now || !is_read_again(group)) continue;
+    if (group.read_again_at > now || !is_read_again(groups_, group)) continue;
     const Controller& top = group.controller;
     return ControllerQuestion{{top.api_version, top.kind, top.name, top.uid}, top.ns};
   }
   return std::nullopt;
 }
 
-// A ReplicaSet whose Deployment could not be found out may be one of a Deployment that holds pods. Then its pods are
-// replacements that the Deployment seems to lack.
-bool ControllerBook::is_read_again(const ControllerGroup& group) const {
-  const Controller& top = group.controller;
-  if (group.holds || top.unknown.empty() || top.gone || top.cannot_scale) return group.holds;
-  const ControllerQuestion question{{top.api_version, top.kind, top.name, top.uid}, top.ns};
-  return std::any_of(groups_.begin(), groups_.end(), [&](const auto& entry) {
-    return entry.second.holds && may_belong_to(question, entry.second.controller);
-  });
-}
-
 TimePoint ControllerBook::next_due(TimePoint now) const {
   TimePoint next = questions_.next_due(now);
   for (const auto& [uid, group] : groups_)
-    if (group.read_again_at > now && is_read_again(group)) next = std::min(next, group.read_again_at);
+    if (group.read_again_at > now && is_read_again(groups_, group)) next = std::min(next, group.read_again_at);
   return next;
 }
 

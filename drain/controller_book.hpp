@@ -253,7 +253,6 @@ class ControllerBook {
   void move_owner(const std::string& owner, const std::string& top);
   void merge(ControllerGroup& old, const std::string& owner, ControllerGroup& into);
   void changed(const std::string& owner);
-  bool is_read_again(const ControllerGroup& group) const;
   void gone(const std::string& uid, TimePoint now);
   bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 

@@ -179,35 +179,9 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_as_only_owned(const k8s::Pod&
               saturating_add(*attempt.alone_since, options_.guards.surge_limit)};
 }
 
-const ControllerGroup* SurgeBook::uncounted_group(const k8s::Pod& marked) const {
-  const ControllerGroup* group = controllers_.group_of(marked);
-  if (!group || group->controller.gone || !controllers_.sees(marked.ns)) return nullptr;
-  return controllers_.tally_of(*group).owned == 0 ? group : nullptr;
-}
-
-// A pod was surged while another pod of its Deployment had an owner, and that one is gone now: the Deployment was scaled
-// down, or is rolled out. Budgets that count several controllers do not count this Deployment any more, so they allow
-// more disruptions of the others than their owner wants. It ends when the pod is replaced or given back.
-std::optional<EvictionGuard::Hold> SurgeBook::held_while_uncounted(const k8s::Pod& pod, TimePoint now) {
-  for (const auto& [uid, attempt] : attempts_) {
-    if (!attempt.marked || attempt.orphan || attempt.refused || uid == pod.uid) continue;
-    const ControllerGroup* group = uncounted_group(*attempt.marked);
-    if (!group && attempt.uncounted_until <= now) continue;
-    const std::string budget = judge_.budgets().with(pod, *attempt.marked);
-    if (budget.empty()) continue;
-    return Hold{
-        reason::awaiting_replacement,
-        fmt::format("waiting for the replacement of pod {} (--surge): as long as no pod of its Deployment has an "
-                    "owner, PodDisruptionBudget {} does not count the Deployment, and allows too much",
-                    attempt.marked->key(), budget),
-        group ? TimePoint::max() : attempt.uncounted_until};
-  }
-  return std::nullopt;
-}
-
 std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoint now) {
   if (is_hurried(options_)) return std::nullopt;
-  if (auto hold = held_while_uncounted(pod, now)) return hold;
+  if (auto hold = uncounted_.held(pod, now)) return hold;
   const auto found = attempts_.find(pod.uid);
   if (found != attempts_.end() && found->second.has_lost(pod)) {
     const TimePoint until = found->second.lost_since.value_or(now) + adoption_limit;
@@ -440,7 +414,7 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
   std::size_t surged = 0;
   for (const auto& [group, of_group] : before) surged += of_group.surged;
   std::vector<const TrackedPod*> candidates, marked, failing;
-  for (auto& [uid, attempt] : attempts_) attempt.marked.reset();
+  uncounted_.begin_round();
   for (const TrackedPod* tracked : leaving) {
     const k8s::Pod& pod = tracked->pod;
     if (pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
@@ -451,8 +425,7 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     } else if (pod.surge_mark && pod.controller) {
       Attempt& attempt = attempt_of(pod);
       if (!attempt.first_seen) attempt.first_seen = now;
-      attempt.marked = pod;
-      if (uncounted_group(pod)) attempt.uncounted_until = now + recount_limit;
+      if (!attempt.orphan && !attempt.refused) uncounted_.note(pod, now);
       (attempt.failures > 0 ? failing : marked).push_back(tracked);
     } else if (pod.controller) {
       if (known != attempts_.end() && !known->second.request_out) known->second.forget_mark();
@@ -572,7 +545,7 @@ std::size_t SurgeBook::requests_out() const {
 }
 
 TimePoint SurgeBook::next_due(TimePoint now) const {
-  TimePoint next = judge_.facts().next_due(now);
+  TimePoint next = std::min(judge_.facts().next_due(now), uncounted_.next_due(now));
   const auto consider = [&](TimePoint at) {
     if (at > now) next = std::min(next, at);
   };
@@ -587,7 +560,6 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
     if (attempt.first_seen && !is_on()) consider(*attempt.first_seen + adoption_limit);
     if (attempt.lost_since) consider(*attempt.lost_since + adoption_limit);
     if (attempt.alone_since) consider(saturating_add(*attempt.alone_since, options_.guards.surge_limit));
-    if (attempt.marked && !uncounted_group(*attempt.marked)) consider(attempt.uncounted_until);
   }
   for (const auto& [controller, until] : surplus_until_) consider(until);
   return next;

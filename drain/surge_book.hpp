@@ -33,6 +33,7 @@
 #include "drain/options.hpp"
 #include "drain/pipeline.hpp"
 #include "drain/surge_judge.hpp"
+#include "drain/uncounted_deployments.hpp"
 #include "k8s/objects.hpp"
 #include "k8s/surge_mark.hpp"
 #include "retry/backoff.hpp"
@@ -58,9 +59,6 @@ class SurgeBook final : public EvictionGuard {
   static constexpr Duration refusal_limit = std::chrono::hours(1);
   // How many pods of the node may be surged at the same time. Each needs room for its replacement.
   static constexpr std::size_t most_surged = 20;
-  // How long the disruption controller may take to write what it has counted. It counts at each change of a pod, within
-  // a second as a rule.
-  static constexpr Duration recount_limit = std::chrono::seconds(5);
 
   // Borrows `options` and `controllers`. A ControllerGuard before this guard, or ControllersFeed alone if surge is off,
   // fills `controllers`.
@@ -128,12 +126,8 @@ class SurgeBook final : public EvictionGuard {
     bool adopted = false;                       // seen with its mark, its label and an owner
     std::optional<TimePoint> lost_since{};      // seen without its mark, and without its label or an owner
     std::optional<TimePoint> alone_since{};     // see held_as_only_owned()
-    // The pod, while it has a mark and is on this node; and until when budgets may not count its Deployment, although
-    // the Deployment has a pod with an owner again. See held_while_uncounted().
-    std::optional<k8s::Pod> marked{};
-    TimePoint uncounted_until{};
-    bool failed = false;    // it is tried again after `not_before` and `retry_at`, because of `why`
-    unsigned failures = 0;  // requests that failed one after the other
+    bool failed = false;                        // it is tried again after `not_before` and `retry_at`, because of `why`
+    unsigned failures = 0;                      // requests that failed one after the other
     bool right_missing = false;
     bool refused = false;    // the server will not accept the last step, however often it is sent
     bool orphan = false;     // its ReplicaSet does not exist any more
@@ -160,9 +154,6 @@ class SurgeBook final : public EvictionGuard {
   std::optional<Hold> held_with_mark(const k8s::Pod& pod, const Attempt& attempt, TimePoint now);
   std::optional<Hold> held_while_surplus(const k8s::Pod& pod, TimePoint now);
   std::optional<Hold> held_as_only_owned(const k8s::Pod& pod, const ControllerGroup& group, TimePoint now);
-  std::optional<Hold> held_while_uncounted(const k8s::Pod& pod, TimePoint now);
-  // Returns the group of a marked pod if no pod of it has an owner; otherwise nullptr.
-  const ControllerGroup* uncounted_group(const k8s::Pod& marked) const;
   Attempt& attempt_of(const k8s::Pod& pod);
   // Returns true while the request of such a step is in flight, or until the watch shows what it has changed, or
   // should have.
@@ -197,6 +188,7 @@ class SurgeBook final : public EvictionGuard {
   ControllerBook& controllers_;
   Rng& rng_;
   SurgeJudge judge_;
+  UncountedDeployments uncounted_{controllers_, judge_.budgets()};
   std::map<std::string, Attempt> attempts_;  // by UID of the pod
   // Until when a ReplicaSet of the controller may delete a pod that is too many; by controller_key().
   std::map<std::string, TimePoint> surplus_until_;

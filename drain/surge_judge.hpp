@@ -22,7 +22,7 @@ std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller);
 std::string surge_obstacle(const k8s::PersistentVolumeClaim& claim);
 // Returns true if the budget allows no disruption although all its pods are healthy, and no eviction is in progress.
 bool is_closed_though_healthy(const k8s::PodDisruptionBudget& budget);
-// Returns true if the budget counts the replicas of controllers, so that it counts a pod without a controller as healthy
+// Returns true if the budget counts the replicas of controllers. Then it counts a pod without a controller as healthy,
 // but not as expected.
 bool counts_controllers(const k8s::PodDisruptionBudget& budget);
 // Returns true if the budget counts the replicas of other controllers than one with `replicas`, and counts a pod

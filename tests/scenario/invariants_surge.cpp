@@ -184,8 +184,9 @@ std::int64_t Invariants::others_ready(const Instance& pod, bool lately) const {
 }
 
 // Counts the Ready pods of the Deployment, `pod` included, without those that are there because of a surge: while one
-// of its pods on the node is surged, pods that came more than `slack` after that release. A pod that became Ready a moment ago does not
-// count, so if one flaps at the time of a release, the result is one too small, and the checks see less.
+// of its pods on the node is surged, pods that came more than `slack` after that release. A pod that became Ready a
+// moment ago does not count, so if one flaps at the time of a release, the result is one too small, and the checks see
+// less.
 std::int64_t Invariants::ready_before_surges(const Instance& pod, Duration slack) const {
   const TimePoint now = clock_.now();
   TimePoint earliest = TimePoint::max();
