@@ -1,10 +1,10 @@
-// Finds the Deployments that budgets of several controllers do not count because of a surge, and holds the other pods of
-// these budgets meanwhile. No I/O.
+// Finds the Deployments that budgets of several controllers do not count because of a surge, and holds the other pods
+// of these budgets meanwhile. No I/O.
 //
-// A pod is surged only while another pod of its Deployment has an owner. That one may go: the Deployment is scaled down,
-// or rolled out. A budget with `maxUnavailable` or a percentage then counts the surged pod as healthy, but not the
-// replicas of its Deployment, so it allows more disruptions of other pods than it should. This ends when the surged pod
-// is replaced or given back, and the disruption controller has counted again.
+// A pod is surged only while another pod of its Deployment has an owner. That one may go: the Deployment is scaled
+// down, or rolled out. A budget with `maxUnavailable` or a percentage then counts the surged pod as healthy, but not
+// the replicas of its Deployment, so it allows more disruptions of other pods than it should. This ends when the surged
+// pod is replaced or given back, and the disruption controller has counted again.
 #pragma once
 
 #include <map>

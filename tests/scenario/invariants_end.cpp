@@ -131,14 +131,12 @@ void Invariants::end_refused(const drain::Report& report) {
 
 void Invariants::end_blocked(const drain::Report& report) {
   // The drain may give up before the deadline if its next attempt would be after it: up to 15 s earlier before the node
-  // is cordoned, and up to 0.2 s earlier afterwards. After the deadline it withdraws its EvictionRequests, gives surged
-  // pods back, and then removes its cordon.
+  // is cordoned, and up to 0.2 s earlier afterwards. After the deadline it withdraws its EvictionRequests, gives back
+  // pods that were surged, also by an earlier drain, and then removes its cordon.
   const bool too_early =
       !given_.options.timeout || since_start() + (cordon_claimed_ ? 200ms : 15000ms) < *given_.options.timeout;
   const bool withdraws = given_.options.eviction_requests != drain::EvictionRequests::off;
-  const bool gives_back = given_.options.guards.surge != drain::Surge::off;
-  const Duration afterwards =
-      (cordon_claimed_ ? 45s : 85s) + drain::request_timeout * ((withdraws ? 1 : 0) + (gives_back ? 1 : 0));
+  const Duration afterwards = (cordon_claimed_ ? 45s : 85s) + drain::request_timeout * (withdraws ? 2 : 1);
   if (too_early && !ended_by_volume())
     violated("P4: blocked, but no deadline has passed");
   else if (!too_early && since_start() > *given_.options.timeout + afterwards)
