@@ -64,10 +64,9 @@ class Withdrawing {
     State& state = states_[request.uid];
     const std::string pod = request.ns + "/" + request.pod_name;
     if (state.refusals >= refusals_that_count) co_return left_.push_back({pod, state.why});
-    const Duration limit = left_over::first_attempt * (1 + state.failures);
     const auto answer = co_await client_.patch<k8s::EvictionRequest>(
         request.ns, request.name, k8s::intent_patch(request, k8s::intent_withdrawn),
-        std::min(deadline_, client_.clock().now() + limit));
+        left_over::end_of_attempt(client_.clock().now(), state.failures, deadline_));
     if (answer) {
       withdrawn_.push_back(pod);
     } else if (!k8s::is_gone(answer.error())) {
@@ -97,9 +96,11 @@ Task<Withdrawn> withdraw_requests(k8s::Client& client, Rng& rng, std::string nod
       std::min(deadline, clock.now() + (asked.unanswered ? left_over::unanswered_limit : Duration::zero()));
   Backoff backoff(withdraw_patience);
   Withdrawing withdrawing(client, node_uid, deadline);
-  unsigned refused_lists = 0;
+  unsigned refused_lists = 0, lost_lists = 0;
   for (;;) {
-    auto requests = co_await client.list<k8s::EvictionRequest>(requests_of(node_uid, k8s::usual_page), deadline);
+    auto requests = co_await client.list<k8s::EvictionRequest>(
+        requests_of(node_uid, k8s::usual_page), left_over::end_of_attempt(clock.now(), lost_lists, deadline));
+    if (!requests) ++lost_lists;
     const bool unserved = !requests && k8s::is_not_found(requests.error());
     const bool final = !requests && !unserved && !k8s::may_heal(requests.error());
     if (final && ++refused_lists >= refusals_that_count) co_return requests.error();

@@ -26,9 +26,13 @@ namespace left_over {
 // How long the objects are listed again if an answer is lost. A request whose client has gone away is processed within
 // the 10 s that the server allows for admission webhooks.
 inline constexpr Duration unanswered_limit = std::chrono::seconds(10);
-// Limit of the first attempt for an object, so that a request that hangs does not take the time of the others. Later
-// attempts have longer ones, because a webhook may be slow.
+// Limit of the first attempt for an object, and of the first list, so that a request that hangs does not take the time
+// of the others. Later attempts have longer ones, because a webhook may be slow.
 inline constexpr Duration first_attempt = std::chrono::seconds(4);
+// Returns the time at which the next attempt ends, after so many that failed.
+inline TimePoint end_of_attempt(TimePoint now, unsigned failures, TimePoint deadline) {
+  return std::min(deadline, now + first_attempt * (1 + failures));
+}
 // One 403 proves nothing, because an authorizer that has just started may refuse wrongly.
 inline constexpr unsigned refusals_that_count = 2;
 

@@ -496,10 +496,13 @@ void SurgeBook::answered(const Step& step, const Result<k8s::Pod>& answer, TimeP
     attempt.not_before = {};
     attempt.failed = !answer->surged();
     if (answer->surged()) return;
-    // An admission webhook has changed what was written, perhaps to what it was before.
-    attempt.done.reset();
+    // An admission webhook has changed what was written, perhaps to what it was before. Otherwise the watch will show a
+    // pod without label and mark.
     const bool restored = answer->has_template_hash();
-    if (restored) attempt.mark.reset();
+    if (restored) {
+      attempt.done.reset();
+      attempt.mark.reset();
+    }
     attempt.not_before = now + attempt.pause.next(rng_);
     attempt.why =
         fmt::format("an admission webhook {}, so the pod cannot be replaced in advance",

@@ -129,9 +129,8 @@ class GivingBack {
     State& state = states_[pod.uid];
     state.key = pod.key();
     if (state.round.progress == BackProgress::orphan || state.refusals >= refusals_that_count) co_return;
-    const Duration limit = left_over::first_attempt * (1 + state.failures);
-    auto round =
-        co_await give_back_one(client_, pod, state.owner_read, std::min(deadline_, client_.clock().now() + limit));
+    const TimePoint end = left_over::end_of_attempt(client_.clock().now(), state.failures, deadline_);
+    auto round = co_await give_back_one(client_, pod, state.owner_read, end);
     state.round = round ? *std::move(round) : failed(round.error());
     if (state.round.failed) ++state.failures;
     if (state.round.progress == BackProgress::refused) ++state.refusals;
@@ -152,8 +151,9 @@ Task<GivenBack> give_back_surged(k8s::Client& client, Rng& rng, std::string node
       std::min(deadline, clock.now() + (surged.unanswered ? left_over::unanswered_limit : Duration::zero()));
   Backoff backoff(give_back_patience);
   GivingBack back(client, std::move(surged.marks), deadline);
-  for (;;) {
-    auto pods = co_await client.list_pods_on(node, deadline);
+  for (unsigned lost_lists = 0;;) {
+    auto pods = co_await client.list_pods_on(node, left_over::end_of_attempt(clock.now(), lost_lists, deadline));
+    if (!pods) ++lost_lists;
     if (!pods && !k8s::may_heal(pods.error())) co_return pods.error();
     const Duration pause = backoff.next(rng, pods ? std::nullopt : pods.error().retry_after);
     if (pods) co_await back.round(std::move(pods->items));

@@ -671,6 +671,21 @@ TEST_F(SurgeTest, TheNumberOfReplicasOfASurgedPodIsReadAgain) {
   EXPECT_EQ(question->owner.uid, "deployment-uid");
 }
 
+// After the answer the drain looks at its pods again before the watch shows what a webhook has done to one of them.
+TEST_F(SurgeTest, AWebhookThatRemovesTheMarkIsNotForgottenBeforeTheWatchShowsIt) {
+  make_surge(Surge::all);
+  k8s::Pod naked = labelled(0);
+  naked.labels.erase("pod-template-hash");
+  surge->answered(steps().at(0), naked, now);
+  EXPECT_THAT(steps(), IsEmpty());
+  naked.owned = false;
+  naked.controller.reset();
+  show(naked);
+  const auto undo = steps();
+  ASSERT_EQ(undo.size(), 1u);
+  EXPECT_EQ(undo[0].kind, Kind::relabel);
+}
+
 TEST_F(SurgeTest, WhileBudgetsCannotBeSeenNoOnlyPodIsSurged) {
   make_surge(Surge::all);
   visible = false;

@@ -387,6 +387,21 @@ TEST_F(AfterACrash, S105_ARequestThatHangsDelaysNoOtherWithdrawal) {
   EXPECT_THAT(intents(), AllOf(SizeIs(3), Each("Withdrawn")));
 }
 
+TEST_F(AfterACrash, AListThatHangsIsMadeAgain) {
+  add_asked("vm", "works");
+  kill_after(1min, [this](k8s::Client&) -> boost::asio::awaitable<void> {
+    sim::FaultTransport faulty(
+        cluster.api(), clock, rng,
+        {{.verb = "list", .resource = "evictionrequests", .count = 1, .fault = {.kind = sim::FaultKind::stall}}});
+    k8s::Client client(faulty, clock, {k8s::FieldValidation::strict});
+    const TimePoint begin = clock.now();
+    const auto withdrawn = co_await drain::withdraw_requests(client, rng, node_uid(), {}, begin + 30s);
+    EXPECT_TRUE(withdrawn && withdrawn->left.empty());
+    EXPECT_THAT(clock.now() - begin, Le(10s));
+  });
+  EXPECT_THAT(intents(), Each("Withdrawn"));
+}
+
 // In a control plane that is being upgraded, one of two API servers may not serve EvictionRequests.
 TEST_F(AfterACrash, RequestsThatWereSeenAreNotGoneBecauseOneAnswerIs404) {
   add_asked("vm", "works");

@@ -189,6 +189,25 @@ TEST_F(Surges, AQuotaThatRefusesTheReplacement) {
   EXPECT_LT(took(), 15min);
 }
 
+// The list with which the drain gives its pods back at its end is never answered.
+TEST_F(Surges, AListThatHangsKeepsNoPodFromItsWayBack) {
+  deploy("web", 1);
+  for (const char* node : {"n2", "n3"}) after(0s, [this, node] { cluster.cordon(node); });
+  options.guards.surge_limit = 10min;
+  options.timeout = 3min;
+  sim::FaultTransport faulty(cluster.api(), clock, rng,
+                             {{.verb = "list",
+                               .resource = "pods",
+                               .count = 1,
+                               .from = clock.now() + 2min,
+                               .fault = {.kind = sim::FaultKind::stall}}});
+  way = &faulty;
+  EXPECT_THAT(drain(), Ended(Outcome::blocked));
+  EXPECT_THAT(faulty.struck(), SizeIs(1));
+  EXPECT_THAT(unowned("web"), IsEmpty());
+  EXPECT_THAT(marked(), IsEmpty());
+}
+
 TEST_F(Surges, NoRoomElsewhere) {
   deploy("web", 2);
   for (const char* node : {"n2", "n3"}) after(0s, [this, node] { cluster.cordon(node); });
