@@ -67,10 +67,12 @@ std::size_t without_replacement(const All& all, const ControllerGroup& group) {
   const auto& wanted = group.controller.replicas;
   std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
   // A scale-down deletes broken pods first. These were never counted as missing, so nothing is made up for.
-  if (more < 0) more = std::min<std::int64_t>(0, more + broken_gone);
-  // Of the new pods that left again, as many as a scale-up has added replaced no other pod.
-  const std::int64_t ceiling =
-      taken + static_cast<std::int64_t>(group.missing_at_first) + std::min(new_taken, std::max<std::int64_t>(0, more));
+  const std::int64_t scaled_away = std::min(broken_gone, std::max<std::int64_t>(0, -more));
+  more += scaled_away;
+  // New pods that left again replaced others, except those that a scale-up has added, and those that came for broken
+  // pods: they lack a replacement themselves.
+  const std::int64_t added = std::max<std::int64_t>(0, more) + broken_gone - scaled_away;
+  const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first) + std::min(new_taken, added);
   std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
   if (wanted) missing = std::min(missing, *wanted - ready);
   return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));

@@ -247,6 +247,27 @@ TEST_F(BookTest, AScaleDownThatDeletesABrokenPodOfThisNodeMakesUpForNothingElse)
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
 }
 
+// While somebody else has uncordoned the node, the replacement of a broken pod becomes Ready on it.
+TEST_F(BookTest, WhatCameForABrokenPodLacksAReplacementOnceItLeaves) {
+  begin(at_most(1));
+  learn("rs-uid", 2);
+  see(pod(0));
+  k8s::Pod broken = pod(1);
+  broken.ready = false;
+  broken.created = wall - 10min - 1s;
+  see(broken);
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(0)), "");
+  for (const k8s::Pod& evicted : {broken, pod(0)}) {
+    leave(evicted);
+    gone(evicted);
+  }
+  for (const int came : {2, 3}) see(pod(came));
+  EXPECT_EQ(held(pod(2)), "");
+  leave(pod(2));
+  EXPECT_EQ(held(pod(3)), "BlockedByControllerBudget");
+}
+
 // While somebody else has uncordoned the node, a scale-up puts pods on it. They replace no other pods.
 TEST_F(BookTest, PodsThatAScaleUpAddedLackAReplacementOnceTheyLeave) {
   begin(at_most(2));
