@@ -56,6 +56,7 @@ struct Drain::Impl {
   const k8s::PodDisruptionBudget* budget_of(
       const k8s::Pod& pod, const std::function<bool(const k8s::PodDisruptionBudget&)>& is_wanted) const;
   SurgeBudgets surge_budgets() const;
+  BudgetOfBoth budget_of_both() const;
   Pipeline make_pipeline();
   Progress progress() const;
   // If `goes_on` is false, emits `finished`: the drain has ended before its first eviction. Returns `goes_on`.
@@ -91,7 +92,7 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
     : session(client, rng, observer, std::move(options), std::move(node_name)),
       controller_book(session.node_name()),
       controller_guard(session.options().guards, controller_book),
-      surge_book(session.options(), controller_book, session.rng(), surge_budgets()),
+      surge_book(session.options(), controller_book, session.rng(), surge_budgets(), budget_of_both()),
       request_book(session.options(), session.rng(), [this] { return session.client().server_now(); }),
       volume_book(
           session.node_name(), session.options().volume_limit,
@@ -180,13 +181,15 @@ SurgeBudgets Drain::Impl::surge_budgets() const {
             const auto* budget = budget_of(
                 pod, [&](const k8s::PodDisruptionBudget& one) { return counts_other_controllers(one, replicas); });
             return budget ? budget->key() : std::string();
-          },
-          [this](const k8s::Pod& pod, const k8s::Pod& other) {
-            const auto* budget = budget_of(pod, [&](const k8s::PodDisruptionBudget& one) {
-              return counts_controllers(one) && one.selects(other);
-            });
-            return budget ? budget->key() : std::string();
           }};
+}
+
+BudgetOfBoth Drain::Impl::budget_of_both() const {
+  return [this](const k8s::Pod& pod, const k8s::Pod& other) {
+    const auto* budget = budget_of(
+        pod, [&](const k8s::PodDisruptionBudget& one) { return counts_controllers(one) && one.selects(other); });
+    return budget ? budget->key() : std::string();
+  };
 }
 
 Progress Drain::Impl::progress() const {

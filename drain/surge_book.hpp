@@ -62,8 +62,12 @@ class SurgeBook final : public EvictionGuard {
 
   // Borrows `options` and `controllers`. A ControllerGuard before this guard, or ControllersFeed alone if surge is off,
   // fills `controllers`.
-  SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, SurgeBudgets budgets)
-      : options_(options), controllers_(controllers), rng_(rng), judge_(options.guards, std::move(budgets)) {}
+  SurgeBook(const Options& options, ControllerBook& controllers, Rng& rng, SurgeBudgets budgets, BudgetOfBoth both)
+      : options_(options),
+        controllers_(controllers),
+        rng_(rng),
+        judge_(options.guards, std::move(budgets)),
+        uncounted_(controllers, std::move(both)) {}
 
   bool is_on() const;
 
@@ -188,7 +192,7 @@ class SurgeBook final : public EvictionGuard {
   ControllerBook& controllers_;
   Rng& rng_;
   SurgeJudge judge_;
-  UncountedDeployments uncounted_{controllers_, judge_.budgets()};
+  UncountedDeployments uncounted_;
   std::map<std::string, Attempt> attempts_;  // by UID of the pod
   // Until when a ReplicaSet of the controller may delete a pod that is too many; by controller_key().
   std::map<std::string, TimePoint> surplus_until_;

@@ -78,9 +78,6 @@ struct SurgeBudgets {
   // without a controller as healthy but not as expected (`maxUnavailable`, or a percentage). It would allow one more
   // disruption if no pod of this Deployment had an owner. Empty if there is none. `replicas` are the Deployment's.
   std::function<std::string(const k8s::Pod&, std::int32_t replicas)> shared;
-  // Returns the name of a budget of the pod that also selects `other`, and that counts a pod without a controller as
-  // healthy but not as expected. Empty if there is none.
-  std::function<std::string(const k8s::Pod&, const k8s::Pod& other)> with;
 };
 
 // Returns "true" or "false", the value of haulout.dev/surge; nullopt if there is none, or another one.

@@ -34,7 +34,7 @@ std::optional<EvictionGuard::Hold> UncountedDeployments::held(const k8s::Pod& po
     if (!marked.pod || uid == pod.uid) continue;
     const bool uncounted = is_uncounted(controllers_, *marked.pod);
     if (!uncounted && marked.until <= now) continue;
-    const std::string budget = budgets_.with(pod, *marked.pod);
+    const std::string budget = budget_of_both_(pod, *marked.pod);
     if (budget.empty()) continue;
     return EvictionGuard::Hold{
         reason::awaiting_replacement,

@@ -7,15 +7,20 @@
 // pod is replaced or given back, and the disruption controller has counted again.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "drain/controller_book.hpp"
 #include "drain/guards.hpp"
-#include "drain/surge_judge.hpp"
 
 namespace haulout::drain {
+
+// Returns the name of a budget of the pod that also selects `other`, and that counts a pod without a controller as
+// healthy but not as expected (counts_controllers()). Empty if there is none.
+using BudgetOfBoth = std::function<std::string(const k8s::Pod&, const k8s::Pod& other)>;
 
 class UncountedDeployments {
  public:
@@ -23,9 +28,9 @@ class UncountedDeployments {
   // a second as a rule.
   static constexpr Duration recount_limit = std::chrono::seconds(5);
 
-  // Borrows both.
-  UncountedDeployments(ControllerBook& controllers, const SurgeBudgets& budgets)
-      : controllers_(controllers), budgets_(budgets) {}
+  // Borrows `controllers`.
+  UncountedDeployments(ControllerBook& controllers, BudgetOfBoth budget_of_both)
+      : controllers_(controllers), budget_of_both_(std::move(budget_of_both)) {}
 
   // Take over the pods of the node that have a mark of a surge, and that are replaced or given back in time: first
   // begin_round(), then note() for each of them. Called after each change of pods.
@@ -44,7 +49,7 @@ class UncountedDeployments {
   };
 
   ControllerBook& controllers_;
-  const SurgeBudgets& budgets_;
+  BudgetOfBoth budget_of_both_;
   std::map<std::string, Marked> marked_;  // by UID
 };
 

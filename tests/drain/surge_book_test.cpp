@@ -28,7 +28,7 @@ class SurgeTest : public BookTest {
     options.guards.surge = mode;
     book.emplace("n1");
     guard.emplace(options.guards, *book);
-    surge.emplace(options, *book, rng, budgets());
+    surge.emplace(options, *book, rng, budgets(), [this](const k8s::Pod&, const k8s::Pod&) { return of_both; });
     tracked_.clear();
     controller.ns = "shop";
     controller.api_version = "apps/v1";
@@ -44,8 +44,7 @@ class SurgeTest : public BookTest {
   }
   SurgeBudgets budgets() {
     return {[this] { return visible; }, [this] { return forbidden; }, [this](const k8s::Pod&) { return closed; },
-            [this](const k8s::Pod&, std::int32_t) { return shared; },
-            [this](const k8s::Pod&, const k8s::Pod&) { return with; }};
+            [this](const k8s::Pod&, std::int32_t) { return shared; }};
   }
   static k8s::Pod labelled(int number) {
     k8s::Pod of_deployment = pod(number);
@@ -104,7 +103,7 @@ class SurgeTest : public BookTest {
   Options options;
   Controller controller;
   bool closed = false, visible = true, forbidden = false;
-  std::string shared, with;
+  std::string shared, of_both;
   SeededRng rng{1};
   std::map<std::string, TrackedPod> tracked_;
   std::optional<SurgeBook> surge;
@@ -637,7 +636,7 @@ TEST_F(SurgeTest, TheLastPodWithAnOwnerIsNotSurgedWhileOneWatchIsBehind) {
 TEST_F(SurgeTest, OtherPodsOfABudgetWaitWhileItDoesNotCountADeployment) {
   make_surge(Surge::all, 2);
   const k8s::Pod other = owned_by(a_pod("db-0"), "apps/v1", "StatefulSet", "db", "db-uid");
-  with = "shop/all";
+  of_both = "shop/all";
   const k8s::Pod old = carry_out(steps().at(0));
   EXPECT_THAT(steps(), IsEmpty());
   EXPECT_EQ(surge_holds(other), "") << "the second pod has its owner";
@@ -759,7 +758,7 @@ TEST_F(SurgeTest, APodOfAnotherNamespaceIsNoReplacement) {
 
 TEST_F(SurgeTest, ANamespaceThatMayNotBeReadForbidsToSurgeItsPods) {
   make_surge(Surge::all);
-  surge.emplace(options, *book, rng, budgets());
+  surge.emplace(options, *book, rng, budgets(), nullptr);
   EXPECT_EQ(surge_holds(labelled(0)), "ControllerUnknown");
   const auto question = surge->facts().next_question(now);
   ASSERT_TRUE(question);
