@@ -142,21 +142,32 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_with_mark(const k8s::Pod& pod
       is_on() ? TimePoint::max() : limit};
 }
 
-// After a pod was given back, its ReplicaSet deletes one pod, and asks no budget. Until then a budget would let the
-// drain evict another one.
+// After a pod was given back, its ReplicaSet deletes one pod, and asks no budget. Until then, and until the disruption
+// controller has counted again, a budget would let the drain evict another one.
 std::optional<EvictionGuard::Hold> SurgeBook::held_while_surplus(const k8s::Pod& pod, TimePoint now) {
-  if (surplus_until_.empty() || !is_guarded(pod) || !pod.ready) return std::nullopt;
+  if (surplus_.empty() || !is_guarded(pod) || !pod.ready) return std::nullopt;
   ControllerGroup* group = controllers_.group_of(pod);
   if (!group || group->controller.gone || !group->controller.replicas) return std::nullopt;
-  const auto until = surplus_until_.find(key_of(*group));
-  if (until == surplus_until_.end() || until->second <= now) return std::nullopt;
-  const auto owned = std::ranges::count_if(controllers_.staying(*group), &ControlledPod::owned);
-  if (owned <= std::int64_t{*group->controller.replicas}) return std::nullopt;
+  const auto found = surplus_.find(key_of(*group));
+  if (found == surplus_.end()) return std::nullopt;
+  Surplus& surplus = found->second;
+  const auto owned = static_cast<std::int64_t>(controllers_.tally_of(*group).owned);
+  const bool is_over = owned <= std::int64_t{*group->controller.replicas} || surplus.until <= now;
+  if (is_over && std::exchange(surplus.seen, false)) surplus.recounted = now + UncountedDeployments::recount_limit;
+  if (is_over && surplus.recounted <= now) return std::nullopt;
   group->holds = true;
+  if (is_over)
+    return Hold{
+        reason::surge_failed,
+        fmt::format("waiting until the disruption controller has counted the pods of {} again, because a pod was "
+                    "given back to it",
+                    group->controller.text()),
+        surplus.recounted};
+  surplus.seen = true;
   return Hold{reason::surge_failed,
               fmt::format("waiting until {} has {} pods again: a pod was given back to it, and it has {} now",
                           group->controller.text(), *group->controller.replicas, owned),
-              until->second};
+              surplus.until};
 }
 
 // A budget counts several controllers, and this is the only pod of its Deployment although there should be more. It
@@ -351,7 +362,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
     }
     // Twice at most, so that a mark which cannot be removed holds no other pod for ever.
     const bool adopted_now = pod.owned && !std::exchange(attempt.adopted, true);
-    if (group && (begins || adopted_now)) surplus_until_[key_of(*group)] = now + adoption_limit;
+    if (group && (begins || adopted_now)) surplus_[key_of(*group)] = {now + adoption_limit, adopted_now, {}};
     if (!pod.owned || is_under_way(pod, Step::Kind::unmark, now) || attempt.retry_at > now) return std::nullopt;
     attempt.request_out = true;
     return Step{Step::Kind::unmark, pod};
@@ -564,7 +575,10 @@ TimePoint SurgeBook::next_due(TimePoint now) const {
     if (attempt.lost_since) consider(*attempt.lost_since + adoption_limit);
     if (attempt.alone_since) consider(saturating_add(*attempt.alone_since, options_.guards.surge_limit));
   }
-  for (const auto& [controller, until] : surplus_until_) consider(until);
+  for (const auto& [controller, surplus] : surplus_) {
+    consider(surplus.until);
+    consider(surplus.recounted);
+  }
   return next;
 }
 

@@ -194,8 +194,13 @@ class SurgeBook final : public EvictionGuard {
   SurgeJudge judge_;
   UncountedDeployments uncounted_;
   std::map<std::string, Attempt> attempts_;  // by UID of the pod
-  // Until when a ReplicaSet of the controller may delete a pod that is too many; by controller_key().
-  std::map<std::string, TimePoint> surplus_until_;
+  // A ReplicaSet of the controller may delete a pod that is too many.
+  struct Surplus {
+    TimePoint until;        // it has done so by then
+    bool seen = false;      // the controller has more pods than it wants
+    TimePoint recounted{};  // by then the disruption controller has written what it has counted after that
+  };
+  std::map<std::string, Surplus> surplus_;  // by controller_key()
 };
 
 }  // namespace haulout::drain

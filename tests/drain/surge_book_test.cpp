@@ -595,6 +595,9 @@ TEST_F(SurgeTest, AfterAPodWasGivenBackTheSurplusPodGoesFirst) {
   EXPECT_EQ(surge_holds(labelled(1)), "SurgeFailed");
   EXPECT_THAT(message, HasSubstr("until Deployment shop/web has 2 pods again"));
   book->pod_changed(surplus.uid, nullptr, now, wall);
+  EXPECT_EQ(surge_holds(labelled(1)), "SurgeFailed");
+  EXPECT_THAT(message, HasSubstr("until the disruption controller has counted the pods of Deployment shop/web again"));
+  now = surge->next_due(now);
   EXPECT_EQ(surge_holds(labelled(1)), "");
 }
 
