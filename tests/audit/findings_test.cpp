@@ -125,6 +125,36 @@ TEST(Findings, ThinServices) {
          cluster.add_pod("solo-a", "solo", "n1");
        },
        {"blocks SingleReplica shop/Deployment/solo"}},
+      {"one replica each of two controllers that share a budget",
+       [](ACluster& cluster) {
+         for (const char* mon : {"mon-a", "mon-b"}) {
+           cluster.add_deployment(mon, 1);
+           cluster.add_pod(std::string(mon) + "-1", mon, mon == std::string("mon-a") ? "n1" : "n2");
+           cluster.item("Pod", std::string(mon) + "-1")["metadata"]["labels"]["kind"] = "mon";
+         }
+         cluster.add_budget("mons", {{"maxUnavailable", 1}}, 2, 2, 1);
+         cluster.item("PodDisruptionBudget", "mons")["spec"]["selector"] = {{"matchLabels", {{"kind", "mon"}}}};
+       },
+       {"note SingleReplica shop/Deployment/mon-a", "note SingleReplica shop/Deployment/mon-b"}},
+      {"the same, and pods of single replicas may not be evicted",
+       [](ACluster& cluster) {
+         cluster.config.drain.guards.single_replica = drain::SingleReplica::block;
+         for (const char* mon : {"mon-a", "mon-b"}) {
+           cluster.add_deployment(mon, 1);
+           cluster.add_pod(std::string(mon) + "-1", mon, mon == std::string("mon-a") ? "n1" : "n2");
+           cluster.item("Pod", std::string(mon) + "-1")["metadata"]["labels"]["kind"] = "mon";
+         }
+         cluster.add_budget("mons", {{"maxUnavailable", 1}}, 2, 2, 1);
+         cluster.item("PodDisruptionBudget", "mons")["spec"]["selector"] = {{"matchLabels", {{"kind", "mon"}}}};
+       },
+       {"blocks SingleReplica shop/Deployment/mon-a", "blocks SingleReplica shop/Deployment/mon-b"}},
+      {"one pod of a kind without a number of replicas, which --single-replica=block does not hold",
+       [](ACluster& cluster) {
+         cluster.config.drain.guards.single_replica = drain::SingleReplica::block;
+         cluster.add_pod("engine", "engine", "n1", "InstanceManager");
+         cluster.item("Pod", "engine")["metadata"]["ownerReferences"][0]["apiVersion"] = "longhorn.io/v1beta2";
+       },
+       {"note SingleReplica shop/InstanceManager/engine"}},
       {"all on one node",
        [](ACluster& cluster) { cluster.item("Pod", "web-b")["spec"]["nodeName"] = "n1"; },
        {"risk AllReplicasOnOneNode shop/Deployment/web"}},
