@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <algorithm>
-#include <map>
 
 namespace haulout::audit {
 namespace {
@@ -12,22 +11,6 @@ using sim::Json;
 const char* replicas_field(std::string_view kind) {
   if (kind == "Deployment" || kind == "ReplicaSet" || kind == "StatefulSet") return "/spec/replicas";
   return kind == "Job" ? "/spec/parallelism" : nullptr;
-}
-
-std::string namespace_of(const Json& object) {
-  const std::string ns = sim::ns_of(object);
-  return ns.empty() ? "default" : ns;
-}
-
-// Returns the least number of replicas that HorizontalPodAutoscalers keep, by "kind/namespace/name" of the controller.
-// A manifest with an autoscaler often has no number of replicas.
-std::map<std::string, std::int64_t> kept_by_autoscalers(const std::vector<Json>& objects) {
-  std::map<std::string, std::int64_t> least;
-  for (const Json& object : objects)
-    if (sim::text(object, "/kind") == "HorizontalPodAutoscaler")
-      least[fmt::format("{}/{}/{}", sim::text(object, "/spec/scaleTargetRef/kind"), namespace_of(object),
-                        sim::text(object, "/spec/scaleTargetRef/name"))] = sim::number(object, "/spec/minReplicas", 1);
-  return least;
 }
 
 void make_running(Json& pod) {
@@ -79,19 +62,15 @@ bool are_manifests(const std::vector<Json>& objects) {
 
 std::vector<Json> expanded(std::vector<Json> objects) {
   std::vector<Json> more;
-  const auto kept = kept_by_autoscalers(objects);
   for (Json& object : objects) {
     const std::string kind = sim::text(object, "/kind");
     const sim::ResourceInfo* info = sim::find_kind(kind);
-    if (info && info->namespaced && sim::ns_of(object).empty()) object["metadata"]["namespace"] = namespace_of(object);
+    if (info && info->namespaced && sim::ns_of(object).empty()) object["metadata"]["namespace"] = "default";
     if (sim::uid_of(object).empty())
       object["metadata"]["uid"] = fmt::format("{}/{}/{}", kind, sim::ns_of(object), sim::name_of(object));
     if (kind == "Pod") make_running(object);
     const char* field = replicas_field(kind);
     if (!field) continue;
-    if (const auto least = kept.find(fmt::format("{}/{}/{}", kind, namespace_of(object), sim::name_of(object)));
-        least != kept.end() && sim::at(object, "/spec").is_object())
-      object["spec"]["replicas"] = std::max(least->second, sim::number(object, field, 1));
     const std::int64_t replicas = std::clamp<std::int64_t>(sim::number(object, field, 1), 0, most_replicas);
     for (std::int64_t i = 0; i < replicas; ++i) {
       Json pod = pod_of(object, i);

@@ -53,29 +53,6 @@ std::size_t partners_of(const World& world, const WorldPod& pod) {
   return most;
 }
 
-// Fills in a finding about a pod that is the only one of its controller, but perhaps not of its service. Returns false
-// if nothing shows that.
-bool is_one_of_several(const World& world, const Group& group, const WorldPod& pod, Finding& finding) {
-  if (const std::size_t partners = partners_of(world, pod)) {
-    finding.text = fmt::format(
-        "it has one pod, which shares a PodDisruptionBudget with {} of other controllers, so they "
-        "are probably replicas of each other",
-        count_of_pods(partners));
-    finding.way_out = "none is needed if they are; otherwise run a second replica";
-    return true;
-  }
-  if (!group.controller.replicas && group.controller.cannot_scale) {
-    finding.text = fmt::format(
-        "it has one pod, and only the controller of {} objects knows what an eviction means for "
-        "its service",
-        group.owner.kind);
-    finding.way_out =
-        fmt::format("look up what the controller of {} objects does when a node is drained", group.owner.kind);
-    return true;
-  }
-  return false;
-}
-
 void find_single(const World& world, const Group& group, const Pods& pods, Findings& findings) {
   if (wanted(group, pods) != 1 || pods.size() != 1) return;
   const WorldPod& pod = world.pods[pods.front()];
@@ -90,10 +67,15 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
   const auto policy = drain::single_replica_override(pod.pod, group.controller).value_or(guards.single_replica);
   finding.severity =
       severity_of_single(guards.single_replica == drain::SingleReplica::allow ? guards.single_replica : policy);
-  // --single-replica does not hold the pods of a kind without a number of replicas.
-  const bool may_block = finding.severity == Severity::blocks && !group.controller.cannot_scale;
-  if (!may_block && is_one_of_several(world, group, pod, finding)) {
+  const std::size_t partners = partners_of(world, pod);
+  if (finding.severity != Severity::blocks && partners > 0) {
     finding.severity = Severity::note;
+    finding.text = fmt::format(
+        "it has one pod, which shares a PodDisruptionBudget with {} of other controllers, so they are probably "
+        "replicas "
+        "of each other",
+        count_of_pods(partners));
+    finding.way_out = "none is needed if they are; otherwise run a second replica";
     return findings.add(std::move(finding), pods);
   }
   finding.text = finding.severity == Severity::blocks

@@ -148,13 +148,6 @@ TEST(Findings, ThinServices) {
          cluster.item("PodDisruptionBudget", "mons")["spec"]["selector"] = {{"matchLabels", {{"kind", "mon"}}}};
        },
        {"blocks SingleReplica shop/Deployment/mon-a", "blocks SingleReplica shop/Deployment/mon-b"}},
-      {"one pod of a kind without a number of replicas, which --single-replica=block does not hold",
-       [](ACluster& cluster) {
-         cluster.config.drain.guards.single_replica = drain::SingleReplica::block;
-         cluster.add_pod("engine", "engine", "n1", "InstanceManager");
-         cluster.item("Pod", "engine")["metadata"]["ownerReferences"][0]["apiVersion"] = "longhorn.io/v1beta2";
-       },
-       {"note SingleReplica shop/InstanceManager/engine"}},
       {"all on one node",
        [](ACluster& cluster) { cluster.item("Pod", "web-b")["spec"]["nodeName"] = "n1"; },
        {"risk AllReplicasOnOneNode shop/Deployment/web"}},

@@ -64,42 +64,6 @@ TEST(Manifests, ABudgetThatOpens) {
   }
 }
 
-// With an autoscaler, manifests leave out the number of replicas, or have a smaller one. The autoscaler's least counts.
-TEST(Manifests, AnAutoscalerKeepsItsLeastReplicas) {
-  const auto gateway = [](const std::string& replicas, const std::string& least) {
-    const auto report = of(R"(
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: gateway, namespace: mesh}
-spec:
-  )" + replicas + R"(
-  selector: {matchLabels: {app: gateway}}
-  template:
-    metadata: {labels: {app: gateway}}
-    spec: {containers: [{name: main, image: registry.example/proxy:1}]}
----
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {name: gateway, namespace: mesh}
-spec: {minAvailable: 1, selector: {matchLabels: {app: gateway}}}
----
-apiVersion: autoscaling/v2
-kind: HorizontalPodAutoscaler
-metadata: {name: gateway, namespace: mesh}
-spec: {)" + least + R"(maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: gateway}}
-)");
-    EXPECT_TRUE(report) << report.error().message();
-    return report ? brief(*report) : std::vector<std::string>();
-  };
-  EXPECT_THAT(gateway("", "minReplicas: 2, "), ElementsAre());
-  EXPECT_THAT(gateway("replicas: 1", "minReplicas: 2, "), ElementsAre());
-  EXPECT_THAT(gateway("replicas: 2", "minReplicas: 1, "), ElementsAre());
-  const auto single = UnorderedElementsAre("blocks BudgetNeverOpens mesh/Deployment/gateway",
-                                           "risk SingleReplica mesh/Deployment/gateway");
-  EXPECT_THAT(gateway("", "minReplicas: 1, "), single);
-  EXPECT_THAT(gateway("", ""), single);
-}
-
 // Manifests have all pods, so no remedy says that a controller may create too few.
 TEST(Manifests, ARemedyDoesNotLookForMissingPods) {
   const auto report = of(std::string(deployment) + "\n---\napiVersion: policy/v1\nkind: PodDisruptionBudget\n" +

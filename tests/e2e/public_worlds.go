@@ -12,7 +12,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -183,23 +182,6 @@ func settleIn(w *World, object runtime.Object) error {
 	return nil
 }
 
-// scaleAsAutoscalersDo gives Deployments without a number of replicas the number that their autoscaler asks for at least.
-// The real one does that, too, but only some 15 s later.
-func scaleAsAutoscalersDo(objects []runtime.Object) {
-	for _, object := range objects {
-		scaler, ok := object.(*autoscalingv2.HorizontalPodAutoscaler)
-		if !ok {
-			continue
-		}
-		for _, target := range objects {
-			deployment, ok := target.(*appsv1.Deployment)
-			if ok && deployment.Name == scaler.Spec.ScaleTargetRef.Name && deployment.Spec.Replicas == nil {
-				deployment.Spec.Replicas = scaler.Spec.MinReplicas
-			}
-		}
-	}
-}
-
 // expectedPods returns how many pods these objects have on so many nodes, and the claims of their pods.
 func expectedPods(objects []runtime.Object, nodes int) (pods int, claims []string) {
 	count := func(replicas *int32) int {
@@ -239,7 +221,6 @@ func (w *World) ApplyPublic(ctx context.Context, disks *Disks, world PublicWorld
 	if err != nil {
 		return err
 	}
-	scaleAsAutoscalersDo(objects)
 	pods, claims := expectedPods(objects, world.Nodes)
 	for _, short := range []string{"a", "b", "c"}[:world.Nodes] {
 		if err := disks.AddNode(ctx, short); err != nil {
