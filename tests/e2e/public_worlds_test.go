@@ -164,7 +164,14 @@ func drainAsForetold(t *testing.T, w *World, node string, report auditReport) {
 	t.Helper()
 	budgets, err := w.WatchBudgets(t.Context())
 	must(t, err)
-	args := []string{node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=15s"}
+	// A drain that ends has all the time that a busy machine needs. One that is blocked evicts its other pods at once.
+	limit := "2m"
+	for _, audited := range report.Nodes {
+		if audited.Name == node && audited.Verdict == "blocked" {
+			limit = "25s"
+		}
+	}
+	args := []string{node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=" + limit}
 	rehearse := append([]string{"rehearse"}, args...)
 	said := foretell(t, w, w.Kubeconfig, append(rehearse, "-o", "json", "--ready-after="+publicPace.ReadyAfter.String(),
 		"--terminate-within="+publicPace.TerminatesAfter.String(), "--attach-within=1s", "--detach-within=1s"))
@@ -174,8 +181,10 @@ func drainAsForetold(t *testing.T, w *World, node string, report auditReport) {
 	must(t, err)
 	real.homeless = homeless(t, w)
 	t.Logf("drained: %v, held up: %v\nrehearsed:%v\nreal:%v\nno room: %v", real.drained, real.held(), said, real, real.homeless)
-	for _, wrong := range judge(said, real).wrong() {
-		t.Errorf("%s", wrong)
+	// Times and waves are compared by TestRehearsal. Here, ten drains at once would measure the machine.
+	j := judge(said, real)
+	for _, wrong := range slices.Concat(j.outcome, j.held, j.homeless) {
+		t.Error(wrong)
 	}
 
 	var evicted, named []string
