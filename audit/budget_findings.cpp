@@ -53,13 +53,22 @@ bool are_surged(const World& world, const Pods& pods, drain::Surge mode) {
          });
 }
 
+// Returns true if the controllers of all these pods have as many pods as they want.
+bool are_complete(const World& world, const Pods& pods) {
+  return std::ranges::all_of(pods, [&](std::size_t pod) {
+    const Group& group = world.group_of(world.pods[pod]);
+    const auto& replicas = group.controller.replicas;
+    return replicas && group.pods.size() >= static_cast<std::size_t>(std::max(0, *replicas));
+  });
+}
+
 void diagnose(const World& world, const WorldBudget& of, const std::vector<k8s::Pod>& members, const Pods& held,
               Findings& findings) {
   if (held.empty()) return;
   std::vector<const k8s::Pod*> waiting;
   waiting.reserve(held.size());
   for (const std::size_t pod : held) waiting.push_back(&world.pods[pod].pod);
-  const auto fact = drain::diagnose_budget({of.budget, waiting, world.now, &members});
+  const auto fact = drain::diagnose_budget({of.budget, waiting, world.now, &members, are_complete(world, held)});
   if (!fact) return;
   const bool unready = std::ranges::any_of(members, counts_as_unready);
   Finding finding{.object = of.name().text()};

@@ -40,6 +40,19 @@ Severity severity_of_single(drain::SingleReplica policy) {
   return policy == drain::SingleReplica::block ? Severity::blocks : Severity::risk;
 }
 
+// Returns the number of pods of other controllers that a budget of the pod counts, too; the most if it has several.
+std::size_t partners_of(const World& world, const WorldPod& pod) {
+  std::size_t most = 0;
+  for (const std::size_t budget : pod.budgets) {
+    const auto& pods = world.budgets[budget].pods;
+    const auto others = std::ranges::count_if(pods, [&](std::size_t other) {
+      return world.pods[other].group != pod.group && drain::is_guarded(world.pods[other].pod);
+    });
+    most = std::max(most, static_cast<std::size_t>(others));
+  }
+  return most;
+}
+
 void find_single(const World& world, const Group& group, const Pods& pods, Findings& findings) {
   if (wanted(group, pods) != 1 || pods.size() != 1) return;
   const WorldPod& pod = world.pods[pods.front()];
@@ -54,6 +67,17 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
   const auto policy = drain::single_replica_override(pod.pod, group.controller).value_or(guards.single_replica);
   finding.severity =
       severity_of_single(guards.single_replica == drain::SingleReplica::allow ? guards.single_replica : policy);
+  const std::size_t partners = partners_of(world, pod);
+  if (finding.severity != Severity::blocks && partners > 0) {
+    finding.severity = Severity::note;
+    finding.text = fmt::format(
+        "it has one pod, which shares a PodDisruptionBudget with {} of other controllers, so they are probably "
+        "replicas "
+        "of each other",
+        count_of_pods(partners));
+    finding.way_out = "none is needed if they are; otherwise run a second replica";
+    return findings.add(std::move(finding), pods);
+  }
   finding.text = finding.severity == Severity::blocks
                      ? "it has one pod, and the drain evicts no pod that is the only one of its controller "
                        "(--single-replica=block)"

@@ -382,7 +382,7 @@ std::string ways_out(const BudgetCase& about) {
   const auto replicas = replicas_that_help(budget);
   if (!replicas || has_no_controller(about)) return change;
   std::string first;
-  if (number && !about.held.empty() && about.held.front()->controller)
+  if (number && !about.complete && !about.held.empty() && about.held.front()->controller)
     first = fmt::format(
         "if {0} {1} wants more pods than exist, find out why it creates none (kubectl describe {0} {1} -n {2}); "
         "otherwise ",

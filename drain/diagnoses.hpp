@@ -112,6 +112,7 @@ struct BudgetCase {
   std::vector<const k8s::Pod*> held;  // the pods on this node that wait for the budget, as last seen
   WallTime server_now;
   const std::vector<k8s::Pod>* members = nullptr;  // all pods that the budget selects; nullptr: not known
+  bool complete = false;                           // the controllers of `held` have as many pods as they want
 };
 
 // Returns nullopt if the budget allows a disruption, or will allow one as soon as evictions in progress have ended.

@@ -125,6 +125,29 @@ TEST(Findings, ThinServices) {
          cluster.add_pod("solo-a", "solo", "n1");
        },
        {"blocks SingleReplica shop/Deployment/solo"}},
+      {"one replica each of two controllers that share a budget",
+       [](ACluster& cluster) {
+         for (const char* mon : {"mon-a", "mon-b"}) {
+           cluster.add_deployment(mon, 1);
+           cluster.add_pod(std::string(mon) + "-1", mon, mon == std::string("mon-a") ? "n1" : "n2");
+           cluster.item("Pod", std::string(mon) + "-1")["metadata"]["labels"]["kind"] = "mon";
+         }
+         cluster.add_budget("mons", {{"maxUnavailable", 1}}, 2, 2, 1);
+         cluster.item("PodDisruptionBudget", "mons")["spec"]["selector"] = {{"matchLabels", {{"kind", "mon"}}}};
+       },
+       {"note SingleReplica shop/Deployment/mon-a", "note SingleReplica shop/Deployment/mon-b"}},
+      {"the same, and pods of single replicas may not be evicted",
+       [](ACluster& cluster) {
+         cluster.config.drain.guards.single_replica = drain::SingleReplica::block;
+         for (const char* mon : {"mon-a", "mon-b"}) {
+           cluster.add_deployment(mon, 1);
+           cluster.add_pod(std::string(mon) + "-1", mon, mon == std::string("mon-a") ? "n1" : "n2");
+           cluster.item("Pod", std::string(mon) + "-1")["metadata"]["labels"]["kind"] = "mon";
+         }
+         cluster.add_budget("mons", {{"maxUnavailable", 1}}, 2, 2, 1);
+         cluster.item("PodDisruptionBudget", "mons")["spec"]["selector"] = {{"matchLabels", {{"kind", "mon"}}}};
+       },
+       {"blocks SingleReplica shop/Deployment/mon-a", "blocks SingleReplica shop/Deployment/mon-b"}},
       {"all on one node",
        [](ACluster& cluster) { cluster.item("Pod", "web-b")["spec"]["nodeName"] = "n1"; },
        {"risk AllReplicasOnOneNode shop/Deployment/web"}},

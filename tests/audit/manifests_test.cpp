@@ -64,6 +64,16 @@ TEST(Manifests, ABudgetThatOpens) {
   }
 }
 
+// Manifests have all pods, so no remedy says that a controller may create too few.
+TEST(Manifests, ARemedyDoesNotLookForMissingPods) {
+  const auto report = of(std::string(deployment) + "\n---\napiVersion: policy/v1\nkind: PodDisruptionBudget\n" +
+                         "metadata: {name: web}\nspec: {minAvailable: 2, selector: {matchLabels: {app: web}}}\n");
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->owners.front().findings.front().way_out,
+            "scale the controller to 3 replicas during the drain, or lower minAvailable to 1; or drain with "
+            "--surge=closed-budget, which replaces its pods before it evicts them");
+}
+
 TEST(Manifests, APodAndAStatefulSet) {
   const auto report = of(R"(
 apiVersion: v1

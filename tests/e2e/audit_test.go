@@ -18,8 +18,8 @@ type auditReport struct {
 	Owners []struct {
 		Namespace, Kind, Name string
 		Findings              []struct {
-			ID, Severity string
-			Nodes        []string
+			ID, Severity, Object string
+			Nodes                []string
 		}
 	}
 }
