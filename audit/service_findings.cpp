@@ -72,8 +72,7 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
     finding.severity = Severity::note;
     finding.text = fmt::format(
         "it has one pod, which shares a PodDisruptionBudget with {} of other controllers, so they are probably "
-        "replicas "
-        "of each other",
+        "replicas of each other",
         count_of_pods(partners));
     finding.way_out = "none is needed if they are; otherwise run a second replica";
     return findings.add(std::move(finding), pods);

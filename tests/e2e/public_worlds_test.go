@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -248,25 +249,25 @@ func TestPublicWorldsAreDocumented(t *testing.T) {
 	const begin, end = "<!-- worlds: begin -->\n", "<!-- worlds: end -->\n"
 	root, err := sourceRoot()
 	must(t, err)
-	path := filepath.Join(root, "docs", "audit.md")
-	text, err := os.ReadFile(path)
+	page := filepath.Join(root, "docs", "audit.md")
+	text, err := os.ReadFile(page)
 	must(t, err)
 	before, rest, found := strings.Cut(string(text), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		t.Fatalf("%s has no table of the worlds", path)
+		t.Fatalf("%s has no table of the worlds", page)
 	}
 	table := "| world | project | version | findings in the cluster | drains that block |\n|---|---|---|---|---|\n"
 	for _, world := range publicWorlds(t) {
-		table += fmt.Sprintf("| [%s](../tests/e2e/worlds/%s/README.md) | %s | %s | %s | %s |\n", world.Name, world.Name,
-			world.Project, world.Version, counted(world.Expected("cluster")), counted(world.Expected("drain")))
+		table += fmt.Sprintf("| [%s](%s) | %s | %s | %s | %s |\n", world.Name,
+			path.Join("../tests/e2e/worlds", world.Name, "README.md"), world.Project, world.Version, counted(world.Expected("cluster")), counted(world.Expected("drain")))
 	}
 	if want := before + begin + table + end + after; want != string(text) {
 		if os.Getenv("HAULOUT_UPDATE_DOCS") != "" {
-			must(t, os.WriteFile(path, []byte(want), 0o644))
+			must(t, os.WriteFile(page, []byte(want), 0o644))
 			return
 		}
-		t.Errorf("the table of worlds in %s is not that of tests/e2e/worlds; HAULOUT_UPDATE_DOCS=1 writes it", path)
+		t.Errorf("the table of worlds in %s is not that of tests/e2e/worlds; HAULOUT_UPDATE_DOCS=1 writes it", page)
 	}
 }
 
