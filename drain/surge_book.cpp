@@ -152,11 +152,11 @@ std::optional<EvictionGuard::Hold> SurgeBook::held_while_surplus(const k8s::Pod&
   if (found == surplus_.end()) return std::nullopt;
   Surplus& surplus = found->second;
   const auto owned = static_cast<std::int64_t>(controllers_.tally_of(*group).owned);
-  const bool is_over = owned <= std::int64_t{*group->controller.replicas} || surplus.until <= now;
-  if (is_over && std::exchange(surplus.seen, false)) surplus.recounted = now + UncountedDeployments::recount_limit;
-  if (is_over && surplus.recounted <= now) return std::nullopt;
+  const bool is_deleted = owned <= std::int64_t{*group->controller.replicas};
+  if (is_deleted && std::exchange(surplus.seen, false)) surplus.recounted = now + UncountedDeployments::recount_limit;
+  if ((is_deleted ? surplus.recounted : surplus.until) <= now) return std::nullopt;
   group->holds = true;
-  if (is_over)
+  if (is_deleted)
     return Hold{
         reason::surge_failed,
         fmt::format("waiting until the disruption controller has counted the pods of {} again, because a pod was "
