@@ -192,8 +192,8 @@ struct ControllerGroup {
 class ControllerBook {
  public:
   // A controller because of which pods are parked is read again every `reread`. So is a ReplicaSet that may belong to
-  // it, if that is not known. A controller is read again after `reread_soon` if
-  // one of its pods was deleted without the drain. So is any controller that got more pods than replicas.
+  // it, if that is not known. A controller is read again after `reread_soon` if one of its pods was deleted without the
+  // drain. So is any controller that got more pods than replicas.
   static constexpr Duration reread = std::chrono::seconds(30);
   static constexpr Duration reread_soon = std::chrono::seconds(2);
   // Pause after a look-up that failed.
