@@ -15,7 +15,8 @@ A mutant is NAME.patch: a unified diff (git apply) with these lines above it:
   Programs: drain                whose seeds and tests look for it: drain or fleet
 
 First the unchanged tree must pass; then each mutant must fail. The scratch copy is build/mutants/tree, or the directory of
---tree. Everything in it except build/ is overwritten, so that its build stays incremental. The exit code is 1 if a mutant
+--tree. Everything in it except build/ is overwritten, so that its build stays incremental. With --preset it is built as
+asan-ubsan builds it, for instance, to go on with a build that exists. The exit code is 1 if a mutant
 survives, and 2 if a patch does not apply or build or the unchanged tree fails.
 With HAULOUT_UPDATE_DOCS=1 each row is also written to docs/reliability.md, where it replaces the older one.
 """
@@ -35,6 +36,7 @@ import random_mutants  # noqa: E402
 
 ROOT = HERE.parents[1]
 SCRATCH = ROOT / "build/mutants/tree"  # --tree changes it
+PRESET = "dev"  # --preset changes it
 PAGE = ROOT / "docs/reliability.md"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 HEAD = ["| mutant | what is wrong | breaks | first seed that finds it, and how | tests that name it |", "|---|---|---|---|---|"]
@@ -111,17 +113,17 @@ def prepare():
     """Makes the scratch copy equal to the tree and configures its build."""
     SCRATCH.mkdir(parents=True, exist_ok=True)
     sync()
-    cmake("does not configure", "--preset", "dev")
+    cmake("does not configure", "--preset", PRESET)
 
 
 def build(programs, jobs):
-    cmake("does not build", "--build", "--preset", "dev", "-j", jobs, "--target", *sorted({path.split("/")[-1] for path in programs}))
+    cmake("does not build", "--build", "--preset", PRESET, "-j", jobs, "--target", *sorted({path.split("/")[-1] for path in programs}))
 
 
 def run(program, limit, arguments=(), **environment):
     """Returns the output (until the time limit, if that ended the program) and the end: ok, failed, crashed or hangs."""
     try:
-        done = subprocess.run(["prlimit", f"--cpu={limit}:{limit + 5}", SCRATCH / "build/dev/tests" / program, *arguments],
+        done = subprocess.run(["prlimit", f"--cpu={limit}:{limit + 5}", SCRATCH / "build" / PRESET / "tests" / program, *arguments],
                               cwd=SCRATCH, timeout=WAITS * limit, text=True, errors="replace", stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False, env=dict(os.environ, **environment))
     except subprocess.TimeoutExpired as hung:
@@ -212,11 +214,13 @@ def play_random(asked):
 
 
 def main():
+    global SCRATCH, PRESET
     parser = argparse.ArgumentParser(description="known defects against the tests: each must be found")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--check", action="store_true", help="only whether each patch still applies")
     parser.add_argument("--jobs", default=os.environ.get("HAULOUT_JOBS", "2"))
     parser.add_argument("--tree", type=pathlib.Path, metavar="DIR", help="the scratch copy")
+    parser.add_argument("--preset", default=PRESET, help="how the scratch copy is built (CMakePresets.json)")
     parser.add_argument("--random", type=int, default=0, metavar="N", help="so many at random places instead")
     parser.add_argument("--seed", type=int, default=1, help="where these are")
     parser.add_argument("--folder", action="append", choices=random_mutants.FOLDERS, help="only there; may be repeated")
@@ -224,9 +228,11 @@ def main():
     asked = parser.parse_args()
     if asked.random < 0 or asked.random and asked.names:
         raise Broken("--random takes a number of mutants and no names")
+    PRESET = asked.preset
     if asked.tree:
-        global SCRATCH
         SCRATCH = asked.tree.resolve()
+    if asked.random and PRESET != "dev":
+        raise Broken("--random builds the preset dev only")
     if asked.random:
         return play_random(asked)
     mutants = [Mutant(path) for path in sorted(HERE.glob("*.patch"))]
