@@ -86,7 +86,6 @@ Task<T> AuthCore::send(http::Request request, TimePoint deadline,
   for (;;) {
     CO_CHECK(co_await prepare(deadline));
     const Generation sent_with = now_;
-    if (observer_) observer_(request);
     http::Request authenticated = request;
     authenticate(authenticated);
     auto answer = co_await (inner_.*operation)(std::move(authenticated), deadline);
@@ -323,10 +322,6 @@ Task<std::unique_ptr<http::BodyStream>> AuthTransport::open(http::Request reques
 
 const Connection& AuthTransport::connection() const {
   return impl_->core.connection();
-}
-
-void AuthTransport::on_request(std::function<void(const http::Request&)> observer) {
-  impl_->core.on_request(std::move(observer));
 }
 
 void AuthTransport::on_plugin(PluginStage stage) {

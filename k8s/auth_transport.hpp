@@ -50,7 +50,6 @@ class AuthCore final : public http::Transport {
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
   const Connection& connection() const { return connection_; }
-  void on_request(std::function<void(const http::Request&)> observer) { observer_ = std::move(observer); }
 
  private:
   // Version numbers of the credentials with which a request was sent. If a number has grown since, another request has
@@ -85,7 +84,6 @@ class AuthCore final : public http::Transport {
   AuthHooks hooks_;
   Connection connection_;
   std::string user_agent_;
-  std::function<void(const http::Request&)> observer_;
 
   std::string token_;
   http::TlsOptions tls_;         // the TLS options from the files and data of the connection
@@ -113,9 +111,6 @@ class AuthTransport final : public http::Transport {
   Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
   const Connection& connection() const;
-  // Sets an observer. It is called once per HTTP request that is sent, including repetitions. The request that the
-  // observer receives has no Authorization header.
-  void on_request(std::function<void(const http::Request&)> observer);
   // Sets the callbacks for the time in which a plugin uses the terminal (exec_plugin.hpp). Without them, the plugin's
   // stderr is not shown.
   void on_plugin(PluginStage stage);

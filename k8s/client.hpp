@@ -65,6 +65,13 @@ class Client {
  public:
   Client(http::Transport& transport, Clock& clock, ClientOptions options = {})
       : transport_(transport), clock_(clock), options_(options), server_time_(clock) {}
+  // A client that knows what `other` knows of the server, and sends its requests through `transport`. Borrows it.
+  Client(const Client& other, http::Transport& transport)
+      : transport_(transport),
+        clock_(other.clock_),
+        options_(other.options_),
+        has_succeeded_(other.has_succeeded_),
+        server_time_(other.server_time_) {}
 
   // Gets an object of any kind that has a Kind<T>. Fails with Errc::decode if the name is empty and the kind's names
   // come from other objects (Names::of_objects).

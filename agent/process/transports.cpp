@@ -81,25 +81,19 @@ RequestInfo describe_request(std::string_view method, std::string_view target) {
   return info;
 }
 
-void RequestLedger::count(const http::Request& request) {
+void CountingTransport::count(const http::Request& request) {
   ++counts_.total;
   ++counts_.by_verb[describe_request(request.method, request.target).verb];
 }
 
-drain::RequestCounts difference(const drain::RequestCounts& later, const drain::RequestCounts& earlier) {
-  drain::RequestCounts result;
-  result.total = later.total - earlier.total;
-  for (const auto& [verb, count] : later.by_verb) {
-    const auto before = earlier.by_verb.find(verb);
-    const std::uint64_t more = count - (before == earlier.by_verb.end() ? 0 : before->second);
-    if (more != 0) result.by_verb[verb] = more;
-  }
-  return result;
+Task<http::Response> CountingTransport::round_trip(http::Request request, TimePoint deadline) {
+  count(request);
+  return inner_.round_trip(std::move(request), deadline);
 }
 
-void add(drain::RequestCounts& total, const drain::RequestCounts& more) {
-  total.total += more.total;
-  for (const auto& [verb, count] : more.by_verb) total.by_verb[verb] += count;
+Task<std::unique_ptr<http::BodyStream>> CountingTransport::open(http::Request request, TimePoint deadline) {
+  count(request);
+  return inner_.open(std::move(request), deadline);
 }
 
 void ServerWarnings::see(const std::vector<std::string>& texts) {

@@ -1,5 +1,5 @@
-// What a process does with each request to the API server: WatchedTransport limits and logs it, RequestLedger counts
-// it, ServerWarnings reports the warnings in the response.
+// What a process does with each request to the API server: WatchedTransport limits and logs it, CountingTransport counts
+// it, DeniedRequest remembers the last one that was denied, ServerWarnings reports the warnings in the response.
 #pragma once
 
 #include <functional>
@@ -29,23 +29,25 @@ struct RequestInfo {
 // Returns the attributes of a request. A target outside of /api and /apis has only a verb. Pure.
 RequestInfo describe_request(std::string_view method, std::string_view target);
 
-// Counts the requests that were sent, by Kubernetes verb, for the report of a drain. Also stores the last denied
-// request, so that a message can name the missing RBAC rule.
-class RequestLedger {
+// The last request that was denied, so that a message can name the missing RBAC rule.
+using DeniedRequest = std::optional<RequestInfo>;
+
+// Counts the requests that pass, by Kubernetes verb, for the report of a drain. Borrows `inner`.
+class CountingTransport final : public http::Transport {
  public:
-  void count(const http::Request& request);
-  void denied(RequestInfo info) { last_denied_ = std::move(info); }
+  explicit CountingTransport(http::Transport& inner) : inner_(inner) {}
+
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override;
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request request, TimePoint deadline) override;
 
   const drain::RequestCounts& counts() const { return counts_; }
-  const std::optional<RequestInfo>& last_denied() const { return last_denied_; }
 
  private:
-  drain::RequestCounts counts_;
-  std::optional<RequestInfo> last_denied_;
-};
+  void count(const http::Request& request);
 
-drain::RequestCounts difference(const drain::RequestCounts& later, const drain::RequestCounts& earlier);
-void add(drain::RequestCounts& total, const drain::RequestCounts& more);
+  http::Transport& inner_;
+  drain::RequestCounts counts_;
+};
 
 // Reports each different warning of the API server (k8s/warnings.hpp) once. Uses bounded memory: after 200 different
 // texts it discards them all, and may report one again.

@@ -140,11 +140,14 @@ DrainJob::DrainJob(Tools tools, Settings settings, drain::DrainObserver& view, L
 DrainJob::~DrainJob() = default;
 
 // Makes the pod in which this process runs the last pod of its node to be evicted, and that node the last one to be
-// drained. Otherwise a Kubernetes Job that drains its own node would end itself before it is done.
-static void go_last(const k8s::Self& self, drain::Options& options, std::vector<std::string>& names) {
+// drained. Otherwise a Kubernetes Job that drains its own node would end itself before it is done. Returns true if its
+// node is one of these.
+static bool go_last(const k8s::Self& self, drain::Options& options, std::vector<std::string>& names) {
   options.own_pod_uid = self.pod_uid;
   const auto own = std::find(names.begin(), names.end(), self.node_name);
-  if (own != names.end()) std::rotate(own, own + 1, names.end());
+  if (own == names.end()) return false;
+  std::rotate(own, own + 1, names.end());
+  return true;
 }
 
 boost::asio::awaitable<void> DrainJob::run() {
@@ -166,7 +169,7 @@ boost::asio::awaitable<void> DrainJob::run() {
       failure_exit_code_ = report_failure(tools_, self.error());
       co_return;
     }
-    if (*self) go_last(**self, options, *names);
+    if (*self) own_node_is_last_ = go_last(**self, options, *names);
     if (settings_.command == Command::retire && *self &&
         std::find(names->begin(), names->end(), (*self)->node_name) != names->end()) {
       refuse("node/" + (*self)->node_name, "this program runs in a pod of the node; run it on another machine");
@@ -176,12 +179,12 @@ boost::asio::awaitable<void> DrainJob::run() {
   if (settings_.command == Command::retire && !co_await may_retire(*names)) co_return;
   options.drained_together = {names->begin(), names->end()};
   for (const std::string& name : *names) {
-    NodeDrain& node = nodes_.emplace_back();
-    node.drain = std::make_unique<drain::Drain>(tools_.client, tools_.rng, observers_, options, name);
+    NodeDrain& node = nodes_.emplace_back(tools_.client);
+    node.drain = std::make_unique<drain::Drain>(node.client, tools_.rng, observers_, options, name);
   }
-  co_await run_stage(Stage::preflight);
-  co_await run_stage(Stage::cordon);
-  co_await run_stage(Stage::evict);
+  co_await preflight();
+  co_await cordon();
+  co_await evict_all();
 }
 
 // Returns the names of the nodes to drain. If several names are given, looks them all up first, and fails before
@@ -251,7 +254,7 @@ boost::asio::awaitable<void> DrainJob::retire(NodeDrain& node) {
   options.failed = [waiting = std::make_shared<Waiting>(tools_)](const Error& error) { waiting->tell(error); };
   if (local_) options.clean_up = [this, uid = node.drain->report().node_uid] { return local_->clean_up(uid); };
   node.retirement =
-      std::make_unique<drain::Retirement>(tools_.client, tools_.rng, std::move(options), node.drain->report());
+      std::make_unique<drain::Retirement>(node.client, tools_.rng, std::move(options), node.drain->report());
   co_await node.retirement->run();
 }
 
@@ -270,57 +273,68 @@ Task<std::optional<k8s::Self>> DrainJob::own_identity() {
   co_return std::nullopt;
 }
 
-boost::asio::awaitable<void> DrainJob::run_stage(Stage stage) {
+boost::asio::awaitable<void> DrainJob::preflight() {
   for (NodeDrain& node : nodes_) {
-    if (node.ended) continue;
-    current_ = &node;
-    bool goes_on = false;
-    switch (stage) {
-      case Stage::preflight: goes_on = co_await node.drain->preflight(); break;
-      case Stage::cordon: goes_on = co_await node.drain->cordon(); break;
-      case Stage::evict:
-        if (co_await node.drain->evict() && settings_.command == Command::retire) co_await retire(node);
-        break;
+    if (!co_await node.drain->preflight()) {
+      end(node);
+      continue;
     }
-    charge_requests();
-    current_ = nullptr;
-    after_stage(node, stage, goes_on);
-  }
-}
-
-void DrainJob::after_stage(NodeDrain& node, Stage stage, bool goes_on) {
-  if (!goes_on) {
-    node.ended = true;
-    summarise(node);
-    return;
-  }
-  const drain::Report report = report_of(node);
-  if (stage == Stage::preflight) {
+    const drain::Report report = report_of(node);
     for (const std::string& line : skip_warnings(report)) tools_.console.warn(line);
     for (const std::string& line : fit_warnings(report)) tools_.console.warn(line);
   }
-  if (stage == Stage::cordon)
-    tools_.console.say(cordon_line(report.node, !report.cordon.before, true, settings_.drain.dry_run));
 }
 
-// Adds the requests that were sent since the last call to the counts of the current node, if there is one.
-void DrainJob::charge_requests() {
-  const drain::RequestCounts& now = tools_.ledger.counts();
-  if (current_ != nullptr) agent::add(current_->requests, agent::difference(now, charged_));
-  charged_ = now;
+boost::asio::awaitable<void> DrainJob::cordon() {
+  for (NodeDrain& node : nodes_) {
+    if (node.ended) continue;
+    if (!co_await node.drain->cordon()) {
+      end(node);
+      continue;
+    }
+    const drain::Report report = report_of(node);
+    tools_.console.say(cordon_line(report.node, !report.cordon.before, true, settings_.drain.dry_run));
+  }
+}
+
+boost::asio::awaitable<void> DrainJob::evict_all() {
+  const std::size_t others = nodes_.size() - (own_node_is_last_ ? 1 : 0);
+  co_await with_task_group([this, others](TaskGroup& group) {
+    for (std::int64_t i = 0; i < settings_.parallel; ++i) group.spawn(evict_nodes(others));
+    return group.join();
+  });
+  co_await evict_nodes(nodes_.size());
+}
+
+// Evicts the pods of one node after another. Goes on until nobody has left any of the first `end` nodes.
+boost::asio::awaitable<void> DrainJob::evict_nodes(std::size_t end) {
+  while (next_ < end) {
+    NodeDrain& node = nodes_[next_++];
+    if (!node.ended) co_await evict(node);
+  }
+}
+
+boost::asio::awaitable<void> DrainJob::evict(NodeDrain& node) {
+  if (co_await node.drain->evict() && settings_.command == Command::retire) co_await retire(node);
+  end(node);
+}
+
+void DrainJob::end(NodeDrain& node) {
+  node.ended = true;
+  summarise(node);
 }
 
 drain::Report DrainJob::report_of(const NodeDrain& node) const {
   drain::Report report = node.drain->report();
-  report.requests = node.requests;
+  report.requests = node.transport.counts();
   if (node.retirement) report.retirement = node.retirement->report();
   return report;
 }
 
 // Prints what has ended since the last call: the drain of the node, and the deletion of its Node.
 void DrainJob::summarise(NodeDrain& node) {
-  if (live_ != nullptr) live_->clear();
   const drain::Report report = report_of(node);
+  if (live_ != nullptr) live_->clear(report.node);
   if (!node.summarised) {
     node.summarised = true;
     print(summary(report, wording_));
@@ -340,7 +354,7 @@ void DrainJob::print(const Summary& text) {
 }
 
 void DrainJob::advise(const Error& error) {
-  for (const std::string& line : advice(error, tools_.ledger.last_denied())) tools_.console.warn(line);
+  for (const std::string& line : advice(error, tools_.denied)) tools_.console.warn(line);
 }
 
 // Writes the chart for --timeline. If that fails, prints a warning; the outcome of the drain stays the same.
@@ -354,27 +368,30 @@ void DrainJob::draw() {
 }
 
 boost::asio::awaitable<void> DrainJob::clean_up() {
-  for (const NodeDrain& node : nodes_) {
-    if (node.ended) continue;
-    const drain::Report report = node.drain->report();
-    if (node.drain->may_have_surged()) {
-      const auto given = co_await drain::give_back_surged(tools_.client, tools_.rng, report.node, node.drain->surged(),
-                                                          saturating_add(tools_.clock.now(), clean_up_limit));
-      for (const std::string& line : given_back_lines(report.node, given, tools_.program)) tools_.console.warn(line);
-    }
-    if (node.drain->may_have_requested()) {
-      const auto withdrawn =
-          co_await drain::withdraw_requests(tools_.client, tools_.rng, report.node_uid, node.drain->asked(),
-                                            saturating_add(tools_.clock.now(), clean_up_limit));
-      for (const std::string& line : withdrawn_lines(report.node, withdrawn, tools_.program)) tools_.console.warn(line);
-    }
+  // All at the same time, because each may take its limit.
+  co_await with_task_group([this](TaskGroup& group) {
+    for (NodeDrain& node : nodes_)
+      if (!node.ended) group.spawn(clean_up(node));
+    return group.join();
+  });
+}
+
+boost::asio::awaitable<void> DrainJob::clean_up(NodeDrain& node) {
+  const drain::Report report = node.drain->report();
+  if (node.drain->may_have_surged()) {
+    const auto given = co_await drain::give_back_surged(node.client, tools_.rng, report.node, node.drain->surged(),
+                                                        saturating_add(tools_.clock.now(), clean_up_limit));
+    for (const std::string& line : given_back_lines(report.node, given, tools_.program)) tools_.console.warn(line);
+  }
+  if (node.drain->may_have_requested()) {
+    const auto withdrawn =
+        co_await drain::withdraw_requests(node.client, tools_.rng, report.node_uid, node.drain->asked(),
+                                          saturating_add(tools_.clock.now(), clean_up_limit));
+    for (const std::string& line : withdrawn_lines(report.node, withdrawn, tools_.program)) tools_.console.warn(line);
   }
 }
 
 int DrainJob::finish(std::optional<int> signal) {
-  charge_requests();
-  current_ = nullptr;
-  if (live_ != nullptr) live_->clear();
   if (signal && nodes_.empty()) tools_.console.warn("interrupted; nothing was changed");
   std::vector<drain::Report> reports;
   for (NodeDrain& node : nodes_) {
@@ -408,7 +425,8 @@ View make_view(agent::Process& process, Console& console, const Settings& settin
   View view;
   if (can_redraw(fd, process.environment)) {
     auto measure = [fd, environment = process.environment] { return measure_terminal(fd, environment); };
-    view.live = std::make_unique<LiveView>(process.executor, process.clock, console, std::move(measure));
+    view.live = std::make_unique<LiveView>(process.executor, process.clock, console, std::move(measure),
+                                           static_cast<std::size_t>(settings.parallel));
   } else {
     const drain::Options& options = settings.drain;
     view.lines =

@@ -3,6 +3,7 @@
 // errors themselves (Job in program.hpp). They borrow what Tools refers to.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,9 +73,9 @@ class CordonJob final : public Job {
 };
 
 // The job of `haulout drain` and `haulout retire`. It checks all nodes before it changes anything (preflight), then
-// cordons all nodes, then evicts the pods of one node after another. If one node fails, it continues with the next. If
-// a named node does not exist, it fails before it changes anything. If the command runs in a pod, it evicts that pod
-// last and drains that pod's node last. It prints the summary of a node when the drain of the node ends. After an
+// cordons all nodes, then evicts the pods of one node after another, or of Settings::parallel nodes at the same time. If
+// one node fails, it continues with the next. If a named node does not exist, it fails before it changes anything. If
+// the command runs in a pod, it evicts that pod last, and drains that pod's node alone after all others. It prints the summary of a node when the drain of the node ends. After an
 // interruption, finish() prints the remaining summaries.
 //
 // `retire` deletes the Node of each node right after its drain, if the drain has succeeded (drain/retirement.hpp). It
@@ -94,14 +95,16 @@ class DrainJob final : public Job {
 
  private:
   struct NodeDrain {
+    explicit NodeDrain(k8s::Client& origin) : transport(origin.transport()), client(origin, transport) {}
+
+    agent::CountingTransport transport;  // counts the requests about this node
+    k8s::Client client;
     std::unique_ptr<drain::Drain> drain;
     std::unique_ptr<drain::Retirement> retirement;  // nullptr: its Node was not to be deleted, or not yet
-    drain::RequestCounts requests;
     bool ended = false;                  // true if a stage has ended the drain of the node, or the last stage is over
     bool summarised = false;             // true if the summary of the drain has been printed
     bool retirement_summarised = false;  // true if what happened to its Node has been printed
   };
-  enum class Stage { preflight, cordon, evict };
 
   Task<std::vector<std::string>> node_names();
   Task<std::optional<k8s::Self>> own_identity();
@@ -109,9 +112,13 @@ class DrainJob final : public Job {
   bool find_local_node();
   boost::asio::awaitable<bool> may_retire(std::vector<std::string> names);
   boost::asio::awaitable<void> retire(NodeDrain& node);
-  boost::asio::awaitable<void> run_stage(Stage stage);
-  void after_stage(NodeDrain& node, Stage stage, bool goes_on);
-  void charge_requests();
+  boost::asio::awaitable<void> preflight();
+  boost::asio::awaitable<void> cordon();
+  boost::asio::awaitable<void> evict_all();
+  boost::asio::awaitable<void> evict_nodes(std::size_t end);
+  boost::asio::awaitable<void> evict(NodeDrain& node);
+  boost::asio::awaitable<void> clean_up(NodeDrain& node);
+  void end(NodeDrain& node);
   void summarise(NodeDrain& node);
   void print(const Summary& text);
   void advise(const Error& error);
@@ -126,9 +133,9 @@ class DrainJob final : public Job {
   Observers observers_;
   LiveView* live_;
   std::unique_ptr<LocalRetirement> local_;  // nullptr without --local
-  std::vector<NodeDrain> nodes_;
-  NodeDrain* current_ = nullptr;          // node to which requests are charged now; nullptr: to none
-  drain::RequestCounts charged_;          // what the request ledger had counted at the last charge_requests()
+  std::deque<NodeDrain> nodes_;
+  std::size_t next_ = 0;                  // the first of `nodes_` whose pods are not being evicted yet
+  bool own_node_is_last_ = false;         // this program runs in a pod of the last node
   std::optional<int> failure_exit_code_;  // set if the command failed before it had a node to drain
 };
 

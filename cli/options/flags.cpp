@@ -16,6 +16,8 @@ namespace haulout::cli {
 namespace {
 
 using S = Settings;
+// How many drains one command runs at the same time at most. Each has its own watches.
+constexpr std::int64_t most_parallel = 100;
 using People = PeopleSettings;
 using Rehearse = RehearseSettings;
 using Retire = RetireSettings;
@@ -87,6 +89,10 @@ Rows drain_rows() {
   rows.push_back(selector_row());
   rows.push_back({"timeline", text<S>(&S::timeline, "file"),
                   "Draw a timeline of each pod into this SVG file; with rehearse --all, of each node."});
+  rows.push_back(
+      {"parallel", number<S>(&S::parallel, "nodes", 1, most_parallel),
+       "How many nodes are drained at the same time. PodDisruptionBudgets apply to all of them together; all "
+       "other limits, such as --max-concurrent, to each node."});
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.name < b.name; });
   return rows;
 }
@@ -233,7 +239,8 @@ Rows assumption_rows() {
 std::vector<Flag> rehearse_flags() {
   std::vector<Flag> flags = flags_of(fleet_rows());
   for (Flag& flag : drain_flags()) {
-    if (flag.name == "dry-run" || flag.name == "chunk-size" || flag.name == "output") continue;
+    if (flag.name == "dry-run" || flag.name == "chunk-size" || flag.name == "output" || flag.name == "parallel")
+      continue;
     const bool of_both = flag.name == "timeline" || flag.name == "selector";
     flags.push_back(of_both ? std::move(flag) : of_a_drain(std::move(flag)));
   }

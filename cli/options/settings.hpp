@@ -100,7 +100,8 @@ struct Settings {
   RehearseSettings rehearse;
   AuditSettings audit;
   RetireSettings retire;
-  std::string timeline;  // file to which the chart of a drain is written; empty: no chart
+  std::int64_t parallel = 1;  // how many nodes `drain` and `retire` drain at the same time
+  std::string timeline;       // file to which the chart of a drain is written; empty: no chart
   OutputFormat output = OutputFormat::text;
   bool warnings_as_errors = false;  // if the server sends a warning, a successful command exits as failed
   unsigned verbosity = 0;

@@ -210,7 +210,7 @@ std::string no_match(const std::string& selector) {
 
 int report_failure(const Tools& tools, const Error& error) {
   tools.console.warn("error: " + printable(error.message()));
-  for (const std::string& line : advice(error, tools.ledger.last_denied())) tools.console.warn(line);
+  for (const std::string& line : advice(error, tools.denied)) tools.console.warn(line);
   return agent::exit_code(error);
 }
 
@@ -308,7 +308,7 @@ boost::asio::awaitable<int> run_program(agent::Process& process, Settings settin
   process.err.write_after(process.out);
   agent::Log log({settings.log_format, settings.verbosity}, process.clock,
                  [&console](const std::string& line) { console.warn(line); });
-  agent::RequestLedger ledger;
+  agent::DeniedRequest denied;
   const auto failed = [&](const Error& error) {
     console.warn("error: " + printable(error.message()));
     process.err.flush(-1);
@@ -329,17 +329,16 @@ boost::asio::awaitable<int> run_program(agent::Process& process, Settings settin
   auto authenticated = k8s::AuthTransport::create(process.executor, process.clock, *std::move(connection),
                                                   agent::user_agent(to_string(settings.command)));
   if (!authenticated) co_return failed(authenticated.error());
-  (*authenticated)->on_request([&ledger](const http::Request& request) { ledger.count(request); });
   (*authenticated)->on_plugin(plugin_stage(console));
   agent::ServerWarnings warnings([&console](const std::string& text) { console.warn("Warning: " + printable(text)); });
-  const auto note_end = [&ledger, &warnings](const agent::RequestEnd& end) {
-    if (end.status == 403) ledger.denied(agent::describe_request(end.method, end.target));
+  const auto note_end = [&denied, &warnings](const agent::RequestEnd& end) {
+    if (end.status == 403) denied = agent::describe_request(end.method, end.target);
     warnings.see(end.warnings);
   };
   agent::WatchedTransport transport(**authenticated, process.clock, log, note_end, settings.request_timeout,
                                     settings.verbosity >= verbosity_of_kubectl ? server : "");
   k8s::Client client(transport, process.clock, {k8s::FieldValidation::warn, settings.drain.page_size, most_memory});
-  Tools tools{client, process.clock, process.rng, console, process.out, ledger, process.program};
+  Tools tools{client, process.clock, process.rng, console, process.out, denied, process.program};
 
   const auto job = make_job(process, std::move(tools), settings);
   co_return co_await run_job(process, settings, **authenticated, warnings, console, *job);

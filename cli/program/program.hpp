@@ -49,7 +49,7 @@ struct Tools {
   Rng& rng;
   Console& console;
   agent::Sink& out;  // stdout: reports and events as JSON
-  agent::RequestLedger& ledger;
+  agent::DeniedRequest& denied;
   std::string program;  // "haulout" or "kubectl haulout", as the user calls it
 };
 

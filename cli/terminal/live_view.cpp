@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/duration.hpp"
 #include "base/text.hpp"
 
@@ -144,7 +147,6 @@ std::vector<std::string> note_lines(const LiveState& state, const Terminal& term
 }  // namespace
 
 void LiveState::apply(const drain::Event& event) {
-  if (event.node != node) *this = LiveState{};
   if (node.empty()) {
     node = event.node;
     started = event.at;
@@ -202,10 +204,11 @@ void LiveState::apply(const drain::Event& event) {
   }
 }
 
-std::vector<std::string> render(const LiveState& state, const Terminal& terminal, WallTime now) {
-  if (terminal.width < 2 || terminal.height < 2) return {};
+namespace {
+
+// Formats one node. Returns its head line and at most `room` lines below it.
+std::vector<std::string> render_node(const LiveState& state, const Terminal& terminal, std::size_t room, WallTime now) {
   const std::size_t width = terminal.width - 1;  // some terminals wrap a line that fills the last column
-  const std::size_t room = terminal.height - 2;  // without the head line and the line with the cursor
   const auto fit = [&](const std::string& line) { return clipped(line, width, terminal.utf8); };
   std::vector<std::string> lines{head_line(state, terminal, width, now)};
   const std::vector<std::string> notes = note_lines(state, terminal, width, room);
@@ -232,13 +235,44 @@ std::vector<std::string> render(const LiveState& state, const Terminal& terminal
   return lines;
 }
 
+}  // namespace
+
+std::vector<std::string> render(const std::vector<LiveState>& nodes, const Terminal& terminal, WallTime now) {
+  if (terminal.width < 2 || terminal.height < 2) return {};
+  const std::size_t height = terminal.height - 1;  // without the line with the cursor
+  const bool all_fit = nodes.size() <= height;
+  const std::size_t shown = all_fit ? nodes.size() : height - 1;
+  std::size_t room = all_fit ? height - shown : 0;
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::vector<std::string> node = render_node(nodes[i], terminal, room / (shown - i), now);
+    room -= node.size() - 1;
+    std::ranges::move(node, std::back_inserter(lines));
+  }
+  if (!all_fit)
+    lines.push_back(clipped(fmt::format("and {} more nodes", nodes.size() - shown), terminal.width - 1, terminal.utf8));
+  return lines;
+}
+
 LiveView::LiveView(boost::asio::any_io_executor executor, Clock& clock, Console& console,
-                   std::function<Terminal()> measure)
-    : clock_(clock), console_(console), measure_(std::move(measure)), changed_(std::move(executor)) {}
+                   std::function<Terminal()> measure, std::size_t most_nodes)
+    : clock_(clock),
+      console_(console),
+      measure_(std::move(measure)),
+      changed_(std::move(executor)),
+      most_nodes_(most_nodes) {}
 
 void LiveView::on_event(const drain::Event& event) {
-  state_.apply(event);
-  shown_ = event.type != EventType::finished;
+  if (event.type == drain::EventType::finished) return clear(event.node);
+  auto node = std::ranges::find(nodes_, event.node, &LiveState::node);
+  if (node == nodes_.end()) {
+    if (nodes_.size() == most_nodes_)
+      nodes_.erase(
+          std::ranges::min_element(nodes_, {}, [this](const LiveState& one) { return last_event_[one.node]; }));
+    node = nodes_.emplace(nodes_.end());
+  }
+  node->apply(event);
+  last_event_[event.node] = ++events_;
   changed_.notify();
 }
 
@@ -250,13 +284,12 @@ boost::asio::awaitable<void> LiveView::run() {
   }
 }
 
-void LiveView::clear() {
-  shown_ = false;
-  console_.set_block({});
+void LiveView::clear(const std::string& node) {
+  if (std::erase_if(nodes_, [&](const LiveState& one) { return one.node == node; }) > 0) draw();
 }
 
 void LiveView::draw() {
-  console_.set_block(shown_ ? render(state_, measure_(), clock_.wall_now()) : std::vector<std::string>{});
+  console_.set_block(nodes_.empty() ? std::vector<std::string>{} : render(nodes_, measure_(), clock_.wall_now()));
 }
 
 }  // namespace haulout::cli

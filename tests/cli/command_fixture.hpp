@@ -36,7 +36,7 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
     return settings;
   }
   Tools tools() { return tools(client); }
-  Tools tools(k8s::Client& other) { return {other, own_clock, rng, console, out, ledger, "haulout"}; }
+  Tools tools(k8s::Client& other) { return {other, own_clock, rng, console, out, denied, "haulout"}; }
 
   struct Course {
     Duration begins{};  // time from the start of the cluster
@@ -56,7 +56,7 @@ class CommandTest : public haulout::testing::VirtualTimeTest {
   k8s::Client client{cluster.api(), own_clock, {k8s::FieldValidation::strict, 500}};
   TextSink text, errors, out;
   Console console{text, errors};
-  agent::RequestLedger ledger;
+  agent::DeniedRequest denied;
 
  private:
   boost::asio::awaitable<void> beside_cluster(Job& job, Course course) {

@@ -19,13 +19,7 @@ TEST_F(AuthCoreTest, SaysWhoWeAre) {
   connection.impersonate_groups = {"a", "b"};
   connection.impersonate_extra = {{"example.com/k y", "v1"}, {"example.com/k y", "v2"}};
   make();
-  std::vector<std::string> observed;
-  core->on_request([&](const http::Request& request) {
-    observed.push_back(request.method + " " + request.target);
-    EXPECT_FALSE(request.headers.find("Authorization"));
-  });
   EXPECT_EQ(status(), 200);
-  EXPECT_THAT(observed, ElementsAre("GET /clusters/c1/api"));
   ASSERT_EQ(server.seen.size(), 1u);
   std::vector<std::string> headers;
   for (const auto& field : server.seen[0].headers.fields()) headers.push_back(field.name + ": " + field.value);

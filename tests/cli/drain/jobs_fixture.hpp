@@ -10,11 +10,13 @@ namespace haulout::cli {
 class JobsTest : public CommandTest {
  protected:
   JobsTest() {
-    for (const char* name : {"n1", "n2"})
-      add({{"apiVersion", "v1"},
-           {"kind", "Node"},
-           {"metadata", {{"name", name}, {"labels", {{"pool", "old"}}}}},
-           {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
+    for (const char* name : {"n1", "n2"}) add_node(name);
+  }
+  void add_node(const std::string& name) {
+    add({{"apiVersion", "v1"},
+         {"kind", "Node"},
+         {"metadata", {{"name", name}, {"labels", {{"pool", "old"}}}}},
+         {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}});
   }
   void add_pod(const std::string& name, const std::string& node, bool managed) {
     Json metadata = {{"name", name}, {"namespace", "shop"}};

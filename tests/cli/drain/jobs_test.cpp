@@ -1,6 +1,9 @@
 // Tests the commands against the simulated cluster, in virtual time.
 #include "tests/cli/drain/jobs_fixture.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -70,6 +73,52 @@ TEST_F(JobsTest, TheTimeOfANodeIsItsOwn) {
   EXPECT_GE(items[1]["startedAt"], items[0]["finishedAt"]);
 }
 
+// The report has times in whole seconds.
+TEST_F(JobsTest, SomeNodesAtATime) {
+  for (const char* name : {"n3", "n4"}) add_node(name);
+  for (const char* node : {"n1", "n2", "n3", "n4"}) add_pod(fmt::format("web-{}", node), node, true);
+  EXPECT_EQ(drain({"drain", "-l", "pool=old", "--parallel=2", "-o", "json"}), 0);
+  const Json items = Json::parse(out.text)["items"];
+  ASSERT_EQ(items.size(), 4u);
+  EXPECT_LT(items[1]["startedAt"], items[0]["finishedAt"]);
+  EXPECT_LT(items[3]["startedAt"], items[2]["finishedAt"]);
+  for (const Json& item : items) {
+    EXPECT_EQ(item["outcome"], "drained");
+    const auto beside = std::ranges::count_if(items, [&](const Json& other) {
+      return other["startedAt"] <= item["startedAt"] && item["startedAt"] < other["finishedAt"];
+    });
+    EXPECT_LE(beside, 2) << item["node"];
+  }
+}
+
+TEST_F(JobsTest, TheRequestsOfANodeAreItsOwn) {
+  add_pod("web-0", "n1", true);
+  for (int i = 1; i <= 5; ++i) add_pod(fmt::format("web-{}", i), "n2", true);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "--parallel=2", "-o", "json"}), 0);
+  const Json items = Json::parse(out.text)["items"];
+  const auto created = [&](std::size_t i) { return sim::number(items[i], "/requests/byVerb/create"); };
+  EXPECT_EQ(created(1) - created(0), 4) << "five evictions and one";
+}
+
+// Nothing replaces these pods, so one of them must stay.
+TEST_F(JobsTest, ABudgetAppliesToAllNodesTogether) {
+  add_pod("web-0", "n1", true);
+  add_pod("web-1", "n2", true);
+  add({{"apiVersion", "policy/v1"},
+       {"kind", "PodDisruptionBudget"},
+       {"metadata", {{"name", "web"}, {"namespace", "shop"}}},
+       {"spec", {{"minAvailable", 1}, {"selector", Json::object()}}}});
+  EXPECT_EQ(drain({"drain", "n1", "n2", "--parallel=2", "--timeout=1m"}), 1);
+  EXPECT_EQ(cluster.all("pods").size(), 1u);
+}
+
+TEST_F(JobsTest, SeveralNodesAreInterruptedTogether) {
+  for (const char* node : {"n1", "n2"}) add_pod(fmt::format("web-{}", node), node, true);
+  EXPECT_EQ(drain({"drain", "n1", "n2", "--parallel=2"}, 3s), 143);
+  for (const char* node : {"n1", "n2"})
+    EXPECT_THAT(errors.text, HasSubstr(fmt::format("node/{} was not drained: interrupted", node)));
+}
+
 TEST_F(JobsTest, UnknownNodeAndNoMatch) {
   EXPECT_EQ(drain({"drain", "n9"}), 1);
   EXPECT_THAT(errors.text, HasSubstr("n9"));
@@ -90,7 +139,7 @@ TEST_F(JobsTest, TheOwnPodIsEvictedLast) {
   k8s::Client as_job(unsteady, clock);
   Settings settings = settings_of({"drain", "n1", "n2"});
   LineView view(console, {});
-  Tools mine{as_job, clock, rng, console, out, ledger, "haulout"};
+  Tools mine{as_job, clock, rng, console, out, denied, "haulout"};
   settings.in_a_pod = true;
   DrainJob drain_job(mine, settings, view, nullptr);
   EXPECT_EQ(run_job(drain_job), 0);
@@ -126,7 +175,7 @@ TEST_F(JobsTest, AnInterruptionWhileANodeIsCordonedClaimsNothing) {
   sim::FaultTransport silent(cluster.api(), clock, rng);
   silent.add({.verb = "patch", .resource = "nodes", .fault = {.kind = sim::FaultKind::stall}});
   k8s::Client patient(silent, clock);
-  Tools mine{patient, clock, rng, console, out, ledger, "haulout"};
+  Tools mine{patient, clock, rng, console, out, denied, "haulout"};
   LineView view(console, {});
   DrainJob drain_job(mine, settings_of({"drain", "n1", "-o", "json"}), view, nullptr);
   EXPECT_EQ(run_job(drain_job, 2s), 143);

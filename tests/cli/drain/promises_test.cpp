@@ -39,7 +39,7 @@ TEST(P8_NeverSilentlyStuck, EveryReasonIsToldAlikeEverywhere) {
 
     LiveState state;
     state.apply(parked);
-    EXPECT_THAT(render(state, {160, 24, true, false}, samples::at(9)),
+    EXPECT_THAT(render({state}, {160, 24, true, false}, samples::at(9)),
                 Contains(::testing::AllOf(HasSubstr("shop/web-0"), HasSubstr(cause))));
 
     const auto told = nlohmann::json::parse(event_json(parked));

@@ -168,7 +168,7 @@ TEST_F(StatusTest, AWatchEndsWhenItsReaderHasGone) {
        std::vector<std::vector<std::string>>{{"status", "-w"}, {"status", "-w", "-o", "json"}}) {
     Leaving reader;
     cluster.after(10s, [&reader] { reader.read = false; });
-    Tools mine{client, clock, rng, console, reader, ledger, "haulout"};
+    Tools mine{client, clock, rng, console, reader, denied, "haulout"};
     StatusJob job(mine, settings_of(args), {});
     const TimePoint began = clock.now();
     std::optional<TimePoint> ended;

@@ -43,27 +43,6 @@ TEST(RequestInfoTest, IsWhatTheAuthorizerSees) {
   for (const Row& row : rows) EXPECT_EQ(agent::describe_request(row.method, row.target), row.info) << row.target;
 }
 
-TEST(RequestLedgerTest, CountsByVerb) {
-  agent::RequestLedger ledger;
-  http::Request list;
-  list.target = "/api/v1/pods";
-  http::Request evict;
-  evict.method = "POST";
-  evict.target = "/api/v1/namespaces/a/pods/b/eviction";
-  ledger.count(list);
-  const drain::RequestCounts before = ledger.counts();
-  ledger.count(evict);
-  ledger.count(evict);
-  EXPECT_EQ(ledger.counts().total, 3u);
-  EXPECT_THAT(ledger.counts().by_verb, ElementsAre(std::pair("create", 2u), std::pair("list", 1u)));
-  drain::RequestCounts since = agent::difference(ledger.counts(), before);
-  EXPECT_EQ(since.total, 2u);
-  EXPECT_THAT(since.by_verb, ElementsAre(std::pair("create", 2u)));
-  agent::add(since, before);
-  EXPECT_EQ(since.total, 3u);
-  EXPECT_THAT(since.by_verb, SizeIs(2));
-}
-
 TEST(AdviceTest, TheRuleToAdd) {
   EXPECT_EQ(rbac_hint("create", "", "pods", "eviction"),
             "- apiGroups: [\"\"]\n  resources: [\"pods/eviction\"]\n  verbs: [\"create\"]\n");

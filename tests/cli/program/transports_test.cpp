@@ -56,6 +56,16 @@ TEST_F(TransportsTest, RequestTimeoutBoundsTheDeadline) {
   EXPECT_EQ(script.requests()[1].deadline, start + 1s) << "never later than the caller's";
 }
 
+TEST_F(TransportsTest, RequestsAreCountedByVerb) {
+  agent::CountingTransport transport(script);
+  for (int i = 0; i < 3; ++i) script.answer(json_response(200, "{}"));
+  EXPECT_TRUE(run(transport.round_trip(request("GET", "/api/v1/pods"), start + 1s)));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(run(transport.round_trip(request("POST", "/api/v1/namespaces/a/pods/b/eviction"), start + 1s)));
+  EXPECT_EQ(transport.counts().total, 3u);
+  EXPECT_THAT(transport.counts().by_verb, ElementsAre(std::pair("create", 2u), std::pair("list", 1u)));
+}
+
 TEST_F(TransportsTest, EachRequestIsToldWithItsEnd) {
   agent::WatchedTransport transport = watched();
   script.answer(json_response(429, "{}"));
@@ -125,8 +135,8 @@ class ResolveNodesTest : public TransportsTest {
     } nowhere;
     Console console(nowhere, nowhere);
     SeededRng rng{1};
-    agent::RequestLedger ledger;
-    const Tools tools{client, clock, rng, console, nowhere, ledger, "haulout"};
+    agent::DeniedRequest denied;
+    const Tools tools{client, clock, rng, console, nowhere, denied, "haulout"};
     return run(resolve_nodes(tools, std::move(settings), start + 30s));
   }
   static Settings selecting(std::string selector) {

@@ -13,10 +13,11 @@ using drain::EventType;
 using drain::PodOutcome;
 using samples::event;
 using samples::pod;
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr drain::Progress half{12, 6, 1, 2, 3};
 
@@ -33,7 +34,7 @@ LiveState sample_state() {
 }
 
 TEST(LiveViewTest, ShowsProgressAndWhatHoldsItUp) {
-  EXPECT_THAT(render(sample_state(), {80, 24, false, false}, samples::at(72)),
+  EXPECT_THAT(render({sample_state()}, {80, 24, false, false}, samples::at(72)),
               ElementsAre("node/n1  [##########-----------]  6/12 deleted, 1 terminating, 2 waiting  1m12s",
                           "  waiting     shop/api-7d9  1m02s  BlockedByBudget",
                           "  waiting     shop/web-0      52s  PodDisruptionBudget shop/web allows none",
@@ -57,7 +58,7 @@ TEST(LiveViewTest, FitsEverySize) {
   for (const bool utf8 : {false, true})
     for (std::size_t width = 0; width <= 200; ++width)
       for (const std::size_t height : {0u, 1u, 2u, 3u, 5u, 24u, 60u}) {
-        const auto lines = render(state, {width, height, utf8, false}, samples::at(100));
+        const auto lines = render({state}, {width, height, utf8, false}, samples::at(100));
         ASSERT_LE(lines.size() + 1, std::max<std::size_t>(height, 1)) << width << "x" << height;
         for (const std::string& line : lines)
           ASSERT_LT(columns(line), std::max<std::size_t>(width, 1)) << width << "x" << height << ": " << line;
@@ -65,7 +66,7 @@ TEST(LiveViewTest, FitsEverySize) {
 }
 
 TEST(LiveViewTest, SaysHowManyPodsDoNotFit) {
-  const auto lines = render(sample_state(), {80, 4, true, false}, samples::at(72));
+  const auto lines = render({sample_state()}, {80, 4, true, false}, samples::at(72));
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_THAT(lines[1], HasSubstr("api-7d9"));
   EXPECT_EQ(lines[2], "  and 2 more");
@@ -77,12 +78,12 @@ TEST(LiveViewTest, ProblemsStandBelowAndGoWhenTheyHeal) {
                               samples::at(0)};
   state.apply(event(EventType::diagnosis_raised, 21, nullptr, &zero));
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, "reset"));
-  const auto with = render(state, {80, 24, true, false}, samples::at(72));
+  const auto with = render({state}, {80, 24, true, false}, samples::at(72));
   EXPECT_THAT(with, Contains("  BudgetNeverAllows PodDisruptionBudget shop/web: it never allows one"));
   EXPECT_THAT(with, Contains("  waiting for the API server: reset"));
   state.apply(event(EventType::diagnosis_withdrawn, 23, nullptr, &zero));
   state.apply(event(EventType::reconnected, 24));
-  EXPECT_EQ(render(state, {80, 24, true, false}, samples::at(72)).size(), 4u);
+  EXPECT_EQ(render({state}, {80, 24, true, false}, samples::at(72)).size(), 4u);
 }
 
 TEST(LiveViewTest, AReasonThatDoesNotFitTakesALineOfItsOwn) {
@@ -90,10 +91,10 @@ TEST(LiveViewTest, AReasonThatDoesNotFitTakesALineOfItsOwn) {
   const auto web = pod("web-0", PodOutcome::waiting, "BlockedByBudget",
                        "pod shop/web-0 is blocked by PodDisruptionBudget shop/checkout: needs 2 healthy, has 2");
   state.apply(event(EventType::parked, 0, &web, nullptr, "", half));
-  const auto wide = render(state, {80, 24, true, false}, samples::at(9));
+  const auto wide = render({state}, {80, 24, true, false}, samples::at(9));
   ASSERT_EQ(wide.size(), 2u);
   EXPECT_THAT(wide[1], HasSubstr("9s  blocked by PodDisruptionBudget shop/checkout"));
-  EXPECT_THAT(render(state, {60, 24, true, false}, samples::at(9)),
+  EXPECT_THAT(render({state}, {60, 24, true, false}, samples::at(9)),
               ElementsAre(::testing::_, "  waiting     shop/web-0     9s",
                           "      blocked by PodDisruptionBudget shop/checkout: needs \u2026"));
 }
@@ -106,11 +107,11 @@ TEST(LiveViewTest, AProblemOfAPodIsToldOnceAndInFull) {
       "OverlappingBudgets", "pod shop/web-0",
       "pod shop/web-0 is selected by several PodDisruptionBudgets; narrow the selector of all but one", samples::at(0)};
   state.apply(event(EventType::diagnosis_raised, 1, nullptr, &overlap, "", half));
-  EXPECT_THAT(render(state, {80, 24, true, false}, samples::at(9)),
+  EXPECT_THAT(render({state}, {80, 24, true, false}, samples::at(9)),
               ElementsAre(::testing::_, "  waiting     shop/web-0     9s  OverlappingBudgets",
                           "  OverlappingBudgets pod shop/web-0: selected by several",
                           "      PodDisruptionBudgets; narrow the selector of all but one"));
-  EXPECT_THAT(render(state, {80, 5, true, false}, samples::at(9)).back(), ::testing::EndsWith("\u2026"))
+  EXPECT_THAT(render({state}, {80, 5, true, false}, samples::at(9)).back(), ::testing::EndsWith("\u2026"))
       << "on a small screen it leaves room to the pods";
 }
 
@@ -118,7 +119,7 @@ TEST(LiveViewTest, CountsWhatItLists) {
   LiveState state;
   const auto web = pod("web-0", PodOutcome::terminating);
   state.apply(event(EventType::evicted, 0, &web, nullptr, "", {12, 6, 0, 0, 0}));
-  EXPECT_THAT(render(state, {80, 24, true, false}, samples::at(0)).front(), HasSubstr("1 terminating"));
+  EXPECT_THAT(render({state}, {80, 24, true, false}, samples::at(0)).front(), HasSubstr("1 terminating"));
 }
 
 TEST(LiveViewTest, VolumesAreListedUntilTheyAreDetached) {
@@ -128,14 +129,14 @@ TEST(LiveViewTest, VolumesAreListedUntilTheyAreDetached) {
   auto waiting = event(EventType::volume_waiting, 10);
   waiting.volume = &volume;
   state.apply(waiting);
-  const auto lines = render(state, {80, 24, true, false}, samples::at(52));
+  const auto lines = render({state}, {80, 24, true, false}, samples::at(52));
   EXPECT_THAT(lines,
               ElementsAre(HasSubstr("1 detaching"), "  detaching   shop/data    42s  csi.example.com is detaching it"));
-  EXPECT_EQ(render(state, {80, 2, true, false}, samples::at(52)).size(), 1u);
+  EXPECT_EQ(render({state}, {80, 2, true, false}, samples::at(52)).size(), 1u);
   auto detached = event(EventType::volume_detached, 60);
   detached.volume = &volume;
   state.apply(detached);
-  EXPECT_EQ(render(state, {80, 24, true, false}, samples::at(60)).size(), 1u);
+  EXPECT_EQ(render({state}, {80, 24, true, false}, samples::at(60)).size(), 1u);
 }
 
 TEST(LiveViewTest, VolumesAreListedWhileTheyAreWaitedForElsewhere) {
@@ -145,12 +146,12 @@ TEST(LiveViewTest, VolumesAreListedWhileTheyAreWaitedForElsewhere) {
   auto told = event(EventType::volume_reattach, 10);
   told.volume = &volume;
   state.apply(told);
-  EXPECT_THAT(render(state, {90, 24, true, false}, samples::at(52)),
+  EXPECT_THAT(render({state}, {90, 24, true, false}, samples::at(52)),
               ElementsAre(::testing::AllOf(HasSubstr("1 reattaching"), ::testing::Not(HasSubstr("detaching,"))),
                           "  reattaching shop/data    42s  csi.example.com is attaching it to node n2"));
   volume.reattach = drain::Reattach::attached;
   state.apply(told);
-  EXPECT_EQ(render(state, {90, 24, true, false}, samples::at(60)).size(), 1u);
+  EXPECT_EQ(render({state}, {90, 24, true, false}, samples::at(60)).size(), 1u);
 }
 
 TEST(LiveViewTest, ManyVolumesLeaveRoom) {
@@ -161,7 +162,7 @@ TEST(LiveViewTest, ManyVolumesLeaveRoom) {
     waiting.volume = &volume;
     state.apply(waiting);
   }
-  const auto lines = render(state, {80, 4, true, false}, samples::at(1));
+  const auto lines = render({state}, {80, 4, true, false}, samples::at(1));
   EXPECT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines.back(), "  and 3 more volumes");
 }
@@ -179,13 +180,28 @@ TEST(LiveViewTest, AWaitLastsThroughRetriesAndEndsWithThePod) {
   EXPECT_EQ(state.held.count("uid-web-0"), 0u);
 }
 
-TEST(LiveViewTest, AnotherNodeStartsAfresh) {
-  LiveState state = sample_state();
-  const std::string other = "n2";
-  state.apply({EventType::planned, samples::at(90), other, nullptr, nullptr, "", {}});
-  EXPECT_EQ(state.node, "n2");
-  EXPECT_EQ(state.started, samples::at(90));
-  EXPECT_THAT(state.held, IsEmpty());
+std::vector<LiveState> three_nodes() {
+  std::vector<LiveState> nodes(3, sample_state());
+  nodes[1].node = "n2";
+  nodes[1].held.clear();
+  nodes[2].node = "n3";
+  return nodes;
+}
+
+TEST(LiveViewTest, SeveralNodesShareTheLines) {
+  // Of seven lines three are head lines. The first node may have one of the other four, the second needs none of its
+  // two, so the third has three.
+  EXPECT_THAT(render(three_nodes(), {80, 8, false, false}, samples::at(72)),
+              ElementsAre(HasSubstr("node/n1"), "  and 3 more", HasSubstr("node/n2"), HasSubstr("node/n3"),
+                          HasSubstr("shop/api-7d9"), HasSubstr("shop/web-0"), HasSubstr("shop/db-1")));
+}
+
+TEST(LiveViewTest, MoreNodesThanLines) {
+  EXPECT_THAT(render(three_nodes(), {80, 3, false, false}, samples::at(72)),
+              ElementsAre(HasSubstr("node/n1"), "and 2 more nodes"));
+  for (const std::size_t height : {0u, 1u, 2u, 3u, 4u, 5u, 9u})
+    EXPECT_LE(render(three_nodes(), {80, height, false, false}, samples::at(72)).size(),
+              height - std::min(1ul, height));
 }
 
 TEST(LiveViewTest, WhatLeavesOrStaysWithoutUsWaitsNoMore) {
@@ -195,7 +211,7 @@ TEST(LiveViewTest, WhatLeavesOrStaysWithoutUsWaitsNoMore) {
   state.apply(event(EventType::terminating, 30, &web));
   state.apply(event(EventType::left, 31, &api));
   EXPECT_THAT(
-      render(state, {80, 24, false, false}, samples::at(72)),
+      render({state}, {80, 24, false, false}, samples::at(72)),
       ElementsAre(HasSubstr("2 terminating"), "  terminating shop/db-1   1m10s", "  terminating shop/web-0    42s"));
 }
 
@@ -205,10 +221,10 @@ TEST(LiveViewTest, AThrottleIsOverWithTheNextEviction) {
   state.apply(event(EventType::disconnected, 22, nullptr, nullptr, "reset"));
   state.apply(event(EventType::throttled, 22, nullptr, nullptr, "429 Too Many Requests"));
   const Terminal terminal{80, 24, true, false};
-  EXPECT_THAT(render(state, terminal, samples::at(72)), Contains("  evictions wait: 429 Too Many Requests"));
+  EXPECT_THAT(render({state}, terminal, samples::at(72)), Contains("  evictions wait: 429 Too Many Requests"));
   state.apply(event(EventType::eviction_sent, 23, &web));
-  EXPECT_THAT(render(state, terminal, samples::at(72)), Not(Contains(HasSubstr("429"))));
-  EXPECT_THAT(render(state, terminal, samples::at(72)), Contains("  waiting for the API server: reset"));
+  EXPECT_THAT(render({state}, terminal, samples::at(72)), Not(Contains(HasSubstr("429"))));
+  EXPECT_THAT(render({state}, terminal, samples::at(72)), Contains("  waiting for the API server: reset"));
 }
 
 TEST(LiveViewTest, ColoursOnlyWhereAllowed) {
@@ -217,8 +233,8 @@ TEST(LiveViewTest, ColoursOnlyWhereAllowed) {
   const auto has_escape = [](const std::vector<std::string>& lines) {
     return std::any_of(lines.begin(), lines.end(), [](const auto& line) { return line.find('\x1b') != line.npos; });
   };
-  EXPECT_TRUE(has_escape(render(state, {80, 24, true, true}, samples::at(72))));
-  EXPECT_FALSE(has_escape(render(state, {80, 24, true, false}, samples::at(72))));
+  EXPECT_TRUE(has_escape(render({state}, {80, 24, true, true}, samples::at(72))));
+  EXPECT_FALSE(has_escape(render({state}, {80, 24, true, false}, samples::at(72))));
 }
 
 struct CountingSink final : agent::Sink {
@@ -263,8 +279,25 @@ TEST_F(LiveViewTimeTest, DrawsOnceASecondWhenNothingHappens) {
   run(with_task_group(body));
   EXPECT_GE(sink.writes, 9u);
   EXPECT_LE(sink.writes, 11u);
-  view.clear();
+  view.clear("n1");
   EXPECT_EQ(sink.last, "\r\x1b[1A\x1b[J") << "the block is taken away";
+}
+
+TEST_F(LiveViewTimeTest, ANewNodeTakesThePlaceOfTheOneThatHasReportedNothingForLongest) {
+  CountingSink sink;
+  Console console(sink, sink);
+  LiveView view(context.get_executor(), clock, console, [] { return Terminal{80, 24, false, false}; }, 2);
+  const std::vector<std::string> names = {"n1", "n2", "n1", "n3"};
+  const auto body = [&](TaskGroup& group) -> boost::asio::awaitable<void> {
+    group.spawn(view.run());
+    for (const std::string& node : names)
+      view.on_event({EventType::planned, samples::at(0), node, nullptr, nullptr, "", {12, 1, 0, 0, 0}});
+    co_await clock.sleep_until(clock.now() + 1s);
+  };
+  run(with_task_group(body));
+  EXPECT_THAT(sink.last, AllOf(HasSubstr("node/n1"), HasSubstr("node/n3"), Not(HasSubstr("node/n2"))));
+  view.on_event({EventType::finished, samples::at(0), names[0], nullptr, nullptr, "", {}});
+  EXPECT_THAT(sink.last, AllOf(HasSubstr("node/n3"), Not(HasSubstr("node/n1"))));
 }
 
 }  // namespace
