@@ -28,7 +28,7 @@ std::string key_of(const Json& pod) {
   return sim::ns_of(pod) + "/" + sim::name_of(pod);
 }
 
-std::string controller_of(const Json& pod) {
+std::string name_of_controller(const Json& pod) {
   const Json& owner = sim::controller_of(pod);
   return owner.is_null() ? "" : sim::text(owner, "/kind") + "/" + sim::text(owner, "/name");
 }
@@ -331,7 +331,8 @@ std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::str
   std::vector<NoRoom> result;
   for (const sim::Object& pod : without_node(cluster))
     if (before.count(sim::uid_of(*pod)) == 0)
-      result.push_back({key_of(*pod), controller_of(*pod), sim::text(sim::condition(*pod, "PodScheduled"), "/message"),
+      result.push_back({key_of(*pod), name_of_controller(*pod),
+                        sim::text(sim::condition(*pod, "PodScheduled"), "/message"),
                         sim::text(*pod, "/status/nominatedNodeName")});
   return result;
 }

@@ -33,7 +33,8 @@ class Texts {
     Object object;  // owned, so that no other object gets its address, which is the key of this entry
     std::string text;
   };
-  static constexpr std::size_t most = 500;
+  // A list of a large fleet has some thousand objects. If they do not fit, every list makes all texts anew.
+  static constexpr std::size_t most = 8'000;
   Form form_;
   std::unordered_map<const Json*, Entry> entries_;
 };
@@ -84,6 +85,7 @@ class WatchHub {
   };
 
   void on_change(const Change& change);
+  void forget_closed();
   void offer(const Watch& watch, const Change& change);
   void send(WatchChannel& channel, std::string line);
   void send_object(WatchChannel& channel, std::string_view type, const Object& object);
@@ -93,7 +95,8 @@ class WatchHub {
   World& world_;
   Texts texts_{Texts::Form::whole};
   boost::asio::any_io_executor executor_;
-  std::deque<std::shared_ptr<Watch>> watches_;
+  std::deque<std::shared_ptr<Watch>> watches_;  // also some that are closed
+  std::size_t many_ = 0;                        // with more watches than this, the closed ones are removed
   TimePoint behind_until_{};
 };
 
