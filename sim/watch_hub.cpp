@@ -24,7 +24,7 @@ std::string as_item(const Json& object) {
 const std::string& Texts::of(const Object& object) {
   const auto known = entries_.find(object.get());
   if (known != entries_.end()) return known->second.text;
-  if (entries_.size() >= most) entries_.clear();
+  if (entries_.size() >= most_) entries_.clear();
   std::string text = form_ == Form::item ? as_item(*object) : object->dump();
   return entries_.emplace(object.get(), Entry{object, std::move(text)}).first->second.text;
 }
