@@ -78,7 +78,7 @@ int play_drains(Console& console, agent::Sink& out, const Settings& settings, re
 
 int play_fleet(Console& console, agent::Sink& out, const Settings& settings, agent::AgentConfig config,
                rehearse::Snapshot snapshot) {
-  rehearse::FleetInput input{.config = std::move(config), .assumptions = settings.rehearse.assumptions};
+  rehearse::FleetInput input{.snapshot = {}, .config = std::move(config), .assumptions = settings.rehearse.assumptions};
   if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
   rehearse::FleetInput played = input;
   played.snapshot = std::move(snapshot);
