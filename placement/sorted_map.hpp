@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <initializer_list>
 #include <iterator>
 #include <memory>
 #include <stdexcept>
@@ -40,7 +39,6 @@ class SortedMap {
   SortedMap(Iterator first, Iterator last) {
     insert(first, last);
   }
-  SortedMap(std::initializer_list<value_type> entries) : SortedMap(entries.begin(), entries.end()) {}
 
   iterator begin() { return entries_.begin(); }
   iterator end() { return entries_.end(); }
@@ -75,16 +73,12 @@ class SortedMap {
     if (place != entries_.end() && place->first == wanted) return {place, false};
     return {entries_.emplace(place, std::forward<K>(key), std::forward<V>(value)), true};
   }
-  std::pair<iterator, bool> insert(value_type entry) {
-    return emplace(std::move(entry.first), std::move(entry.second));
-  }
   template <class Iterator>
   void insert(Iterator first, Iterator last) {
     for (; first != last; ++first) emplace(first->first, first->second);
   }
 
   iterator erase(const_iterator place) { return entries_.erase(place); }
-  iterator erase(const_iterator first, const_iterator last) { return entries_.erase(first, last); }
   size_type erase(std::string_view key) {
     const auto found = find(key);
     if (found == end()) return 0;
