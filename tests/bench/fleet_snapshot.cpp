@@ -60,7 +60,7 @@ class Owner {
         {"terminationGracePeriodSeconds", 30},
         {"containers", Json::array({{{"name", "server"},
                                      {"image", "registry.example/server:1"},
-                                     {"resources", {{"requests", {{"cpu", cpu()}, {"memory", "512Mi"}}}}}}})}};
+                                     {"resources", {{"requests", {{"cpu", "250m"}, {"memory", "512Mi"}}}}}}})}};
     const Json of_template = {{"metadata", {{"labels", labels}}}, {"spec", spec}};
     Json deployment = object("apps/v1", "Deployment", ns_, app_);
     deployment["spec"] = {
@@ -92,8 +92,6 @@ class Owner {
   }
 
  private:
-  static const char* cpu() { return "250m"; }
-
   std::string ns_;
   std::string app_;
   std::size_t pods_;

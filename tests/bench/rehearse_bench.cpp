@@ -30,9 +30,26 @@ double seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * micro;
 }
 
-bool rehearse(std::size_t nodes, std::size_t pods) {
+std::string read_all(int from) {
+  std::string text;
+  char buffer[1 << 16];
+  for (ssize_t length = 0; (length = read(from, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(length));
+  return text;
+}
+
+bool write_all(int to, const std::string& text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t length = write(to, text.data() + sent, text.size() - sent);
+    if (length <= 0) return false;
+    sent += static_cast<std::size_t>(length);
+  }
+  return true;
+}
+
+bool rehearse(std::string text) {
   haulout::rehearse::FleetInput input;
-  input.snapshot.documents = {{haulout::bench::fleet_snapshot(nodes, pods)}};
+  input.snapshot.documents = {{std::move(text)}};
   input.snapshot.stored = true;
   input.snapshot.read_at = haulout::WallTime(std::chrono::sys_days(std::chrono::year(2026) / 12 / 1));
   const auto rehearsal = haulout::rehearse::rehearse_fleet(std::move(input));
@@ -40,15 +57,29 @@ bool rehearse(std::size_t nodes, std::size_t pods) {
   return rehearsal && rehearsal->end == haulout::rehearse::FleetEnd::over && rehearsal->no_room.empty();
 }
 
-Cost measure(std::size_t nodes, std::size_t pods) {
+// Runs `work` in a process of its own, which ends with success if `work` returns true.
+template <class Work>
+pid_t apart(Work work) {
   std::fflush(stdout);
   const pid_t child = fork();
-  if (child == 0) _exit(rehearse(nodes, pods) ? EXIT_SUCCESS : EXIT_FAILURE);
-  int status = EXIT_FAILURE;
+  if (child == 0) _exit(work() ? EXIT_SUCCESS : EXIT_FAILURE);
+  return child;
+}
+
+// The snapshot is written by another process, because its making takes memory, too.
+Cost measure(std::size_t nodes, std::size_t pods) {
+  int ends[2];
+  if (pipe(ends) != 0) return {};
+  const pid_t writer = apart([&] { return write_all(ends[1], haulout::bench::fleet_snapshot(nodes, pods)); });
+  close(ends[1]);
+  const pid_t player = apart([&] { return rehearse(read_all(ends[0])); });
+  close(ends[0]);
+  int written = EXIT_FAILURE, status = EXIT_FAILURE;
   rusage usage{};
-  if (child < 0 || wait4(child, &status, 0, &usage) != child) return {};
-  const Cost cost{seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss,
-                  WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS};
+  if (writer < 0 || player < 0 || wait4(player, &status, 0, &usage) != player || waitpid(writer, &written, 0) != writer)
+    return {};
+  const bool updated = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS && written == EXIT_SUCCESS;
+  const Cost cost{seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss, updated};
   std::printf("%6zu %6zu %10.1f s %8ld MB%s\n", nodes, nodes * pods, cost.seconds, cost.kilobytes / 1024,
               cost.updated ? "" : "  FAILED");
   return cost;
