@@ -73,6 +73,7 @@ class SortedMap {
     if (place != entries_.end() && place->first == wanted) return {place, false};
     return {entries_.emplace(place, std::forward<K>(key), std::forward<V>(value)), true};
   }
+  std::pair<iterator, bool> insert(const value_type& entry) { return emplace(entry.first, entry.second); }
   template <class Iterator>
   void insert(Iterator first, Iterator last) {
     for (; first != last; ++first) emplace(first->first, first->second);
