@@ -88,7 +88,6 @@ class SortedMap {
   }
 
   friend bool operator==(const SortedMap& one, const SortedMap& other) { return one.entries_ == other.entries_; }
-  friend bool operator<(const SortedMap& one, const SortedMap& other) { return one.entries_ < other.entries_; }
 
  private:
   // With up to so many entries, comparing the lengths of all keys is faster than a binary search.
