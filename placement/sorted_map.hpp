@@ -80,6 +80,7 @@ class SortedMap {
   }
 
   iterator erase(const_iterator place) { return entries_.erase(place); }
+  iterator erase(const_iterator first, const_iterator last) { return entries_.erase(first, last); }
   size_type erase(std::string_view key) {
     const auto found = find(key);
     if (found == end()) return 0;
