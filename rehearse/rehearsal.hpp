@@ -61,6 +61,6 @@ struct Rehearsal {
 
 // Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if no node has one of
 // the names or matches the selector.
-Result<Rehearsal> rehearse(const RehearsalInput& input);
+Result<Rehearsal> rehearse(RehearsalInput input);
 
 }  // namespace haulout::rehearse

@@ -42,10 +42,15 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
   cluster.server().limit_audit(kept_requests);
 }
 
-Result<> Stage::load(const Snapshot& snapshot) {
+Result<> Stage::load(Snapshot& snapshot) {
   std::vector<sim::Json> all;
-  for (const Document& document : snapshot.documents) {
-    auto objects = sim::read_objects(document.text);
+  const auto prepare = [&](sim::Json& object) {
+    if (snapshot.stored) weigh_times(object, snapshot.read_at, dated_);
+    drop_unread(object);
+  };
+  for (Document& document : snapshot.documents) {
+    const std::string text = std::exchange(document.text, {});
+    auto objects = sim::read_objects(text, prepare);
     if (!objects)
       return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
                                              document.file, objects.error().message()));
@@ -53,7 +58,6 @@ Result<> Stage::load(const Snapshot& snapshot) {
   }
   if (snapshot.stored) {
     if (auto whole = check_whole(all); !whole) return whole;
-    dated_ = newest_time(all, snapshot.read_at);
   }
   // Sets the clock so that it shows the time of the snapshot when the controllers have nothing left to do. Then
   // terminating pods have as much time left as in the real cluster.

@@ -22,8 +22,9 @@ class Stage {
 
   Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size);
 
-  // Loads the snapshot into the cluster. To be called once. Fails with Errc::decode if the snapshot is invalid.
-  Result<> load(const Snapshot& snapshot);
+  // Loads the snapshot into the cluster, and frees the text of each document that it has read. To be called once. Fails
+  // with Errc::decode if the snapshot is invalid.
+  Result<> load(Snapshot& snapshot);
   // Returns a phrase for each assumption that the rehearsal has to make because no snapshot contains the fact. To be
   // called after load() and before play(), because it reads the cluster as it was loaded.
   std::vector<std::string> assumed() const;
