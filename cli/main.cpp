@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "cli/agent/agent_program.hpp"
+#include "cli/audit/audit_program.hpp"
 #include "cli/drain/jobs.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/people/people_job.hpp"
@@ -81,7 +82,8 @@ int main(int argc, char** argv) {
                          cli::program_name(called)};
   auto settings = std::get<cli::Settings>(std::move(parsed));
   if (settings.command == cli::Command::agent) return run(context, cli::run_agent(process, std::move(settings)));
-  if (settings.command == cli::Command::rehearse)
-    return cli::rehearse(process, settings, [&context](auto program) { return run(context, std::move(program)); });
+  const auto run_to_end = [&context](auto program) { return run(context, std::move(program)); };
+  if (settings.command == cli::Command::rehearse) return cli::rehearse(process, settings, run_to_end);
+  if (settings.command == cli::Command::audit) return cli::audit_cluster(process, settings, run_to_end);
   return run(context, cli::run_program(process, std::move(settings), make_job));
 }

@@ -174,20 +174,11 @@ const k8s::PodDisruptionBudget* Drain::Impl::budget_of(
 }
 
 SurgeBudgets Drain::Impl::surge_budgets() const {
-  const auto is_closed = [](const k8s::PodDisruptionBudget& budget) {
-    return budget.disruptions_allowed <= 0 && budget.observed_generation >= budget.generation &&
-           budget.disrupted_pods.empty() && budget.current_healthy <= budget.desired_healthy &&
-           budget.current_healthy >= budget.expected_pods;
-  };
-  const auto is_shared = [](const k8s::PodDisruptionBudget& budget, std::int32_t replicas) {
-    const bool by_scale = !budget.max_unavailable.empty() || budget.min_available.ends_with('%');
-    return by_scale && budget.expected_pods > replicas;
-  };
   return {[this] { return pipeline.book().visible(); }, [this] { return budgets.forbidden(); },
-          [this, is_closed](const k8s::Pod& pod) { return budget_of(pod, is_closed) != nullptr; },
-          [this, is_shared](const k8s::Pod& pod, std::int32_t replicas) {
-            const auto* budget =
-                budget_of(pod, [&](const k8s::PodDisruptionBudget& one) { return is_shared(one, replicas); });
+          [this](const k8s::Pod& pod) { return budget_of(pod, is_closed_though_healthy) != nullptr; },
+          [this](const k8s::Pod& pod, std::int32_t replicas) {
+            const auto* budget = budget_of(
+                pod, [&](const k8s::PodDisruptionBudget& one) { return counts_other_controllers(one, replicas); });
             return budget ? budget->key() : std::string();
           }};
 }

@@ -56,6 +56,11 @@ std::string hostname_of(const k8s::Node& node) {
   return label == node.labels.end() ? node.name : label->second;
 }
 
+bool is_only_on(const k8s::PersistentVolume& volume, const std::string& hostname) {
+  return !volume.hostnames.empty() && std::all_of(volume.hostnames.begin(), volume.hostnames.end(),
+                                                  [&](const std::string& one) { return one == hostname; });
+}
+
 Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod pod, std::string hostname,
                                                  std::function<TimePoint()> deadline) {
   for (const std::string& name : pod.claims) {
@@ -64,10 +69,7 @@ Task<std::optional<std::string>> local_volume_of(k8s::Client& client, k8s::Pod p
     if (!claim || claim->volume_name.empty()) continue;
     const auto volume = co_await client.get<k8s::PersistentVolume>(claim->volume_name, deadline());
     if (!volume && !k8s::is_gone(volume.error())) co_return volume.error();
-    if (!volume || volume->hostnames.empty()) continue;
-    if (std::any_of(volume->hostnames.begin(), volume->hostnames.end(),
-                    [&](const std::string& one) { return one != hostname; }))
-      continue;
+    if (!volume || !is_only_on(*volume, hostname)) continue;
     co_return std::optional(
         fmt::format("its volume {} (claim {}/{}) exists only on this node{}", volume->name, pod.ns, name,
                     pod.controller ? ": after the eviction, a replacement of the pod stays Pending while the node is "

@@ -39,6 +39,9 @@ bool is_volume_of(const k8s::PersistentVolume& volume, const k8s::PersistentVolu
 // Returns the name by which PersistentVolumes refer to the node: its label kubernetes.io/hostname, or else its name.
 std::string hostname_of(const k8s::Node& node);
 
+// Returns true if the volume exists only on the node with this hostname_of().
+bool is_only_on(const k8s::PersistentVolume& volume, const std::string& hostname);
+
 // Finds the volume that binds a pod to its node because it exists on that node only. Reads the pod's claims and their
 // volumes, because a local volume has no VolumeAttachment. A claim or volume that does not exist is ignored. Fails with
 // any other error of a request.

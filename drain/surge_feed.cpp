@@ -205,9 +205,7 @@ asio::awaitable<void> SurgeFeed::read(SurgeFacts::Question question) {
   }
   const auto claim = co_await session_.client().get<k8s::PersistentVolumeClaim>(question.ns, question.claim, limit);
   if (!claim) co_return book_.facts().not_answered(question, claim.error(), session_.now());
-  book_.facts().claim_known(question, claim->shared ? std::string()
-                                                    : fmt::format("only one node may mount PersistentVolumeClaim {}/{}",
-                                                                  question.ns, question.claim));
+  book_.facts().claim_known(question, surge_obstacle(*claim));
 }
 
 // Sends the patch of a step. Returns nullopt if it would make the pod one that nothing adopts.

@@ -63,6 +63,22 @@ std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller) {
   return {};
 }
 
+std::string surge_obstacle(const k8s::PersistentVolumeClaim& claim) {
+  if (claim.shared) return {};
+  return fmt::format("only one node may mount PersistentVolumeClaim {}/{}", claim.ns, claim.name);
+}
+
+bool is_closed_though_healthy(const k8s::PodDisruptionBudget& budget) {
+  return budget.disruptions_allowed <= 0 && budget.observed_generation >= budget.generation &&
+         budget.disrupted_pods.empty() && budget.current_healthy <= budget.desired_healthy &&
+         budget.current_healthy >= budget.expected_pods;
+}
+
+bool counts_other_controllers(const k8s::PodDisruptionBudget& budget, std::int32_t replicas) {
+  const bool by_scale = !budget.max_unavailable.empty() || budget.min_available.ends_with('%');
+  return by_scale && budget.expected_pods > replicas;
+}
+
 std::size_t surge_places(const Controller& deployment) {
   const std::int32_t replicas = deployment.replicas.value_or(1);
   return std::max<std::size_t>(1,

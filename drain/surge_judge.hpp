@@ -18,6 +18,13 @@ namespace haulout::drain {
 std::string surge_obstacle(const Controller& controller);
 // Returns why this pod of the controller cannot be surged, as far as is known without its claims; empty if it can.
 std::string surge_obstacle(const k8s::Pod& pod, const Controller& controller);
+// Returns why a pod that mounts this claim cannot be surged; empty if it can.
+std::string surge_obstacle(const k8s::PersistentVolumeClaim& claim);
+// Returns true if the budget allows no disruption although all its pods are healthy, and no eviction is in progress.
+bool is_closed_though_healthy(const k8s::PodDisruptionBudget& budget);
+// Returns true if the budget counts the replicas of other controllers than one with `replicas`, and counts a pod
+// without a controller as healthy but not as expected (SurgeBudgets::shared).
+bool counts_other_controllers(const k8s::PodDisruptionBudget& budget, std::int32_t replicas);
 // Returns how many pods of the Deployment may be surged at the same time: its maxSurge, a percentage rounded up as the
 // Deployment controller does, but at least one.
 std::size_t surge_places(const Controller& deployment);

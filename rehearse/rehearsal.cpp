@@ -32,14 +32,23 @@ class Drains {
 
   Result<Rehearsal> play() {
     if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
+    return play_loaded();
+  }
+  Result<Rehearsal> play(std::vector<sim::Json> objects) {
+    stage_.load(std::move(objects), input_.snapshot.read_at);
+    return play_loaded();
+  }
+
+ private:
+  Result<Rehearsal> play_loaded() {
     result_.assumed = stage_.assumed();
+    result_.assumed_of_world = result_.assumed.size();
     result_.timeout_given = input_.drain.timeout.has_value();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
     if (error_) return std::move(*error_);
     return std::move(result_);
   }
 
- private:
   asio::awaitable<void> act() {
     co_await stage_.come_to_rest();
     auto names = co_await names_of_nodes();
@@ -130,6 +139,10 @@ class Drains {
 
 Result<Rehearsal> rehearse(RehearsalInput input) {
   return Drains(std::move(input)).play();
+}
+
+Result<Rehearsal> rehearse(RehearsalInput input, std::vector<sim::Json> objects) {
+  return Drains(std::move(input)).play(std::move(objects));
 }
 
 }  // namespace haulout::rehearse

@@ -11,6 +11,7 @@
 #include "drain/options.hpp"
 #include "rehearse/snapshot.hpp"
 #include "rehearse/timeline.hpp"
+#include "sim/objects.hpp"
 
 namespace haulout::rehearse {
 
@@ -56,11 +57,14 @@ struct Rehearsal {
   // on none.
   std::vector<std::string> not_weighed;
   std::vector<std::string> assumed;  // a phrase for each assumption made because no snapshot contains the fact
+  std::size_t assumed_of_world = 0;  // the first ones of `assumed`, which would be the same for other nodes
   Timeline timeline;
 };
 
 // Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if no node has one of
 // the names or matches the selector.
 Result<Rehearsal> rehearse(RehearsalInput input);
+// The same with these objects instead of the documents of the snapshot. The time of the snapshot is `read_at` of it.
+Result<Rehearsal> rehearse(RehearsalInput input, std::vector<sim::Json> objects);
 
 }  // namespace haulout::rehearse

@@ -29,8 +29,9 @@ struct SnapshotRead {
   std::vector<std::string> left_out{};
 };
 
-// Lists the objects in pages, each kind in its most recent state. If the caller may not list a kind other than nodes
-// and pods, adds it to `left_out` and continues. Fails with any other error of a list. Cancellable. Borrows the client.
-Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline);
+// Lists the objects in pages, each kind in its most recent state. `more` are further kinds to list, as plurals. If the
+// caller may not list a kind other than nodes and pods, adds it to `left_out` and continues. Fails with any other error
+// of a list. Cancellable. Borrows the client.
+Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline, std::vector<std::string> more = {});
 
 }  // namespace haulout::rehearse

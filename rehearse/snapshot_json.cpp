@@ -63,9 +63,11 @@ Task<std::vector<std::string>> list(http::Transport& transport, Clock& clock, Ki
 
 }  // namespace
 
-Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline) {
+Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline, std::vector<std::string> more) {
   SnapshotRead read{{.read_at = client.clock().wall_now()}};
-  for (const Kind& kind : kinds) {
+  std::vector<Kind> all(std::begin(kinds), std::end(kinds));
+  for (const std::string& kind : more) all.push_back({kind});
+  for (const Kind& kind : all) {
     auto pages = co_await list(client.transport(), client.clock(), kind, deadline);
     if (!pages && k8s::is_forbidden(pages.error()) && !kind.needed) {
       read.left_out.push_back(fmt::format("{}: {}", kind.resource, pages.error().message()));

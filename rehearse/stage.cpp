@@ -13,8 +13,28 @@ namespace haulout::rehearse {
 
 namespace {
 
-// Fails with Errc::decode if the objects contain no nodes or no pods. Every real cluster has both, so such a file was
-// made by a wrong command, and without pods every drain would succeed.
+// More than are ever in progress at a time.
+constexpr std::size_t kept_requests = 10'000;
+
+}  // namespace
+
+Result<SnapshotObjects> objects_of(Snapshot& snapshot) {
+  SnapshotObjects read;
+  const auto prepare = [&](sim::Json& object) {
+    weigh_times(object, snapshot.read_at, read.newest);
+    drop_unread(object);
+  };
+  for (Document& document : snapshot.documents) {
+    const std::string text = std::exchange(document.text, {});
+    auto objects = sim::read_objects(text, prepare);
+    if (!objects)
+      return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
+                                             document.file, objects.error().message()));
+    std::move(objects->begin(), objects->end(), std::back_inserter(read.all));
+  }
+  return read;
+}
+
 Result<> check_whole(const std::vector<sim::Json>& objects) {
   const auto has = [&](const char* kind) {
     return std::any_of(objects.begin(), objects.end(), [&](const sim::Json& object) { return object["kind"] == kind; });
@@ -27,10 +47,9 @@ Result<> check_whole(const std::vector<sim::Json>& objects) {
   return {};
 }
 
-// More than are ever in progress at a time.
-constexpr std::size_t kept_requests = 10'000;
-
-}  // namespace
+std::string assumed_time(WallTime dated) {
+  return "the snapshot was taken at the newest time in it, " + k8s::format_time(dated);
+}
 
 Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size)
     : assumptions_(assumptions),
@@ -43,37 +62,31 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
 }
 
 Result<> Stage::load(Snapshot& snapshot) {
-  std::vector<sim::Json> all;
-  const auto prepare = [&](sim::Json& object) {
-    if (snapshot.stored) weigh_times(object, snapshot.read_at, dated_);
-    drop_unread(object);
-  };
-  for (Document& document : snapshot.documents) {
-    const std::string text = std::exchange(document.text, {});
-    auto objects = sim::read_objects(text, prepare);
-    if (!objects)
-      return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
-                                             document.file, objects.error().message()));
-    std::move(objects->begin(), objects->end(), std::back_inserter(all));
-  }
+  auto objects = objects_of(snapshot);
+  if (!objects) return std::move(objects).error();
   if (snapshot.stored) {
-    if (auto whole = check_whole(all); !whole) return whole;
+    if (auto whole = check_whole(objects->all); !whole) return whole;
+    dated_ = objects->newest;
   }
+  load(std::move(objects->all), dated_.value_or(snapshot.read_at));
+  return {};
+}
+
+void Stage::load(std::vector<sim::Json> objects, WallTime now) {
   // Sets the clock so that it shows the time of the snapshot when the controllers have nothing left to do. Then
   // terminating pods have as much time left as in the real cluster.
-  clock.shift_wall(dated_.value_or(snapshot.read_at) - rest_of(assumptions_) - clock.wall_now());
-  cluster.add(std::move(all));
+  clock.shift_wall(now - rest_of(assumptions_) - clock.wall_now());
+  cluster.add(std::move(objects));
   keep_expectations(cluster);
   if (!pods_of_missing_daemon_sets(cluster).empty()) cluster.forbid("get", "daemonsets");
   of_volumes_ = prepare_volumes(cluster);
   for (const std::string& node : silent_nodes(cluster)) cluster.stop_kubelet(node);
-  return {};
 }
 
 std::vector<std::string> Stage::assumed() const {
   std::vector<std::string> phrases = assumed_of_pods(assumptions_, cluster);
   phrases.insert(phrases.end(), of_volumes_.begin(), of_volumes_.end());
-  if (dated_) phrases.push_back("the snapshot was taken at the newest time in it, " + k8s::format_time(*dated_));
+  if (dated_) phrases.push_back(assumed_time(*dated_));
   return phrases;
 }
 

@@ -15,6 +15,20 @@
 
 namespace haulout::rehearse {
 
+struct SnapshotObjects {
+  std::vector<sim::Json> all;      // without the fields that nothing reads (drop_unread())
+  std::optional<WallTime> newest;  // the newest time in them, up to Snapshot::read_at
+};
+
+// Returns the objects of all documents, and frees the text of each document that it has read. Fails with Errc::decode,
+// naming the file and the cause, if one is invalid.
+Result<SnapshotObjects> objects_of(Snapshot& snapshot);
+// Fails with Errc::decode if the objects contain no nodes or no pods. Every real cluster has both, so such a file was
+// made by a wrong command, and without pods every drain would succeed.
+Result<> check_whole(const std::vector<sim::Json>& objects);
+// Returns the phrase about the time of a snapshot that was read from files.
+std::string assumed_time(WallTime dated);
+
 class Stage {
  public:
   // Limit for a single request that the rehearsal itself sends.
@@ -25,6 +39,8 @@ class Stage {
   // Loads the snapshot into the cluster, and frees the text of each document that it has read. To be called once. Fails
   // with Errc::decode if the snapshot is invalid.
   Result<> load(Snapshot& snapshot);
+  // The same for objects that were read already (objects_of()). `now` is the time of their snapshot.
+  void load(std::vector<sim::Json> objects, WallTime now);
   // Returns a phrase for each assumption that the rehearsal has to make because no snapshot contains the fact. To be
   // called after load() and before play(), because it reads the cluster as it was loaded.
   std::vector<std::string> assumed() const;

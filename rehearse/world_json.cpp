@@ -96,15 +96,8 @@ std::vector<std::string> webhooks_on_evictions(const sim::Cluster& cluster) {
   std::vector<std::string> names;
   for (const char* resource : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"})
     for (const sim::Object& configuration : cluster.store().list(resource))
-      for (const Json& webhook : sim::at(*configuration, "/webhooks")) {
-        const Json& rules = sim::at(webhook, "/rules");
-        const bool asked = rules.is_array() && std::any_of(rules.begin(), rules.end(), [](const Json& rule) {
-                             return has_any(sim::at(rule, "/operations"), {"CREATE", "*"}) &&
-                                    has_any(sim::at(rule, "/apiGroups"), {"", "*"}) &&
-                                    has_any(sim::at(rule, "/resources"), {"pods/eviction", "pods/*", "*/*"});
-                           });
-        if (asked) names.push_back(sim::text(webhook, "/name"));
-      }
+      for (const Json& webhook : sim::at(*configuration, "/webhooks"))
+        if (is_asked_about_evictions(webhook)) names.push_back(sim::text(webhook, "/name"));
   return names;
 }
 
@@ -183,6 +176,15 @@ bool has_hooks(const Json& node) {
 }
 
 }  // namespace
+
+bool is_asked_about_evictions(const Json& webhook) {
+  const Json& rules = sim::at(webhook, "/rules");
+  return rules.is_array() && std::any_of(rules.begin(), rules.end(), [](const Json& rule) {
+           return has_any(sim::at(rule, "/operations"), {"CREATE", "*"}) &&
+                  has_any(sim::at(rule, "/apiGroups"), {"", "*"}) &&
+                  has_any(sim::at(rule, "/resources"), {"pods/eviction", "pods/*", "*/*"});
+         });
+}
 
 void weigh_times(const Json& object, WallTime now, std::optional<WallTime>& newest) {
   const auto weigh = [&](std::optional<WallTime> time) {

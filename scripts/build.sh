@@ -70,7 +70,7 @@ tidy() {
   clang++-19 -std=c++17 -O1 -fPIC -fno-rtti -shared -isystem "$(llvm-config-19 --includedir)" tests/lint/own_code.cpp \
     -o "$plugin" >&2
   tidy_notices "$plugin"
-  run-clang-tidy-19 -load "$plugin" -p build/dev -quiet -j "$(jobs)" "^$PWD/(base|retry|http|k8s|placement|drain|agent|sim|rehearse|cli|demo)/.*\.cpp$" \
+  run-clang-tidy-19 -load "$plugin" -p build/dev -quiet -j "$(jobs)" "^$PWD/(base|retry|http|k8s|placement|drain|agent|sim|rehearse|audit|cli|demo)/.*\.cpp$" \
     >build/tidy.log 2>&1 || {
     grep -v -e '^\[ *[0-9]*/[0-9]*\]' -e 'warnings\? generated' build/tidy.log >&2
     return 1

@@ -56,15 +56,14 @@ std::int64_t integer(std::string_view text) {
   return amount;
 }
 
-// Returns the value of an integer, or of a percentage of the total, which is always rounded up.
+}  // namespace
+
 std::int64_t scaled(const Json& value, std::int64_t total) {
   if (value.is_number()) return value.get<std::int64_t>();
   if (!value.is_string()) return 0;
   const std::int64_t amount = integer(value.get<std::string>());
   return is_percentage(value) ? (amount * total + 99) / 100 : amount;
 }
-
-}  // namespace
 
 DisruptionController::DisruptionController(World& world) : world_(world) {
   world_.store.listen([this](const Change& change) {

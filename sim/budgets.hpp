@@ -17,6 +17,10 @@ namespace haulout::sim {
 std::vector<Object> pods_of_budget(const Store& store, const Json& budget);
 std::vector<Object> budgets_of_pod(const Store& store, const Json& pod);
 
+// Returns the value of a budget's minAvailable or maxUnavailable: an integer, or a percentage of `total`, which is
+// always rounded up.
+std::int64_t scaled(const Json& value, std::int64_t total);
+
 // Updates the status of every PodDisruptionBudget as the real disruption controller does.
 class DisruptionController {
  public:

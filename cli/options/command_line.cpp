@@ -163,6 +163,10 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
                  : fmt::format("agent takes no arguments: remove \"{}\" (--node-name sets the node of the agent)",
                                words.front());
     case Command::version: return words.empty() ? "" : "version takes no arguments";
+    case Command::audit:
+      return words.empty() ? std::string()
+                           : fmt::format("audit looks at all nodes and takes no arguments: remove \"{}\"",
+                                         printable(words.front()));
     case Command::completion: return shell_problem(words);
     case Command::complete_nodes: return {};
     default: break;
@@ -266,8 +270,9 @@ class Syntax {
 
 std::vector<Flag> flags_of_all_commands() {
   std::vector<Flag> flags = all_flags(Command::drain);
-  for (const Command command : {Command::retire, Command::status, Command::explain, Command::pause, Command::resume,
-                                Command::request_reboot, Command::release, Command::agent, Command::rehearse})
+  for (const Command command :
+       {Command::retire, Command::status, Command::explain, Command::pause, Command::resume, Command::request_reboot,
+        Command::release, Command::agent, Command::rehearse, Command::audit})
     for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
   return flags;
 }
@@ -293,6 +298,8 @@ void fit_settle(Settings& settings) {
 std::string contradiction(const Settings& settings) {
   using drain::VolumeWait;
   const RetireSettings& retire = settings.retire;
+  if (settings.audit.no_rehearse && settings.audit.rehearse_at_most != AuditSettings{}.rehearse_at_most)
+    return "--no-rehearse and --rehearse-at-most exclude each other: use one of them";
   if (!retire.local && (retire.no_cleanup || retire.limit_given))
     return fmt::format("--{} has no effect without --local, which cleans up the machine",
                        retire.no_cleanup ? "no-cleanup" : "cleanup-timeout");

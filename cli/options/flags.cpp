@@ -158,6 +158,14 @@ std::string check_snapshot(const std::string& file) {
   return file.empty() ? "it must be the name of a file, or - for stdin" : "";
 }
 
+std::string check_baseline(const std::string& file) {
+  return file.empty() ? "it must name a file with the output of haulout audit -o json" : "";
+}
+
+std::string check_label(const std::string& key) {
+  return key.empty() ? "it must be the key of a label" : "";
+}
+
 Rows fleet_rows() {
   const Field<S, Duration> reboot_time = {
       [](const S& s) { return s.rehearse.reboot_time.value_or(rehearse::FleetInput{}.reboot_time); },
@@ -230,6 +238,55 @@ std::vector<Flag> rehearse_flags() {
     flags.push_back(of_both ? std::move(flag) : of_a_drain(std::move(flag)));
   }
   for (Flag& flag : flags_of(assumption_rows())) flags.push_back(std::move(flag));
+  return flags;
+}
+
+// The options of `audit`.
+
+Rows audit_rows() {
+  using Audit = AuditSettings;
+  using audit::Severity;
+  const Field<S, std::vector<std::string>> labels = {&S::audit, &Audit::team_labels};
+  Rows rows = {
+      {"baseline", text<S>({&S::audit, &Audit::baseline}, "file", check_baseline),
+       "An earlier report (-o json). Findings that it has are known: they are not reported, and do not fail."},
+      {"config", text<S>({&S::rehearse, &Rehearse::config_file}, "file", check_config_file),
+       "The configuration file of the agents, whose drains are audited. Without it the agents use their defaults. The "
+       "configuration file and the HAULOUT_ variables of this machine are not read."},
+      {"fail-on",
+       choice<S, Severity>({&S::audit, &Audit::fail_on},
+                           {{"blocks", Severity::blocks}, {"risk", Severity::risk}, {"note", Severity::note}}),
+       "Exit with 1 if there is a finding of this severity or a worse one."},
+      {"no-rehearse", boolean<S>({&S::audit, &Audit::no_rehearse}),
+       "Rehearse no drain: report only what the objects tell by themselves."},
+      {"rehearse-at-most",
+       number<S>({&S::audit, &Audit::rehearse_at_most}, "nodes", 1, std::numeric_limits<std::int32_t>::max()),
+       "Rehearse the drains of at most this many nodes, those with the worst findings first."},
+      {"team-label", texts<S>(labels, "label", check_label),
+       "The label whose value names the team of a workload: of the controller, of its pods or of their namespace. May "
+       "be repeated; the first label that is set counts. Without it: " +
+           joined({std::begin(default_team_labels), std::end(default_team_labels)}, ", ") + "."},
+  };
+  for (Row& row : assumption_rows())
+    if (row.name != "output") rows.push_back(std::move(row));
+  rows.push_back(
+      output_row("Output format. json: the report for programs and for --baseline. junit, sarif: for the "
+                 "test reports and code scanning of CI. html: one page for a browser.",
+                 {{"text", OutputFormat::text},
+                  {"json", OutputFormat::json},
+                  {"junit", OutputFormat::junit},
+                  {"sarif", OutputFormat::sarif},
+                  {"html", OutputFormat::html}}));
+  return rows;
+}
+
+std::vector<Flag> audit_flags() {
+  std::vector<Flag> flags = flags_of(audit_rows());
+  for (Flag& flag : flags)
+    if (flag.name == "snapshot")
+      flag.help +=
+          " May also be a directory of manifests: without nodes, the workloads in it are audited as if all their pods "
+          "were running.";
   return flags;
 }
 
@@ -446,6 +503,7 @@ std::vector<Flag> command_flags(Command command) {
     case Command::drain: return drain_flags();
     case Command::retire: return retire_flags();
     case Command::rehearse: return rehearse_flags();
+    case Command::audit: return audit_flags();
     case Command::cordon:
     case Command::uncordon: return dry_run_and_selector();
     case Command::agent: return agent_flags();

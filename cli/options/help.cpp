@@ -127,6 +127,33 @@ std::string rehearse_text(std::string_view program) {
       program);
 }
 
+std::string audit_text(std::string_view program) {
+  return fmt::format(
+      "Tells which nodes of the cluster cannot be drained, why, and whose pods it is. First it looks for what the\n"
+      "objects tell by themselves: budgets that never allow an eviction, services with one pod, pods that fit on no\n"
+      "other node, and more. Then it rehearses the drain of each node by itself, as its agent would drain it, in\n"
+      "virtual time. It changes nothing: it only lists the objects of the cluster, and with --snapshot it does not\n"
+      "connect to a cluster at all.\n\n"
+      "A finding has a severity: blocks (the drain of a node cannot end), risk (a service is down for a while, or a\n"
+      "drain is slow or unsafe) or note. Findings are grouped by owner, the worst first, each with its way out.\n\n"
+      "Usage:\n  {0} audit [flags]\n\n"
+      "Examples:\n"
+      "  # The cluster of the kubeconfig, drained as agents with this configuration drain\n"
+      "  {0} audit --config haulout.yaml\n\n"
+      "  # A cluster that cannot be reached, as a page for a browser\n"
+      "  kubectl get nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota,svc,ns -A -o json > cluster.json\n"
+      "  {0} audit -f cluster.json -o html > audit.html\n\n"
+      "  # In CI: fail only for what is new\n"
+      "  {0} audit -f cluster.json -o json > baseline.json\n"
+      "  {0} audit -f cluster.json --baseline baseline.json --fail-on risk -o junit > audit.xml\n\n"
+      "  # Manifests, before they are applied\n"
+      "  {0} audit -f manifests/ -o sarif > audit.sarif\n\n"
+      "Exit codes:\n"
+      "  0 nothing blocks a drain   1 something does (--fail-on)\n"
+      "  2 wrong usage or configuration   3 kubeconfig, connection or permission, or an unusable snapshot\n",
+      program);
+}
+
 std::string cordon_text(std::string_view program, Command command) {
   const bool on = command == Command::cordon;
   return fmt::format(
@@ -288,6 +315,7 @@ std::string head_of(Command command, std::string_view program) {
     case Command::drain: return drain_text(program);
     case Command::retire: return retire_text(program);
     case Command::rehearse: return rehearse_text(program);
+    case Command::audit: return audit_text(program);
     case Command::cordon:
     case Command::uncordon: return cordon_text(program, command);
     default: return people_text(command, program);
@@ -311,6 +339,7 @@ const std::vector<CommandRow>& command_rows() {
        "Give back what a killed drain has left: pods that were surged, and EvictionRequests"},
       {Command::rehearse, "rehearse",
        "Simulate a drain or the update of a fleet: how long it takes, and what blocks it"},
+      {Command::audit, "audit", "Tell which nodes cannot be drained, why, and whose pods it is"},
       {Command::agent, "agent", "Run the agent, which drains and reboots this machine's node for updates"},
       {Command::completion, "completion", "Print a completion script for bash, zsh or fish"},
       {Command::version, "version", "Print the version"},

@@ -10,6 +10,7 @@
 
 #include "agent/config/agent_config.hpp"
 #include "agent/process/logging.hpp"
+#include "audit/report.hpp"
 #include "drain/clean_up.hpp"
 #include "drain/options.hpp"
 #include "k8s/credentials.hpp"
@@ -30,11 +31,12 @@ enum class Command {
   release,
   agent,
   rehearse,
+  audit,
   completion,
   complete_nodes,  // `haulout __complete`: prints names of nodes for shell completion; the help does not show it
   version,
 };
-enum class OutputFormat { text, wide, json, jsonl };
+enum class OutputFormat { text, wide, json, jsonl, junit, sarif, html };
 
 // Settings of status, explain, pause, resume, request-reboot and release.
 struct PeopleSettings {
@@ -47,6 +49,17 @@ struct PeopleSettings {
   // When a pause ends (unset: when a person resumes), or when a requested reboot may begin (unset: at once).
   std::optional<std::variant<Duration, WallTime>> time;
 };
+
+// Settings of `audit` that `rehearse` does not have. Of RehearseSettings, it uses `config_file`, `snapshots` and
+// `assumptions`.
+struct AuditSettings {
+  std::vector<std::string> team_labels;  // empty: default_team_labels
+  bool no_rehearse = false;
+  std::int64_t rehearse_at_most = 100;  // how many nodes are rehearsed
+  std::string baseline;                 // file with an earlier report, whose findings are known; empty: none
+  audit::Severity fail_on = audit::Severity::blocks;
+};
+inline constexpr const char* default_team_labels[] = {"team", "app.kubernetes.io/part-of"};
 
 // Settings of `rehearse`. Unless `all` is set, `nodes`, `selector` and `drain` of Settings define the drains to
 // rehearse.
@@ -85,6 +98,7 @@ struct Settings {
   bool settle_given = false;  // --settle was given; otherwise its default is at most half of --timeout
   PeopleSettings people;
   RehearseSettings rehearse;
+  AuditSettings audit;
   RetireSettings retire;
   std::string timeline;  // file to which the chart of a drain is written; empty: no chart
   OutputFormat output = OutputFormat::text;

@@ -259,7 +259,7 @@ boost::asio::awaitable<void> run_logged_in(k8s::AuthTransport& transport, Job& j
 }
 
 bool is_for_machines(OutputFormat output) {
-  return output == OutputFormat::json || output == OutputFormat::jsonl;
+  return output != OutputFormat::text && output != OutputFormat::wide;
 }
 
 boost::asio::awaitable<int> run_job(agent::Process& process, const Settings& settings, k8s::AuthTransport& transport,
@@ -287,7 +287,8 @@ bool is_run_for_its_output(const Settings& settings) {
   switch (settings.command) {
     case Command::status:
     case Command::explain:
-    case Command::rehearse: return true;
+    case Command::rehearse:
+    case Command::audit: return true;
     default: return is_for_machines(settings.output);
   }
 }

@@ -2,14 +2,9 @@
 // files (no connection is needed) or from the API server.
 #pragma once
 
-#include <functional>
-
-#include "cli/program/program.hpp"
+#include "cli/rehearse/snapshot_source.hpp"
 
 namespace haulout::cli {
-
-// A function that runs a coroutine to completion on the executor of the process and returns its exit code.
-using RunToEnd = std::function<int(boost::asio::awaitable<int> program)>;
 
 // Runs the command, prints its errors, and returns the exit code. All output is written and flushed when it returns.
 // Calls `run` only to read the snapshot from the API server. The simulation blocks the thread and cannot be cancelled.

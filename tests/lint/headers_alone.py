@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = ("base", "retry", "http", "k8s", "placement", "drain", "agent", "sim", "rehearse", "cli", "demo", "tests")
+ROOMS = ("base", "retry", "http", "k8s", "placement", "drain", "agent", "sim", "rehearse", "audit", "cli", "demo", "tests")
 # The same flags as in cmake/house.cmake.
 FLAGS = ["-std=c++20", "-Wno-pragma-once-outside-header", "-DBOOST_ASIO_SEPARATE_COMPILATION",
          "-DBOOST_BEAST_SEPARATE_COMPILATION", "-DBOOST_ASIO_NO_DEPRECATED", "-DFMT_SHARED", "-Xclang", "-fno-pch-timestamp"]

@@ -34,8 +34,9 @@ DIRECTIONS = {
     "agent": _BELOW_AGENT,
     "sim": {"base", "retry", "http", "k8s", "placement"},
     "rehearse": _BELOW_AGENT | {"agent", "sim"},
+    "audit": _BELOW_AGENT | {"agent", "sim", "rehearse"},
     "demo": {"base", "retry", "http", "k8s", "placement", "sim"},
-    "cli": _BELOW_AGENT | {"agent", "rehearse"},
+    "cli": _BELOW_AGENT | {"agent", "rehearse", "audit"},
 }
 
 # include prefix -> the files that may include it
@@ -132,7 +133,7 @@ def room_of_target(target):
 
 def directions(tree):
     """Folders use each other only in these directions: base <- retry <- http <- k8s <- placement <- drain <- agent <- cli;
-    placement <- sim <- rehearse <- cli; sim <- demo."""
+    placement <- sim <- rehearse <- audit <- cli; sim <- demo."""
     for path, number, line in tree.code():
         include = re.match(r'\s*#\s*include\s*"([^"/]+)/', line)
         if include:

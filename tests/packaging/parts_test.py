@@ -11,7 +11,7 @@ import re
 import sys
 
 # The folders whose libraries the program `haulout` consists of.
-PARTS = {"base", "retry", "http", "k8s", "placement", "drain", "agent", "sim", "rehearse", "cli", "cmake"}
+PARTS = {"base", "retry", "http", "k8s", "placement", "drain", "agent", "sim", "rehearse", "audit", "cli", "cmake"}
 # Objects of these folders that only the demo or tests use.
 NOT_SHIPPED = {"sim": {"http_front"}}
 # Mangled names of namespaces, and texts of the demo, that the binary must not contain.

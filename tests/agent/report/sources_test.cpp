@@ -65,7 +65,7 @@ std::vector<std::string> literal_reasons(const std::string& text) {
 
 TEST(SourcesTest, NoSourceGivesAReasonAsALiteral) {
   std::size_t files = 0;
-  for (const char* folder : {"/agent", "/drain", "/cli", "/rehearse"}) {
+  for (const char* folder : {"/agent", "/drain", "/cli", "/rehearse", "/audit"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(HAULOUT_SOURCE_DIR) + folder)) {
       const std::string path = entry.path().string();
       if (!path.ends_with(".cpp") && !path.ends_with(".hpp")) continue;

@@ -242,6 +242,23 @@ TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
   EXPECT_EQ(settings.output, OutputFormat::json);
 }
 
+TEST(CommandLineTest, AuditTakesNoNodes) {
+  const auto settings = parsed({"audit", "-f", "a.json", "--config=haulout.yaml", "--team-label", "squad",
+                                "--team-label=part-of", "--rehearse-at-most", "7", "--baseline=old.json", "--fail-on",
+                                "risk", "--ready-after=5s", "-o", "sarif"});
+  EXPECT_EQ(settings.command, Command::audit);
+  EXPECT_THAT(settings.rehearse.snapshots, ElementsAre("a.json"));
+  EXPECT_EQ(settings.rehearse.config_file, "haulout.yaml");
+  EXPECT_EQ(settings.rehearse.assumptions.ready_after, Duration(5s));
+  EXPECT_THAT(settings.audit.team_labels, ElementsAre("squad", "part-of"));
+  EXPECT_EQ(settings.audit.rehearse_at_most, 7);
+  EXPECT_EQ(settings.audit.baseline, "old.json");
+  EXPECT_EQ(settings.audit.fail_on, audit::Severity::risk);
+  EXPECT_FALSE(settings.audit.no_rehearse);
+  EXPECT_EQ(settings.output, OutputFormat::sarif);
+  EXPECT_TRUE(parsed({"audit", "--no-rehearse"}).audit.no_rehearse);
+}
+
 TEST(CommandLineTest, RehearseAllIsAboutAFleet) {
   const auto settings =
       parsed({"rehearse", "--all", "--config=haulout.yaml", "--max-unavailable", "10%", "--ramp=1,2", "--reboot-time",
@@ -297,6 +314,9 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"get", "nodes"}, "unknown command \"get\"\n"},
       {{"drain", "n1", "--as-user-extra=scopes"}, "write KEY=VALUE"},
       {{"help", "cordn"}, "did you mean cordon?"},
+      {{"audit", "n1"}, "audit looks at all nodes"},
+      {{"audit", "--no-rehearse", "--rehearse-at-most", "7"}, "exclude each other"},
+      {{"audit", "--fail-on", "everything"}, "--fail-on"},
       {{"rehearse"}, "the whole fleet with --all"},
       {{"rehearse", "--all", "n1"}, "remove --all"},
       {{"rehearse", "--all", "-l", "pool=old"}, "remove --all"},

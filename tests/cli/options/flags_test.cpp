@@ -65,6 +65,8 @@ TEST(FlagsTest, DefaultsThatScriptsKnow) {
   EXPECT_EQ(shown_by(Command::rehearse, "detach-within"), "30s");
   EXPECT_EQ(shown_by(Command::rehearse, "ready-after"), "30s");
   EXPECT_EQ(shown_by(Command::rehearse, "terminate-within"), "");
+  EXPECT_EQ(shown_by(Command::audit, "rehearse-at-most"), "100");
+  EXPECT_EQ(shown_by(Command::audit, "fail-on"), "blocks");
   EXPECT_EQ(shown_by(Command::agent, "backoff"), "5m");
   EXPECT_EQ(shown_by(Command::agent, "sentinel-exit-codes"), "0=yes,1=no");
   EXPECT_EQ(shown_by(Command::agent, "reboot-method"), "logind,systemd");
