@@ -304,7 +304,7 @@ TEST_F(Surges, ASurgedPodIsNotRefusedAsTheOnlyReplica) {
   after(10s, [this] {
     ASSERT_THAT(unowned("web"), SizeIs(1));
     for (const Json& pod : pods_of("web"))
-      if (sim::node_of(pod) == "n1" && sim::name_of(pod) != unowned("web")[0])
+      if (sim::text(pod, "/spec/nodeName") == "n1" && sim::name_of(pod) != unowned("web")[0])
         cluster.patch("pods", "shop", sim::name_of(pod), {{"spec", {{"nodeName", "n2"}}}});
     cluster.patch("deployments", "shop", "web", {{"spec", {{"replicas", 1}}}});
   });
