@@ -53,7 +53,6 @@ class SortedMap {
 
   iterator find(std::string_view key) { return entries_.begin() + place_of(key); }
   const_iterator find(std::string_view key) const { return entries_.begin() + place_of(key); }
-  size_type count(std::string_view key) const { return find(key) == end() ? 0 : 1; }
   T& at(std::string_view key) { return const_cast<T&>(std::as_const(*this).at(key)); }
   const T& at(std::string_view key) const {
     const auto found = find(key);
