@@ -31,6 +31,9 @@ Result<> check_manifests(const std::vector<Json>& objects) {
                "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,svc -A -o json), or manifests with workloads");
 }
 
+// A drain without a time limit counts as blocked when it has not ended after this time and the longest grace period.
+constexpr Duration give_up = std::chrono::hours(6);
+
 // The number of static findings about a node that block, and that are risks.
 using Weight = std::pair<std::size_t, std::size_t>;
 
@@ -109,8 +112,10 @@ class Audit {
   void rehearse_worst() {
     std::vector<NodeResult*> nodes = worst_first();
     if (nodes.size() > input_.rehearse_at_most) nodes.resize(input_.rehearse_at_most);
+    rehearse::Assumptions assumptions = input_.assumptions;
+    assumptions.give_up = give_up + rehearse::longest_grace(world_.stage->cluster);
     for (NodeResult* node : nodes) {
-      const auto rehearsal = rehearse_node(world_, node->name, input_.assumptions);
+      const auto rehearsal = rehearse_node(world_, node->name, assumptions);
       if (!rehearsal) {
         report_.assumed.push_back(
             fmt::format("the drain of node {} could not be rehearsed: {}", node->name, rehearsal.error().message()));
