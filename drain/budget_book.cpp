@@ -12,6 +12,7 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
   if (!budget) {
     if (known == budgets_.end()) return {{}, false, false};
     std::string ns = known->second.ns;
+    by_uid_.erase(uid);
     budgets_.erase(known);
     return {std::move(ns), true, true};
   }
@@ -24,7 +25,8 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
   }
   const bool selection_changed = known == budgets_.end() || known->second.selector != budget->selector;
   const bool edited = known == budgets_.end() || known->second.generation != budget->generation;
-  budgets_.insert_or_assign(uid, *budget);
+  const auto entry = budgets_.insert_or_assign(uid, *budget).first;
+  by_uid_.insert_or_assign(entry->first, &entry->second);
   return {budget->ns, selection_changed, edited};
 }
 
@@ -53,12 +55,12 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
   // If no budget selects the pod, the eviction may be sent. If several do, the server refuses it, whatever the status
   // of the budgets says. Then the eviction may be sent, too, because only the server's answer shows when that ends.
   if (budgets.size() != 1) return Gate::open;
-  const auto found = budgets_.find(budgets.front());
-  if (found == budgets_.end() || exempt(pod, found->second)) return Gate::open;
-  if (found->second.observed_generation < found->second.generation) return Gate::closed;
+  const auto found = by_uid_.find(budgets.front());
+  if (found == by_uid_.end() || exempt(pod, *found->second)) return Gate::open;
+  if (found->second->observed_generation < found->second->generation) return Gate::closed;
   const auto granted = granted_.find(budgets.front());
   const auto unseen = granted == granted_.end() ? 0 : static_cast<std::int32_t>(granted->second.size());
-  return found->second.disruptions_allowed > unseen ? Gate::open : Gate::closed;
+  return found->second->disruptions_allowed > unseen ? Gate::open : Gate::closed;
 }
 
 std::vector<std::string> BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {

@@ -11,6 +11,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "k8s/objects.hpp"
@@ -19,6 +21,11 @@ namespace haulout::drain {
 
 class BudgetBook {
  public:
+  BudgetBook() = default;
+  // It can be moved, but not copied, because it has pointers to its own budgets.
+  BudgetBook(BudgetBook&&) = default;
+  BudgetBook& operator=(BudgetBook&&) = default;
+
   // False if budgets may not be listed or their view is not live. Then each namespace is a lane, and a gate is never
   // `closed`.
   void set_visible(bool visible) { visible_ = visible; }
@@ -68,6 +75,8 @@ class BudgetBook {
  private:
   bool visible_ = true;
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
+  // The entries of `budgets_`, for gate(): the pipeline asks for each pod that may be due, after every event.
+  std::unordered_map<std::string_view, const k8s::PodDisruptionBudget*> by_uid_;
   std::set<std::vector<std::string>> selections_;
   // UIDs of pods whose eviction was accepted since the last change of the budget, by UID of the budget. Its
   // `disruptionsAllowed` does not count them yet.

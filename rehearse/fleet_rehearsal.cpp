@@ -140,8 +140,8 @@ class Progress final : public drain::DrainObserver {
 
 class Fleet {
  public:
-  explicit Fleet(const FleetInput& input)
-      : input_(input), stage_(input.assumptions, input.seed, drain::Options{}.page_size) {}
+  explicit Fleet(FleetInput input)
+      : input_(std::move(input)), stage_(input_.assumptions, input_.seed, drain::Options{}.page_size) {}
 
   Result<FleetRehearsal> play() {
     if (auto problem = unplayable(input_.config)) return std::move(*problem);
@@ -338,7 +338,7 @@ class Fleet {
     return pods;
   }
 
-  const FleetInput& input_;
+  FleetInput input_;
   Stage stage_;
   FleetRehearsal result_;
   Progress progress_{result_.timeline, [this] { moved(); }};
@@ -356,8 +356,8 @@ class Fleet {
 
 }  // namespace
 
-Result<FleetRehearsal> rehearse_fleet(const FleetInput& input) {
-  return Fleet(input).play();
+Result<FleetRehearsal> rehearse_fleet(FleetInput input) {
+  return Fleet(std::move(input)).play();
 }
 
 }  // namespace haulout::rehearse

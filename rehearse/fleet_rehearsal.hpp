@@ -92,6 +92,6 @@ std::optional<Error> unplayable(const agent::AgentConfig& config);
 
 // Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if agents with the
 // configuration cannot be simulated or no node is Ready.
-Result<FleetRehearsal> rehearse_fleet(const FleetInput& input);
+Result<FleetRehearsal> rehearse_fleet(FleetInput input);
 
 }  // namespace haulout::rehearse

@@ -63,8 +63,8 @@ struct Rehearsal {
 
 // Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if no node has one of
 // the names or matches the selector.
-Result<Rehearsal> rehearse(const RehearsalInput& input);
+Result<Rehearsal> rehearse(RehearsalInput input);
 // The same with these objects instead of the documents of the snapshot. The time of the snapshot is `read_at` of it.
-Result<Rehearsal> rehearse(const RehearsalInput& input, std::vector<sim::Json> objects);
+Result<Rehearsal> rehearse(RehearsalInput input, std::vector<sim::Json> objects);
 
 }  // namespace haulout::rehearse

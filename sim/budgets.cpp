@@ -82,11 +82,11 @@ DisruptionController::DisruptionController(World& world) : world_(world) {
 }
 
 void DisruptionController::pod_changed(const Change& change) {
-  const std::set<Key> now =
-      budgets_selecting(world_.store, change.type == ChangeType::deleted ? nullptr : change.object);
-  std::set<Key> concerned = budgets_selecting(world_.store, change.before);
-  if (change.type == ChangeType::deleted) concerned.merge(budgets_selecting(world_.store, change.object));
-  concerned.insert(now.begin(), now.end());
+  std::set<Key> concerned = budgets_selecting(world_.store, change.object);
+  const std::set<Key> now = change.type == ChangeType::deleted ? std::set<Key>() : concerned;
+  constexpr const char* labels = "/metadata/labels";
+  if (change.before && at(*change.before, labels) != at(*change.object, labels))
+    concerned.merge(budgets_selecting(world_.store, change.before));
   for (const Key& budget : concerned) {
     if (const auto known = pods_.find(budget); known != pods_.end()) {
       if (now.contains(budget))

@@ -38,6 +38,23 @@ std::string place_of(const Json& object) {
   return fmt::format("/{}/{}", ns_of(object), name_of(object));
 }
 
+std::string_view view(const Json& object, const char* pointer) {
+  const auto* text = at(object, pointer).get_ptr<const std::string*>();
+  return text ? *text : std::string_view();
+}
+
+// Sorts the objects by place_of(). Lists of the store are by namespace and name, which is nearly always the same order.
+void sort_by_place(std::vector<Object>& objects) {
+  const auto comes_before = [](const Object& one, const Object& other) {
+    const std::string_view ns = view(*one, "/metadata/namespace"), other_ns = view(*other, "/metadata/namespace");
+    if (ns == other_ns) return view(*one, "/metadata/name") < view(*other, "/metadata/name");
+    const bool begins_alike = ns.starts_with(other_ns) || other_ns.starts_with(ns);
+    return begins_alike ? place_of(*one) < place_of(*other) : ns < other_ns;
+  };
+  if (!std::is_sorted(objects.begin(), objects.end(), comes_before))
+    std::sort(objects.begin(), objects.end(), comes_before);
+}
+
 http::Response list_body(const ResourceInfo& info, std::uint64_t revision, const std::string& next,
                          std::optional<std::size_t> remaining, const std::vector<Object>& objects, Texts& texts) {
   std::string items;
@@ -154,16 +171,15 @@ http::Response Lists::page(const Call& call, const Selection& selection) {
     }
   }
   std::vector<Object> chosen = begun ? begun->objects : world_.store.select(selection);
-  if (!start.empty())
-    std::erase_if(
-        chosen, [&](const Object& object) { return place_of(*object) + '\0' < start || !selection.matches(*object); });
+  if (begun) std::erase_if(chosen, [&](const Object& object) { return !selection.matches(*object); });
   // The order of pages is that of the keys in etcd, which differs from the order of (namespace, name).
   const bool many_namespaces = call.info->namespaced && selection.ns.empty();
-  if (many_namespaces && (limit > 0 || !start.empty()))
-    std::sort(chosen.begin(), chosen.end(),
-              [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
+  if (many_namespaces && (limit > 0 || !start.empty())) sort_by_place(chosen);
   // The continue token contains the last key returned and a zero byte, so that the next page begins after that key.
-  if (!start.empty() && !chosen.empty() && place_of(*chosen.front()) + '\0' == start) chosen.erase(chosen.begin());
+  if (!start.empty()) {
+    const auto is_earlier = [&](const Object& object) { return place_of(*object) < start; };
+    chosen.erase(chosen.begin(), std::partition_point(chosen.begin(), chosen.end(), is_earlier));
+  }
   if (limit == 0 || chosen.size() <= limit) return list_body(*call.info, revision, {}, std::nullopt, chosen, items_);
 
   const std::size_t remaining = chosen.size() - limit;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/text.hpp"
 #include "k8s/codec.hpp"
@@ -49,21 +50,35 @@ Object adopt(World& world, const Json& pod, const Json& set) {
 
 }  // namespace
 
-std::vector<Object> claim_pods(World& world, const Json& set) {
-  const std::string ns = ns_of(set), uid = uid_of(set);
-  const std::optional<Selector> selector = selector_of(set);
+Claims::Fate Claims::fate_of(const Known& known, const Object& pod) {
+  ++examined_;
+  if (!is_active(*pod)) return Fate::does_not_count;
+  return !known.selector || known.selector->matches(*pod) ? Fate::counts : Fate::to_release;
+}
+
+std::vector<Object> Claims::claim_pods(const Object& set) {
+  const std::string ns = ns_of(*set), uid = uid_of(*set);
+  Known& known = known_[{"replicasets", ns, name_of(*set)}];
+  if (known.set != set) known = {set, selector_of(*set)};
   std::vector<Object> claimed;
-  for (const Object& pod : world.store.list("pods", ns, By::controller, uid)) {
-    if (!is_active(*pod)) continue;
-    if (!selector || selector->matches(*pod))
-      claimed.push_back(pod);
+  std::map<Object, Fate> before = std::exchange(known.pods, {});
+  for (const Object& pod : world_.store.list("pods", ns, By::controller, uid)) {
+    auto entry = before.extract(pod);
+    const Fate fate = entry.empty() ? fate_of(known, pod) : entry.mapped();
+    if (fate == Fate::to_release) {
+      release(world_, *pod, uid);
+      continue;
+    }
+    if (fate == Fate::counts) claimed.push_back(pod);
+    if (entry.empty())
+      known.pods.emplace(pod, fate);
     else
-      release(world, *pod, uid);
+      known.pods.insert(std::move(entry));
   }
-  if (!selector) return claimed;
+  if (!known.selector) return claimed;
   const std::size_t own = claimed.size();  // the store lists them by name
-  for (const Object& pod : world.store.list("pods", ns, By::controller, ""))
-    if (is_active(*pod) && selector->matches(*pod)) claimed.push_back(adopt(world, *pod, set));
+  for (const Object& pod : world_.store.list("pods", ns, By::controller, ""))
+    if (is_active(*pod) && known.selector->matches(*pod)) claimed.push_back(adopt(world_, *pod, *set));
   if (claimed.size() > own) std::sort(claimed.begin(), claimed.end(), by_name);
   return claimed;
 }

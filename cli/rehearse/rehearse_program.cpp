@@ -47,10 +47,11 @@ int play_drains(Console& console, agent::Sink& out, const Settings& settings, re
 
 int play_fleet(Console& console, agent::Sink& out, const Settings& settings, agent::AgentConfig config,
                rehearse::Snapshot snapshot) {
-  rehearse::FleetInput input{
-      .snapshot = std::move(snapshot), .config = std::move(config), .assumptions = settings.rehearse.assumptions};
+  rehearse::FleetInput input{.snapshot = {}, .config = std::move(config), .assumptions = settings.rehearse.assumptions};
   if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
-  const auto rehearsal = rehearse_fleet(input);
+  rehearse::FleetInput played = input;
+  played.snapshot = std::move(snapshot);
+  const auto rehearsal = rehearse_fleet(std::move(played));
   if (!rehearsal) return not_played(console, rehearsal.error());
   return report(
       console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal), [&] {
