@@ -53,7 +53,7 @@ TEST(Loader, ReadsObjectsInTheOrderOfTheText) {
       {"an object with items of its own", R"({"kind":"Pod","metadata":{"name":"p"},"spec":{"items":[{"a":1}]}})",
        "Pod/p "},
       {"unknown kinds", list(R"("kind":"List",)", R"({"kind":"Secret","metadata":{"name":"s"}},)" + p), "Pod/p "},
-      {"YAML", "kind: Pod\nmetadata:\n  name: p\n---\nkind: Node\nmetadata:\n  name: n\n", "Pod/p Node/n "},
+      {"YAML", "kind: Pod\nmetadata:\n  name: p\n---\nkind: Node\nmetadata:\n  name: n1\n", "Pod/p Node/n1 "},
       {"the error of the second document", "kind: Pod\nmetadata:\n  name: p\n---\nkind: Pod\n",
        "document 2: a Pod without metadata.name"},
   };
