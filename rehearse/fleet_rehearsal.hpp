@@ -26,6 +26,7 @@ struct FleetInput {
   Duration give_up = std::chrono::hours(6);
   Duration reboot_time = std::chrono::minutes(3);  // time from the shutdown of a node until its kubelet reports again
   std::uint64_t seed = 1;
+  OnProgress on_progress{};
 };
 
 // A span of time during which a node was in one state.

@@ -31,7 +31,7 @@ class Drains {
         stage_(input_.assumptions, input_.seed, options_.page_size) {}
 
   Result<Rehearsal> play() {
-    if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
+    if (auto loaded = stage_.load(input_.snapshot, input_.on_progress); !loaded) return std::move(loaded).error();
     return play_loaded();
   }
   Result<Rehearsal> play(std::vector<sim::Json> objects) {

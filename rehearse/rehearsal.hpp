@@ -34,6 +34,7 @@ struct RehearsalInput {
   drain::Options drain;
   Assumptions assumptions;
   std::uint64_t seed = 1;
+  OnProgress on_progress{};  // called while the snapshot is read
 };
 
 // A pod for which the simulated scheduler has found no node.

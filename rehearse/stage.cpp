@@ -18,11 +18,14 @@ constexpr std::size_t kept_requests = 10'000;
 
 }  // namespace
 
-Result<SnapshotObjects> objects_of(Snapshot& snapshot) {
+Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress) {
   SnapshotObjects read;
+  std::size_t count = 0;
   const auto prepare = [&](sim::Json& object) {
     weigh_times(object, snapshot.read_at, read.newest);
     drop_unread(object);
+    ++count;
+    if (on_progress) on_progress({StepProgress::Step::reading, count, 0});
   };
   for (Document& document : snapshot.documents) {
     const std::string text = std::exchange(document.text, {});
@@ -61,8 +64,8 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
   cluster.server().limit_audit(kept_requests);
 }
 
-Result<> Stage::load(Snapshot& snapshot) {
-  auto objects = objects_of(snapshot);
+Result<> Stage::load(Snapshot& snapshot, const OnProgress& on_progress) {
+  auto objects = objects_of(snapshot, on_progress);
   if (!objects) return std::move(objects).error();
   if (snapshot.stored) {
     if (auto whole = check_whole(objects->all); !whole) return whole;

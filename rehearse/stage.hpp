@@ -22,7 +22,7 @@ struct SnapshotObjects {
 
 // Returns the objects of all documents, and frees the text of each document that it has read. Fails with Errc::decode,
 // naming the file and the cause, if one is invalid.
-Result<SnapshotObjects> objects_of(Snapshot& snapshot);
+Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress = {});
 // Fails with Errc::decode if the objects contain no nodes or no pods. Every real cluster has both, so such a file was
 // made by a wrong command, and without pods every drain would succeed.
 Result<> check_whole(const std::vector<sim::Json>& objects);
@@ -38,7 +38,7 @@ class Stage {
 
   // Loads the snapshot into the cluster, and frees the text of each document that it has read. To be called once. Fails
   // with Errc::decode if the snapshot is invalid.
-  Result<> load(Snapshot& snapshot);
+  Result<> load(Snapshot& snapshot, const OnProgress& on_progress);
   // The same for objects that were read already (objects_of()). `now` is the time of their snapshot.
   void load(std::vector<sim::Json> objects, WallTime now);
   // Returns a phrase for each assumption that the rehearsal has to make because no snapshot contains the fact. To be
