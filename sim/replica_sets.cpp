@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -61,19 +62,18 @@ std::vector<Object> Claims::claim_pods(const Object& set) {
   Known& known = known_[{"replicasets", ns, name_of(*set)}];
   if (known.set != set) known = {set, selector_of(*set)};
   std::vector<Object> claimed;
-  std::map<Object, Fate> before = std::exchange(known.pods, {});
-  for (const Object& pod : world_.store.list("pods", ns, By::controller, uid)) {
-    auto entry = before.extract(pod);
-    const Fate fate = entry.empty() ? fate_of(known, pod) : entry.mapped();
+  const std::vector<Judged> before = std::exchange(known.pods, {});
+  auto expected = before.begin();  // both lists are by name, so a pod that has not changed is mostly the next one
+  for (Object& pod : world_.store.list("pods", ns, By::controller, uid)) {
+    const auto same = std::find_if(expected, before.end(), [&](const Judged& judged) { return judged.pod == pod; });
+    const Fate fate = same == before.end() ? fate_of(known, pod) : same->fate;
+    if (same != before.end()) expected = std::next(same);
     if (fate == Fate::to_release) {
       release(world_, *pod, uid);
       continue;
     }
     if (fate == Fate::counts) claimed.push_back(pod);
-    if (entry.empty())
-      known.pods.emplace(pod, fate);
-    else
-      known.pods.insert(std::move(entry));
+    known.pods.push_back({std::move(pod), fate});
   }
   if (!known.selector) return claimed;
   const std::size_t own = claimed.size();  // the store lists them by name

@@ -41,10 +41,14 @@ class Claims {
 
  private:
   enum class Fate { counts, does_not_count, to_release };
+  struct Judged {
+    Object pod;
+    Fate fate;
+  };
   struct Known {
     Object set;
     std::optional<placement::Selector> selector;
-    std::map<Object, Fate> pods{};  // as they were at the last claim
+    std::vector<Judged> pods{};  // as they were at the last claim, by name
   };
   Fate fate_of(const Known& known, const Object& pod);
 

@@ -168,11 +168,18 @@ const Index::Entry& entry_of(const Index::Entry* entry) {
 template <class Entries>
 std::vector<Object> Store::in(const Entries& entries, std::string_view resource, std::string_view ns) const {
   std::vector<Object> result;
-  for (auto place = entries.lower_bound(Key{std::string(resource), std::string(ns), {}}); place != entries.end();
-       ++place) {
-    const auto& [key, object] = entry_of(*place);
-    if (key.resource != resource || (!ns.empty() && key.ns != ns)) break;
-    result.push_back(object);
+  const auto belongs = [&](const auto& entry) {
+    const Key& key = entry_of(entry).first;
+    return key.resource == resource && (ns.empty() || key.ns == ns);
+  };
+  if (!entries.empty() && belongs(*entries.begin()) && belongs(*std::prev(entries.end()))) {
+    // The index nearly always has nothing else under a value. The entries between these two need no look at their keys.
+    result.reserve(entries.size());
+    for (const auto& entry : entries) result.push_back(entry_of(entry).second);
+  } else {
+    for (auto place = entries.lower_bound(Key{std::string(resource), std::string(ns), {}});
+         place != entries.end() && belongs(*place); ++place)
+      result.push_back(entry_of(*place).second);
   }
   listed_ += result.size();
   return result;
@@ -272,7 +279,7 @@ Object Store::update(const Key& key, Json object) {
   if (terminating(object) && has_finalizers(*before) && !has_finalizers(object) &&
       number(object, "/metadata/deletionGracePeriodSeconds") == 0)
     return remove(key);
-  if (at(object, "/spec") != at(*before, "/spec") && key.resource != "pods" && key.resource != "nodes")
+  if (key.resource != "pods" && key.resource != "nodes" && at(object, "/spec") != at(*before, "/spec"))
     object["metadata"]["generation"] = number(*before, "/metadata/generation", 1) + 1;
   object["metadata"]["resourceVersion"] = std::to_string(++revision_);
   auto stored = std::make_shared<const Json>(std::move(object));

@@ -123,7 +123,6 @@ void Workloads::on_change(const Change& change) {
 // Plans a look at the pod's controller. If the change has taken away the controller, plans one at the old controller,
 // too. If the pod has no controller, plans one at each ReplicaSet that would adopt it.
 void Workloads::on_pod(const Change& change) {
-  remember(change.object);
   const Json& pod = *change.object;
   const Json& owner = controller_of(pod);
   const auto look_at = [this, &change](const Json& controller) {
@@ -133,7 +132,10 @@ void Workloads::on_pod(const Change& change) {
   look_at(owner);
   const Json none;
   const Json& before = change.before ? controller_of(*change.before) : none;
-  if (text(before, "/uid") != text(owner, "/uid")) look_at(before);
+  const bool same_owner = at(before, "/uid") == at(owner, "/uid");
+  // Neither the owner nor the creation of a pod changes in most of its changes.
+  if (!change.before || !same_owner) remember(change.object);
+  if (!same_owner) look_at(before);
   if (!owner.is_null() || change.type == ChangeType::deleted) return;
   const bool same_labels = change.before && at(*change.before, "/metadata/labels") == at(pod, "/metadata/labels");
   if (same_labels && before.is_null()) return;
