@@ -11,7 +11,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -22,7 +21,7 @@ namespace haulout::drain {
 class BudgetBook {
  public:
   BudgetBook() = default;
-  // It can be moved, but not copied, because it has pointers to its own budgets.
+  // It can be moved, but not copied, because it has pointers to its own members.
   BudgetBook(BudgetBook&&) = default;
   BudgetBook& operator=(BudgetBook&&) = default;
 
@@ -46,7 +45,7 @@ class BudgetBook {
   // The result of selecting(), stored once for all pods with the same selection, so that two selections can be compared
   // by pointer. Never null. The pointer stays valid as long as the book exists.
   using Selection = const std::vector<std::string>*;
-  Selection selection(const k8s::Pod& pod) { return &*selections_.insert(selecting(pod)).first; }
+  Selection selection(const k8s::Pod& pod);
 
   // Returns true if the server deletes the pod without checking any budget, even if several budgets select it.
   static bool ignores_budgets(const k8s::Pod& pod);
@@ -61,6 +60,8 @@ class BudgetBook {
     closed,  // as far as is known, the budget allows no disruption of this pod
   };
   Gate gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const;
+  // The same, without a search among all budgets: the pipeline asks for each pod that is due, after every event.
+  Gate gate(const k8s::Pod& pod, Selection budgets) const;
   // Records that an eviction was sent. Returns the lanes that it makes busy; the caller passes them to answered().
   std::vector<std::string> sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
   void answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted);
@@ -73,11 +74,13 @@ class BudgetBook {
   std::string explain(const std::vector<std::string>& budgets) const;
 
  private:
+  const k8s::PodDisruptionBudget* find(const std::vector<std::string>& budgets) const;
+  Gate gate(const k8s::Pod& pod, const std::vector<std::string>& budgets, const k8s::PodDisruptionBudget* only) const;
+
   bool visible_ = true;
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
-  // The entries of `budgets_`, for gate(): the pipeline asks for each pod that may be due, after every event.
-  std::unordered_map<std::string_view, const k8s::PodDisruptionBudget*> by_uid_;
   std::set<std::vector<std::string>> selections_;
+  std::unordered_map<Selection, const k8s::PodDisruptionBudget*> only_;  // the budget of each selection of a single one
   // UIDs of pods whose eviction was accepted since the last change of the budget, by UID of the budget. Its
   // `disruptionsAllowed` does not count them yet.
   std::map<std::string, std::set<std::string>> granted_;
