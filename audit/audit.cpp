@@ -220,20 +220,20 @@ class Audit {
 
 }  // namespace
 
-Result<Report> audit(const AuditInput& input) {
-  auto objects = rehearse::objects_of(input.snapshot);
-  if (!objects) return std::move(objects).error();
-  const bool of_manifests = input.snapshot.stored && are_manifests(*objects);
+Result<Report> audit(AuditInput input) {
+  auto read = rehearse::objects_of(input.snapshot);
+  if (!read) return std::move(read).error();
+  std::vector<sim::Json> objects = std::move(read->all);
+  const bool of_manifests = input.snapshot.stored && are_manifests(objects);
   if (of_manifests) {
-    if (auto any = check_manifests(*objects); !any) return std::move(any).error();
-    objects = expanded(*std::move(objects));
+    if (auto any = check_manifests(objects); !any) return std::move(any).error();
+    objects = expanded(std::move(objects));
   } else if (input.snapshot.stored) {
-    if (auto whole = rehearse::check_whole(*objects); !whole) return std::move(whole).error();
+    if (auto whole = rehearse::check_whole(objects); !whole) return std::move(whole).error();
   }
   const WallTime read_at = input.snapshot.read_at;
-  const auto dated =
-      input.snapshot.stored && !of_manifests ? rehearse::newest_time(*objects, read_at) : std::optional<WallTime>();
-  auto world = make_world({.objects = *std::move(objects),
+  const auto dated = input.snapshot.stored && !of_manifests ? read->newest : std::optional<WallTime>();
+  auto world = make_world({.objects = std::move(objects),
                            .now = dated.value_or(read_at),
                            .drain = input.config.drain,
                            .assumptions = input.assumptions,

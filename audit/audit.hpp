@@ -24,7 +24,7 @@ struct AuditInput {
 };
 
 // Fails with Errc::decode if the snapshot is unusable.
-Result<Report> audit(const AuditInput& input);
+Result<Report> audit(AuditInput input);
 
 // Removes the findings whose keys are among `keys`, and counts them in Report::known. The verdicts of nodes stay.
 void forget_known(Report& report, const std::vector<std::string>& keys);

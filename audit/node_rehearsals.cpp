@@ -182,12 +182,12 @@ std::vector<Json> world_for(const World& world, const std::string& node) {
 
 Result<rehearse::Rehearsal> rehearse_node(const World& world, const std::string& node,
                                           const rehearse::Assumptions& assumptions) {
-  const rehearse::RehearsalInput input{.snapshot = {.read_at = world.now},
-                                       .nodes = {node},
-                                       .selector = {},
-                                       .drain = world.drain,
-                                       .assumptions = assumptions};
-  return rehearse::rehearse(input, world_for(world, node));
+  rehearse::RehearsalInput input{.snapshot = {.read_at = world.now},
+                                 .nodes = {node},
+                                 .selector = {},
+                                 .drain = world.drain,
+                                 .assumptions = assumptions};
+  return rehearse::rehearse(std::move(input), world_for(world, node));
 }
 
 void tell(NodeResult& result, const World& world, const rehearse::Rehearsal& rehearsal) {

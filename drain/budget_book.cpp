@@ -12,6 +12,8 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
   if (!budget) {
     if (known == budgets_.end()) return {{}, false, false};
     std::string ns = known->second.ns;
+    for (auto& [selection, budget_of_it] : only_)
+      if (budget_of_it == &known->second) budget_of_it = nullptr;
     budgets_.erase(known);
     return {std::move(ns), true, true};
   }
@@ -24,7 +26,10 @@ BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisr
   }
   const bool selection_changed = known == budgets_.end() || known->second.selector != budget->selector;
   const bool edited = known == budgets_.end() || known->second.generation != budget->generation;
-  budgets_.insert_or_assign(uid, *budget);
+  const auto [entry, is_new] = budgets_.insert_or_assign(uid, *budget);
+  if (is_new)
+    for (auto& [selection, budget_of_it] : only_)
+      if (selection->front() == uid) budget_of_it = &entry->second;
   return {budget->ns, selection_changed, edited};
 }
 
@@ -33,6 +38,17 @@ std::vector<std::string> BudgetBook::selecting(const k8s::Pod& pod) const {
   for (const auto& [uid, budget] : budgets_)
     if (budget.selects(pod)) uids.push_back(uid);
   return uids;
+}
+
+const k8s::PodDisruptionBudget* BudgetBook::find(const std::vector<std::string>& budgets) const {
+  const auto found = budgets.size() == 1 ? budgets_.find(budgets.front()) : budgets_.end();
+  return found == budgets_.end() ? nullptr : &found->second;
+}
+
+BudgetBook::Selection BudgetBook::selection(const k8s::Pod& pod) {
+  const auto [entry, is_new] = selections_.insert(selecting(pod));
+  if (is_new && entry->size() == 1) only_.emplace(&*entry, find(*entry));
+  return &*entry;
 }
 
 bool BudgetBook::ignores_budgets(const k8s::Pod& pod) {
@@ -47,18 +63,27 @@ bool BudgetBook::exempt(const k8s::Pod& pod, const k8s::PodDisruptionBudget& bud
 }
 
 BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const {
+  return gate(pod, budgets, find(budgets));
+}
+
+BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, Selection budgets) const {
+  const auto only = only_.find(budgets);
+  return gate(pod, *budgets, only == only_.end() ? nullptr : only->second);
+}
+
+// `only` is the budget if there is a single one and it is known.
+BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::string>& budgets,
+                                  const k8s::PodDisruptionBudget* only) const {
   for (const std::string& uid : budgets)
     if (busy_lanes_.contains(uid)) return Gate::busy;
   if (!visible_) return busy_lanes_.contains("ns:" + pod.ns) ? Gate::busy : Gate::open;
   // If no budget selects the pod, the eviction may be sent. If several do, the server refuses it, whatever the status
   // of the budgets says. Then the eviction may be sent, too, because only the server's answer shows when that ends.
-  if (budgets.size() != 1) return Gate::open;
-  const auto found = budgets_.find(budgets.front());
-  if (found == budgets_.end() || exempt(pod, found->second)) return Gate::open;
-  if (found->second.observed_generation < found->second.generation) return Gate::closed;
+  if (!only || exempt(pod, *only)) return Gate::open;
+  if (only->observed_generation < only->generation) return Gate::closed;
   const auto granted = granted_.find(budgets.front());
   const auto unseen = granted == granted_.end() ? 0 : static_cast<std::int32_t>(granted->second.size());
-  return found->second.disruptions_allowed > unseen ? Gate::open : Gate::closed;
+  return only->disruptions_allowed > unseen ? Gate::open : Gate::closed;
 }
 
 std::vector<std::string> BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {

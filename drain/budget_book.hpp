@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "k8s/objects.hpp"
@@ -19,6 +20,11 @@ namespace haulout::drain {
 
 class BudgetBook {
  public:
+  BudgetBook() = default;
+  // It can be moved, but not copied, because it has pointers to its own members.
+  BudgetBook(BudgetBook&&) = default;
+  BudgetBook& operator=(BudgetBook&&) = default;
+
   // False if budgets may not be listed or their view is not live. Then each namespace is a lane, and a gate is never
   // `closed`.
   void set_visible(bool visible) { visible_ = visible; }
@@ -39,7 +45,7 @@ class BudgetBook {
   // The result of selecting(), stored once for all pods with the same selection, so that two selections can be compared
   // by pointer. Never null. The pointer stays valid as long as the book exists.
   using Selection = const std::vector<std::string>*;
-  Selection selection(const k8s::Pod& pod) { return &*selections_.insert(selecting(pod)).first; }
+  Selection selection(const k8s::Pod& pod);
 
   // Returns true if the server deletes the pod without checking any budget, even if several budgets select it.
   static bool ignores_budgets(const k8s::Pod& pod);
@@ -54,6 +60,8 @@ class BudgetBook {
     closed,  // as far as is known, the budget allows no disruption of this pod
   };
   Gate gate(const k8s::Pod& pod, const std::vector<std::string>& budgets) const;
+  // The same, without a search among all budgets: the pipeline asks for each pod that is due, after every event.
+  Gate gate(const k8s::Pod& pod, Selection budgets) const;
   // Records that an eviction was sent. Returns the lanes that it makes busy; the caller passes them to answered().
   std::vector<std::string> sent(const k8s::Pod& pod, const std::vector<std::string>& budgets);
   void answered(const k8s::Pod& pod, const std::vector<std::string>& lanes, bool accepted);
@@ -66,9 +74,13 @@ class BudgetBook {
   std::string explain(const std::vector<std::string>& budgets) const;
 
  private:
+  const k8s::PodDisruptionBudget* find(const std::vector<std::string>& budgets) const;
+  Gate gate(const k8s::Pod& pod, const std::vector<std::string>& budgets, const k8s::PodDisruptionBudget* only) const;
+
   bool visible_ = true;
   std::map<std::string, k8s::PodDisruptionBudget> budgets_;
   std::set<std::vector<std::string>> selections_;
+  std::unordered_map<Selection, const k8s::PodDisruptionBudget*> only_;  // the budget of each selection of a single one
   // UIDs of pods whose eviction was accepted since the last change of the budget, by UID of the budget. Its
   // `disruptionsAllowed` does not count them yet.
   std::map<std::string, std::set<std::string>> granted_;

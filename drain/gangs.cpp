@@ -2,10 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.hpp"
 #include "drain/pod_filter.hpp"
 
 namespace haulout::drain {
+
+namespace {
+
+// Returns nullptr if the pod has no such label. A search in the map would make a string of the key first, and a drain
+// looks for these labels in every pod after every event.
+const std::string* label_of(const k8s::Pod& pod, std::string_view key) {
+  const auto found = std::ranges::find_if(pod.labels, [&](const auto& label) { return label.first == key; });
+  return found == pod.labels.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+}  // namespace
 
 std::string Gang::text() const {
   switch (kind) {
@@ -18,12 +31,10 @@ std::string Gang::text() const {
 
 std::optional<Gang> named_gang(const k8s::Pod& pod) {
   if (is_daemon_pod(pod)) return std::nullopt;
-  if (auto name = k8s::value_at(pod.labels, job_set_label).value_or(""); !name.empty())
-    return Gang{Gang::Kind::job_set, pod.ns, std::move(name), {}};
-  auto name = k8s::value_at(pod.labels, leader_worker_set_label).value_or("");
-  auto group = k8s::value_at(pod.labels, leader_worker_group_label).value_or("");
-  if (!name.empty() && !group.empty())
-    return Gang{Gang::Kind::leader_worker_group, pod.ns, std::move(name), std::move(group)};
+  if (const std::string* name = label_of(pod, job_set_label)) return Gang{Gang::Kind::job_set, pod.ns, *name, {}};
+  const std::string* name = label_of(pod, leader_worker_set_label);
+  const std::string* group = name ? label_of(pod, leader_worker_group_label) : nullptr;
+  if (group) return Gang{Gang::Kind::leader_worker_group, pod.ns, *name, *group};
   if (pod.pod_group.empty()) return std::nullopt;
   return Gang{Gang::Kind::pod_group, pod.ns, pod.pod_group, {}};
 }

@@ -569,7 +569,7 @@ void Pipeline::budget_changed(const std::string& uid, const k8s::PodDisruptionBu
     const bool held_back = tracked->last_verdict == EvictionVerdict::budget ||
                            tracked->last_verdict == EvictionVerdict::throttle || tracked->denied;
     helped = helped || (held_back && contains(*tracked->budgets, uid));
-    if (helped && (edited || book_.gate(tracked->pod, *tracked->budgets) != BudgetBook::Gate::closed))
+    if (helped && (edited || book_.gate(tracked->pod, tracked->budgets) != BudgetBook::Gate::closed))
       wake(*tracked, now);
   }
 }
@@ -639,7 +639,7 @@ bool Pipeline::waits_unseen(const TrackedPod& tracked) const {
 }
 
 BudgetBook::Gate Pipeline::gate_of(const TrackedPod& tracked) const {
-  return options_.respect_budgets ? book_.gate(tracked.pod, *tracked.budgets) : BudgetBook::Gate::open;
+  return options_.respect_budgets ? book_.gate(tracked.pod, tracked.budgets) : BudgetBook::Gate::open;
 }
 
 std::vector<k8s::Pod> Pipeline::take_evictions(TimePoint now) {

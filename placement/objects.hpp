@@ -10,9 +10,12 @@
 #include <string>
 #include <string_view>
 
+#include "placement/sorted_map.hpp"
+
 namespace haulout::placement {
 
-using Json = nlohmann::json;
+// References to the members of an object are valid only until it gets or loses a member (sorted_map.hpp).
+using Json = nlohmann::basic_json<SortedMap>;
 // An object of the API. It is shared and never changes.
 using Object = std::shared_ptr<const Json>;
 

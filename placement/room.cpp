@@ -314,15 +314,21 @@ void Room::put(const Object& pod, const std::string& node) {
   count(site, site.pods + 1);
   if (pod_finished(*pod)) return;
   Occupant occupant{pod, site.endless ? Amounts() : requests_of(*pod), priority_of(*pod)};
-  add(site.used, occupant.requests);
+  use(site, occupant.requests);
   site.occupants.push_back(std::move(occupant));
   if (!anti_affinity(*pod).empty()) apart_.emplace_back(pod, found->second);
 }
 
-// Computes the sum of the requests anew, because subtracting from a sum that was clamped would be wrong.
+void Room::use(Site& site, const Amounts& requests) {
+  add(site.used, requests);
+  for (const auto& [resource, requested] : requests)
+    site.clamped = site.clamped || std::abs(amount(site.used, resource)) >= most_amount;
+}
+
 void Room::count_used(Site& site) {
   site.used.clear();
-  for (const Occupant& occupant : site.occupants) add(site.used, occupant.requests);
+  site.clamped = false;
+  for (const Occupant& occupant : site.occupants) use(site, occupant.requests);
 }
 
 void Room::take(const Object& pod, const std::string& node) {
@@ -330,9 +336,25 @@ void Room::take(const Object& pod, const std::string& node) {
   if (found == by_name_.end()) return;
   Site& site = sites_[found->second];
   count(site, site.pods - 1);
-  std::erase_if(site.occupants, [&](const Occupant& occupant) { return occupant.pod == pod; });
-  std::erase_if(apart_, [&](const auto& entry) { return entry.first == pod; });
-  count_used(site);
+  const auto leaving = std::find_if(site.occupants.begin(), site.occupants.end(),
+                                    [&](const Occupant& occupant) { return occupant.pod == pod; });
+  if (leaving == site.occupants.end()) return;
+  const Amounts requests = std::move(leaving->requests);
+  site.occupants.erase(leaving);
+  if (!anti_affinity(*pod).empty()) std::erase_if(apart_, [&](const auto& entry) { return entry.first == pod; });
+  // Subtracting from a sum that was clamped would be wrong.
+  if (site.clamped) return count_used(site);
+  for (const auto& [resource, requested] : requests) site.used[resource] -= requested;
+}
+
+void Room::renew(const Object& before, const Object& after, const std::string& node) {
+  const auto found = by_name_.find(node);
+  if (found == by_name_.end()) return;
+  for (Occupant& occupant : sites_[found->second].occupants)
+    if (occupant.pod == before) occupant.pod = after;
+  if (anti_affinity(*before).empty()) return;
+  for (auto& [pod, site] : apart_)
+    if (pod == before) pod = after;
 }
 
 void Room::renew(const Object& node) {

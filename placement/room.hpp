@@ -70,6 +70,9 @@ class Room {
   void take(const Object& pod, const std::string& node);
   // Replaces a Node that has changed, and keeps the pods on it. Ignores an unknown node.
   void renew(const Object& node);
+  // Replaces a pod on the node by a later state that needs the same: the old state is not kept in memory. `before` must
+  // be the same as in put().
+  void renew(const Object& before, const Object& after, const std::string& node);
   // Returns a node on which the pod fits: `preferred` if it fits there. Does not put the pod on the node.
   Place find(const Json& pod, const std::string& preferred = {}) const;
   // Returns the nodes that could take the pod, also by preempting pods of lower priority.
@@ -105,6 +108,7 @@ class Room {
     bool closed = false;
     std::size_t pods = 0;
     Amounts used;
+    bool clamped = false;  // an amount in `used` is not the sum, because the sum is too large
     Amounts reserved;
     std::vector<Occupant> occupants;
   };
@@ -123,6 +127,7 @@ class Room {
 
   void set_node(Site& site, const Object& node) const;
   static void count_used(Site& site);
+  static void use(Site& site, const Amounts& requests);
 
   enum class Counted { standing, without_lower, reserved_too };  // without_lower: without the pods of lower priority
 

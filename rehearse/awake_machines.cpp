@@ -53,6 +53,12 @@ std::vector<const FleetNode*> AwakeMachines::at_work() const {
   return nodes;
 }
 
+std::size_t AwakeMachines::unfinished() const {
+  std::size_t count = 0;
+  for (const auto& [group, members] : groups_) count += members.asleep.size() + members.awake.size();
+  return count;
+}
+
 void AwakeMachines::tell_sleepers() {
   for (auto& [group, members] : groups_) {
     const auto waits = std::find_if(members.awake.begin(), members.awake.end(), [](const FleetMachine* machine) {

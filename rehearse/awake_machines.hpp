@@ -37,6 +37,8 @@ class AwakeMachines {
   void wake_next();
   // Returns the machines that run an agent and have not finished.
   std::vector<const FleetNode*> at_work() const;
+  // Returns how many machines had not finished when wake_next() was last called.
+  std::size_t unfinished() const;
   // Tells for each node that still sleeps what an agent of its group tells that waits for its slot, or for its window.
   void tell_sleepers();
 

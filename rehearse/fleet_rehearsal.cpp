@@ -140,12 +140,12 @@ class Progress final : public drain::DrainObserver {
 
 class Fleet {
  public:
-  explicit Fleet(const FleetInput& input)
-      : input_(input), stage_(input.assumptions, input.seed, drain::Options{}.page_size) {}
+  explicit Fleet(FleetInput input)
+      : input_(std::move(input)), stage_(input_.assumptions, input_.seed, drain::Options{}.page_size) {}
 
   Result<FleetRehearsal> play() {
     if (auto problem = unplayable(input_.config)) return std::move(*problem);
-    if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
+    if (auto loaded = stage_.load(input_.snapshot, input_.on_progress); !loaded) return std::move(loaded).error();
     const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
     result_.assumed = stage_.assumed();
     for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
@@ -268,6 +268,7 @@ class Fleet {
     for (;;) {
       co_await stage_.clock.sleep_until(stage_.clock.now() + look);
       awake_.wake_next();
+      tell_progress();
       const auto unfinished = awake_.at_work();
       if (unfinished.empty()) {
         result_.end = FleetEnd::over;
@@ -282,6 +283,12 @@ class Fleet {
       result_.end = FleetEnd::horizon;
       if (stage_.clock.wall_now() >= last) co_return;
     }
+  }
+
+  void tell_progress() const {
+    if (!input_.on_progress) return;
+    const std::size_t all = machines_.size();
+    input_.on_progress({StepProgress::Step::rehearsing, all - awake_.unfinished(), all});
   }
 
   // Returns true if the update continues when time passes: a node is soaking, or all nodes are outside their windows.
@@ -338,7 +345,7 @@ class Fleet {
     return pods;
   }
 
-  const FleetInput& input_;
+  FleetInput input_;
   Stage stage_;
   FleetRehearsal result_;
   Progress progress_{result_.timeline, [this] { moved(); }};
@@ -356,8 +363,8 @@ class Fleet {
 
 }  // namespace
 
-Result<FleetRehearsal> rehearse_fleet(const FleetInput& input) {
-  return Fleet(input).play();
+Result<FleetRehearsal> rehearse_fleet(FleetInput input) {
+  return Fleet(std::move(input)).play();
 }
 
 }  // namespace haulout::rehearse

@@ -26,6 +26,7 @@ struct FleetInput {
   Duration give_up = std::chrono::hours(6);
   Duration reboot_time = std::chrono::minutes(3);  // time from the shutdown of a node until its kubelet reports again
   std::uint64_t seed = 1;
+  OnProgress on_progress{};
 };
 
 // A span of time during which a node was in one state.
@@ -92,6 +93,6 @@ std::optional<Error> unplayable(const agent::AgentConfig& config);
 
 // Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if agents with the
 // configuration cannot be simulated or no node is Ready.
-Result<FleetRehearsal> rehearse_fleet(const FleetInput& input);
+Result<FleetRehearsal> rehearse_fleet(FleetInput input);
 
 }  // namespace haulout::rehearse

@@ -25,11 +25,13 @@ drain::Options options_of(const RehearsalInput& input) {
 
 class Drains {
  public:
-  explicit Drains(const RehearsalInput& input)
-      : input_(input), options_(options_of(input)), stage_(input.assumptions, input.seed, options_.page_size) {}
+  explicit Drains(RehearsalInput input)
+      : input_(std::move(input)),
+        options_(options_of(input_)),
+        stage_(input_.assumptions, input_.seed, options_.page_size) {}
 
   Result<Rehearsal> play() {
-    if (auto loaded = stage_.load(input_.snapshot); !loaded) return std::move(loaded).error();
+    if (auto loaded = stage_.load(input_.snapshot, input_.on_progress); !loaded) return std::move(loaded).error();
     return play_loaded();
   }
   Result<Rehearsal> play(std::vector<sim::Json> objects) {
@@ -126,7 +128,7 @@ class Drains {
     }
   }
 
-  const RehearsalInput& input_;
+  RehearsalInput input_;
   drain::Options options_;
   Stage stage_;
   Rehearsal result_;
@@ -135,12 +137,12 @@ class Drains {
 
 }  // namespace
 
-Result<Rehearsal> rehearse(const RehearsalInput& input) {
-  return Drains(input).play();
+Result<Rehearsal> rehearse(RehearsalInput input) {
+  return Drains(std::move(input)).play();
 }
 
-Result<Rehearsal> rehearse(const RehearsalInput& input, std::vector<sim::Json> objects) {
-  return Drains(input).play(std::move(objects));
+Result<Rehearsal> rehearse(RehearsalInput input, std::vector<sim::Json> objects) {
+  return Drains(std::move(input)).play(std::move(objects));
 }
 
 }  // namespace haulout::rehearse

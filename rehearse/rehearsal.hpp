@@ -34,6 +34,7 @@ struct RehearsalInput {
   drain::Options drain;
   Assumptions assumptions;
   std::uint64_t seed = 1;
+  OnProgress on_progress{};  // called while the snapshot is read
 };
 
 // A pod for which the simulated scheduler has found no node.
@@ -63,8 +64,8 @@ struct Rehearsal {
 
 // Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if no node has one of
 // the names or matches the selector.
-Result<Rehearsal> rehearse(const RehearsalInput& input);
+Result<Rehearsal> rehearse(RehearsalInput input);
 // The same with these objects instead of the documents of the snapshot. The time of the snapshot is `read_at` of it.
-Result<Rehearsal> rehearse(const RehearsalInput& input, std::vector<sim::Json> objects);
+Result<Rehearsal> rehearse(RehearsalInput input, std::vector<sim::Json> objects);
 
 }  // namespace haulout::rehearse

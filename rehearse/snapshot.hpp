@@ -2,6 +2,8 @@
 // API server of a running cluster.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,15 @@ struct Snapshot {
   // `read_at` may be days later.
   bool stored = false;
 };
+
+// How far a rehearsal has come. It first reads all objects of its snapshot.
+struct StepProgress {
+  enum class Step { reading, rehearsing } step = Step::reading;
+  std::size_t done = 0;   // objects that were read, or nodes of a fleet that have finished
+  std::size_t total = 0;  // nodes with an agent; 0 while the snapshot is read, because it does not say how many it has
+};
+// Called often. Must not throw.
+using OnProgress = std::function<void(const StepProgress&)>;
 
 struct SnapshotRead {
   Snapshot snapshot;

@@ -18,16 +18,24 @@ constexpr std::size_t kept_requests = 10'000;
 
 }  // namespace
 
-Result<std::vector<sim::Json>> objects_of(const Snapshot& snapshot) {
-  std::vector<sim::Json> all;
-  for (const Document& document : snapshot.documents) {
-    auto objects = sim::read_objects(document.text);
+Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress) {
+  SnapshotObjects read;
+  std::size_t count = 0;
+  const auto prepare = [&](sim::Json& object) {
+    weigh_times(object, snapshot.read_at, read.newest);
+    drop_unread(object);
+    ++count;
+    if (on_progress) on_progress({StepProgress::Step::reading, count, 0});
+  };
+  for (Document& document : snapshot.documents) {
+    const std::string text = std::exchange(document.text, {});
+    auto objects = sim::read_objects(text, prepare);
     if (!objects)
       return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
                                              document.file, objects.error().message()));
-    std::move(objects->begin(), objects->end(), std::back_inserter(all));
+    std::move(objects->begin(), objects->end(), std::back_inserter(read.all));
   }
-  return all;
+  return read;
 }
 
 Result<> check_whole(const std::vector<sim::Json>& objects) {
@@ -56,14 +64,14 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
   cluster.server().limit_audit(kept_requests);
 }
 
-Result<> Stage::load(const Snapshot& snapshot) {
-  auto objects = objects_of(snapshot);
+Result<> Stage::load(Snapshot& snapshot, const OnProgress& on_progress) {
+  auto objects = objects_of(snapshot, on_progress);
   if (!objects) return std::move(objects).error();
   if (snapshot.stored) {
-    if (auto whole = check_whole(*objects); !whole) return whole;
-    dated_ = newest_time(*objects, snapshot.read_at);
+    if (auto whole = check_whole(objects->all); !whole) return whole;
+    dated_ = objects->newest;
   }
-  load(*std::move(objects), dated_.value_or(snapshot.read_at));
+  load(std::move(objects->all), dated_.value_or(snapshot.read_at));
   return {};
 }
 

@@ -15,8 +15,14 @@
 
 namespace haulout::rehearse {
 
-// Returns the objects of all documents. Fails with Errc::decode, naming the file and the cause, if one is invalid.
-Result<std::vector<sim::Json>> objects_of(const Snapshot& snapshot);
+struct SnapshotObjects {
+  std::vector<sim::Json> all;      // without the fields that nothing reads (drop_unread())
+  std::optional<WallTime> newest;  // the newest time in them, up to Snapshot::read_at
+};
+
+// Returns the objects of all documents, and frees the text of each document that it has read. Fails with Errc::decode,
+// naming the file and the cause, if one is invalid.
+Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress = {});
 // Fails with Errc::decode if the objects contain no nodes or no pods. Every real cluster has both, so such a file was
 // made by a wrong command, and without pods every drain would succeed.
 Result<> check_whole(const std::vector<sim::Json>& objects);
@@ -30,8 +36,9 @@ class Stage {
 
   Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t page_size);
 
-  // Loads the snapshot into the cluster. To be called once. Fails with Errc::decode if the snapshot is invalid.
-  Result<> load(const Snapshot& snapshot);
+  // Loads the snapshot into the cluster, and frees the text of each document that it has read. To be called once. Fails
+  // with Errc::decode if the snapshot is invalid.
+  Result<> load(Snapshot& snapshot, const OnProgress& on_progress);
   // The same for objects that were read already (objects_of()). `now` is the time of their snapshot.
   void load(std::vector<sim::Json> objects, WallTime now);
   // Returns a phrase for each assumption that the rehearsal has to make because no snapshot contains the fact. To be

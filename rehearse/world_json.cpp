@@ -28,7 +28,7 @@ std::string key_of(const Json& pod) {
   return sim::ns_of(pod) + "/" + sim::name_of(pod);
 }
 
-std::string controller_of(const Json& pod) {
+std::string name_of_controller(const Json& pod) {
   const Json& owner = sim::controller_of(pod);
   return owner.is_null() ? "" : sim::text(owner, "/kind") + "/" + sim::text(owner, "/name");
 }
@@ -162,6 +162,11 @@ Json without_own_keys(const Json& node) {
           {"status", {{"images", nullptr}}}};
 }
 
+void drop(Json& object, std::initializer_list<const char*> members) {
+  if (!object.is_object()) return;
+  for (const char* member : members) object.erase(member);
+}
+
 bool has_hooks(const Json& node) {
   const Json& annotations = sim::at(node, "/metadata/annotations");
   if (!annotations.is_object()) return false;
@@ -181,17 +186,27 @@ bool is_asked_about_evictions(const Json& webhook) {
          });
 }
 
-std::optional<WallTime> newest_time(const std::vector<Json>& objects, WallTime now) {
-  std::optional<WallTime> newest;
+void weigh_times(const Json& object, WallTime now, std::optional<WallTime>& newest) {
   const auto weigh = [&](std::optional<WallTime> time) {
     if (time <= now) newest = std::max(newest, time);
   };
-  for (const Json& object : objects) {
-    weigh(deletion_asked(object));
-    for (const std::string& time : times_of(object))
-      if (const auto parsed = k8s::parse_time(time)) weigh(*parsed);
+  weigh(deletion_asked(object));
+  for (const std::string& time : times_of(object))
+    if (const auto parsed = k8s::parse_time(time)) weigh(*parsed);
+}
+
+void drop_unread(Json& object) {
+  // Of a Node they show who has cordoned it.
+  if (sim::text(object, "/kind") != "Node") drop(object["metadata"], {"managedFields"});
+  if (object["metadata"].contains("annotations"))
+    drop(object["metadata"]["annotations"], {"kubectl.kubernetes.io/last-applied-configuration"});
+  for (const char* containers : {"/spec/containers", "/spec/initContainers", "/spec/template/spec/containers",
+                                 "/spec/template/spec/initContainers"}) {
+    if (!sim::at(object, containers).is_array()) continue;
+    for (Json& container : object[Json::json_pointer(containers)])
+      drop(container, {"env", "envFrom", "args", "command", "livenessProbe", "readinessProbe", "startupProbe",
+                       "lifecycle", "volumeMounts", "volumeDevices", "securityContext"});
   }
-  return newest;
 }
 
 std::vector<std::string> silent_nodes(const sim::Cluster& cluster) {
@@ -333,7 +348,8 @@ std::vector<NoRoom> no_room(const sim::Cluster& cluster, const std::set<std::str
   std::vector<NoRoom> result;
   for (const sim::Object& pod : without_node(cluster))
     if (before.count(sim::uid_of(*pod)) == 0)
-      result.push_back({key_of(*pod), controller_of(*pod), sim::text(sim::condition(*pod, "PodScheduled"), "/message"),
+      result.push_back({key_of(*pod), name_of_controller(*pod),
+                        sim::text(sim::condition(*pod, "PodScheduled"), "/message"),
                         sim::text(*pod, "/status/nominatedNodeName")});
   return result;
 }

@@ -19,12 +19,12 @@ sim::Timing timing_of(const Assumptions& assumptions);
 // to do.
 Duration rest_of(const Assumptions& assumptions);
 
+// Advances `newest` to the newest time in the object. Ignores times after `now`, because they come from a wrong clock.
+void weigh_times(const sim::Json& object, WallTime now, std::optional<WallTime>& newest);
+// Drops large fields that nothing in a rehearsal reads. Most of the text of a snapshot is in them.
+void drop_unread(sim::Json& object);
 // Returns true if the API server calls this webhook (an entry of `webhooks` of its configuration) for evictions.
 bool is_asked_about_evictions(const sim::Json& webhook);
-
-// Returns the newest time in the objects; nullopt if they have none. Ignores times after `now`, because they come from
-// a wrong clock.
-std::optional<WallTime> newest_time(const std::vector<sim::Json>& objects, WallTime now);
 
 // Returns the nodes whose Ready condition is Unknown, because their kubelets have not reported for a long time.
 std::vector<std::string> silent_nodes(const sim::Cluster& cluster);

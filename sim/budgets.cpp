@@ -82,11 +82,11 @@ DisruptionController::DisruptionController(World& world) : world_(world) {
 }
 
 void DisruptionController::pod_changed(const Change& change) {
-  const std::set<Key> now =
-      budgets_selecting(world_.store, change.type == ChangeType::deleted ? nullptr : change.object);
-  std::set<Key> concerned = budgets_selecting(world_.store, change.before);
-  if (change.type == ChangeType::deleted) concerned.merge(budgets_selecting(world_.store, change.object));
-  concerned.insert(now.begin(), now.end());
+  std::set<Key> concerned = budgets_selecting(world_.store, change.object);
+  const std::set<Key> now = change.type == ChangeType::deleted ? std::set<Key>() : concerned;
+  constexpr const char* labels = "/metadata/labels";
+  if (change.before && at(*change.before, labels) != at(*change.object, labels))
+    concerned.merge(budgets_selecting(world_.store, change.before));
   for (const Key& budget : concerned) {
     if (const auto known = pods_.find(budget); known != pods_.end()) {
       if (now.contains(budget))
@@ -99,7 +99,7 @@ void DisruptionController::pod_changed(const Change& change) {
 }
 
 DisruptionController::Selected DisruptionController::selected(const Object& pod) {
-  return {pod, !terminating(*pod) && pod_ready(*pod), controller_of(*pod).dump()};
+  return {pod, !terminating(*pod) && pod_ready(*pod), &*owners_.insert(controller_of(*pod).dump()).first};
 }
 
 const DisruptionController::Pods& DisruptionController::pods_of(const Key& key, const Json& budget) {
@@ -128,8 +128,8 @@ std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budg
   std::map<std::string, std::int64_t> scales;  // number of replicas of each controller; key: its UID
   const std::string* known = nullptr;          // the owner of the pod before; the pods of most budgets share one
   for (const auto& [name, selected] : pods) {
-    if (known != nullptr && selected.owner == *known) continue;
-    known = &selected.owner;
+    if (selected.owner == known) continue;
+    known = selected.owner;
     const Object& pod = selected.pod;
     const Json& owner = controller_of(*pod);
     if (owner.is_null()) continue;

@@ -32,10 +32,10 @@ class DisruptionController {
   // A pod that a budget selects.
   struct Selected {
     Object pod;
-    bool healthy = false;  // Ready and not terminating
-    std::string owner{};   // its controlling owner, as JSON
+    bool healthy = false;                // Ready and not terminating
+    const std::string* owner = nullptr;  // its controlling owner, as JSON; one of `owners_`
   };
-  static Selected selected(const Object& pod);
+  Selected selected(const Object& pod);
   using Pods = std::map<std::string, Selected>;  // by name
 
   void pod_changed(const Change& change);
@@ -58,7 +58,8 @@ class DisruptionController {
 
   World& world_;
   std::set<Key> planned_;
-  std::map<Key, Pods> pods_;  // of each budget that was synced since its selector last changed
+  std::map<Key, Pods> pods_;      // of each budget that was synced since its selector last changed
+  std::set<std::string> owners_;  // of all pods so far, each once, so that owners are compared by their addresses
 };
 
 }  // namespace haulout::sim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "http/base64.hpp"
@@ -36,6 +37,23 @@ std::string token(std::int64_t revision, std::string_view last_key) {
 
 std::string place_of(const Json& object) {
   return fmt::format("/{}/{}", ns_of(object), name_of(object));
+}
+
+std::string_view view(const Json& object, const char* pointer) {
+  const auto* text = at(object, pointer).get_ptr<const std::string*>();
+  return text ? *text : std::string_view();
+}
+
+// Sorts the objects by place_of(). Lists of the store are by namespace and name, which is nearly always the same order.
+void sort_by_place(std::vector<Object>& objects) {
+  const auto comes_before = [](const Object& one, const Object& other) {
+    const std::string_view ns = view(*one, "/metadata/namespace"), other_ns = view(*other, "/metadata/namespace");
+    if (ns == other_ns) return view(*one, "/metadata/name") < view(*other, "/metadata/name");
+    const bool begins_alike = ns.starts_with(other_ns) || other_ns.starts_with(ns);
+    return begins_alike ? place_of(*one) < place_of(*other) : ns < other_ns;
+  };
+  if (!std::is_sorted(objects.begin(), objects.end(), comes_before))
+    std::sort(objects.begin(), objects.end(), comes_before);
 }
 
 http::Response list_body(const ResourceInfo& info, std::uint64_t revision, const std::string& next,
@@ -136,7 +154,7 @@ http::Response Lists::page(const Call& call, const Selection& selection) {
   const std::size_t limit =
       call.option("resourceVersion") == "0" ? 0 : parse_number<std::uint64_t>(call.option("limit")).value_or(0);
   std::uint64_t revision = world_.store.revision();
-  const Snapshot* begun = nullptr;
+  Snapshot* begun = nullptr;
   const std::string what = fmt::format("{} {}", selection.resource, selection.ns);
   const std::string given = call.option("continue");
   std::string start;
@@ -153,22 +171,31 @@ http::Response Lists::page(const Call& call, const Selection& selection) {
       revision = begun->revision;
     }
   }
-  std::vector<Object> chosen = begun ? begun->objects : world_.store.select(selection);
-  if (!start.empty())
-    std::erase_if(
-        chosen, [&](const Object& object) { return place_of(*object) + '\0' < start || !selection.matches(*object); });
-  // The order of pages is that of the keys in etcd, which differs from the order of (namespace, name).
+  // The order of pages is that of the keys in etcd, which differs from the order of (namespace, name). The objects of a
+  // snapshot are in this order.
   const bool many_namespaces = call.info->namespaced && selection.ns.empty();
-  if (many_namespaces && (limit > 0 || !start.empty()))
-    std::sort(chosen.begin(), chosen.end(),
-              [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
+  std::vector<Object> chosen = begun ? std::vector<Object>() : world_.store.select(selection);
+  if (many_namespaces && (limit > 0 || !start.empty())) sort_by_place(chosen);
   // The continue token contains the last key returned and a zero byte, so that the next page begins after that key.
-  if (!start.empty() && !chosen.empty() && place_of(*chosen.front()) + '\0' == start) chosen.erase(chosen.begin());
+  const std::vector<Object>& all = begun ? begun->objects : chosen;
+  const auto is_earlier = [&](const Object& object) { return place_of(*object) < start; };
+  const auto first = std::partition_point(all.begin(), all.end(), is_earlier);
+  if (begun)
+    std::copy_if(first, all.end(), std::back_inserter(chosen),
+                 [&](const Object& object) { return !selection.narrowed || selection.matches(*object); });
+  else
+    chosen.erase(chosen.begin(), first);
   if (limit == 0 || chosen.size() <= limit) return list_body(*call.info, revision, {}, std::nullopt, chosen, items_);
 
+  Snapshot kept{revision, {}};
+  if (begun) {
+    kept = std::move(*begun);
+  } else {
+    kept.objects = start.empty() && !selection.narrowed ? chosen : world_.store.list(selection.resource, selection.ns);
+    if (many_namespaces) sort_by_place(kept.objects);
+  }
   const std::size_t remaining = chosen.size() - limit;
   chosen.resize(limit);
-  Snapshot kept{revision, begun ? begun->objects : world_.store.list(selection.resource, selection.ns)};
   if (snapshots_.size() >= most_snapshots) snapshots_.erase(snapshots_.begin());
   snapshots_[fmt::format("{} {}", what, revision)] = std::move(kept);
   return list_body(*call.info, revision, token(static_cast<std::int64_t>(revision), place_of(*chosen.back())),

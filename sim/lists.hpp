@@ -43,7 +43,7 @@ class Lists {
 
   static constexpr std::size_t most_snapshots = 64;
   World& world_;
-  Texts items_{Texts::Form::item};
+  Texts items_{Texts::Form::item, 8'000};
   // The states that later pages of lists return. Key: resource, namespace and revision of the list.
   std::map<std::string, Snapshot> snapshots_;
   OldCache old_cache_;

@@ -163,7 +163,33 @@ void drop_nulls(Json& value) {
     for (Json& inner : value) drop_nulls(inner);
 }
 
-Result<> collect(Json document, std::vector<Json>& into) {
+// Collects the objects of one text after the other.
+class Collector {
+ public:
+  explicit Collector(const std::function<void(Json&)>& prepare) : prepare_(prepare) {}
+
+  // Takes the object, or the items of a list.
+  Result<> take(Json document);
+  // Parses the text as one JSON document and takes it. Returns nullopt, and takes nothing, if it is not JSON.
+  std::optional<Result<>> take_json(std::string_view text);
+  std::vector<Json> objects() { return std::move(objects_); }
+
+ private:
+  // The items of a list that is being parsed.
+  struct Items {
+    std::size_t first = 0;         // number of objects before the list
+    bool open = false;             // the parser is within the array
+    std::vector<Json> nameless{};  // from the first item on that has no kind: the kind of the list may follow them
+    std::optional<Error> failure{};
+  };
+  // Takes an item of the list, in the order of the list. Notes the first failure: it counts only if the text is JSON.
+  void take_item(Items& items, Json item);
+
+  const std::function<void(Json&)>& prepare_;
+  std::vector<Json> objects_;
+};
+
+Result<> Collector::take(Json document) {
   if (document.is_null()) return {};
   if (!document.is_object()) return Error(Errc::invalid, "not a Kubernetes object");
   const std::string kind = text(document, "/kind");
@@ -172,7 +198,7 @@ Result<> collect(Json document, std::vector<Json>& into) {
     const std::string of = kind.ends_with("List") ? kind.substr(0, kind.size() - 4) : "";
     for (Json& item : document["items"]) {
       if (item.is_object() && !item.contains("kind") && !of.empty()) item["kind"] = of;
-      auto added = collect(std::move(item), into);
+      auto added = take(std::move(item));
       if (!added) return added;
     }
     return {};
@@ -185,8 +211,50 @@ Result<> collect(Json document, std::vector<Json>& into) {
   drop_nulls(document);
   if (const auto problem = shape_problem(document))
     return Error(Errc::invalid, fmt::format("{} {}: {}", kind, key_of(document), *problem));
-  into.push_back(std::move(document));
+  if (prepare_) prepare_(document);
+  objects_.push_back(document);  // a copy, because it has no unused capacity
   return {};
+}
+
+void Collector::take_item(Items& items, Json item) {
+  if (items.failure) return;
+  if (!items.nameless.empty() || (item.is_object() && !item.contains("kind"))) {
+    items.nameless.push_back(std::move(item));
+    return;
+  }
+  if (auto taken = take(std::move(item)); !taken) items.failure = std::move(taken).error();
+}
+
+std::optional<Result<>> Collector::take_json(std::string_view text) {
+  using Event = Json::parse_event_t;
+  Items items{objects_.size()};
+  // Takes the items out of the document: they are at depth 2, in the array at depth 1 under the key "items".
+  bool named_items = false;
+  const auto is_kept = [&](int depth, Event event, Json& parsed) {
+    if (depth == 1 && event == Event::key) {
+      named_items = parsed == "items";
+      // A second member of this name replaces the first one.
+      if (named_items) {
+        objects_.resize(items.first);
+        items = {objects_.size()};
+      }
+    }
+    if (depth == 1 && (event == Event::array_start || event == Event::array_end))
+      items.open = event == Event::array_start && named_items;
+    const bool ends = event == Event::object_end || event == Event::array_end || event == Event::value;
+    if (depth != 2 || !items.open || !ends) return true;
+    take_item(items, std::move(parsed));
+    return false;
+  };
+  Json document = Json::parse(text, is_kept, false);
+  if (document.is_discarded()) {
+    objects_.resize(items.first);
+    return std::nullopt;
+  }
+  if (items.failure) return std::move(*items.failure);
+  if (document.is_object() && document.contains("items") && document["items"].is_array())
+    document["items"] = std::move(items.nameless);
+  return take(std::move(document));
 }
 
 bool looks_like_json(std::string_view text) {
@@ -208,18 +276,12 @@ std::string broken_json(std::string_view text) {
   return "not valid JSON: " + k8s::place_of(text, byte);
 }
 
-// Parses the text as JSON or, if that fails, as YAML. A snapshot of a large cluster is usually JSON, and the YAML
-// reader is slow.
-Result<std::vector<Json>> documents(std::string_view text) {
-  std::vector<Json> result;
-  Json json = Json::parse(text, nullptr, false);
-  if (!json.is_discarded()) {
-    result.push_back(std::move(json));
-    return result;
-  }
+// Parses the text as YAML, after it was found to be no JSON.
+Result<std::vector<Json>> yaml_documents(std::string_view text) {
   auto converted = k8s::yaml_documents_to_json(text);
   if (!converted && looks_like_json(text)) return Error(Errc::decode, broken_json(text));
   if (!converted) return std::move(converted).error();
+  std::vector<Json> result;
   for (const std::string& document : *converted) {
     result.push_back(Json::parse(document, nullptr, false));
     if (result.back().is_discarded())
@@ -230,17 +292,22 @@ Result<std::vector<Json>> documents(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<Json>> read_objects(std::string_view text) {
-  auto parsed = documents(text);
-  if (!parsed) return std::move(parsed).error();
-  std::vector<Json> objects;
-  std::size_t number = 0;
-  for (Json& document : *parsed) {
-    ++number;
-    auto added = collect(std::move(document), objects);
-    if (!added) return std::move(added).error().with_context(fmt::format("document {}", number));
+Result<std::vector<Json>> read_objects(std::string_view text, const std::function<void(Json&)>& prepare) {
+  Collector collector(prepare);
+  std::size_t number = 1;
+  // A snapshot of a large cluster is usually JSON, and the YAML reader is slow.
+  if (auto taken = collector.take_json(text)) {
+    if (!*taken) return std::move(*taken).error().with_context(fmt::format("document {}", number));
+    return collector.objects();
   }
-  return objects;
+  auto parsed = yaml_documents(text);
+  if (!parsed) return std::move(parsed).error();
+  for (Json& document : *parsed) {
+    auto taken = collector.take(std::move(document));
+    if (!taken) return std::move(taken).error().with_context(fmt::format("document {}", number));
+    ++number;
+  }
+  return collector.objects();
 }
 
 }  // namespace haulout::sim

@@ -37,10 +37,10 @@ std::optional<Json> terminating_state(const World& world, const Json& pod, std::
 
 Deletion delete_pod(World& world, const Key& key, const Object& pod, std::optional<std::int64_t> grace_seconds) {
   const bool was_terminating = terminating(*pod);
-  const auto next = terminating_state(world, *pod, grace_seconds);
-  Object written = next ? world.store.update(key, *next) : pod;
-  const bool no_grace_left = number(*written, "/metadata/deletionGracePeriodSeconds") == 0;
+  auto next = terminating_state(world, *pod, grace_seconds);
   const bool asked_for_it = next || !was_terminating || (grace_seconds && *grace_seconds == 0);
+  Object written = next ? world.store.update(key, *std::move(next)) : pod;
+  const bool no_grace_left = number(*written, "/metadata/deletionGracePeriodSeconds") == 0;
   if (no_grace_left && asked_for_it && !has_finalizers(*written)) return {world.store.remove(key), true};
   return {written, false};
 }

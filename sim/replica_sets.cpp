@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "base/text.hpp"
 #include "k8s/codec.hpp"
@@ -49,21 +51,34 @@ Object adopt(World& world, const Json& pod, const Json& set) {
 
 }  // namespace
 
-std::vector<Object> claim_pods(World& world, const Json& set) {
-  const std::string ns = ns_of(set), uid = uid_of(set);
-  const std::optional<Selector> selector = selector_of(set);
+Claims::Fate Claims::fate_of(const Known& known, const Object& pod) {
+  ++examined_;
+  if (!is_active(*pod)) return Fate::does_not_count;
+  return !known.selector || known.selector->matches(*pod) ? Fate::counts : Fate::to_release;
+}
+
+std::vector<Object> Claims::claim_pods(const Object& set) {
+  const std::string ns = ns_of(*set), uid = uid_of(*set);
+  Known& known = known_[{"replicasets", ns, name_of(*set)}];
+  if (known.set != set) known = {set, selector_of(*set)};
   std::vector<Object> claimed;
-  for (const Object& pod : world.store.list("pods", ns, By::controller, uid)) {
-    if (!is_active(*pod)) continue;
-    if (!selector || selector->matches(*pod))
-      claimed.push_back(pod);
-    else
-      release(world, *pod, uid);
+  const std::vector<Judged> before = std::exchange(known.pods, {});
+  auto expected = before.begin();  // both lists are by name, so a pod that has not changed is mostly the next one
+  for (Object& pod : world_.store.list("pods", ns, By::controller, uid)) {
+    const auto same = std::find_if(expected, before.end(), [&](const Judged& judged) { return judged.pod == pod; });
+    const Fate fate = same == before.end() ? fate_of(known, pod) : same->fate;
+    if (same != before.end()) expected = std::next(same);
+    if (fate == Fate::to_release) {
+      release(world_, *pod, uid);
+      continue;
+    }
+    if (fate == Fate::counts) claimed.push_back(pod);
+    known.pods.push_back({std::move(pod), fate});
   }
-  if (!selector) return claimed;
+  if (!known.selector) return claimed;
   const std::size_t own = claimed.size();  // the store lists them by name
-  for (const Object& pod : world.store.list("pods", ns, By::controller, ""))
-    if (is_active(*pod) && selector->matches(*pod)) claimed.push_back(adopt(world, *pod, set));
+  for (const Object& pod : world_.store.list("pods", ns, By::controller, ""))
+    if (is_active(*pod) && known.selector->matches(*pod)) claimed.push_back(adopt(world_, *pod, *set));
   if (claimed.size() > own) std::sort(claimed.begin(), claimed.end(), by_name);
   return claimed;
 }

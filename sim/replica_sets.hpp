@@ -9,9 +9,12 @@
 //   - In the order of deletion: the restarts of containers and the creation time.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "placement/selector.hpp"
 #include "sim/objects.hpp"
 #include "sim/world.hpp"
 
@@ -20,11 +23,39 @@ namespace haulout::sim {
 // Returns true if the pod is neither terminating nor finished. A ReplicaSet counts only such pods.
 bool is_active(const Json& pod);
 
-// Returns the active pods of the ReplicaSet, sorted by name, after it has claimed them as the real controller does: it
-// releases each of its active pods that its selector does not match, by removing the ownerReference, and adopts each
-// active pod that its selector matches and that has no controller. A ReplicaSet without a selector, or with one that
-// does not match its own template, neither releases nor adopts: a real server accepts no such ReplicaSet.
-std::vector<Object> claim_pods(World& world, const Json& set);
+// Claims the pods of ReplicaSets. It remembers what it has found out about the states of a ReplicaSet and of its pods,
+// because a ReplicaSet claims its pods after every change of one of them.
+class Claims {
+ public:
+  explicit Claims(World& world) : world_(world) {}
+
+  // Returns the active pods of the ReplicaSet, sorted by name, after it has claimed them as the real controller does:
+  // it releases each of its active pods that its selector does not match, by removing the ownerReference, and adopts
+  // each active pod that its selector matches and that has no controller. A ReplicaSet without a selector, or with one
+  // that does not match its own template, neither releases nor adopts: a real server accepts no such ReplicaSet.
+  std::vector<Object> claim_pods(const Object& set);
+  // Forgets the ReplicaSet of this key, which was deleted.
+  void forget(const Key& set) { known_.erase(set); }
+  // Returns how many pods it has examined so far, as a measure of work.
+  std::uint64_t examined() const { return examined_; }
+
+ private:
+  enum class Fate { counts, does_not_count, to_release };
+  struct Judged {
+    Object pod;
+    Fate fate;
+  };
+  struct Known {
+    Object set;
+    std::optional<placement::Selector> selector;
+    std::vector<Judged> pods{};  // as they were at the last claim, by name
+  };
+  Fate fate_of(const Known& known, const Object& pod);
+
+  World& world_;
+  std::map<Key, Known> known_;
+  std::uint64_t examined_ = 0;
+};
 // Returns the ReplicaSets that would adopt the pod.
 std::vector<Object> sets_that_select(const Store& store, const Json& pod);
 

@@ -74,7 +74,11 @@ void Scheduler::settle(const Key& key) {
   std::string node = pod ? text(*pod, "/spec/nodeName") : std::string();
   if (node.empty() && chosen != under_way_.end()) node = chosen->second;
   if (const auto stood = standing_.find(key); stood != standing_.end()) {
-    if (pod && stood->second.node == node && needs_the_same(*stood->second.pod, *pod)) return;
+    if (pod && stood->second.node == node && needs_the_same(*stood->second.pod, *pod)) {
+      room_->renew(stood->second.pod, pod, node);
+      stood->second.pod = pod;
+      return;
+    }
     room_->take(stood->second.pod, stood->second.node);
     standing_.erase(stood);
   }

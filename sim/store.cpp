@@ -111,34 +111,75 @@ std::vector<Index::Term> Index::terms_of(const Key& key, const Object& object) {
   return terms;
 }
 
-void Index::change(const Key& key, const Object& before, const Object& after) {
-  std::vector<Term> terms = terms_of(key, after);
-  for (const Term& term : terms_of(key, before)) {
-    const auto found = objects_.find(term);
-    if (found == objects_.end() || std::count(terms.begin(), terms.end(), term) > 0) continue;
-    found->second.erase(key);
-    if (found->second.empty()) objects_.erase(found);
-  }
-  for (Term& term : terms) objects_[std::move(term)].insert_or_assign(key, after);
+namespace {
+
+// Returns true if the index has the same terms for both states of an object.
+bool has_same_terms(const std::string& resource, const Json& before, const Json& after) {
+  const auto same = [&](const char* path) { return at(before, path) == at(after, path); };
+  if (!same("/metadata/labels")) return false;
+  if (resource == "pods")
+    return same("/metadata/ownerReferences") && same("/spec/nodeName") && same("/spec/volumes") &&
+           at(condition(before, "DisruptionTarget"), "/status") == at(condition(after, "DisruptionTarget"), "/status");
+  if (resource == "replicasets") return same("/metadata/ownerReferences");
+  return same("/spec/selector") && same("/spec/claimRef") && same("/spec/source");
 }
 
-const Index::Objects& Index::find(By by, const std::string& value) const {
-  static const Objects nothing;
-  const auto found = objects_.find({by, value});
-  return found == objects_.end() ? nothing : found->second;
+}  // namespace
+
+void Index::change(const Entry& entry, const Object& before, const Object& after) {
+  const Key& key = entry.first;
+  if (before && after && has_same_terms(key.resource, *before, *after)) return;
+  std::vector<Term> terms = terms_of(key, after);
+  for (const Term& term : terms_of(key, before)) {
+    const auto found = found_.find(term);
+    if (found == found_.end() || std::count(terms.begin(), terms.end(), term) > 0) continue;
+    found->second.erase(&entry);
+    if (found->second.empty()) found_.erase(found);
+  }
+  for (Term& term : terms) found_[std::move(term)].insert(&entry);
+}
+
+const Index::Found& Index::find(By by, const std::string& value) const {
+  static const Found nothing;
+  const auto found = found_.find({by, value});
+  return found == found_.end() ? nothing : found->second;
+}
+
+std::size_t Store::HashOfKey::operator()(const Key* key) const {
+  constexpr std::size_t factor = 31;
+  const std::hash<std::string> hash;
+  return (hash(key->name) * factor + hash(key->ns)) * factor + hash(key->resource);
 }
 
 Object Store::get(const Key& key) const {
-  const auto found = objects_.find(key);
-  return found == objects_.end() ? nullptr : found->second;
+  const auto found = entries_.find(&key);
+  return found == entries_.end() ? nullptr : found->second->second;
 }
 
-std::vector<Object> Store::in(const Index::Objects& objects, std::string_view resource, std::string_view ns) const {
+namespace {
+const Index::Entry& entry_of(const Index::Entry& entry) {
+  return entry;
+}
+const Index::Entry& entry_of(const Index::Entry* entry) {
+  return *entry;
+}
+}  // namespace
+
+template <class Entries>
+std::vector<Object> Store::in(const Entries& entries, std::string_view resource, std::string_view ns) const {
   std::vector<Object> result;
-  for (auto entry = objects.lower_bound(Key{std::string(resource), std::string(ns), {}}); entry != objects.end();
-       ++entry) {
-    if (entry->first.resource != resource || (!ns.empty() && entry->first.ns != ns)) break;
-    result.push_back(entry->second);
+  const auto belongs = [&](const auto& entry) {
+    const Key& key = entry_of(entry).first;
+    return key.resource == resource && (ns.empty() || key.ns == ns);
+  };
+  if (!entries.empty() && belongs(*entries.begin()) && belongs(*std::prev(entries.end()))) {
+    // The index nearly always has nothing else under a value. The entries between these two need no look at their keys.
+    result.reserve(entries.size());
+    for (const auto& entry : entries) result.push_back(entry_of(entry).second);
+  } else {
+    for (auto place = entries.lower_bound(Key{std::string(resource), std::string(ns), {}});
+         place != entries.end() && belongs(*place); ++place)
+      result.push_back(entry_of(*place).second);
   }
   listed_ += result.size();
   return result;
@@ -160,14 +201,14 @@ std::vector<Object> Store::candidates(const Selection& selection) const {
     listed_ += object ? 1 : 0;
     return object ? std::vector{object} : std::vector<Object>();
   }
-  const Index::Objects* fewest = &objects_;
+  const Index::Found* fewest = nullptr;
   const auto narrow = [&](By by, const std::string& value) {
-    const Index::Objects& found = index_.find(by, value);
-    if (found.size() < fewest->size()) fewest = &found;
+    const Index::Found& found = index_.find(by, value);
+    if (found.size() < (fewest ? fewest->size() : objects_.size())) fewest = &found;
   };
   for (const auto& [key, value] : selection.labels.demands()) narrow(By::label, label_term(key, value));
   if (const auto node = selection.fields.demand("/spec/nodeName")) narrow(By::node, *node);
-  return in(*fewest, selection.resource, selection.ns);
+  return fewest ? in(*fewest, selection.resource, selection.ns) : in(objects_, selection.resource, selection.ns);
 }
 
 std::vector<Object> Store::select(const Selection& selection) const {
@@ -177,11 +218,20 @@ std::vector<Object> Store::select(const Selection& selection) const {
 }
 
 void Store::put(const Key& key, const Object& before, const Object& after) {
-  if (after)
-    objects_.insert_or_assign(key, after);
-  else
-    objects_.erase(key);
-  index_.change(key, before, after);
+  auto found = entries_.find(&key);
+  if (found == entries_.end()) {
+    if (!after) return;
+    const auto entry = objects_.try_emplace(key).first;
+    found = entries_.emplace(&entry->first, entry).first;
+  }
+  const auto entry = found->second;
+  index_.change(*entry, before, after);
+  if (after) {
+    entry->second = after;
+  } else {
+    entries_.erase(found);
+    objects_.erase(entry);
+  }
 }
 
 std::string Store::new_uid() {
@@ -202,12 +252,12 @@ void Store::record(ChangeType type, Key key, Object object, Object before) {
 
 Object Store::create(std::string_view resource, Json object) {
   const ResourceInfo* info = find_resource(resource);
-  Json& metadata = object["metadata"];
-  Key key{std::string(resource), info->namespaced ? metadata.value("namespace", "default") : "",
-          metadata.value("name", "")};
-  if (objects_.count(key)) return nullptr;
+  Key key{std::string(resource), info->namespaced ? object["metadata"].value("namespace", "default") : "",
+          object["metadata"].value("name", "")};
+  if (entries_.contains(&key)) return nullptr;
   object["kind"] = info->kind;
   object["apiVersion"] = info->api_version();
+  Json& metadata = object["metadata"];
   if (info->namespaced) metadata["namespace"] = key.ns;
   if (metadata.value("uid", "").empty()) metadata["uid"] = new_uid();
   if (!metadata.contains("creationTimestamp")) metadata["creationTimestamp"] = k8s::format_time(clock_.wall_now());
@@ -220,9 +270,8 @@ Object Store::create(std::string_view resource, Json object) {
 }
 
 Object Store::update(const Key& key, Json object) {
-  const auto found = objects_.find(key);
-  if (found == objects_.end()) return nullptr;
-  Object before = found->second;
+  Object before = get(key);
+  if (!before) return nullptr;
   object["metadata"]["resourceVersion"] = before->at("metadata").at("resourceVersion");
   if (object == *before) return before;
   // The last finalizer was removed from a terminating object: the real server removes the object, and its DELETED event
@@ -230,7 +279,7 @@ Object Store::update(const Key& key, Json object) {
   if (terminating(object) && has_finalizers(*before) && !has_finalizers(object) &&
       number(object, "/metadata/deletionGracePeriodSeconds") == 0)
     return remove(key);
-  if (at(object, "/spec") != at(*before, "/spec") && key.resource != "pods" && key.resource != "nodes")
+  if (key.resource != "pods" && key.resource != "nodes" && at(object, "/spec") != at(*before, "/spec"))
     object["metadata"]["generation"] = number(*before, "/metadata/generation", 1) + 1;
   object["metadata"]["resourceVersion"] = std::to_string(++revision_);
   auto stored = std::make_shared<const Json>(std::move(object));
@@ -248,9 +297,8 @@ Object Store::modify(const Key& key, const std::function<void(Json&)>& change) {
 }
 
 Object Store::remove(const Key& key) {
-  const auto found = objects_.find(key);
-  if (found == objects_.end()) return nullptr;
-  const Object before = found->second;
+  const Object before = get(key);
+  if (!before) return nullptr;
   Json last = *before;
   last["metadata"]["resourceVersion"] = std::to_string(++revision_);
   auto stored = std::make_shared<const Json>(std::move(last));

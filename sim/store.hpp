@@ -9,8 +9,10 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,22 +72,32 @@ enum class By {
 
 std::string label_term(const std::string& key, const std::string& value);
 
+// All objects, ordered by resource, namespace and name. The addresses of the entries do not change.
+using Objects = std::map<Key, Object>;
+
 // Secondary index of the objects in the store, updated with every write. With it, a search by label, controller, node
-// and the like reads only the objects that it returns.
+// and the like reads only the objects that it returns. It refers to the entries of the store, so a write that changes
+// nothing of what it knows changes nothing here.
 class Index {
  public:
-  using Objects = std::map<Key, Object>;
+  using Entry = Objects::value_type;
+  struct ByKey {
+    using is_transparent = void;
+    bool operator()(const Entry* one, const Entry* other) const { return one->first < other->first; }
+    bool operator()(const Entry* one, const Key& other) const { return one->first < other; }
+  };
+  using Found = std::set<const Entry*, ByKey>;
 
   // Updates the index for a write that replaces `before` with `after`. `before` is null for a new object, `after` for a
-  // deleted one.
-  void change(const Key& key, const Object& before, const Object& after);
-  const Objects& find(By by, const std::string& value) const;
+  // deleted one. `entry` has the key of the object; the index refers to it until the object is deleted.
+  void change(const Entry& entry, const Object& before, const Object& after);
+  const Found& find(By by, const std::string& value) const;
 
  private:
   using Term = std::pair<By, std::string>;
   static std::vector<Term> terms_of(const Key& key, const Object& object);
 
-  std::map<Term, Objects> objects_;
+  std::map<Term, Found> found_;
 };
 
 enum class ChangeType { added, modified, deleted };
@@ -148,7 +160,8 @@ class Store {
   Rng& rng() const { return rng_; }
 
  private:
-  std::vector<Object> in(const Index::Objects& objects, std::string_view resource, std::string_view ns) const;
+  template <class Entries>
+  std::vector<Object> in(const Entries& entries, std::string_view resource, std::string_view ns) const;
   // Returns a superset of the objects that match the selection, found through the index.
   std::vector<Object> candidates(const Selection& selection) const;
   void put(const Key& key, const Object& before, const Object& after);
@@ -156,10 +169,19 @@ class Store {
   void tell_restored(const Key& key, const Object& before, const Object& now);
 
   static constexpr std::size_t longest_history = 20'000;
+  struct HashOfKey {
+    std::size_t operator()(const Key* key) const;
+  };
+  struct SameKey {
+    bool operator()(const Key* one, const Key* other) const { return *one == *other; }
+  };
   Clock& clock_;
   Rng& rng_;
   std::uint64_t revision_ = 100;  // a real cluster always has objects, and revisions 0 and 1 have special meanings
-  Index::Objects objects_;
+  Objects objects_;
+  // The entries of `objects_`, by their keys. Most reads are of one object, and a search in the ordered map compares
+  // many long keys.
+  std::unordered_map<const Key*, Objects::iterator, HashOfKey, SameKey> entries_;
   Index index_;
   mutable std::uint64_t listed_ = 0;
   std::deque<Change> history_;

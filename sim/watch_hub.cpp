@@ -24,7 +24,7 @@ std::string as_item(const Json& object) {
 const std::string& Texts::of(const Object& object) {
   const auto known = entries_.find(object.get());
   if (known != entries_.end()) return known->second.text;
-  if (entries_.size() >= most) entries_.clear();
+  if (entries_.size() >= most_) entries_.clear();
   std::string text = form_ == Form::item ? as_item(*object) : object->dump();
   return entries_.emplace(object.get(), Entry{object, std::move(text)}).first->second.text;
 }
@@ -108,11 +108,18 @@ void WatchHub::plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end)
   });
 }
 
-void WatchHub::on_change(const Change& change) {
+void WatchHub::forget_closed() {
+  if (watches_.size() <= many_) return;
   std::erase_if(watches_, [](const auto& watch) {
     const auto channel = watch->channel.lock();
     return !channel || channel->end != WatchChannel::End::open;
   });
+  constexpr std::size_t few = 16;
+  many_ = 2 * watches_.size() + few;
+}
+
+void WatchHub::on_change(const Change& change) {
+  forget_closed();
   for (const auto& watch : watches_) offer(*watch, change);
 }
 
@@ -122,7 +129,7 @@ void WatchHub::offer(const Watch& watch, const Change& change) {
   if (watch.name && *watch.name != change.key.name) return;
   if (request.after && change.revision <= *request.after) return;
   const auto channel = watch.channel.lock();
-  if (!channel) return;
+  if (!channel || channel->end != WatchChannel::End::open) return;
   const bool matches = change.type != ChangeType::deleted && request.selection.matches(*change.object);
   const bool matched = change.before && request.selection.matches(*change.before);
   if (matches) {

@@ -23,7 +23,9 @@ class Texts {
     whole,
     item,  // as an entry of a list: without kind and apiVersion
   };
-  explicit Texts(Form form) : form_(form) {}
+  // `most`: how many texts are kept. A list of a large fleet has some thousand objects: if they do not all fit, every
+  // list makes all texts anew.
+  Texts(Form form, std::size_t most) : form_(form), most_(most) {}
 
   // Returns the JSON text of the object. The reference is valid until the next call.
   const std::string& of(const Object& object);
@@ -33,8 +35,8 @@ class Texts {
     Object object;  // owned, so that no other object gets its address, which is the key of this entry
     std::string text;
   };
-  static constexpr std::size_t most = 500;
   Form form_;
+  std::size_t most_;
   std::unordered_map<const Json*, Entry> entries_;
 };
 
@@ -84,6 +86,7 @@ class WatchHub {
   };
 
   void on_change(const Change& change);
+  void forget_closed();
   void offer(const Watch& watch, const Change& change);
   void send(WatchChannel& channel, std::string line);
   void send_object(WatchChannel& channel, std::string_view type, const Object& object);
@@ -91,9 +94,10 @@ class WatchHub {
   void plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end);
 
   World& world_;
-  Texts texts_{Texts::Form::whole};
+  Texts texts_{Texts::Form::whole, 100};
   boost::asio::any_io_executor executor_;
-  std::deque<std::shared_ptr<Watch>> watches_;
+  std::deque<std::shared_ptr<Watch>> watches_;  // also some that are closed
+  std::size_t many_ = 0;                        // with more watches than this, the closed ones are removed
   TimePoint behind_until_{};
 };
 

@@ -104,7 +104,7 @@ std::optional<WallTime> available_from(const Json& pod, const Json& controller) 
 
 }  // namespace
 
-Workloads::Workloads(World& world) : world_(world) {
+Workloads::Workloads(World& world) : world_(world), claims_(world) {
   world_.store.listen([this](const Change& change) { on_change(change); });
 }
 
@@ -123,7 +123,6 @@ void Workloads::on_change(const Change& change) {
 // Plans a look at the pod's controller. If the change has taken away the controller, plans one at the old controller,
 // too. If the pod has no controller, plans one at each ReplicaSet that would adopt it.
 void Workloads::on_pod(const Change& change) {
-  remember(change.object);
   const Json& pod = *change.object;
   const Json& owner = controller_of(pod);
   const auto look_at = [this, &change](const Json& controller) {
@@ -133,7 +132,10 @@ void Workloads::on_pod(const Change& change) {
   look_at(owner);
   const Json none;
   const Json& before = change.before ? controller_of(*change.before) : none;
-  if (text(before, "/uid") != text(owner, "/uid")) look_at(before);
+  const bool same_owner = at(before, "/uid") == at(owner, "/uid");
+  // Neither the owner nor the creation of a pod changes in most of its changes.
+  if (!change.before || !same_owner) remember(change.object);
+  if (!same_owner) look_at(before);
   if (!owner.is_null() || change.type == ChangeType::deleted) return;
   const bool same_labels = change.before && at(*change.before, "/metadata/labels") == at(pod, "/metadata/labels");
   if (same_labels && before.is_null()) return;
@@ -157,9 +159,10 @@ void Workloads::look_later(const Key& controller) {
 void Workloads::reconcile(const Key& key) {
   const Object set = world_.store.get(key);
   const Object ns = world_.store.get({"namespaces", "", key.ns});
+  if (!set) claims_.forget(key);
   if (!world_.switches.workload_controllers || !set || terminating(*set) || !ns || terminating(*ns)) return;
   if (key.resource == "deployments") reconcile_deployment(key, *set);
-  if (key.resource == "replicasets") reconcile_replica_set(key, *set);
+  if (key.resource == "replicasets") reconcile_replica_set(key, set);
   if (key.resource == "statefulsets") reconcile_stateful_set(key, *set);
   if (key.resource == "daemonsets") reconcile_daemon_set(key, *set);
 }
@@ -230,15 +233,15 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
   world_.store.create("replicasets", std::move(set));
 }
 
-void Workloads::reconcile_replica_set(const Key& key, const Json& set) {
-  std::vector<Object> present = claim_pods(world_, set);
-  const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(set, "/spec/replicas", 1)));
+void Workloads::reconcile_replica_set(const Key& key, const Object& set) {
+  std::vector<Object> present = claims_.claim_pods(set);
+  const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(*set, "/spec/replicas", 1)));
   for (std::size_t count = present.size(); count < replicas; ++count)
-    if (!create_pod(set, key.name + "-" + world_.store.new_uid().substr(0, 5), "")) return;
+    if (!create_pod(*set, key.name + "-" + world_.store.new_uid().substr(0, 5), "")) return;
   // As in the real controller, a sync without an error ends the pauses after refused pods.
   refusals_.erase(key);
   if (present.size() <= replicas) return;
-  sort_for_deletion(present, related_pods(world_.store, set), world_.wall_now());
+  sort_for_deletion(present, related_pods(world_.store, *set), world_.wall_now());
   for (std::size_t i = 0; i < present.size() - replicas; ++i)
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[i])}, std::nullopt);
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/objects.hpp"
+#include "sim/replica_sets.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
@@ -29,6 +30,7 @@ class Workloads {
   explicit Workloads(World& world);
   // Checks every workload again, after the usual lag.
   void resync();
+  const Claims& claims() const { return claims_; }
 
  private:
   void on_change(const Change& change);
@@ -36,7 +38,7 @@ class Workloads {
   void look_later(const Key& controller);
   void reconcile(const Key& controller);
   void reconcile_deployment(const Key& key, const Json& deployment);
-  void reconcile_replica_set(const Key& key, const Json& set);
+  void reconcile_replica_set(const Key& key, const Object& set);
   void reconcile_stateful_set(const Key& key, const Json& set);
   void reconcile_daemon_set(const Key& key, const Json& set);
   // Returns the objects with this controller, sorted by name.
@@ -47,6 +49,7 @@ class Workloads {
   void try_again(const Key& controller);
 
   World& world_;
+  Claims claims_;
   std::set<Key> planned_;
   std::map<Key, unsigned> refusals_;      // number of pods of each controller that a quota has refused in a row
   std::map<std::string, Object> newest_;  // newest pod of each controller, even if deleted; key: UID of the controller

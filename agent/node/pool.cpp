@@ -46,7 +46,8 @@ std::optional<std::string> told_pool(const k8s::Node& node) {
 
 ListedNode listed(k8s::Node node) {
   auto told = told_pool(node);
-  return {std::make_shared<const k8s::Node>(std::move(node)), std::move(told)};
+  const auto state = state_of(k8s::value_at(node.labels, state_label).value_or(""));
+  return {std::make_shared<const k8s::Node>(std::move(node)), std::move(told), state};
 }
 
 Membership membership_of(const k8s::Node& node, const OwnPool& pool, const std::vector<k8s::Lease>& turns) {

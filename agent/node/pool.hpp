@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/node/state.hpp"
 #include "k8s/objects.hpp"
 #include "retry/task.hpp"
 
@@ -53,10 +54,12 @@ std::string pool_of_role(const std::map<std::string, std::string>& node_labels);
 // Returns the pool in the record of the node's agent; otherwise the pool in the label; otherwise nothing.
 std::optional<std::string> told_pool(const k8s::Node& node);
 
-// A Node of a list, with its told_pool(), which costs as much as decoding the whole Node.
+// A Node of a list, with what is read of it again and again while it does not change: its told_pool(), which costs as
+// much as decoding the whole Node, and the state in its label.
 struct ListedNode {
   std::shared_ptr<const k8s::Node> node;
   std::optional<std::string> told;
+  std::optional<State> state;
 };
 ListedNode listed(k8s::Node node);
 

@@ -82,8 +82,8 @@ std::map<std::string, std::string> versions_of(const std::vector<k8s::Lease>& sl
   return versions;
 }
 
-bool waits(const k8s::Node& node) {
-  return k8s::value_at(node.labels, state_label) == to_string(State::waiting);
+bool waits(const PoolNode& node) {
+  return node.state == State::waiting;
 }
 
 std::vector<k8s::Lease> items_of(const k8s::Reflector<k8s::Lease>& view) {
@@ -135,7 +135,7 @@ std::set<std::string> waiting_of(const std::vector<PoolNode>& members, const Gro
   const std::set<std::string> holders = names_of(pool);
   std::set<std::string> waiting;
   for (const PoolNode& each : members)
-    if (waits(*each.node) && !holders.contains(each.node->name)) waiting.insert(each.node->name);
+    if (waits(each) && !holders.contains(each.node->name)) waiting.insert(each.node->name);
   return waiting;
 }
 
@@ -146,7 +146,7 @@ std::set<std::string> without_zone_slot(const GroupView& pool, const std::vector
   const std::string& key = options.grouping.zone_label;
   std::map<std::string, bool> has_slot;  // by zone
   for (const PoolNode& each : members) {
-    if (key.empty() || !waits(*each.node)) continue;
+    if (key.empty() || !waits(each)) continue;
     const std::string zone = k8s::value_at(each.node->labels, key).value_or("");
     if (!has_slot.contains(zone)) {
       GroupView view = view_of({pool.group.pool, zone}, key, members, pool.slots);
@@ -275,7 +275,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   pool_ = pool_named(grouping, groups.back().pool);
   CO_TRY(const auto slots, co_await list(deadline));
   const auto members = nodes_of(pool_, node_, nodes, slots);
-  waiting_ = std::count_if(members.begin(), members.end(), [](const PoolNode& each) { return waits(*each.node); });
+  waiting_ = std::count_if(members.begin(), members.end(), waits);
   std::vector<GroupView> views;
   for (SlotGroup& group : groups) {
     views.push_back(view_of(std::move(group), grouping.zone_label, members, slots));

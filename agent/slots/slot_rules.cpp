@@ -283,7 +283,8 @@ std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const st
   std::vector<PoolNode> found;
   for (const ListedNode& each : nodes) {
     const Membership membership = each.node->uid == own.uid ? Membership::member : membership_of(each, pool, turns);
-    if (membership != Membership::stranger) found.push_back({each.node.get(), membership == Membership::member});
+    if (membership != Membership::stranger)
+      found.push_back({each.node.get(), membership == Membership::member, each.state});
   }
   return found;
 }
@@ -293,12 +294,10 @@ GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std:
   GroupView view{std::move(group), slots};
   for (const PoolNode& each : nodes) {
     const k8s::Node& node = *each.node;
-    const auto zone = node.labels.find(zone_label_key);
-    const bool belongs = view.group.zone.empty() || (zone != node.labels.end() && zone->second == view.group.zone);
-    if (!belongs) continue;
+    if (!view.group.zone.empty() && k8s::value_at(node.labels, zone_label_key) != view.group.zone) continue;
     view.members += each.counts;
     if (!in_service(node)) view.out.push_back(out_node(node, each.counts));
-    if (k8s::value_at(node.labels, state_label) == to_string(State::degraded))
+    if (each.state == State::degraded)
       view.degraded[node.name] = printable(k8s::value_at(node.labels, reason_label).value_or(""));
   }
   return view;

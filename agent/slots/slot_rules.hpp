@@ -126,7 +126,8 @@ OwnPool pool_named(const SlotGrouping& grouping, const std::string& name);
 
 struct PoolNode {
   const k8s::Node* node;
-  bool counts;  // true if it certainly belongs to the pool, false if its pool is unknown
+  bool counts;                   // true if it certainly belongs to the pool, false if its pool is unknown
+  std::optional<State> state{};  // as its label tells
 };
 // Returns the nodes that belong to the pool, and those whose pool is unknown. `turns` holds the Leases of all pools.
 // Borrows `nodes`.

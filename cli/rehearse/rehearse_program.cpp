@@ -3,6 +3,7 @@
 #include "agent/process/process.hpp"
 #include "base/text.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
+#include "cli/terminal/progress_bar.hpp"
 #include "rehearse/charts.hpp"
 #include "rehearse/fleet_rehearsal.hpp"
 #include "rehearse/snapshot.hpp"
@@ -32,30 +33,47 @@ int report(Console& console, agent::Sink& out, const Settings& settings, int cod
   return code;
 }
 
-int play_drains(Console& console, agent::Sink& out, const Settings& settings, rehearse::Snapshot snapshot) {
+// Returns a callback that shows the progress of a rehearsal. Borrows the bar.
+rehearse::OnProgress shown_by(ProgressBar& bar) {
+  return [&bar](const rehearse::StepProgress& progress) {
+    const bool reads = progress.step == rehearse::StepProgress::Step::reading;
+    bar.show(
+        {reads ? "reading the snapshot" : "rehearsing", progress.done, progress.total, reads ? "objects" : "nodes"});
+  };
+}
+
+int play_drains(agent::Process& process, Console& console, const Settings& settings, rehearse::Snapshot snapshot) {
+  ProgressBar bar(process);
   const rehearse::Assumptions& assumptions = settings.rehearse.assumptions;
   const auto rehearsal = rehearse::rehearse({.snapshot = std::move(snapshot),
                                              .nodes = settings.nodes,
                                              .selector = settings.selector,
                                              .drain = settings.drain,
-                                             .assumptions = assumptions});
+                                             .assumptions = assumptions,
+                                             .on_progress = shown_by(bar)});
+  bar.clear();
   if (!rehearsal) return not_played(console, rehearsal.error());
-  return report(console, out, settings, exit_code(*rehearsal), rehearsal_json(*rehearsal, assumptions),
+  return report(console, process.out, settings, exit_code(*rehearsal), rehearsal_json(*rehearsal, assumptions),
                 rehearsal_lines(*rehearsal),
                 [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
 }
 
-int play_fleet(Console& console, agent::Sink& out, const Settings& settings, agent::AgentConfig config,
+int play_fleet(agent::Process& process, Console& console, const Settings& settings, agent::AgentConfig config,
                rehearse::Snapshot snapshot) {
-  rehearse::FleetInput input{
-      .snapshot = std::move(snapshot), .config = std::move(config), .assumptions = settings.rehearse.assumptions};
+  ProgressBar bar(process);
+  rehearse::FleetInput input{.snapshot = {}, .config = std::move(config), .assumptions = settings.rehearse.assumptions};
   if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
-  const auto rehearsal = rehearse_fleet(input);
+  rehearse::FleetInput played = input;
+  played.snapshot = std::move(snapshot);
+  played.on_progress = shown_by(bar);
+  const auto rehearsal = rehearse_fleet(std::move(played));
+  bar.clear();
   if (!rehearsal) return not_played(console, rehearsal.error());
-  return report(
-      console, out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input), fleet_lines(*rehearsal), [&] {
-        return rehearse::write_picture(settings.timeline, fleet_svg(*rehearsal, "Rehearsal: update of the fleet"));
-      });
+  return report(console, process.out, settings, exit_code(*rehearsal), fleet_json(*rehearsal, input),
+                fleet_lines(*rehearsal), [&] {
+                  return rehearse::write_picture(settings.timeline,
+                                                 fleet_svg(*rehearsal, "Rehearsal: update of the fleet"));
+                });
 }
 
 // The validated input other than the snapshot: with --all the configuration of the agents. `fleet` is unset without
@@ -88,9 +106,9 @@ int rehearse(agent::Process& process, Console& console, const Settings& settings
   if (!wanted) return agent::exit_usage;
   SnapshotGot got = get_snapshot(process, console, settings, run);
   if (!got.snapshot) return got.exit_code;
-  const int played =
-      wanted->fleet ? play_fleet(console, process.out, settings, *std::move(wanted->fleet), *std::move(got.snapshot))
-                    : play_drains(console, process.out, settings, *std::move(got.snapshot));
+  const int played = wanted->fleet
+                         ? play_fleet(process, console, settings, *std::move(wanted->fleet), *std::move(got.snapshot))
+                         : play_drains(process, console, settings, *std::move(got.snapshot));
   // With --warnings-as-errors the read fails although there is a snapshot.
   return played == agent::exit_done ? got.exit_code : played;
 }

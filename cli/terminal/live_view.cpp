@@ -7,6 +7,7 @@
 
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "cli/terminal/progress_bar.hpp"
 
 namespace haulout::cli {
 namespace {
@@ -14,18 +15,9 @@ namespace {
 using drain::EventType;
 using drain::PodOutcome;
 
-constexpr std::size_t widest_bar = 40;
-constexpr std::size_t narrowest_bar = 8;
 // If a pod's line has fewer columns left than this, the reason why the pod waits gets a line of its own. It is the
 // length of "blocked by PodDisruptionBudget shop/checkout".
 constexpr std::size_t narrowest_hold = 44;
-
-std::string bar(std::size_t done, std::size_t total, std::size_t width, bool utf8) {
-  const std::size_t filled = total == 0 ? 0 : width * done / total;
-  std::string result = utf8 ? "" : "[";
-  for (std::size_t i = 0; i < width; ++i) result += i < filled ? (utf8 ? "█" : "#") : (utf8 ? "░" : "-");
-  return result + (utf8 ? "" : "]");
-}
 
 // Formats a time span in whole seconds, because digits that change faster are not readable.
 std::string elapsed(WallTime since, WallTime now) {

@@ -19,6 +19,19 @@ class BudgetBookTest : public ::testing::Test {
   void put(const k8s::PodDisruptionBudget& budget) { book.update(budget.uid, &budget); }
 };
 
+TEST_F(BudgetBookTest, ASelectionHasTheGateOfItsBudgetAsItIsNow) {
+  put(a_budget("web", 1));
+  const BudgetBook::Selection selection = book.selection(pod);
+  EXPECT_EQ(book.gate(pod, selection), Gate::open);
+  put(a_budget("web", 0));
+  EXPECT_EQ(book.gate(pod, selection), Gate::closed);
+  book.update(a_budget("web", 0).uid, nullptr);
+  EXPECT_EQ(book.gate(pod, selection), Gate::open) << "the budget was deleted";
+  put(a_budget("web", 0));
+  EXPECT_EQ(book.gate(pod, selection), Gate::closed) << "it exists again";
+  EXPECT_EQ(book.gate(pod, book.selection(a_pod("db", "other"))), Gate::open) << "no budget selects this pod";
+}
+
 TEST_F(BudgetBookTest, NoBudgetIsOpen) {
   EXPECT_EQ(gate(pod), Gate::open);
 }

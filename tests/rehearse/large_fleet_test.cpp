@@ -75,6 +75,21 @@ TEST_F(LargeFleetTest, EachNodeIsUpdatedOneAfterTheOther) {
   EXPECT_LE(last - rehearsal.began, out + size * 5s);
 }
 
+TEST_F(LargeFleetTest, TellsHowFarItHasCome) {
+  using Step = StepProgress::Step;
+  std::vector<StepProgress> told;
+  input.on_progress = [&](const StepProgress& progress) { told.push_back(progress); };
+  const FleetRehearsal rehearsal = play();
+  const auto first = std::ranges::find(told, Step::rehearsing, &StepProgress::step);
+  ASSERT_EQ(first - told.begin(), std::ssize(items)) << "each object that was read";
+  EXPECT_EQ(told[items.size() - 1].done, items.size());
+  ASSERT_NE(first, told.end());
+  EXPECT_EQ(first->done, 0u);
+  EXPECT_EQ(told.back().done, updated(rehearsal));
+  EXPECT_TRUE(std::ranges::is_sorted(first, told.end(), {}, &StepProgress::done));
+  EXPECT_TRUE(std::all_of(first, told.end(), [](const auto& each) { return each.total == size; }));
+}
+
 TEST_F(LargeFleetTest, AsManyNodesAreOutAsTheLimitAllows) {
   input.config.max_unavailable = "25%";
   const FleetRehearsal rehearsal = play();

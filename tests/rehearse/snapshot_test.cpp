@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rehearse/stage.hpp"
 #include "retry/task_group.hpp"
 #include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
@@ -63,6 +64,45 @@ TEST_F(SnapshotTest, WhatMayNotBeListedIsLeftOutAndSaid) {
   const auto snapshot = read();
   ASSERT_TRUE(snapshot);
   EXPECT_THAT(snapshot->left_out, ElementsAre(HasSubstr("statefulsets")));
+}
+
+TEST(Stage, KeepsNeitherTheTextNorWhatNothingReads) {
+  const Json container = {{"name", "server"},
+                          {"image", "server:1"},
+                          {"env", {{{"name", "A"}, {"value", "b"}}}},
+                          {"livenessProbe", {{"periodSeconds", 1}}},
+                          {"resources", {{"requests", {{"cpu", "1"}}}}},
+                          {"ports", {{{"containerPort", 80}}}}};
+  const Json managed = {{{"manager", "kubectl"}, {"time", "2026-11-27T10:00:00Z"}}};
+  const Json metadata = {
+      {"name", "p"},
+      {"namespace", "shop"},
+      {"managedFields", managed},
+      {"annotations", {{"kubectl.kubernetes.io/last-applied-configuration", "…"}, {"note", "kept"}}}};
+  Json set = {{"kind", "ReplicaSet"}, {"metadata", metadata}};
+  set["spec"]["template"]["spec"]["initContainers"] = {container};
+  const Json items = {{{"kind", "Pod"}, {"metadata", metadata}, {"spec", {{"containers", {container}}}}},
+                      {{"kind", "Node"}, {"metadata", {{"name", "n"}, {"managedFields", managed}}}},
+                      set};
+  const std::string text = Json{{"kind", "List"}, {"items", items}}.dump();
+  Snapshot snapshot{.documents = {{text}, {text}},
+                    .read_at = WallTime(std::chrono::sys_days(std::chrono::year(2027) / 1 / 1)),
+                    .stored = true};
+  constexpr std::uint32_t page_size = 500;
+  Stage stage(Assumptions(), 1, page_size);
+  ASSERT_TRUE(stage.load(snapshot));
+  for (const Document& document : snapshot.documents) EXPECT_TRUE(document.text.empty());
+
+  const auto pod = stage.cluster.get("pods", "shop", "p");
+  EXPECT_FALSE(pod["metadata"].contains("managedFields"));
+  EXPECT_EQ(pod["metadata"]["annotations"].dump(), R"({"note":"kept"})");
+  for (const auto& kept :
+       {pod["spec"]["containers"][0],
+        stage.cluster.get("replicasets", "shop", "p")["spec"]["template"]["spec"]["initContainers"][0]})
+    EXPECT_EQ(kept.dump(), R"({"image":"server:1","name":"server","ports":[{"containerPort":80}],)"
+                           R"("resources":{"requests":{"cpu":"1"}}})");
+  EXPECT_TRUE(stage.cluster.get("nodes", "", "n")["metadata"].contains("managedFields")) << "they show who cordoned it";
+  EXPECT_THAT(stage.assumed(), ::testing::Contains(HasSubstr("2026-11-27T10:00:00Z"))) << "the times were read before";
 }
 
 TEST_F(SnapshotTest, WithoutPodsThereIsNothingToRehearse) {

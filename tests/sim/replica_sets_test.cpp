@@ -100,6 +100,26 @@ TEST_F(ReplicaSetTest, APodThatIsGivenBackDisplacesTheReplacementThatIsNotReady)
   });
 }
 
+TEST_F(ReplicaSetTest, OnlyPodsThatHaveChangedAreExaminedAgain) {
+  constexpr std::uint64_t pods = 5;
+  add_web(pods);
+  const auto claims = [this]() -> const sim::Claims& { return cluster.parts().workloads.claims(); };
+  in_world([&]() -> boost::asio::awaitable<void> {
+    co_await pass(5s);
+    const std::uint64_t before = claims().examined();
+    EXPECT_GE(before, pods);
+    cluster.parts().workloads.resync();
+    co_await pass(5s);
+    EXPECT_EQ(claims().examined(), before) << "nothing has changed";
+    cluster.patch("pods", "shop", "w0", {{"metadata", {{"annotations", {{"note", "changed"}}}}}});
+    co_await pass(5s);
+    EXPECT_EQ(claims().examined(), before + 1) << "one pod has changed";
+    cluster.patch("replicasets", "shop", "web-6d4b9", {{"metadata", {{"annotations", {{"note", "changed"}}}}}});
+    co_await pass(5s);
+    EXPECT_EQ(claims().examined(), before + 1 + pods) << "the selector may be another one";
+  });
+}
+
 TEST_F(ReplicaSetTest, OnlyItsOwnKindOfPodIsAdopted) {
   add_web(1);
   Json foreign = labels();
