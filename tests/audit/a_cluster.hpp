@@ -10,7 +10,7 @@
 namespace haulout::audit {
 
 struct ACluster {
-  using Json = nlohmann::json;
+  using Json = sim::Json;
 
   ACluster() {
     for (const char* node : {"n1", "n2"}) add_node(node);

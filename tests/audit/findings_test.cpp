@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAreArray;
-using Json = nlohmann::json;
+using Json = sim::Json;
 
 struct Row {
   const char* name;
