@@ -80,7 +80,7 @@ TEST(Stage, KeepsNeitherTheTextNorWhatNothingReads) {
       {"managedFields", managed},
       {"annotations", {{"kubectl.kubernetes.io/last-applied-configuration", "…"}, {"note", "kept"}}}};
   Json set = {{"kind", "ReplicaSet"}, {"metadata", metadata}};
-  set["spec"]["template"]["spec"]["initContainers"] = {container};
+  set["spec"]["template"]["spec"]["initContainers"] = Json::array({container});
   const Json items = {{{"kind", "Pod"}, {"metadata", metadata}, {"spec", {{"containers", {container}}}}},
                       {{"kind", "Node"}, {"metadata", {{"name", "n"}, {"managedFields", managed}}}},
                       set};
