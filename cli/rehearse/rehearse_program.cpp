@@ -2,6 +2,7 @@
 
 #include "agent/process/process.hpp"
 #include "base/text.hpp"
+#include "cli/rehearse/comparison_program.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "rehearse/charts.hpp"
 #include "rehearse/fleet_rehearsal.hpp"
@@ -45,10 +46,15 @@ int play_drains(Console& console, agent::Sink& out, const Settings& settings, re
                 [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
 }
 
-int play_fleet(Console& console, agent::Sink& out, const Settings& settings, agent::AgentConfig config,
-               rehearse::Snapshot snapshot) {
+rehearse::FleetInput fleet_input(const Settings& settings, agent::AgentConfig config) {
   rehearse::FleetInput input{.snapshot = {}, .config = std::move(config), .assumptions = settings.rehearse.assumptions};
   if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
+  return input;
+}
+
+int play_fleet(Console& console, agent::Sink& out, const Settings& settings, agent::AgentConfig config,
+               rehearse::Snapshot snapshot) {
+  rehearse::FleetInput input = fleet_input(settings, std::move(config));
   rehearse::FleetInput played = input;
   played.snapshot = std::move(snapshot);
   const auto rehearsal = rehearse_fleet(std::move(played));
@@ -59,10 +65,21 @@ int play_fleet(Console& console, agent::Sink& out, const Settings& settings, age
       });
 }
 
-// The validated input other than the snapshot: with --all the configuration of the agents. `fleet` is unset without
-// --all.
+int play_several(Console& console, agent::Sink& out, const Settings& settings, std::vector<SettingToPlay> to_play,
+                 rehearse::Snapshot snapshot) {
+  rehearse::FleetInput input = fleet_input(settings, to_play.front().config);
+  input.snapshot = std::move(snapshot);
+  const auto comparison = compare_fleets(console, settings.rehearse, std::move(to_play), std::move(input));
+  if (!comparison) return not_played(console, comparison.error());
+  return report(console, out, settings, exit_code(*comparison), comparison_json(*comparison),
+                comparison_lines(*comparison), [] { return Result<>(); });
+}
+
+// The validated input other than the snapshot: with --all the configuration of the agents, one for each setting that is
+// given by --compare or --plan. Empty without --all.
 struct Wanted {
-  std::optional<agent::AgentConfig> fleet;
+  std::vector<SettingToPlay> fleets;
+  bool several = false;
 };
 
 // Validates the input. If it is invalid, prints the error and returns nullopt; the command then exits with the
@@ -74,13 +91,26 @@ std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
     return std::nullopt;
   }
   if (!settings.rehearse.all) return wanted;
-  wanted.fleet = config_of(console, settings.rehearse);
-  if (!wanted.fleet) return std::nullopt;
-  if (const auto problem = rehearse::unplayable(*wanted.fleet)) {
+  auto config = config_of(console, settings.rehearse);
+  if (!config) return std::nullopt;
+  if (const auto problem = rehearse::unplayable(*config)) {
     failed(console, *problem, agent::exit_usage);
     return std::nullopt;
   }
+  wanted.several = settings.rehearse.plan || !settings.rehearse.compared_option.empty();
+  if (wanted.several)
+    wanted.fleets = settings_to_play(console, settings.rehearse);
+  else
+    wanted.fleets.push_back({{}, *std::move(config)});
+  if (wanted.fleets.empty()) return std::nullopt;
   return wanted;
+}
+
+int play(Console& console, agent::Sink& out, const Settings& settings, Wanted wanted, rehearse::Snapshot snapshot) {
+  if (wanted.fleets.empty()) return play_drains(console, out, settings, std::move(snapshot));
+  return wanted.several
+             ? play_several(console, out, settings, std::move(wanted.fleets), std::move(snapshot))
+             : play_fleet(console, out, settings, std::move(wanted.fleets.front().config), std::move(snapshot));
 }
 
 // Validates the input, reads the snapshot and runs the simulation. Returns the exit code.
@@ -89,9 +119,7 @@ int rehearse(agent::Process& process, Console& console, const Settings& settings
   if (!wanted) return agent::exit_usage;
   SnapshotGot got = get_snapshot(process, console, settings, run);
   if (!got.snapshot) return got.exit_code;
-  const int played =
-      wanted->fleet ? play_fleet(console, process.out, settings, *std::move(wanted->fleet), *std::move(got.snapshot))
-                    : play_drains(console, process.out, settings, *std::move(got.snapshot));
+  const int played = play(console, process.out, settings, *std::move(wanted), *std::move(got.snapshot));
   // With --warnings-as-errors the read fails although there is a snapshot.
   return played == agent::exit_done ? got.exit_code : played;
 }
