@@ -185,6 +185,8 @@ std::string check_comparable(const std::string& option) {
 
 // Reads "max-unavailable=1,2,10%".
 std::string read_comparison(S& settings, const std::string& text) {
+  if (!settings.rehearse.compared_option.empty())
+    return "it is the second comparison, and a table has one: run the command once for each";
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos)
     return "it must name an option of the agents and its values, like max-unavailable=1,2,10%";
