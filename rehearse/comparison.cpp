@@ -11,7 +11,7 @@
 namespace haulout::rehearse {
 namespace {
 
-// By how much longer a pod must wait for room to count as waiting longer: by both.
+// By how much longer a pod must wait for capacity to count as waiting longer: by both.
 constexpr Duration room_noise = std::chrono::seconds(10);
 constexpr int room_share = 10;
 // A setting must be faster by this part of the time.
@@ -44,7 +44,7 @@ bool waits_longer(Duration waits, Duration before) {
 
 Objection room_objection(const OwnerCourse& owner, Duration before) {
   std::string text =
-      fmt::format("{}: {} for room, up to {}", owner.owner,
+      fmt::format("{}: {} for capacity, up to {}", owner.owner,
                   owner.without_room == 1 ? "a pod waits" : count_of(owner.without_room, "pod") + " wait",
                   format_whole_seconds(owner.longest_without_room));
   text += before == Duration::zero() ? "; with the slowest setting none does"
@@ -124,7 +124,7 @@ std::string_view to_string(Objection::Kind kind) {
     case Objection::Kind::unfinished: return "unfinished";
     case Objection::Kind::budget: return "budget";
     case Objection::Kind::owner: return "owner";
-    case Objection::Kind::room: return "room";
+    case Objection::Kind::room: return "capacity";
   }
   return "";
 }

@@ -26,6 +26,7 @@ struct FleetFigures {
   // Owners, the worst moment first: harmed ones, then by the share of replicas that were Ready.
   std::vector<OwnerCourse> owners{};
   std::vector<BudgetCourse> harmed_budgets{};
+  bool operator==(const FleetFigures&) const = default;
 };
 FleetFigures figures_of(const FleetRehearsal& rehearsal);
 
@@ -42,8 +43,8 @@ double per_pod(std::size_t evictions, std::size_t pods);
 struct Evictions {
   std::size_t evictions = 0;
   std::size_t pods = 0;  // at the begin
-  // The owner with the most evictions per pod, the first by name of equals; null if there were no evictions. Points into
-  // the given list.
+  // The owner with the most evictions per pod, the first by name of equals; null if there were no evictions. Points
+  // into the given list.
   const OwnerCourse* most = nullptr;
 };
 Evictions evictions_of(const std::vector<OwnerCourse>& owners);
@@ -56,11 +57,11 @@ struct Objection {
   std::string text;     // a sentence that begins with the subject
   bool operator==(const Objection&) const = default;
 };
-std::string_view to_string(Objection::Kind kind);  // "unfinished", "budget", "owner", "room"
+std::string_view to_string(Objection::Kind kind);  // "unfinished", "budget", "owner", "capacity"
 
 // Returns what the setting harms. More nodes than with the reference do not finish, a workload is harmed, or a pod
-// waits for room longer than the pods of its owner do with the reference: by more than ten seconds and a tenth, because
-// the moment of a drain is never exactly the same.
+// waits for capacity longer than the pods of its owner do with the reference: by more than ten seconds and a tenth,
+// because the moment of a drain is never exactly the same.
 std::vector<Objection> objections(const FleetFigures& figures, const FleetFigures& reference);
 
 // The result for several settings, as indexes of their figures.

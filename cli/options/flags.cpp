@@ -236,7 +236,8 @@ Rows fleet_rows() {
        "With --all: how many nodes of a pool may be unavailable at the same time, as a number (2) or a percentage "
        "(10%). Overrides the configuration."},
       {"plan", boolean<S>({&S::rehearse, &Rehearse::plan}),
-       "With --all: find the fastest max-unavailable that harms no workload and leaves room for all pods, and say why "
+       "With --all: find the fastest max-unavailable that harms no workload and leaves capacity for all pods, and say "
+       "why "
        "the "
        "next faster one does not. With --compare: find it among the compared values."},
       {"ramp", text<S>({&S::rehearse, &Rehearse::ramp}, "numbers, percentages", agent::check_ramp),

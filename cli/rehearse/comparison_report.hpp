@@ -23,8 +23,8 @@ struct Comparison {
   rehearse::FleetInput input{};              // of all of them; its snapshot and the compared option do not count
 };
 
-// Returns the exit code: that of a rehearsal with the chosen setting, or 1 if none qualifies; without --plan the largest
-// one of all settings.
+// Returns the exit code: that of a rehearsal with the chosen setting, or 1 if none qualifies; without --plan the
+// largest one of all settings.
 int exit_code(const Comparison& comparison);
 
 std::vector<std::string> comparison_lines(const Comparison& comparison);

@@ -47,7 +47,7 @@ Cells titles_of(const Comparison& comparison) {
   std::string option = comparison.option;
   for (char& letter : option)
     if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
-  return {option, "TIME", "NOT-UPDATED", "OUT-AT-A-TIME", "EVICTIONS-PER-POD", "WITHOUT-ROOM", "WORST-MOMENT"};
+  return {option, "TIME", "NOT-UPDATED", "OUT-AT-A-TIME", "EVICTIONS-PER-POD", "WITHOUT-CAPACITY", "WORST-MOMENT"};
 }
 
 Cells cells_of(const ComparedSetting& setting) {
@@ -104,7 +104,7 @@ void add_details(std::vector<std::string>& lines, const std::string& name, const
     return had_worse_moment(owner) ? moment_of(owner) + " after " + format_whole_seconds(owner.least_at - figures.began)
                                    : "";
   });
-  add_owners(details, figures, "without room", [](const OwnerCourse& owner) {
+  add_owners(details, figures, "without capacity", [](const OwnerCourse& owner) {
     return owner.without_room > 0 ? owner.owner + " " + room_of(owner.without_room, owner.longest_without_room) : "";
   });
   if (!figures.unfinished.empty()) details.push_back("  not updated: " + some_of(figures.unfinished));
@@ -137,7 +137,7 @@ void add_choice(std::vector<std::string>& lines, const Comparison& comparison) {
     add_objections(lines, harms);
     return;
   }
-  lines.push_back(fmt::format("plan: {} is the fastest setting that harms no workload and leaves room",
+  lines.push_back(fmt::format("plan: {} is the fastest setting that harms no workload and leaves capacity for all pods",
                               name_and_time(comparison, *choice.best)));
   if (!choice.next_faster) {
     lines.emplace_back("no rehearsed setting is faster");

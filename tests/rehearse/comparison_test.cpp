@@ -181,12 +181,14 @@ TEST(Comparison, WhoWaitsLongerForRoom) {
   for (const auto& row : rows)
     EXPECT_EQ(objections(waiting(row.now), waiting(row.before)).size(), row.longer ? 1u : 0u)
         << row.now.count() << " " << row.before.count();
-  EXPECT_THAT(texts_of(objections(waiting(5min), figures(2h))),
-              ElementsAre("room shop/Deployment/web: a pod waits for room, up to 5m00s; with the slowest setting none "
-                          "does"));
-  EXPECT_THAT(texts_of(objections(waiting(5min, 2), waiting(1min))),
-              ElementsAre("room shop/Deployment/web: 2 pods wait for room, up to 5m00s; with the slowest setting up to "
-                          "1m00s"));
+  EXPECT_THAT(
+      texts_of(objections(waiting(5min), figures(2h))),
+      ElementsAre("capacity shop/Deployment/web: a pod waits for capacity, up to 5m00s; with the slowest setting none "
+                  "does"));
+  EXPECT_THAT(
+      texts_of(objections(waiting(5min, 2), waiting(1min))),
+      ElementsAre("capacity shop/Deployment/web: 2 pods wait for capacity, up to 5m00s; with the slowest setting up to "
+                  "1m00s"));
 }
 
 TEST(Comparison, TheFastestThatHarmsNobody) {
