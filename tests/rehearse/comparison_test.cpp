@@ -36,7 +36,7 @@ FleetFigures figures(std::optional<Duration> took, std::vector<OwnerCourse> owne
   return result;
 }
 
-FleetNode node(const std::string& name, bool updated, agent::State state, Duration last) {
+FleetNode node(const std::string& name, bool updated, agent::State state, std::chrono::seconds last) {
   return {.name = name,
           .left_out = "",
           .updated = updated,

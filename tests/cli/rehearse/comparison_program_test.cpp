@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -51,13 +53,16 @@ class ComparisonTest : public ::testing::Test, protected rehearse::ASnapshot {
       ADD_FAILURE() << immediate->err;
       return -1;
     }
-    out_.text.clear();
-    err_.text.clear();
-    agent::Process process{context_.get_executor(), clock_, rng_, out_, err_, {}, "haulout"};
-    return rehearse(process, std::get<Settings>(parsed), [](auto) {
+    const int out = ::memfd_create("out", MFD_CLOEXEC), err = ::memfd_create("err", MFD_CLOEXEC);
+    agent::FdSink out_sink(out), err_sink(err);
+    agent::Process process{context_.get_executor(), clock_, rng_, out_sink, err_sink, {}, "haulout"};
+    const int code = rehearse(process, std::get<Settings>(parsed), [](auto) {
       ADD_FAILURE() << "nothing is read from a cluster";
       return 0;
     });
+    out_.text = written_to(out);
+    err_.text = written_to(err);
+    return code;
   }
   Json report_of(std::vector<std::string> more, int code = agent::exit_done) {
     more.insert(more.end(), {"-o", "json"});
@@ -68,6 +73,14 @@ class ComparisonTest : public ::testing::Test, protected rehearse::ASnapshot {
     std::vector<std::string> values;
     for (const Json& setting : report["settings"]) values.push_back(setting["value"]);
     return values;
+  }
+
+  // Returns what was written to the file, and closes it.
+  static std::string written_to(int file) {
+    std::string text(1'000'000, '\0');
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::pread(file, text.data(), text.size(), 0))));
+    ::close(file);
+    return text;
   }
 
   const testing::TempDir directory_;
