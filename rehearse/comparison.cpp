@@ -134,8 +134,8 @@ std::vector<Objection> objections(const FleetFigures& figures, const FleetFigure
   if (auto unfinished = unfinished_objection(figures, reference)) found.push_back(*std::move(unfinished));
   for (const BudgetCourse& budget : figures.harmed_budgets)
     found.push_back({Objection::Kind::budget, budget.budget,
-                     fmt::format("PodDisruptionBudget {} has {} healthy {}, but must keep {}", budget.budget,
-                                 count_of(static_cast<std::size_t>(budget.least_healthy), "pod"),
+                     fmt::format("PodDisruptionBudget {} has {} {}, but must keep {}", budget.budget,
+                                 count_of(static_cast<std::size_t>(budget.least_healthy), "healthy pod"),
                                  after(budget.least_at, figures.began), budget.desired)});
   std::map<std::string, Duration> waited;
   for (const OwnerCourse& owner : reference.owners) waited[owner.owner] = owner.longest_without_room;
