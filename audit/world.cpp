@@ -6,6 +6,7 @@
 
 #include "drain/gangs.hpp"
 #include "k8s/codec.hpp"
+#include "rehearse/top_controller.hpp"
 #include "sim/budgets.hpp"
 
 namespace haulout::audit {
@@ -30,23 +31,11 @@ struct Above {
   sim::Object object;  // null if it is not in the snapshot
 };
 
-// Returns the object that the reference names; null if the snapshot has none, or another one of this name.
-sim::Object object_of(const sim::Store& store, const std::string& ns, const Json& reference) {
-  const sim::ResourceInfo* info = sim::find_kind(sim::text(reference, "/kind"));
-  sim::Object object =
-      info ? store.get({std::string(info->resource), ns, sim::text(reference, "/name")}) : sim::Object();
-  return object && sim::uid_of(*object) == sim::text(reference, "/uid") ? object : nullptr;
-}
-
-// Finds the topmost controller. Looks for a controller only above ReplicaSets and Jobs.
-Above top_of(const sim::Store& store, const std::string& ns, const Json& reference) {
-  Above above{{ns, sim::text(reference, "/kind"), sim::text(reference, "/name")},
-              sim::text(reference, "/apiVersion"),
-              sim::text(reference, "/uid"),
-              object_of(store, ns, reference)};
-  const bool goes_on = above.object && (above.name.kind == "ReplicaSet" || above.name.kind == "Job");
-  const Json& next = goes_on ? sim::controller_of(*above.object) : Json();
-  return goes_on && !next.is_null() ? top_of(store, ns, next) : above;
+Above above_of(rehearse::TopController top) {
+  return {{std::move(top.ns), std::move(top.kind), std::move(top.name)},
+          std::move(top.api_version),
+          std::move(top.uid),
+          std::move(top.object)};
 }
 
 drain::Controller controller_of(const Above& above) {
@@ -203,9 +192,9 @@ class Reading {
     if (pod.controller) {
       // A pod that a drain has surged has no owner for a while: its mark names one.
       const k8s::OwnerReference& owner = *pod.controller;
-      above =
-          top_of(world_.store(), pod.ns,
-                 {{"apiVersion", owner.api_version}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}});
+      above = above_of(rehearse::top_controller(
+          world_.store(), pod.ns,
+          {{"apiVersion", owner.api_version}, {"kind", owner.kind}, {"name", owner.name}, {"uid", owner.uid}}));
     }
     if (auto gang = owner_by_gang(pod)) {
       above.name = *std::move(gang);

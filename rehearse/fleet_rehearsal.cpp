@@ -10,6 +10,7 @@
 #include "rehearse/awake_machines.hpp"
 #include "rehearse/fleet_machine.hpp"
 #include "rehearse/stage.hpp"
+#include "rehearse/workload_watch.hpp"
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
 
@@ -126,15 +127,18 @@ bool all_outside_window(const std::vector<const FleetNode*>& nodes) {
 // Records all events of drains, and calls `moved` for those that bring a drain nearer to its end.
 class Progress final : public drain::DrainObserver {
  public:
-  Progress(Timeline& timeline, std::function<void()> moved) : timeline_(timeline), moved_(std::move(moved)) {}
+  Progress(Timeline& timeline, WorkloadWatch& workloads, std::function<void()> moved)
+      : timeline_(timeline), workloads_(workloads), moved_(std::move(moved)) {}
   void on_event(const drain::Event& event) override {
     using enum drain::EventType;
     timeline_.on_event(event);
+    if (event.type == evicted) workloads_.evicted(event.pod->uid);
     if (event.type == evicted || event.type == vanished || event.type == volume_detached) moved_();
   }
 
  private:
   Timeline& timeline_;
+  WorkloadWatch& workloads_;
   std::function<void()> moved_;
 };
 
@@ -143,11 +147,13 @@ class Fleet {
   explicit Fleet(FleetInput input)
       : input_(std::move(input)), stage_(input_.assumptions, input_.seed, drain::Options{}.page_size) {}
 
-  Result<FleetRehearsal> play() {
+  Result<FleetRehearsal> play(SnapshotObjects objects) {
     if (auto problem = unplayable(input_.config)) return std::move(*problem);
-    if (auto loaded = stage_.load(input_.snapshot, input_.on_progress); !loaded) return std::move(loaded).error();
+    const std::optional<WallTime> dated = input_.snapshot.stored ? objects.newest : std::nullopt;
+    stage_.load(std::move(objects.all), dated.value_or(input_.snapshot.read_at));
     const Forgotten forgotten = forget_haulout(stage_.cluster, input_.config);
     result_.assumed = stage_.assumed();
+    if (dated) result_.assumed.push_back(assumed_time(*dated));
     for (std::string& phrase : assumed_of_fleet(input_, forgotten)) result_.assumed.push_back(std::move(phrase));
     result_.given_up_after = patience();
     if (auto played = stage_.play([this] { return act(); }); !played) return std::move(played).error();
@@ -182,6 +188,7 @@ class Fleet {
     assume_silent_responders(result_.assumed, input_.config.drain, stage_.cluster, with_agents());
     homeless_before_ = homeless(stage_.cluster);
     result_.began = stage_.clock.wall_now();
+    workloads_.begin();
     awake_.begin(result_.began);
     moved();
     co_await with_task_group([this](TaskGroup& group) {
@@ -239,6 +246,10 @@ class Fleet {
     // In an order (--roll-out-order), each node has to see who waits.
     const bool limited = input_.config.slots != agent::SlotsChoice::none && limit &&
                          input_.config.roll_out_order == agent::AgentConfig{}.roll_out_order;
+    for (const k8s::Node& node : nodes) {
+      const agent::OwnPool pool = own_pool(input_.config, node);
+      if (!agent::is_control_plane(pool)) result_.largest_pool = std::max(result_.largest_pool, pools[pool.name]);
+    }
     std::vector<FleetMachine*> order;
     order.reserve(machines_.size());
     for (const auto& machine : machines_) order.push_back(machine.get());
@@ -329,6 +340,8 @@ class Fleet {
     }
     result_.ended = result_.end == FleetEnd::over ? last : stage_.clock.wall_now();
     result_.most_out = most_out_at_once(result_.nodes);
+    result_.owners = workloads_.owners();
+    result_.budgets = workloads_.budgets();
     std::sort(result_.nodes.begin(), result_.nodes.end(), [](const FleetNode& a, const FleetNode& b) {
       const auto key = [](const FleetNode& node) {
         return std::tuple(!node.left_out.empty(), turn_of(node).value_or(WallTime::max()), node.name);
@@ -348,7 +361,8 @@ class Fleet {
   FleetInput input_;
   Stage stage_;
   FleetRehearsal result_;
-  Progress progress_{result_.timeline, [this] { moved(); }};
+  WorkloadWatch workloads_{stage_.cluster, stage_.clock};
+  Progress progress_{result_.timeline, workloads_, [this] { moved(); }};
   std::vector<std::unique_ptr<FleetMachine>> machines_;
   std::optional<NodeTable> nodes_;  // set when the simulation begins
   AwakeMachines awake_;
@@ -363,8 +377,21 @@ class Fleet {
 
 }  // namespace
 
+Result<SnapshotObjects> read_for_fleet(Snapshot& snapshot, const OnProgress& on_progress) {
+  auto objects = objects_of(snapshot, on_progress);
+  if (!objects || !snapshot.stored) return objects;
+  if (auto whole = check_whole(objects->all); !whole) return std::move(whole).error();
+  return objects;
+}
+
+Result<FleetRehearsal> rehearse_fleet(FleetInput input, SnapshotObjects objects) {
+  return Fleet(std::move(input)).play(std::move(objects));
+}
+
 Result<FleetRehearsal> rehearse_fleet(FleetInput input) {
-  return Fleet(std::move(input)).play();
+  auto objects = read_for_fleet(input.snapshot, input.on_progress);
+  if (!objects) return std::move(objects).error();
+  return rehearse_fleet(std::move(input), *std::move(objects));
 }
 
 }  // namespace haulout::rehearse

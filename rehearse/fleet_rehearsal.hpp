@@ -13,9 +13,12 @@
 
 #include "agent/config/agent_config.hpp"
 #include "agent/node/state.hpp"
+#include "rehearse/courses.hpp"
 #include "rehearse/rehearsal.hpp"
 
 namespace haulout::rehearse {
+
+struct SnapshotObjects;  // rehearse/stage.hpp
 
 struct FleetInput {
   Snapshot snapshot;
@@ -61,9 +64,10 @@ struct FleetRehearsal {
   std::vector<FleetNode> nodes;
   FleetEnd end = FleetEnd::over;
   WallTime began{};
-  WallTime ended{};           // end of the simulation; if `end` is `over`, when the last node reached its last state
-  Duration given_up_after{};  // the time without progress after which the simulation ends as FleetEnd::stuck
-  std::size_t most_out = 0;   // largest number of nodes that were unavailable at the same time because of the update
+  WallTime ended{};              // end of the simulation; if `end` is `over`, when the last node reached its last state
+  Duration given_up_after{};     // the time without progress after which the simulation ends as FleetEnd::stuck
+  std::size_t most_out = 0;      // largest number of nodes that were unavailable at the same time because of the update
+  std::size_t largest_pool = 0;  // number of nodes of the largest pool that is not limited to one node anyway
   // Pods for which the scheduler had found no node when a node was drained, or at the end. Does not contain pods that
   // had no node at the beginning, or that find capacity once terminating pods are deleted.
   std::vector<NoRoom> no_room;
@@ -71,6 +75,8 @@ struct FleetRehearsal {
   std::vector<std::string> not_weighed;
   // A phrase for each assumption made because no snapshot contains the fact, or because it is not simulated.
   std::vector<std::string> assumed;
+  std::vector<OwnerCourse> owners;    // sorted by name
+  std::vector<BudgetCourse> budgets;  // sorted by name
   Timeline timeline;
 };
 
@@ -94,5 +100,10 @@ std::optional<Error> unplayable(const agent::AgentConfig& config);
 // Runs the simulation. Fails with Errc::decode if the snapshot is invalid, and with Errc::invalid if agents with the
 // configuration cannot be simulated or no node is Ready.
 Result<FleetRehearsal> rehearse_fleet(FleetInput input);
+
+// For several rehearsals of one snapshot: read_for_fleet() reads it, and frees its documents; the other function
+// rehearses the objects instead of the documents of the input. Together they do what rehearse_fleet(input) does.
+Result<SnapshotObjects> read_for_fleet(Snapshot& snapshot, const OnProgress& on_progress = {});
+Result<FleetRehearsal> rehearse_fleet(FleetInput input, SnapshotObjects objects);
 
 }  // namespace haulout::rehearse

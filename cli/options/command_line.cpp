@@ -111,6 +111,22 @@ std::string needs_all(const std::string& flag) {
   return flag + " applies only to the update of a whole fleet: add --all to rehearse that, or remove this flag";
 }
 
+// For `rehearse --all`: returns an error message if flags for one setting and for several are given together.
+std::string one_or_several_settings(const Settings& settings) {
+  const RehearseSettings& rehearse = settings.rehearse;
+  const bool compares = !rehearse.compared_option.empty();
+  if (!compares && !rehearse.plan) return {};
+  const std::string flag = compares ? "--compare" : "--plan";
+  if (!rehearse.max_unavailable.empty() && (!compares || rehearse.compared_option == "max-unavailable"))
+    return flag + " and --max-unavailable exclude each other: " + flag +
+           " rehearses several values of it. Remove --max-unavailable";
+  if (!settings.timeline.empty())
+    return flag +
+           " and --timeline exclude each other: a timeline shows one rehearsal. Remove --timeline, and draw it "
+           "for the setting that you choose";
+  return {};
+}
+
 // For `rehearse`: returns an error message unless either nodes or --all is given, or if a flag is given that cannot be
 // used with nodes (or with --all, if that is given). Returns an empty string otherwise.
 std::string need_nodes_or_all(const Settings& settings) {
@@ -120,6 +136,8 @@ std::string need_nodes_or_all(const Settings& settings) {
     if (!rehearse.max_unavailable.empty()) return needs_all("--max-unavailable");
     if (!rehearse.ramp.empty()) return needs_all("--ramp");
     if (rehearse.reboot_time) return needs_all("--reboot-time");
+    if (!rehearse.compared_option.empty()) return needs_all("--compare");
+    if (rehearse.plan) return needs_all("--plan");
     std::string problem = need_nodes(settings);
     return problem.empty() ? problem : problem + ", or rehearse the update of the whole fleet with --all";
   }
@@ -132,7 +150,7 @@ std::string need_nodes_or_all(const Settings& settings) {
         "the agents have a configuration file, name the file with --config",
         rehearse.drain_flags.front(),
         rehearse.drain_flags.front() == "timeout" ? " (the agents' option is drain-deadline)" : "");
-  return {};
+  return one_or_several_settings(settings);
 }
 
 // For `pause` and `resume`: returns an error message unless exactly one of nodes, --pool and --all is given.

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
 
 #include "agent/config/option_table.hpp"
 #include "agent/config/value_checks.hpp"
@@ -172,6 +174,51 @@ std::string check_label(const std::string& key) {
   return key.empty() ? "it must be the key of a label" : "";
 }
 
+// The options of the agents that --compare accepts: those whose effect a rehearsal shows, and whose values have no
+// commas.
+constexpr const char* comparable_options[] = {"max-unavailable", "max-concurrent", "roll-out-order", "soak", "surge"};
+
+std::string check_comparable(const std::string& option) {
+  const std::vector<std::string> known(std::begin(comparable_options), std::end(comparable_options));
+  if (std::ranges::find(known, option) != known.end()) return {};
+  const std::string can = "; it can compare " + joined(known, ", ");
+  if (option == "ramp") return "the values of ramp have commas themselves: rehearse once for each, with --ramp" + can;
+  if (agent::find_option(option) != nullptr)
+    return fmt::format("{} cannot be compared: rehearse once for each value, in the file of --config{}", option, can);
+  const auto meant = nearest(option, known);
+  return fmt::format("there is no option \"{}\"{}{}", option, meant ? ": did you mean " + *meant + "?" : "", can);
+}
+
+// Reads "max-unavailable=1,2,10%".
+std::string read_comparison(S& settings, const std::string& text) {
+  if (!settings.rehearse.compared_option.empty())
+    return "it is the second comparison, and a table has one: run the command once for each";
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    return "it must name an option of the agents and its values, like max-unavailable=1,2,10%";
+  const std::string option = text.substr(0, equals);
+  if (std::string wrong = check_comparable(option); !wrong.empty()) return wrong;
+  if (equals + 1 == text.size())
+    return fmt::format("there is no value to compare: write them after the =, separated by commas, like {}",
+                       option == "max-unavailable" ? "max-unavailable=1,2,10%" : option + "=VALUE,VALUE");
+  std::vector<std::string> values = split_at(text.substr(equals + 1), ',');
+  std::map<std::string, std::string> known;  // by what the agents read
+  for (const std::string& value : values) {
+    if (value.empty()) return "one of the values is empty: remove the comma that is too much";
+    agent::AgentConfig read;
+    const agent::Option& row = *agent::find_option(option);
+    if (const std::string wrong = row.values.set(read, value); !wrong.empty())
+      return fmt::format("{} \"{}\": {}", option, value, wrong);
+    const auto [first, is_new] = known.try_emplace(row.values.show(read), value);
+    if (is_new) continue;
+    return first->second == value ? fmt::format("{} is there twice: remove one", value)
+                                  : fmt::format("{} and {} are the same: remove one", first->second, value);
+  }
+  settings.rehearse.compared_option = option;
+  settings.rehearse.compared_values = std::move(values);
+  return {};
+}
+
 Rows fleet_rows() {
   const Field<S, Duration> reboot_time = {
       [](const S& s) { return s.rehearse.reboot_time.value_or(rehearse::FleetInput{}.reboot_time); },
@@ -183,10 +230,22 @@ Rows fleet_rows() {
       {"config", text<S>({&S::rehearse, &Rehearse::config_file}, "file", check_config_file),
        "With --all: the configuration file of the agents. Without it the agents use their defaults. The configuration "
        "file and the HAULOUT_ variables of this machine are not read."},
+      {"compare",
+       {ValueType::text, "option=values", "", {}, read_comparison, [](const S&) { return std::string(); }},
+       "With --all: rehearse the update once with each value of an option of the agents, and print a table. The "
+       "options "
+       "are " +
+           joined({std::begin(comparable_options), std::end(comparable_options)}, ", ") +
+           "; the values are separated by commas: max-unavailable=1,2,10%."},
       {"max-unavailable",
        text<S>({&S::rehearse, &Rehearse::max_unavailable}, "number, percentage", agent::check_max_unavailable),
        "With --all: how many nodes of a pool may be unavailable at the same time, as a number (2) or a percentage "
        "(10%). Overrides the configuration."},
+      {"plan", boolean<S>({&S::rehearse, &Rehearse::plan}),
+       "With --all: find the fastest max-unavailable that harms no workload and leaves capacity for all pods, and say "
+       "why "
+       "the "
+       "next faster one does not. With --compare: find it among the compared values."},
       {"ramp", text<S>({&S::rehearse, &Rehearse::ramp}, "numbers, percentages", agent::check_ramp),
        "With --all: the sizes of the waves in which the version is rolled out, like 1,2,5%,25%. Overrides the "
        "configuration."},

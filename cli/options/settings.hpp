@@ -68,6 +68,11 @@ struct RehearseSettings {
   std::string config_file;      // configuration of the agents; empty: their defaults
   std::string max_unavailable;  // overrides max-unavailable of `config_file`; empty: no override
   std::string ramp;             // overrides ramp of `config_file`; empty: no override
+  // --compare: the option of the agents, and its values, with each of which the fleet is rehearsed; empty: no
+  // comparison
+  std::string compared_option;
+  std::vector<std::string> compared_values;
+  bool plan = false;  // find the fastest setting that harms no workload
   // How long a reboot is assumed to take; unset: the default of rehearse::FleetInput.
   std::optional<Duration> reboot_time;
   std::vector<std::string> drain_flags;  // names of the given flags that are allowed only without --all

@@ -6,6 +6,7 @@
 #include "base/duration.hpp"
 #include "base/text.hpp"
 #include "cli/drain/wording.hpp"
+#include "rehearse/comparison.hpp"
 
 namespace haulout::cli {
 
@@ -192,6 +193,17 @@ std::string sum_of(const rehearse::FleetRehearsal& rehearsal) {
                      count_of(rehearsal.most_out, "node"));
 }
 
+// Appends how often pods are evicted: a pod that comes to a node that is not updated yet is evicted again.
+void add_evictions(std::vector<std::string>& lines, const std::vector<rehearse::OwnerCourse>& owners) {
+  const rehearse::Evictions sum = rehearse::evictions_of(owners);
+  if (sum.most == nullptr) return;
+  const rehearse::OwnerCourse& most = *sum.most;
+  lines.push_back(fmt::format("evictions per pod: {:.2f} ({} of {}); the most: {:.2f}, {} ({} of {})",
+                              rehearse::per_pod(sum.evictions, sum.pods), count_of(sum.evictions, "eviction"),
+                              count_of(sum.pods, "pod"), rehearse::per_pod(most.evictions, most.pods), most.owner,
+                              count_of(most.evictions, "eviction"), count_of(most.pods, "pod")));
+}
+
 void add_not_weighed(std::vector<std::string>& lines, const std::vector<std::string>& pods) {
   if (pods.empty()) return;
   lines.emplace_back(
@@ -215,6 +227,7 @@ std::vector<std::string> fleet_lines(const rehearse::FleetRehearsal& rehearsal) 
   }
   lines.push_back(sum_of(rehearsal));
   if (std::string end = end_of(rehearsal); !end.empty()) lines.push_back(std::move(end));
+  add_evictions(lines, rehearsal.owners);
   add_waits(lines, rehearsal.timeline);
   add_broken_gangs(lines, rehearsal.timeline);
   add_no_room(lines, rehearsal.no_room);

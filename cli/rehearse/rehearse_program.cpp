@@ -2,6 +2,7 @@
 
 #include "agent/process/process.hpp"
 #include "base/text.hpp"
+#include "cli/rehearse/comparison_program.hpp"
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "cli/terminal/progress_bar.hpp"
 #include "rehearse/charts.hpp"
@@ -58,11 +59,16 @@ int play_drains(agent::Process& process, Console& console, const Settings& setti
                 [&] { return write_timeline(settings.timeline, rehearsal->timeline, title_of(*rehearsal)); });
 }
 
+rehearse::FleetInput fleet_input(const Settings& settings, agent::AgentConfig config) {
+  rehearse::FleetInput input{.snapshot = {}, .config = std::move(config), .assumptions = settings.rehearse.assumptions};
+  if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
+  return input;
+}
+
 int play_fleet(agent::Process& process, Console& console, const Settings& settings, agent::AgentConfig config,
                rehearse::Snapshot snapshot) {
   ProgressBar bar(process);
-  rehearse::FleetInput input{.snapshot = {}, .config = std::move(config), .assumptions = settings.rehearse.assumptions};
-  if (settings.rehearse.reboot_time) input.reboot_time = *settings.rehearse.reboot_time;
+  rehearse::FleetInput input = fleet_input(settings, std::move(config));
   rehearse::FleetInput played = input;
   played.snapshot = std::move(snapshot);
   played.on_progress = shown_by(bar);
@@ -76,10 +82,24 @@ int play_fleet(agent::Process& process, Console& console, const Settings& settin
                 });
 }
 
-// The validated input other than the snapshot: with --all the configuration of the agents. `fleet` is unset without
-// --all.
+int play_several(agent::Process& process, Console& console, const Settings& settings,
+                 std::vector<SettingToPlay> to_play, rehearse::Snapshot snapshot) {
+  ProgressBar bar(process);
+  rehearse::FleetInput input = fleet_input(settings, to_play.front().config);
+  input.snapshot = std::move(snapshot);
+  input.on_progress = shown_by(bar);
+  const auto comparison = compare_fleets(console, settings.rehearse, std::move(to_play), std::move(input));
+  bar.clear();
+  if (!comparison) return not_played(console, comparison.error());
+  return report(console, process.out, settings, exit_code(*comparison), comparison_json(*comparison),
+                comparison_lines(*comparison), [] { return Result<>(); });
+}
+
+// The validated input other than the snapshot: with --all the configuration of the agents, one for each setting that is
+// given by --compare or --plan. Empty without --all.
 struct Wanted {
-  std::optional<agent::AgentConfig> fleet;
+  std::vector<SettingToPlay> fleets;
+  bool several = false;
 };
 
 // Validates the input. If it is invalid, prints the error and returns nullopt; the command then exits with the
@@ -91,13 +111,27 @@ std::optional<Wanted> wanted_of(Console& console, const Settings& settings) {
     return std::nullopt;
   }
   if (!settings.rehearse.all) return wanted;
-  wanted.fleet = config_of(console, settings.rehearse);
-  if (!wanted.fleet) return std::nullopt;
-  if (const auto problem = rehearse::unplayable(*wanted.fleet)) {
+  auto config = config_of(console, settings.rehearse);
+  if (!config) return std::nullopt;
+  if (const auto problem = rehearse::unplayable(*config)) {
     failed(console, *problem, agent::exit_usage);
     return std::nullopt;
   }
+  wanted.several = settings.rehearse.plan || !settings.rehearse.compared_option.empty();
+  if (wanted.several)
+    wanted.fleets = settings_to_play(console, settings.rehearse);
+  else
+    wanted.fleets.push_back({{}, *std::move(config)});
+  if (wanted.fleets.empty()) return std::nullopt;
   return wanted;
+}
+
+int play(agent::Process& process, Console& console, const Settings& settings, Wanted wanted,
+         rehearse::Snapshot snapshot) {
+  if (wanted.fleets.empty()) return play_drains(process, console, settings, std::move(snapshot));
+  return wanted.several
+             ? play_several(process, console, settings, std::move(wanted.fleets), std::move(snapshot))
+             : play_fleet(process, console, settings, std::move(wanted.fleets.front().config), std::move(snapshot));
 }
 
 // Validates the input, reads the snapshot and runs the simulation. Returns the exit code.
@@ -106,9 +140,7 @@ int rehearse(agent::Process& process, Console& console, const Settings& settings
   if (!wanted) return agent::exit_usage;
   SnapshotGot got = get_snapshot(process, console, settings, run);
   if (!got.snapshot) return got.exit_code;
-  const int played = wanted->fleet
-                         ? play_fleet(process, console, settings, *std::move(wanted->fleet), *std::move(got.snapshot))
-                         : play_drains(process, console, settings, *std::move(got.snapshot));
+  const int played = play(process, console, settings, *std::move(wanted), *std::move(got.snapshot));
   // With --warnings-as-errors the read fails although there is a snapshot.
   return played == agent::exit_done ? got.exit_code : played;
 }

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include "agent/config/read_config.hpp"
 #include "agent/process/process.hpp"
 #include "base/files.hpp"
 #include "base/option.hpp"
@@ -123,8 +122,9 @@ SnapshotGot get_snapshot(agent::Process& process, Console& console, const Settin
   return got;
 }
 
-std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings) {
-  agent::FlagValues flags;
+std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings,
+                                            agent::FlagValues more) {
+  agent::FlagValues flags = std::move(more);
   if (!settings.max_unavailable.empty()) flags.emplace_back("max-unavailable", settings.max_unavailable);
   if (!settings.ramp.empty()) flags.emplace_back("ramp", settings.ramp);
   if (!settings.config_file.empty()) flags.emplace_back("config", settings.config_file);

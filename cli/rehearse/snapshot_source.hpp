@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/config/read_config.hpp"
 #include "cli/program/program.hpp"
 #include "rehearse/snapshot.hpp"
 
@@ -32,9 +33,10 @@ struct SnapshotGot {
 SnapshotGot get_snapshot(agent::Process& process, Console& console, const Settings& settings, const RunToEnd& run,
                          SnapshotWish wish = {});
 
-// Reads the agents' configuration from the given file, --max-unavailable and --ramp only. This machine's default file
-// and environment do not apply to the agents. If it is invalid, prints the errors and returns nullopt.
-std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings);
+// Reads the agents' configuration from the given file, --max-unavailable, --ramp and `more` only. This machine's
+// default file and environment do not apply to the agents. If it is invalid, prints the errors and returns nullopt.
+std::optional<agent::AgentConfig> config_of(Console& console, const RehearseSettings& settings,
+                                            agent::FlagValues more = {});
 
 // Prints the error and returns the exit code.
 int failed(Console& console, const Error& error, int code);

@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using Args = std::vector<std::string>;
 using drain::DryRunMode;
 using drain::Treatment;
@@ -273,6 +274,19 @@ TEST(CommandLineTest, RehearseAllIsAboutAFleet) {
   EXPECT_TRUE(settings.nodes.empty());
 }
 
+TEST(CommandLineTest, RehearseAllComparesSettings) {
+  const auto several = parsed({"rehearse", "--all", "--compare", "max-unavailable=1, 2,10%", "--ramp=1,2"});
+  EXPECT_EQ(several.rehearse.compared_option, "max-unavailable");
+  EXPECT_THAT(several.rehearse.compared_values, ElementsAre("1", "2", "10%"));
+  EXPECT_FALSE(several.rehearse.plan);
+  const auto planned = parsed({"rehearse", "--all", "--plan", "--compare=soak=0s,5m", "--max-unavailable=2"});
+  EXPECT_TRUE(planned.rehearse.plan);
+  EXPECT_EQ(planned.rehearse.compared_option, "soak");
+  EXPECT_EQ(planned.rehearse.max_unavailable, "2");
+  for (const char* values : {"max-concurrent=1,unlimited", "roll-out-order=any,label:rank", "surge=off,all"})
+    EXPECT_THAT(parsed({"rehearse", "--all", "--compare", values}).rehearse.compared_values, SizeIs(2)) << values;
+}
+
 TEST(CommandLineTest, GrammarOfPflag) {
   EXPECT_THAT(parsed({"drain", "--force", "n1", "--timeout", "1s", "n2"}).nodes, ElementsAre("n1", "n2"));
   EXPECT_THAT(parsed({"drain", "node/n1", "nodes/n2", "n1"}).nodes, ElementsAre("n1", "n2"));
@@ -324,6 +338,25 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"rehearse", "--all", "--timeout", "5m"}, "name the file with --config"},
       {{"rehearse", "--all", "--max-unavailable", "many"}, "--max-unavailable"},
       {{"rehearse", "--all", "--ramp", "1,0"}, "--ramp"},
+      {{"rehearse", "n1", "--compare=max-unavailable=1,2"}, "--compare applies only to the update of a whole fleet"},
+      {{"rehearse", "n1", "--plan"}, "--plan applies only to the update of a whole fleet: add --all"},
+      {{"rehearse", "--all", "--compare", "1,2"}, "name an option of the agents and its values, like max-unavailable="},
+      {{"rehearse", "--all", "--compare="}, "name an option of the agents and its values, like max-unavailable="},
+      {{"rehearse", "--all", "--compare=max-unavailible=1"}, "\"max-unavailible\": did you mean max-unavailable?"},
+      {{"rehearse", "--all", "--compare=pool=a,b"}, "pool cannot be compared: rehearse once for each value"},
+      {{"rehearse", "--all", "--compare=ramp=1,2"}, "the values of ramp have commas themselves"},
+      {{"rehearse", "--all", "--compare=max-unavailable="}, "no value to compare: write them after the ="},
+      {{"rehearse", "--all", "--compare=max-unavailable=1,,2"}, "one of the values is empty"},
+      {{"rehearse", "--all", "--compare=max-unavailable=1,%"},
+       "max-unavailable \"%\": the number is missing; write a number of nodes like 1, or a percentage of the pool"},
+      {{"rehearse", "--all", "--compare=max-unavailable=1,200%"}, "\"200%\": a percentage is at most 100%"},
+      {{"rehearse", "--all", "--compare=max-unavailable=2,1,2"}, "2 is there twice: remove one"},
+      {{"rehearse", "--all", "--compare=soak=1m,60s"}, "1m and 60s are the same: remove one"},
+      {{"rehearse", "--all", "--compare=soak=1m", "--compare=surge=all"}, "second comparison"},
+      {{"rehearse", "--all", "--compare=max-unavailable=1", "--max-unavailable=2"},
+       "--compare and --max-unavailable exclude each other"},
+      {{"rehearse", "--all", "--plan", "--max-unavailable=2"}, "--plan and --max-unavailable exclude each other"},
+      {{"rehearse", "--all", "--plan", "--timeline=a.svg"}, "--plan and --timeline exclude each other"},
       {{"rehearse", "n1", "--ramp=1,2"}, "--ramp applies only to the update of a whole fleet: add --all"},
       {{"rehearse", "n1", "--config", "haulout.yaml"},
        "--config applies only to the update of a whole fleet: add --all"},
