@@ -79,7 +79,7 @@ asio::awaitable<void> Preflight::look_up_daemon_sets(std::vector<k8s::Pod> pods)
 asio::awaitable<bool> Preflight::permitted(k8s::ResourceAttributes attributes) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (attempt > 0) co_await session_.clock().sleep_until(session_.now() + std::chrono::milliseconds(500));
-    auto review = co_await session_.client().review_access(attributes, session_.within(request_timeout));
+    auto review = co_await k8s::review_access(session_.client(), attributes, session_.within(request_timeout));
     if (!review || review->allowed) co_return true;
   }
   co_return false;

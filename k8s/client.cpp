@@ -170,8 +170,8 @@ Task<std::map<std::string, std::string>> scalable_resources(Client& client, std:
   co_return decode_scalable(response.body);
 }
 
-Task<AccessReview> Client::review_access(ResourceAttributes attributes, TimePoint deadline) {
-  CO_TRY(const auto response, co_await send(create_access_review(attributes), deadline));
+Task<AccessReview> review_access(Client& client, ResourceAttributes attributes, TimePoint deadline) {
+  CO_TRY(const auto response, co_await client.send(create_access_review(attributes), deadline));
   co_return decode_access_review(response.body);
 }
 

@@ -113,7 +113,6 @@ class Client {
   // every unscheduled pod.
   Task<List<Pod>> list_pods_on(std::string node, TimePoint deadline);
   Task<> evict(std::string ns, std::string pod, DeleteOptions options, TimePoint deadline);
-  Task<AccessReview> review_access(ResourceAttributes attributes, TimePoint deadline);
   // Returns the identity under which the server sees this client. Needs no permission.
   Task<Self> review_self(TimePoint deadline);
   Task<> create_event(NodeEvent event, TimePoint deadline);
@@ -155,6 +154,9 @@ class Client {
   bool has_succeeded_ = false;
   ServerTime server_time_;
 };
+
+// Returns whether the user of this client has the right. Borrows the client, as all functions below.
+Task<AccessReview> review_access(Client& client, ResourceAttributes attributes, TimePoint deadline);
 
 // Gets a Deployment, ReplicaSet or StatefulSet (apps/v1), depending on `kind`.
 Task<Workload> get_workload(Client& client, std::string kind, std::string ns, std::string name, TimePoint deadline);

@@ -1,5 +1,5 @@
-// What a process does with each request to the API server: WatchedTransport limits and logs it, CountingTransport counts
-// it, DeniedRequest remembers the last one that was denied, ServerWarnings reports the warnings in the response.
+// What a process does with each request to the API server: WatchedTransport limits and logs it, CountingTransport
+// counts it, DeniedRequest remembers the last one that was denied, ServerWarnings reports the warnings in the response.
 #pragma once
 
 #include <functional>

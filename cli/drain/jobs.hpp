@@ -73,10 +73,11 @@ class CordonJob final : public Job {
 };
 
 // The job of `haulout drain` and `haulout retire`. It checks all nodes before it changes anything (preflight), then
-// cordons all nodes, then evicts the pods of one node after another, or of Settings::parallel nodes at the same time. If
-// one node fails, it continues with the next. If a named node does not exist, it fails before it changes anything. If
-// the command runs in a pod, it evicts that pod last, and drains that pod's node alone after all others. It prints the summary of a node when the drain of the node ends. After an
-// interruption, finish() prints the remaining summaries.
+// cordons all nodes, then evicts the pods of one node after another, or of Settings::parallel nodes at the same time.
+// If one node fails, it continues with the next. If a named node does not exist, it fails before it changes anything.
+// If the command runs in a pod, it evicts that pod last, and drains that pod's node alone after all others. It prints
+// the summary of a node when the drain of the node ends. After an interruption, finish() prints the remaining
+// summaries.
 //
 // `retire` deletes the Node of each node right after its drain, if the drain has succeeded (drain/retirement.hpp). It
 // changes nothing if the agent of one of the nodes is updating it, or if it runs in a pod of one of the nodes. With

@@ -210,7 +210,7 @@ TEST_F(ClientTest, DeletesReadsPatchesAndAsks) {
   EXPECT_EQ(run(client.list_nodes("pool=a", soon))->items.size(), 1u);
   EXPECT_EQ(run(client.list<PodDisruptionBudget>({.limit = usual_page}, soon))->items.size(), 1u);
   EXPECT_TRUE(is_not_found(run(client.get<DaemonSet>("s", "d", soon)).error()));
-  EXPECT_FALSE(run(client.review_access({"patch", "", "nodes", "", "", "n1"}, soon))->allowed);
+  EXPECT_FALSE(run(review_access(client, {"patch", "", "nodes", "", "", "n1"}, soon))->allowed);
   EXPECT_EQ(target(2), "/api/v1/nodes/n1?fieldManager=haulout&dryRun=All&fieldValidation=Strict");
   EXPECT_EQ(target(3), "/api/v1/nodes?labelSelector=pool%3Da&limit=2");
 }
