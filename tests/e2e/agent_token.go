@@ -162,9 +162,20 @@ func remove(path, body string) Request {
 // Send returns the status code and, if the request failed, the server's Status. Unknown fields in the answer are
 // errors.
 func (a *AgentToken) Send(ctx context.Context, r Request) (int, *metav1.Status, error) {
+	code, _, status, err := a.exchange(ctx, r)
+	return code, status, err
+}
+
+// HeadersOf returns the headers of the answer to a GET.
+func (a *AgentToken) HeadersOf(ctx context.Context, path string) (http.Header, error) {
+	_, headers, _, err := a.exchange(ctx, get(path))
+	return headers, err
+}
+
+func (a *AgentToken) exchange(ctx context.Context, r Request) (int, http.Header, *metav1.Status, error) {
 	request, err := http.NewRequestWithContext(ctx, r.Method, a.cluster.URL+r.Path, bytes.NewBufferString(r.Body))
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	if r.Method != http.MethodGet {
 		query := request.URL.Query()
@@ -182,18 +193,18 @@ func (a *AgentToken) Send(ctx context.Context, r Request) (int, *metav1.Status, 
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, nil, err
 	}
 	status := &metav1.Status{}
 	if response.StatusCode >= 300 {
 		if err := json.Unmarshal(body, status); err != nil {
-			return 0, nil, fmt.Errorf("%s %s: %d, and no Status: %s", r.Method, r.Path, response.StatusCode, body)
+			return 0, nil, nil, fmt.Errorf("%s %s: %d, and no Status: %s", r.Method, r.Path, response.StatusCode, body)
 		}
 	}
-	return response.StatusCode, status, nil
+	return response.StatusCode, response.Header, status, nil
 }

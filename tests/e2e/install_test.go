@@ -21,6 +21,7 @@ func TestInstall(t *testing.T) {
 		must(t, err)
 		expectConfined(t, daemonSet)
 	})
+	t.Run("own share of the API server", func(t *testing.T) { expectOwnPriorityLevel(t, in) })
 	t.Run("Nodes after an uninstall", func(t *testing.T) { expectNothingLeft(t, in) })
 	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
 	t.Run("P11 a stolen token", func(t *testing.T) { expectAttacksFail(t, in) })
@@ -65,6 +66,24 @@ func TestInstall(t *testing.T) {
 		expectPoliciesHoldAnAdministrator(t, in)
 	})
 	t.Run("each rule refuses something", func(t *testing.T) { in.expectRulesTried(t) })
+}
+
+// The API server has just learned the manifests, so it may classify the first requests by the older ones.
+func expectOwnPriorityLevel(t *testing.T, in *Installed) {
+	t.Helper()
+	flowControl := in.Client.FlowcontrolV1()
+	schema, err := flowControl.FlowSchemas().Get(t.Context(), agentName, getOptions)
+	must(t, err)
+	level, err := flowControl.PriorityLevelConfigurations().Get(t.Context(), agentName, getOptions)
+	must(t, err)
+	must(t, Until(t.Context(), "the agents have their own priority level", func() (bool, error) {
+		header, err := in.Unbound.HeadersOf(t.Context(), "/api/v1/nodes?limit=1")
+		if err != nil {
+			return false, err
+		}
+		got := header.Get("X-Kubernetes-Pf-Flowschema-Uid") + " " + header.Get("X-Kubernetes-Pf-Prioritylevel-Uid")
+		return got == string(schema.UID)+" "+string(level.UID), fmt.Errorf("%s", got)
+	}))
 }
 
 func expectTypeChecked(t *testing.T, in *Installed) {
