@@ -96,9 +96,7 @@ func (s *surgeSetup) start(more ...string) *Run {
 
 func (s *surgeSetup) until(what string, holds func(SurgeState) bool) {
 	s.t.Helper()
-	must(s.t, Until(s.t.Context(), what, func() (bool, error) {
-		return holds(s.State()), fmt.Errorf("%+v", s.State())
-	}))
+	must(s.t, s.Await(s.t.Context(), what, holds))
 }
 
 func released(now SurgeState) bool { return now.Surged > 0 }
