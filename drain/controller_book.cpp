@@ -56,9 +56,8 @@ std::size_t without_replacement(const All& all, const ControllerGroup& group) {
     ours += member.leaving && member.ready_at_first ? 1 : 0;
     taken += member.leaving && !member.takes_nothing ? 1 : 0;
     new_taken += member.leaving && member.came_ready ? 1 : 0;
-    const bool stays = member.seen && !member.terminating && !member.leaving;
-    broken_gone += member.broken_at_first && !stays ? 1 : 0;
-    if (!stays) return;
+    broken_gone += member.broken_at_first && !member.stays() ? 1 : 0;
+    if (!member.stays()) return;
     stayed += member.ready_at_first ? 1 : 0;
     ready += member.ready ? 1 : 0;
     new_ready += member.ready && !member.ready_at_first ? 1 : 0;
@@ -373,8 +372,7 @@ bool ControllerBook::note_pod(ControllerGroup& group, ControlledPod& member, boo
   }
   if (!is_new || !group.controller.replicas) return false;
   std::int64_t staying = 0;
-  each_pod(pods_, group,
-           [&](const ControlledPod& other) { staying += other.seen && !other.terminating && !other.leaving ? 1 : 0; });
+  each_pod(pods_, group, [&](const ControlledPod& other) { staying += other.stays() ? 1 : 0; });
   if (staying <= *group.controller.replicas) return false;
   // The controller may have been scaled up. Then the additional pods replace no other pods, so it is read again.
   group.holds = true;
@@ -450,9 +448,8 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
     if (!member.seen) return;
-    const bool stays = !member.terminating && !member.leaving;
-    tally.ready += member.ready && stays && !member.surged_elsewhere ? 1 : 0;
-    tally.owned += member.owned && stays ? 1 : 0;
+    tally.ready += member.ready && member.stays() && !member.surged_elsewhere ? 1 : 0;
+    tally.owned += member.owned && member.stays() ? 1 : 0;
     tally.found_home |= member.bound && !member.here_at_first;
     if (!member.unschedulable || member.terminating) return;
     const auto consider = [&](const ControlledPod*& longest) {
@@ -467,7 +464,7 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
 std::vector<const ControlledPod*> ControllerBook::staying(const ControllerGroup& group) const {
   std::vector<const ControlledPod*> found;
   each_pod(pods_, group, [&](const ControlledPod& member) {
-    if (member.seen && !member.terminating && !member.leaving) found.push_back(&member);
+    if (member.stays()) found.push_back(&member);
   });
   return found;
 }

@@ -155,6 +155,9 @@ struct ControlledPod {
   // `left_before`, or it is itself a replacement.
   bool takes_nothing = false;
   bool came_ready = false;  // it was created after the first count, and it was Ready when it became `leaving`
+
+  // Returns true if the pod exists, and neither terminates nor leaves.
+  bool stays() const { return seen && !terminating && !leaving; }
 };
 
 // Values computed from the pods of a controller, valid until a pod changes.

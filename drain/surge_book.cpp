@@ -47,14 +47,14 @@ bool is_hurried(const Options& options) {
 // Returns how many pods of the group other than this one are Ready and stay for now.
 std::int64_t others_ready(const ControllerBook& controllers, const ControllerGroup& group, const k8s::Pod& pod) {
   const ControlledPod* member = controllers.find(pod);
-  const bool counted = member && member->seen && member->ready && !member->terminating && !member->leaving;
+  const bool counted = member && member->ready && member->stays();
   return static_cast<std::int64_t>(controllers.tally_of(group).ready) - (counted ? 1 : 0);
 }
 
 // Returns true if the pod has an owner and stays.
 bool stays_owned(const ControllerBook& controllers, const k8s::Pod& pod) {
   const ControlledPod* member = controllers.find(pod);
-  return member && member->seen && !member->terminating && !member->leaving && member->owned;
+  return member && member->stays() && member->owned;
 }
 
 // Returns how many other pods of the group have an owner and stay.

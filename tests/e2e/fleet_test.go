@@ -104,9 +104,9 @@ func TestFleetInWaves(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, cluster)
 	// The others look for a slot again every ten seconds, so an update lasts longer than that.
-	f.startAgents(t, "--max-unavailable", "2", "--ramp", "1,1", "--settle", "12s")
+	f.startAgents(t, "--max-unavailable", "2", "--ramp", "1,1", "--settle", "15s")
 	f.offerAll(t, "1.1")
-	must(t, Until(t.Context(), "a node waits for its wave", func() (bool, error) {
+	must(t, UntilWithin(t.Context(), 2*time.Minute, "a node waits for its wave", func() (bool, error) {
 		nodes, err := f.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err

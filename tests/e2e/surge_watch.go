@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,14 @@ type SurgeWatch struct {
 	lowest  int // of Ready pods
 	highest int // of surged pods
 	story   []string
+	awaited []awaitedState
 	problem error
+}
+
+// awaitedState is a state that somebody waits for, and the channel that is closed when the watch sees it.
+type awaitedState struct {
+	holds func(SurgeState) bool
+	seen  chan struct{}
 }
 
 // SurgeState is what a SurgeWatch has seen of the present.
@@ -82,6 +90,13 @@ func (s *SurgeWatch) see(event watch.Event) {
 		s.pods[pod.UID] = pod
 	}
 	now := s.state()
+	s.awaited = slices.DeleteFunc(s.awaited, func(awaited awaitedState) bool {
+		holds := awaited.holds(now)
+		if holds {
+			close(awaited.seen)
+		}
+		return holds
+	})
 	s.lowest, s.highest = min(s.lowest, now.Ready), max(s.highest, now.Surged)
 	owner := "nobody"
 	if controller := metav1.GetControllerOf(pod); controller != nil {
@@ -115,6 +130,26 @@ func (s *SurgeWatch) State() SurgeState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state()
+}
+
+// Await waits until the watch sees such a state, however short it lasts. It fails after 30 s.
+func (s *SurgeWatch) Await(ctx context.Context, what string, holds func(SurgeState) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	awaited := awaitedState{holds, make(chan struct{})}
+	s.mu.Lock()
+	if holds(s.state()) {
+		s.mu.Unlock()
+		return nil
+	}
+	s.awaited = append(s.awaited, awaited)
+	s.mu.Unlock()
+	select {
+	case <-awaited.seen:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waited in vain until %s: %w (last: %+v)", what, ctx.Err(), s.State())
+	}
 }
 
 // Extremes returns the lowest number of Ready pods and the highest number of surged pods that the watch has seen, up to
