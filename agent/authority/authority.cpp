@@ -253,6 +253,7 @@ struct Answer {
     return answer;
   }
   std::optional<Error> refusal;  // empty if the server executed the request
+  std::string body;              // of its response, if it executed the request
 };
 
 // Returns true if the server checked the right to impersonate any user, instead of the right to impersonate the node on
@@ -304,7 +305,11 @@ Task<Answer> Search::ask(http::Transport& as, http::Request request) {
   for (;;) {
     CO_TRY(const http::Response response, co_await as.round_trip(request, deadline_));
     auto refusal = k8s::failure_of(response, clock_.wall_now());
-    if (!refusal) co_return Answer();
+    if (!refusal) {
+      Answer answer;
+      answer.body = response.body;
+      co_return answer;
+    }
     if (k8s::is_transient(*refusal) || k8s::is_unauthorized(*refusal)) co_return *std::move(refusal);
     if (!k8s::is_forbidden(*refusal) || doubted_) co_return Answer::refused(*std::move(refusal));
     doubted_ = true;
@@ -417,14 +422,14 @@ Task<std::optional<std::string>> Search::identify_node(http::Transport& as) {
                     "(feature gate ConstrainedImpersonation): {}",
                     refusal->message()));
   if (refusal) co_return std::optional(fmt::format("the credential cannot read its own Node: {}", refusal->message()));
-  k8s::Client client(as, clock_);
-  CO_TRY(const k8s::Node node, co_await client.get_node(name, deadline_));
+  CO_TRY(k8s::Node node, k8s::only_named(name, k8s::decode<k8s::Node>(answer.body)));
   if (!found_.node.uid.empty() && found_.node.uid != node.uid)
     co_return Error(Errc::unavailable,
                     fmt::format("the token was issued for an earlier Node {} (UID {}, now {}): Kubernetes deletes this "
                                 "agent's pod, and creates an agent's pod for the new Node",
                                 printable(name), printable(found_.node.uid), node.uid));
   found_.node.uid = node.uid;
+  found_.seen = std::move(node);
   co_return std::optional<std::string>();
 }
 
@@ -438,6 +443,7 @@ Task<> Search::explore(http::Transport& as) {
     if (!right) continue;
     CO_TRY(const Answer answer, co_await ask(as, std::move(attempt.request)));
     const auto& refusal = answer.refusal;
+    if (!refusal && attempt.right == &Rights::other_nodes) found_.cluster_nodes = objects_in_collection(answer.body);
     if (!refusal || (attempt.found_by_absence && k8s::is_gone(*refusal)) || k8s::is_already_exists(*refusal) ||
         is_want_of_room(*refusal))
       continue;

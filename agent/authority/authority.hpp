@@ -48,6 +48,8 @@ struct Authority {
   std::string credential{};                     // ID of this credential of the user, for example "JTI=…"; may be empty
   std::string pod_ns{}, pod_name{}, pod_uid{};  // the agent's pod; empty if it does not run in one
   Rights rights{};
+  k8s::Node seen{};               // its own Node, as find_authority() read it
+  std::size_t cluster_nodes = 0;  // number of Nodes of the cluster at that time; 0 if it is not known
   // What the agent cannot do with this credential, and why: one sentence each, for --check, explain and the log.
   std::vector<std::string> switched_off{};
   // Better authorities that were tried, and why they are not available: one sentence each, as above.
@@ -111,6 +113,9 @@ struct AuthorityOptions {
 // authority works, or the Node does not exist), or the server's error. After the first 403 it waits one second and
 // repeats that request, because a server that has just started denies requests that it allows later. Cancellable.
 Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline);
+
+// Returns how many objects a collection has, from the first page of its list. Returns 0 if the page does not tell. Pure.
+std::size_t objects_in_collection(std::string_view first_page);
 
 // Returns true for get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, and
 // every eviction (the server checks that the evicted pod is on the Node). Pure.

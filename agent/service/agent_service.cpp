@@ -158,10 +158,8 @@ awaitable<void> AgentService::tell_rivals() {
 
 awaitable<void> AgentService::tell_cautions() {
   const TimePoint deadline = in_.process.clock.now() + look_around_limit;
-  const auto node = co_await whole_->client().get_node(whole_->authority().node.name, deadline);
-  if (!node) co_return;
-  const Cautions cautions =
-      co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root, *node, deadline);
+  const Cautions cautions = co_await find_cautions(whole_->client(), in_.config, whole_->host_access().root,
+                                                   whole_->authority().seen, deadline);
   for (const std::string& caution : cautions.config) in_.log.write(Severity::warning, caution);
   for (const std::string& caution : cautions.hooks) in_.log.write(Severity::warning, caution);
 }

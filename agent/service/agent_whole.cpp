@@ -63,14 +63,14 @@ Task<> AgentWhole::assemble(TimePoint deadline) {
   CO_TRY(hooks_, make_hooks(config, host_access()));
   if (uses_bus()) shutdown_ = std::make_unique<ShutdownInhibitor>(around_.bus, around_.process.rng);
 
-  CO_TRY(const k8s::Node node, co_await client_.get_node(authority_.node.name, deadline));
-  authority_.node.uid = node.uid;
   if (auto off = taint_without_effect(authority_.kind, config.waiting_taint))
     authority_.switched_off.push_back(*std::move(off));
   CO_CHECK(may_use_slots(authority_, config.slots));
-  CO_TRY(slots_, make_slots(config, {around_.process.executor, client_, around_.process.rng, root_, authority_.node}));
-  CO_TRY(NodeGatesOptions gates,
-         gates_of_config(config, node.name, [&config](const k8s::Node& own) { return own_pool(config, own); }));
+  SlotsAccess access{around_.process.executor, client_, around_.process.rng, root_, authority_.node};
+  access.cluster_nodes = authority_.cluster_nodes;
+  CO_TRY(slots_, make_slots(config, access));
+  CO_TRY(NodeGatesOptions gates, gates_of_config(config, authority_.node.name,
+                                                 [&config](const k8s::Node& own) { return own_pool(config, own); }));
   CO_TRY(prometheus_,
          prometheus_transport(around_.process.executor, around_.process.clock, config, user_agent("agent")));
   gates_ = std::make_unique<NodeGates>(client_, around_.process.rng, prometheus_.get(), std::move(gates));

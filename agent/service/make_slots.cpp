@@ -98,6 +98,7 @@ Result<MadeSlots> make_slots(const AgentConfig& config, const SlotsAccess& acces
   options.ns = config.ns;
   options.nodes = access.nodes;
   options.look_every = access.look_every;
+  options.cluster_nodes = access.cluster_nodes;
   options.grouping = grouping_of(config);
   options.limit = [limit = *limit](std::size_t nodes) { return limit.of(nodes); };
   auto ramp = parse_ramp(config.ramp);

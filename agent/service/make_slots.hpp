@@ -36,6 +36,7 @@ struct SlotsAccess {
   // See LeaseSlotsOptions.
   decltype(LeaseSlotsOptions::nodes) nodes{};
   std::optional<Duration> look_every{};
+  std::size_t cluster_nodes = 0;
 };
 
 // Makes the slots without contacting a server. Fails with Errc::invalid or Errc::unavailable if the configuration or

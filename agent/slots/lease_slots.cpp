@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "agent/node/node_status.hpp"
 #include "agent/node/pool.hpp"
@@ -44,6 +45,11 @@ constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
 constexpr Duration most_spread = std::chrono::seconds(30);
+// An agent of a cluster with `many_nodes` or more that begins to wait sleeps for a random time of at most
+// `first_spread_each` for each Node, and `most_spread`. In the time that an agent needs to take a slot, some ten others
+// wake up.
+constexpr std::size_t many_nodes = 50;
+constexpr Duration first_spread_each = std::chrono::milliseconds(15);
 // Time limit for the request that reads the Node of a node that has released its slot.
 constexpr Duration read_limit = std::chrono::seconds(30);
 // Each followed node costs one more watch per waiting agent.
@@ -190,6 +196,38 @@ std::int64_t form_line(GroupView& pool, const Waiter& own, const std::vector<Poo
   return pool.before.empty() ? near : 2 * near;
 }
 
+std::size_t limit_of(const LeaseSlotsOptions& options, const OwnPool& pool, std::size_t nodes) {
+  const std::size_t limit = options.limit(nodes);
+  return is_control_plane(pool) ? std::min<std::size_t>(1, limit) : limit;
+}
+
+bool has_waves(const LeaseSlotsOptions& options, const std::string& version) {
+  return (!options.ramp.empty() || options.halt_after > 0) && !version.empty();
+}
+
+// Returns the node as its watch shows it. Returns nothing if it is available, deleted, or in another pool.
+std::optional<OutNode> now_out(const OutNode& seen, const k8s::Reflector<k8s::Node>& view, const OwnPool& pool) {
+  if (!view.health().synced) return seen;
+  // Compare the name, because the server, or a proxy in front of it, may ignore the selector.
+  for (const auto& [uid, now] : view.objects())
+    if (now.name == seen.name) return out_of(now, pool);
+  return std::nullopt;
+}
+
+// Sets which holders of a slot are degraded, because then a person must act. Reads only the Nodes of a few holders.
+Task<GroupView> with_degraded_holders(k8s::Client& client, GroupView view, TimePoint deadline) {
+  const std::vector<std::string> holders = holders_of(view);
+  if (holders.size() > most_followed) co_return view;
+  for (const std::string& holder : holders) {
+    if (holder.empty()) continue;
+    const auto node = co_await client.get_node(holder, deadline);
+    if (!node && !k8s::is_gone(node.error())) co_return node.error();
+    if (node && state_of(k8s::value_at(node->labels, state_label).value_or("")) == State::degraded)
+      view.degraded[holder] = printable(k8s::value_at(node->labels, reason_label).value_or(""));
+  }
+  co_return view;
+}
+
 Task<std::vector<ListedNode>> list_nodes(k8s::Client& client, std::string selector, TimePoint deadline) {
   CO_TRY(auto nodes, co_await client.list_nodes(std::move(selector), deadline));
   std::vector<ListedNode> result;
@@ -239,6 +277,31 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   co_return std::move(leases.items);
 }
 
+Task<std::optional<Turn>> LeaseSlots::ask_leases(TimePoint deadline) {
+  CO_TRY(const k8s::Node own, co_await client_.get_node(node_.name, deadline));
+  CO_TRY(const auto groups, groups_of(options_.grouping, node_.name, own.labels));
+  pool_ = pool_named(options_.grouping, groups.back().pool);
+  const auto most = static_cast<std::int64_t>(options_.cluster_nodes) * first_spread_each;
+  const Duration spread = rng_.between(Duration::zero(), std::min<Duration>(most_spread, most));
+  // With waves or an order, changed() must know more than the Leases show, so that it does not wake the agent in vain.
+  const bool leases_suffice = !has_waves(options_, version_) && options_.order.by == RollOutOrder::By::any;
+  for (bool slept = false;; slept = true) {
+    CO_TRY(const auto slots, co_await list(deadline));
+    if (!all_of(slots, node_).empty()) co_return std::optional<Turn>();
+    for (const SlotGroup& group : groups) {
+      GroupView view{group, slots};
+      view.limit = limit_of(options_, pool_, options_.cluster_nodes);
+      if (!leases_suffice || choose_slot(view, node_).take) continue;
+      CO_TRY(view, co_await with_degraded_holders(client_, std::move(view), deadline));
+      waiting_ = static_cast<std::int64_t>(options_.cluster_nodes);
+      std::string why = choose_slot(view, node_).why;
+      co_return std::optional(refuse({std::move(view)}, {std::move(why)}));
+    }
+    if (slept) co_return std::optional<Turn>();
+    co_await clock_.sleep_until(clock_.now() + spread);
+  }
+}
+
 Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   const SlotGrouping& grouping = options_.grouping;
   std::string pool_value;
@@ -251,7 +314,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   }
   // Before the Nodes, because a node that releases its slot meanwhile would be seen neither as a holder nor with the
   // record that it has written before.
-  const bool in_waves = (!options_.ramp.empty() || options_.halt_after > 0) && !version_.empty();
+  const bool in_waves = has_waves(options_, version_);
   std::vector<k8s::Lease> earlier;
   if (in_waves) {
     CO_TRY(earlier, co_await list(deadline));
@@ -279,8 +342,7 @@ Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
   std::vector<GroupView> views;
   for (SlotGroup& group : groups) {
     views.push_back(view_of(std::move(group), grouping.zone_label, members, slots));
-    views.back().limit = options_.limit(views.back().members);
-    if (is_control_plane(pool_)) views.back().limit = std::min<std::size_t>(1, views.back().limit);
+    views.back().limit = limit_of(options_, pool_, views.back().members);
   }
   if (in_waves) views.back().roll_out = roll_out(views.back(), members, std::move(earlier));
   if (options_.order.by != RollOutOrder::By::any) {
@@ -318,6 +380,10 @@ std::optional<LeaseSlots::Obstacle> LeaseSlots::refused_by_wave(const std::vecto
 }
 
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
+  if (!std::exchange(woken_, false) && options_.cluster_nodes >= many_nodes) {
+    CO_TRY(auto refusal, co_await ask_leases(deadline));
+    if (refusal) co_return *std::move(refusal);
+  }
   CO_TRY(auto views, co_await look(deadline));
   CO_CHECK(co_await give_back_strays(views, deadline));
   // Write nothing unless both the zone (if zones are limited) and the pool have a free slot, because each change wakes
@@ -474,14 +540,6 @@ bool LeaseSlots::has_room(const std::vector<k8s::Lease>& slots, const std::set<s
   });
 }
 
-std::optional<OutNode> LeaseSlots::now_out(const FollowedNode& node) const {
-  if (!node.view->health().synced) return node.seen;
-  // Compare the name, because the server, or a proxy in front of it, may ignore the selector.
-  for (const auto& [uid, now] : node.view->objects())
-    if (now.name == node.seen.name) return out_of(now, pool_);
-  return std::nullopt;
-}
-
 asio::awaitable<void> LeaseSlots::changed() {
   Notifier moved(co_await asio::this_coro::executor);
   k8s::ReflectorOptions options;
@@ -497,6 +555,7 @@ asio::awaitable<void> LeaseSlots::changed() {
     for (const FollowedNode& node : nodes) group.spawn(node.view->run_for_good(longest_blindness));
     return refused_.empty() ? until_own_changes(view, moved) : until_room(view, nodes, moved);
   });
+  woken_ = true;
 }
 
 LeaseSlots::FollowedNode LeaseSlots::follow(OutNode node, Notifier& moved) {
@@ -524,14 +583,15 @@ asio::awaitable<void> LeaseSlots::until_room(const k8s::Reflector<k8s::Lease>& v
   const auto room = [&](bool well) {
     std::set<std::string> back;
     for (const FollowedNode& node : nodes)
-      if (!now_out(node)) back.insert(node.seen.name);
+      if (!now_out(node.seen, *node.view, pool_)) back.insert(node.seen.name);
     if (!view.health().synced) return false;
     forget_takers(refused_.back(), slots());
     return has_room(slots(), back, well);
   };
   const auto differs = [&] {
     return holders_of(items_of(view), pool_.name) != before ||
-           std::any_of(nodes.begin(), nodes.end(), [&](const auto& node) { return now_out(node) != node.seen; });
+           std::any_of(nodes.begin(), nodes.end(),
+                       [&](const auto& node) { return now_out(node.seen, *node.view, pool_) != node.seen; });
   };
   bool stale = false;
   for (TimePoint look = look_at_;;) {

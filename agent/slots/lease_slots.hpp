@@ -13,6 +13,12 @@
 // before it sends a request. If one or two nodes are unavailable without a slot, the agent watches them, too. The agent
 // polls for all other changes that no Lease shows, more rarely if more nodes wait.
 //
+// If a gate opens for all agents of a large cluster, all of them begin to wait at the same moment. Therefore an agent that
+// begins to wait lists only the Leases, sleeps for a random time, lists them again, and lists the Nodes only if a slot is
+// free then. It needs the number of Nodes for that. So the number of Nodes that all agents together read grows with the
+// number of slots, and not with that of agents. With waves or an order, each agent needs the Nodes, but they read them one
+// after another.
+//
 // With waves (waves.hpp) the watch on the Leases shows when a wave may be over: a node writes its record before it
 // releases its slot. If the wave is over provided that this node has come back well, the agent reads its Node, and only
 // then takes a slot, so that many waiting agents do not list all Nodes in vain. Only the poll notices an attempt that
@@ -59,6 +65,8 @@ struct LeaseSlotsOptions {
   // The shortest time between polls for changes that no watch shows. Unset: two minutes, and less if a watch shows that
   // the message about the holders is out of date.
   std::optional<Duration> look_every{};
+  // Approximate number of Nodes of the cluster, at least that of the pool. 0: not known.
+  std::size_t cluster_nodes = 0;
   std::vector<MaxUnavailable> ramp{};  // sizes of the waves of a roll-out, see waves.hpp; empty: no waves
   std::size_t halt_after = 0;          // see RollOut::halt_after
   RollOutOrder order{};
@@ -80,6 +88,9 @@ class LeaseSlots final : public Slots {
  private:
   // Returns a most-recent list of all Leases of slots in the namespace, including those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
+  // For a node that begins to wait together with many others. Returns the refusal if by the Leases alone no slot is free.
+  // Otherwise returns nothing, after a random time.
+  Task<std::optional<Turn>> ask_leases(TimePoint deadline);
   // Lists Nodes and Leases. Returns a view for each group of this node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);
   // Returns the roll-out of version_ in the pool. `earlier`: Leases of all pools, listed before the Nodes.
@@ -119,8 +130,6 @@ class LeaseSlots final : public Slots {
     std::unique_ptr<k8s::Reflector<k8s::Node>> view;
   };
   FollowedNode follow(OutNode node, Notifier& moved);
-  // Returns the node as its watch shows it. Returns nothing if it is available, deleted, or in another pool.
-  std::optional<OutNode> now_out(const FollowedNode& node) const;
   boost::asio::awaitable<void> until_own_changes(const k8s::Reflector<k8s::Lease>& view, Notifier& moved);
   boost::asio::awaitable<void> until_room(const k8s::Reflector<k8s::Lease>& view,
                                           const std::vector<FollowedNode>& nodes, Notifier& moved);
@@ -147,6 +156,7 @@ class LeaseSlots final : public Slots {
   std::map<std::string, std::string> own_seen_;  // Leases that this node holds: resourceVersion by UID
   // The views with which the last take() found no free slot. Each list() clears them.
   std::vector<GroupView> refused_;
+  bool woken_ = false;        // changed() has returned since the last take(), after a random time
   TimePoint look_at_{};       // when changed() returns even if no slot becomes free
   bool looked_soon_ = false;  // the last request was refused because of a wave that was about to end
   Backoff in_vain_{BackoffOptions{std::chrono::milliseconds(500), 2.0, std::chrono::seconds(30)}};

@@ -115,5 +115,19 @@ TEST(AsTheNode, RequestsAboutTheNodeAndItsPodsAreImpersonated) {
   EXPECT_FALSE(goes_as_node(k8s::get<k8s::Node>("n1"), ""));
 }
 
+TEST(ObjectsInCollection, AreThoseOfThePageAndThoseAfterIt) {
+  EXPECT_EQ(objects_in_collection(R"({"metadata":{"continue":"x","remainingItemCount":1999},"items":[{}]})"), 2000u);
+  EXPECT_EQ(objects_in_collection(R"({"metadata":{"resourceVersion":"7"},"items":[{},{}]})"), 2u);
+  EXPECT_EQ(objects_in_collection(R"({"metadata":{},"items":[]})"), 0u);
+}
+
+TEST(ObjectsInCollection, AreNotKnownFromAnyOtherAnswer) {
+  for (const char* page :
+       {"", "[]", "{}", R"({"items":{}})", R"({"items":[{}]})", R"({"metadata":[],"items":[{}]})",
+        R"({"metadata":{"continue":"x"},"items":[{}]})", R"({"metadata":{"remainingItemCount":"many"},"items":[{}]})",
+        R"({"metadata":{"remainingItemCount":-1},"items":[{}]})"})
+    EXPECT_EQ(objects_in_collection(page), 0u) << page;
+}
+
 }  // namespace
 }  // namespace haulout::agent

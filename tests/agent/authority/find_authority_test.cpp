@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "k8s/client.hpp"
 #include "k8s/status.hpp"
 #include "retry/task_group.hpp"
@@ -90,6 +92,21 @@ TEST_F(FindAuthorityTest, ImpersonationIsTheBest) {
   EXPECT_EQ(found->rights, (Rights{true, true, true, true, true, true, true, true}));
   EXPECT_THAT(found->switched_off, IsEmpty());
   EXPECT_THAT(found->passed_over, IsEmpty());
+}
+
+// The agent needs both when it starts. Every further request would come from all agents of a fleet at once.
+TEST_F(FindAuthorityTest, ReadsTheNodeOnceAndTheSizeOfTheCluster) {
+  for (int i = 3; i <= 70; ++i)
+    add({{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", "n" + std::to_string(i)}}}});
+  const auto found = find();
+  ASSERT_TRUE(found) << found.error().message();
+  EXPECT_EQ(found->seen.name, "n1");
+  EXPECT_EQ(found->seen.uid, "n1-uid");
+  EXPECT_EQ(found->cluster_nodes, 70u);
+  EXPECT_EQ(std::ranges::count_if(cluster.audit(),
+                                  [](const auto& entry) { return entry.verb == "get" && entry.resource == "nodes"; }),
+            1);
+  EXPECT_EQ(cluster.audit().size(), 20u);
 }
 
 // With the base of the manifests, the ServiceAccount's own rights are only to take slots, to write Events and to read
