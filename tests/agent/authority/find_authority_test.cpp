@@ -106,7 +106,7 @@ TEST_F(FindAuthorityTest, ReadsTheNodeOnceAndTheSizeOfTheCluster) {
   EXPECT_EQ(std::ranges::count_if(cluster.audit(),
                                   [](const auto& entry) { return entry.verb == "get" && entry.resource == "nodes"; }),
             1);
-  EXPECT_EQ(cluster.audit().size(), 20u);
+  EXPECT_EQ(cluster.audit().size(), 21u);
 }
 
 // With the base of the manifests, the ServiceAccount's own rights are only to take slots, to write Events and to read
