@@ -14,7 +14,7 @@
 
 namespace haulout::fleet {
 
-using Json = nlohmann::json;
+using Json = sim::Json;
 using nlohmann::literals::operator""_json_pointer;
 using scenario::a_budget;
 using scenario::a_node;

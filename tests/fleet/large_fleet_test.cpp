@@ -20,7 +20,7 @@ namespace haulout::fleet {
 namespace {
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
-using Json = nlohmann::json;
+using sim::Json;
 
 // Five percent of the nodes may be unavailable at the same time.
 constexpr std::size_t nodes_for_a_slot = 20;

@@ -126,9 +126,9 @@ void Machine::expect_shown(const agent::Status& status) const {
   const auto node = world_.cluster.get("nodes", "", node_);
   // The agent also reports why it cannot write the Node. The Node cannot show such a status.
   if (node.is_null() || status.reason == "ApiUnavailable" || status.reason == "NodeNotWritten") return;
-  const auto labels = node["metadata"].value("labels", nlohmann::json::object());
+  const auto labels = node["metadata"].value("labels", sim::Json::object());
   if (!labels.contains("haulout.dev/state")) return;  // the first agent of this Node has just started
-  const auto annotations = node["metadata"].value("annotations", nlohmann::json::object());
+  const auto annotations = node["metadata"].value("annotations", sim::Json::object());
   if (plan_.agents > 1) return;  // another agent may have written the Node since
   // The record is broken, or a person has removed it. The agent reports that before it repairs the record.
   if (!annotations.contains("haulout.dev/record")) return;

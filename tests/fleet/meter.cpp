@@ -37,7 +37,7 @@ std::size_t Meter::Counts::most_in_a_second() const {
 
 void Meter::count(const http::Request& request) {
   const sim::Call call = sim::parse_call(request);
-  std::string kind = call.verb + " " + (call.info ? call.info->resource : std::string("-"));
+  std::string kind = call.verb + " " + std::string(call.info ? call.info->resource : "-");
   if (!call.subresource.empty()) kind += "/" + call.subresource;
   ++counts_.requests;
   ++counts_.kinds[kind];

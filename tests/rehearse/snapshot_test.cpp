@@ -90,7 +90,7 @@ TEST(Stage, KeepsNeitherTheTextNorWhatNothingReads) {
                     .stored = true};
   constexpr std::uint32_t page_size = 500;
   Stage stage(Assumptions(), 1, page_size);
-  ASSERT_TRUE(stage.load(snapshot));
+  ASSERT_TRUE(stage.load(snapshot, {}));
   for (const Document& document : snapshot.documents) EXPECT_TRUE(document.text.empty());
 
   const auto pod = stage.cluster.get("pods", "shop", "p");

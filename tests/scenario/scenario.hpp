@@ -28,7 +28,7 @@ inline void PrintTo(const Report& report, std::ostream* out) {
 
 namespace haulout::scenario {
 
-using Json = nlohmann::json;
+using Json = sim::Json;
 
 struct PodSpec {
   std::string ns = "shop";

@@ -56,22 +56,22 @@ class ProgressBarTest : public haulout::testing::VirtualTimeTest {
 };
 
 TEST_F(ProgressBarTest, IsDrawnTenTimesASecondAtMost) {
-  run([](ProgressBarTest& test) -> boost::asio::awaitable<void> {
-    ProgressBar bar = test.a_bar();
+  run([this]() -> boost::asio::awaitable<void> {
+    ProgressBar bar = a_bar();
     bar.show({"reading", 1, 0, "objects"});
-    EXPECT_EQ(test.written(), "reading  1 objects  0s\n");
+    EXPECT_EQ(written(), "reading  1 objects  0s\n");
     bar.show({"reading", 2, 0, "objects"});
-    EXPECT_EQ(test.written(), "") << "too early";
-    co_await test.clock.sleep_until(test.clock.now() + ProgressBar::shortest_gap);
+    EXPECT_EQ(written(), "") << "too early";
+    co_await clock.sleep_until(clock.now() + ProgressBar::shortest_gap);
     bar.show({"reading", 3, 0, "objects"});
-    EXPECT_EQ(test.written(), "\r\x1b[1A\x1b[Jreading  3 objects  0s\n");
+    EXPECT_EQ(written(), "\r\x1b[1A\x1b[Jreading  3 objects  0s\n");
     bar.show({"working", 0, 0, "nodes"});
-    EXPECT_EQ(test.written(), "\r\x1b[1A\x1b[Jworking  0 nodes  0s\n") << "the next step is shown at once";
+    EXPECT_EQ(written(), "\r\x1b[1A\x1b[Jworking  0 nodes  0s\n") << "the next step is shown at once";
     bar.clear();
-    EXPECT_EQ(test.written(), "\r\x1b[1A\x1b[J");
+    EXPECT_EQ(written(), "\r\x1b[1A\x1b[J");
     bar.clear();
-    EXPECT_EQ(test.written(), "");
-  }(*this));
+    EXPECT_EQ(written(), "");
+  }());
 }
 
 TEST_F(ProgressBarTest, NothingIsWrittenToAFile) {
