@@ -114,7 +114,8 @@ struct AuthorityOptions {
 // repeats that request, because a server that has just started denies requests that it allows later. Cancellable.
 Task<Authority> find_authority(http::Transport& transport, Clock& clock, AuthorityOptions options, TimePoint deadline);
 
-// Returns how many objects a collection has, from the first page of its list. Returns 0 if the page does not tell. Pure.
+// Returns how many objects a collection has, from the first page of its list. Returns 0 if the page does not tell.
+// Pure.
 std::size_t objects_in_collection(std::string_view first_page);
 
 // Returns true for get, list, watch or patch of this Node, patch of its status, list or watch of the pods on it, and

@@ -13,11 +13,10 @@
 // before it sends a request. If one or two nodes are unavailable without a slot, the agent watches them, too. The agent
 // polls for all other changes that no Lease shows, more rarely if more nodes wait.
 //
-// If a gate opens for all agents of a large cluster, all of them begin to wait at the same moment. Therefore an agent that
-// begins to wait lists only the Leases, sleeps for a random time, lists them again, and lists the Nodes only if a slot is
-// free then. It needs the number of Nodes for that. So the number of Nodes that all agents together read grows with the
-// number of slots, and not with that of agents. With waves or an order, each agent needs the Nodes, but they read them one
-// after another.
+// If a gate opens for all agents of a large cluster, all of them begin to wait at the same moment. Therefore an agent
+// that begins to wait lists only the Leases, sleeps for a random time, lists them again, and lists the Nodes only if a
+// slot is free then. So the number of agents that list the Nodes grows with the number of slots, and not with that of
+// agents. With waves or an order each agent needs the Nodes, but they list them one after another.
 //
 // With waves (waves.hpp) the watch on the Leases shows when a wave may be over: a node writes its record before it
 // releases its slot. If the wave is over provided that this node has come back well, the agent reads its Node, and only
@@ -88,8 +87,8 @@ class LeaseSlots final : public Slots {
  private:
   // Returns a most-recent list of all Leases of slots in the namespace, including those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
-  // For a node that begins to wait together with many others. Returns the refusal if by the Leases alone no slot is free.
-  // Otherwise returns nothing, after a random time.
+  // For a node that begins to wait together with many others. Returns the refusal if the Leases alone show that no slot
+  // is free. Otherwise returns nothing, after a random time.
   Task<std::optional<Turn>> ask_leases(TimePoint deadline);
   // Lists Nodes and Leases. Returns a view for each group of this node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);

@@ -1,6 +1,6 @@
-// Measures what all agents of a large fleet together ask of the API server: when they start, while nothing happens, when
-// an update comes for all nodes at the same moment, and while the nodes are updated. In virtual time, on the simulated
-// cluster, with the heartbeats of the kubelets.
+// Measures what all agents of a large fleet together ask of the API server: when they start, while nothing happens,
+// when an update comes for all nodes at the same moment, and while the nodes are updated. In virtual time, on the
+// simulated cluster, with the heartbeats of the kubelets.
 //
 // Prints a table. HAULOUT_FLEET_NODES (100) is the number of nodes; `./dev bench` runs 2,000.
 #include <fmt/format.h>
