@@ -151,6 +151,7 @@ TEST(CommandLineTest, EveryFlag) {
       {{"--timeout=6s", "--settle=5s"}, [](const Settings& s) { return s.drain.settle == Duration(5s); }},
       {{"--timeout=1s", "--settle=0"}, [](const Settings& s) { return s.drain.settle == Duration::zero(); }},
       {{"--pinned=leave"}, [](const Settings& s) { return s.drain.policy.pinned == drain::Treatment::skip; }},
+      {{"--parallel=5"}, [](const Settings& s) { return s.parallel == 5; }},
       {{"--timeline", "t.svg"}, [](const Settings& s) { return s.timeline == "t.svg"; }},
       {{"--uncordon-on-failure"}, [](const Settings& s) { return s.drain.restore_cordon_on_failure; }},
       {{"--wait-volumes"}, [](const Settings& s) { return s.drain.volumes == drain::VolumeWait::required; }},

@@ -59,14 +59,14 @@ TEST_F(ProgressBarTest, IsDrawnTenTimesASecondAtMost) {
   run([this]() -> boost::asio::awaitable<void> {
     ProgressBar bar = a_bar();
     bar.show({"reading", 1, 0, "objects"});
-    EXPECT_EQ(written(), "reading  1 objects  0s\n");
+    EXPECT_EQ(written(), "reading  1 objects  0ms\n");
     bar.show({"reading", 2, 0, "objects"});
     EXPECT_EQ(written(), "") << "too early";
     co_await clock.sleep_until(clock.now() + ProgressBar::shortest_gap);
     bar.show({"reading", 3, 0, "objects"});
-    EXPECT_EQ(written(), "\r\x1b[1A\x1b[Jreading  3 objects  0s\n");
+    EXPECT_EQ(written(), "\r\x1b[1A\x1b[Jreading  3 objects  0ms\n");
     bar.show({"working", 0, 0, "nodes"});
-    EXPECT_EQ(written(), "\r\x1b[1A\x1b[Jworking  0 nodes  0s\n") << "the next step is shown at once";
+    EXPECT_EQ(written(), "\r\x1b[1A\x1b[Jworking  0 nodes  0ms\n") << "the next step is shown at once";
     bar.clear();
     EXPECT_EQ(written(), "\r\x1b[1A\x1b[J");
     bar.clear();
