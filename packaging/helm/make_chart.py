@@ -79,7 +79,7 @@ class Option:
             return {"type": ["string", "array"], "pattern": f"^(({one})( *, *({one}))*)?$",
                     "items": {"enum": words}}
         if len(words) > 1:
-            return {"type": "string", "enum": words}
+            return {"enum": words}  # without a type, so that the message for `off` without quotes names the words
         return {"type": "string", **({"pattern": PATTERNS[value]} if value in PATTERNS else {})}
 
     def lines(self):

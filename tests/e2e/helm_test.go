@@ -69,7 +69,8 @@ const agents = "DaemonSet haulout/haulout"
 
 // alike takes the one difference on purpose out of both: how a change of the configuration restarts the agents. With
 // kustomize the name of the ConfigMap ends in a hash, with the chart the pod has the checksum of the configuration. The
-// comments of the configuration file count as nothing.
+// comments of the configuration file count as nothing. Neither does the empty line that kustomize itself adds to an
+// expression, before the first line that is indented further.
 func alike(t *testing.T, chart, base Objects) {
 	t.Helper()
 	annotations := at(t, chart[agents], "spec", "template", "metadata", "annotations").(map[string]any)
@@ -94,6 +95,11 @@ func alike(t *testing.T, chart, base Objects) {
 			renamed++
 		}
 	}
+	for _, object := range base {
+		if object["kind"] == "ValidatingAdmissionPolicy" {
+			withoutEmptyLines(object)
+		}
+	}
 	if renamed != 2 {
 		t.Errorf("the hash was in %d places, not in the ConfigMap and in its volume", renamed)
 	}
@@ -102,6 +108,22 @@ func alike(t *testing.T, chart, base Objects) {
 		var config map[string]any
 		must(t, yaml.UnmarshalStrict([]byte(data["config.yaml"].(string)), &config))
 		data["config.yaml"] = config
+	}
+}
+
+func withoutEmptyLines(value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, item := range value {
+			withoutEmptyLines(item)
+		}
+	case map[string]any:
+		for key, member := range value {
+			if text, ok := member.(string); ok && (key == "expression" || key == "messageExpression") {
+				value[key] = strings.ReplaceAll(text, "\n\n", "\n")
+			}
+			withoutEmptyLines(member)
+		}
 	}
 }
 
