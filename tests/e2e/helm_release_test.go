@@ -3,6 +3,10 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,12 +35,13 @@ func TestHelmRelease(t *testing.T) {
 	must(t, err)
 	t.Cleanup(c.Stop)
 	must(t, c.Kubelets.AddNode(t.Context(), ownNode, map[string]string{corev1.LabelOSStable: "linux"}))
-	kubeconfig, err := c.kubeconfigFor("e2e-admin", "system:masters")
+	kubeconfig, err := Access{Server: versioned(t, c.ControlPlane, "v1.36.3")}.Write(t.TempDir())
 	must(t, err)
 	h, err := c.Programs.NewHelm(t.TempDir(), kubeconfig)
 	must(t, err)
 	in := &releaseOnCluster{c, h}
 
+	const changed = "max-unavailable: 10%\nmetrics-address: :9800\n"
 	var first, second *corev1.Pod
 	t.Run("install", func(t *testing.T) {
 		notes := in.helm(t, "install", "haulout", in.Chart)
@@ -47,11 +52,14 @@ func TestHelmRelease(t *testing.T) {
 	})
 	t.Run("examples", func(t *testing.T) { in.expectExamplesAccepted(t) })
 	t.Run("a change of the configuration restarts the agents", func(t *testing.T) {
-		in.helm(t, "upgrade", "haulout", in.Chart, "--set", "config.max-unavailable=10%")
+		in.helm(t, "upgrade", "haulout", in.Chart, "--set", "config.max-unavailable=10%,config.metrics-address=:9800")
 		second = in.runningAgent(t, first)
-		in.expectConfig(t, "max-unavailable: 10%\n")
+		in.expectConfig(t, changed)
 		if checksum(first) == checksum(second) {
 			t.Errorf("both pods have the checksum %s", checksum(first))
+		}
+		if ports := second.Spec.Containers[0].Ports; len(ports) != 1 || ports[0].ContainerPort != 9800 {
+			t.Errorf("the ports are %v", ports)
 		}
 	})
 	t.Run("another change does not", func(t *testing.T) {
@@ -77,7 +85,7 @@ func TestHelmRelease(t *testing.T) {
 		if after := in.daemonSet(t).Generation; after != before {
 			t.Errorf("the DaemonSet has changed")
 		}
-		in.expectConfig(t, "max-unavailable: 10%\n")
+		in.expectConfig(t, changed)
 	})
 	t.Run("P11 rights of surge go before their policy", func(t *testing.T) {
 		notes := in.helm(t, "upgrade", "haulout", in.Chart, "--reuse-values", "--set", "surge.policy=true")
@@ -116,6 +124,36 @@ func TestHelmRelease(t *testing.T) {
 		}
 	})
 	t.Run("a release in its own namespace of another name", func(t *testing.T) { in.expectOtherNamespace(t) })
+}
+
+// The user of Helm, an administrator whose requests are in the audit log.
+const helmUser = "e2e-helm"
+
+// versioned serves the API of the control plane for helmUser, and returns the URL. The API server that the tests build does
+// not know its own version, and Helm asks for it.
+func versioned(t *testing.T, c *ControlPlane, version string) string {
+	t.Helper()
+	identity, err := c.CA.Client(helmUser, "system:masters")
+	must(t, err)
+	config, err := c.AdminConfig()
+	must(t, err)
+	config.CertData, config.KeyData = identity.Cert, identity.Key
+	transport, err := rest.TransportFor(config)
+	must(t, err)
+	target, err := url.Parse(c.URL)
+	must(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"major":"1","minor":"36","gitVersion":%q}`, version)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 func expectNotes(t *testing.T, notes string, wanted ...string) {
@@ -226,7 +264,7 @@ func (in *releaseOnCluster) expectExamplesAccepted(t *testing.T) {
 			must(t, err)
 			file := filepath.Join(t.TempDir(), "manifests.yaml")
 			must(t, os.WriteFile(file, []byte(manifests), 0o600))
-			_, err = in.AdminKubectl(t.Context(), "apply", "-f", file, "--server-side", "--force-conflicts", "--validate=strict",
+			_, err = in.AdminKubectl(t.Context(), "apply", "-f", file, "--server-side", "--field-manager=helm", "--validate=strict",
 				"--dry-run=server")
 			must(t, err)
 		})
@@ -239,7 +277,7 @@ func (in *releaseOnCluster) expectExamplesAccepted(t *testing.T) {
 func (in *releaseOnCluster) expectRightsDeletedFirst(t *testing.T, policy string) {
 	t.Helper()
 	deletions, err := in.Audit.Select(func(e AuditEvent) bool {
-		return e.Verb == "delete" && e.Accepted() && e.User.Username == "e2e-admin" && strings.HasPrefix(e.ObjectRef.Name, "haulout")
+		return e.Verb == "delete" && e.Accepted() && e.User.Username == helmUser && strings.HasPrefix(e.ObjectRef.Name, "haulout")
 	})
 	must(t, err)
 	last := func(wanted func(AuditEvent) bool) int {

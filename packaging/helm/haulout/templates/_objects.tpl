@@ -46,7 +46,7 @@ system:serviceaccount:{{ .Values.namespace.name }}:haulout
 {{- $group := regexReplaceAll "/.*" .object.apiVersion "" -}}
 {{- $is_policy := eq $group "admissionregistration.k8s.io" -}}
 {{- $is_right := eq $group "rbac.authorization.k8s.io" -}}
-{{- if and (eq $kind "Namespace") (or (not $values.namespace.create) (eq $name .root.Release.Namespace)) -}}
+{{- if and (eq $kind "Namespace") (or (not $values.namespace.create) (eq $values.namespace.name .root.Release.Namespace)) -}}
 left out
 {{- else if and (eq $kind "PriorityClass") (not $values.priorityClass.create) -}}
 left out
