@@ -124,6 +124,7 @@ func TestHelmRelease(t *testing.T) {
 		}
 	})
 	t.Run("a release in its own namespace of another name", func(t *testing.T) { in.expectOtherNamespace(t) })
+	t.Run("takes over from kustomize", func(t *testing.T) { in.expectTakenOver(t) })
 }
 
 // The user of Helm, an administrator whose requests are in the audit log.
@@ -172,6 +173,38 @@ func expectNoNotes(t *testing.T, notes string, unwanted ...string) {
 			t.Errorf("%q should not be there:\n%s", not, notes)
 		}
 	}
+}
+
+// A release takes over what `kubectl apply -k` has installed. The namespace stays, with what people keep in it.
+func (in *releaseOnCluster) expectTakenOver(t *testing.T) {
+	dir, err := kustomization(in.Dir)
+	must(t, err)
+	_, err = in.AdminKubectl(t.Context(), "apply", "-k", dir)
+	must(t, err)
+	before := in.runningAgent(t, nil)
+	namespace, err := in.Client.CoreV1().Namespaces().Get(t.Context(), agentName, getOptions)
+	must(t, err)
+	if _, err := in.Run(t.Context(), "install", "haulout", in.Chart); err == nil {
+		t.Error("Helm took over objects without being told to")
+	}
+	in.helm(t, "install", "haulout", in.Chart, "--take-ownership", "--force-conflicts")
+	in.runningAgent(t, before)
+	var source string
+	for _, volume := range in.daemonSet(t).Spec.Template.Spec.Volumes {
+		if volume.ConfigMap != nil {
+			source += volume.ConfigMap.Name
+		}
+	}
+	if source != "haulout-config" {
+		t.Errorf("the configuration is that of %s", source)
+	}
+	after, err := in.Client.CoreV1().Namespaces().Get(t.Context(), agentName, getOptions)
+	must(t, err)
+	if after.UID != namespace.UID {
+		t.Error("the namespace is another one")
+	}
+	in.helm(t, "uninstall", "haulout")
+	in.expectNothingInstalled(t)
 }
 
 func (in *releaseOnCluster) helm(t *testing.T, args ...string) string {
