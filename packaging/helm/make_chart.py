@@ -25,16 +25,18 @@ NOT_IN_FILE = {"config", "namespace", "host-root", "check", "release"}
 BEGIN = "  # Begin of the list of options. packaging/helm/make_chart.py writes it."
 END = "  # End of the list of options."
 
-DURATION = r"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|ms|s|m|h))+)?$"
-# What a text must look like, by the word in the column `value`. The empty text resets an option to its default.
+# The schema must accept what the agent accepts, and may accept more. An empty text resets some options to their default.
+DURATION = r"^[+]?(0|(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$"
+# What a text must look like, by the word in the column `value`.
 PATTERNS = {
     "label key": r"^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
-    "URL": r"^(https?://.+)?$",
-    "URL or file": r"^(https?://.+|/.+)?$",
+    "URL": r"^([hH][tT][tT][pP][sS]?://.+)?$",
+    "URL or file": r"^([hH][tT][tT][pP][sS]?://.+|/.+)?$",
     "directory": r"^(/.*)?$",
-    "code=answer": r"^[0-9]+=(yes|no)( *, *[0-9]+=(yes|no))*$|^$",
+    "code=answer": r"^([0-9]+=(yes|no)(,[0-9]+=(yes|no))*)?$",
     "order": r"^(any|zone|asked|label:.+)?$",
-    "address:port": r":[1-9][0-9]*$",
+    "address:port": r":[1-9][0-9]*$",  # the probes of the DaemonSet need a port
+    "numbers, percentages": r"^([0-9]+%?(,[0-9]+%?)*)?$",
 }
 
 
@@ -58,8 +60,10 @@ class Option:
         """Returns the schema of the value, without description and default."""
         value = self.value
         words = value.split(", ")
+        if value in PATTERNS:
+            return {"type": "string", "pattern": PATTERNS[value]}
         if value == "true, false":
-            return {"type": "boolean"}
+            return {"enum": [True, False, "true", "false"]}
         if value.endswith("; list"):
             return {"type": ["string", "array"], "items": {"type": "string"}}
         if value == "command":  # the list has its words
@@ -67,20 +71,18 @@ class Option:
         if value == "duration":
             return {"type": ["string", "integer"], "pattern": DURATION, "minimum": 0, "maximum": 0}
         if value.startswith("number, percentage"):
-            return {"type": ["string", "integer"], "pattern": "^([0-9]+%?)?$", "minimum": 0}
-        if value == "numbers, percentages":
-            return {"type": "string", "pattern": "^([1-9][0-9]*%?( *, *[1-9][0-9]*%?)*)?$"}
+            return {"type": ["string", "integer"], "pattern": "^[0-9]+%?$", "minimum": 0}
         limits = re.fullmatch(r"(\d+) to (\d+)(, unlimited)? \(.*\)", value)
         if limits:
-            result = {"type": "integer", "minimum": int(limits[1]), "maximum": int(limits[2])}
-            return {**result, "type": ["integer", "string"], "pattern": "^unlimited$"} if limits[3] else result
+            return {"type": ["integer", "string"], "minimum": int(limits[1]), "maximum": int(limits[2]),
+                    "pattern": "^([0-9]+|unlimited)$" if limits[3] else "^[0-9]+$"}
         if len(words) > 1 and "," in self.default:  # a list of words, as one text or as a list
             one = "|".join(words)
-            return {"type": ["string", "array"], "pattern": f"^(({one})( *, *({one}))*)?$",
-                    "items": {"enum": words}}
+            return {"type": ["string", "array"], "pattern": f"^({one})( *, *({one}))*$",
+                    "items": {"enum": words}, "minItems": 1}
         if len(words) > 1:
             return {"enum": words}  # without a type, so that the message for `off` without quotes names the words
-        return {"type": "string", **({"pattern": PATTERNS[value]} if value in PATTERNS else {})}
+        return {"type": "string"}
 
     def lines(self):
         """Returns the lines of values.yaml: the meaning, and the option with its default, all as comments."""

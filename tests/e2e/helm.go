@@ -62,10 +62,14 @@ func (h Helm) Run(ctx context.Context, args ...string) (string, error) {
 	return string(output), err
 }
 
-// Template returns the manifests of a release `haulout` that is stored in the namespace `default`.
+// Template returns the manifests of a release `haulout` that is stored in the namespace `default`, for the Kubernetes of
+// these tests unless the arguments name another one.
 func (h Helm) Template(ctx context.Context, args ...string) (string, error) {
-	return h.Run(ctx, slices.Concat([]string{"template", "haulout", h.Chart}, args)...)
+	return h.Run(ctx, slices.Concat([]string{"template", "haulout", h.Chart, "--kube-version=" + kubernetesVersion}, args)...)
 }
+
+// The version in go.mod.
+const kubernetesVersion = "v1.36.3"
 
 // Objects are Kubernetes objects by kind, namespace and name, as "Role default/haulout-events".
 type Objects map[string]map[string]any

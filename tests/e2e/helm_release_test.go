@@ -35,7 +35,7 @@ func TestHelmRelease(t *testing.T) {
 	must(t, err)
 	t.Cleanup(c.Stop)
 	must(t, c.Kubelets.AddNode(t.Context(), ownNode, map[string]string{corev1.LabelOSStable: "linux"}))
-	kubeconfig, err := Access{Server: versioned(t, c.ControlPlane, "v1.36.3")}.Write(t.TempDir())
+	kubeconfig, err := Access{Server: versioned(t, c.ControlPlane)}.Write(t.TempDir())
 	must(t, err)
 	h, err := c.Programs.NewHelm(t.TempDir(), kubeconfig)
 	must(t, err)
@@ -132,7 +132,7 @@ const helmUser = "e2e-helm"
 
 // versioned serves the API of the control plane for helmUser, and returns the URL. The API server that the tests build does
 // not know its own version, and Helm asks for it.
-func versioned(t *testing.T, c *ControlPlane, version string) string {
+func versioned(t *testing.T, c *ControlPlane) string {
 	t.Helper()
 	identity, err := c.CA.Client(helmUser, "system:masters")
 	must(t, err)
@@ -151,7 +151,7 @@ func versioned(t *testing.T, c *ControlPlane, version string) string {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"major":"1","minor":"36","gitVersion":%q}`, version)
+		fmt.Fprintf(w, `{"major":"1","minor":"36","gitVersion":%q}`, kubernetesVersion)
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
