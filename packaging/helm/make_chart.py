@@ -54,7 +54,15 @@ class Option:
         is_json = re.fullmatch(r"[0-9]+|true|false", self.default)
         default = json.loads(self.default) if is_json else self.default
         shown = {"default": default} if self.default else {}
-        return {"description": f"{self.meaning} Value: {self.value}.", **self.form(), **shown}
+        return {"description": f"{self.meaning} Value: {self.value}.", **self.or_null(), **shown}
+
+    def or_null(self):
+        """Returns form(), but with null, which means the same as no value: a second file of values may say it."""
+        form = self.form()
+        if "enum" in form:
+            return {**form, "enum": [*form["enum"], None]}
+        types = form["type"] if isinstance(form["type"], list) else [form["type"]]
+        return {**form, "type": [*types, "null"]}
 
     def form(self):
         """Returns the schema of the value, without description and default."""
@@ -87,7 +95,11 @@ class Option:
     def lines(self):
         """Returns the lines of values.yaml: the meaning, and the option with its default, all as comments."""
         example = self.default
-        if re.search(r"^$|[{}\[\]\"'#:%,=]|^(off|on|yes|no)$", example):
+        if not example and self.value.endswith("; list"):
+            example = "[]"
+        elif not example and self.value.startswith("number"):
+            example = "null"
+        elif re.search(r"^$|[{}\[\]\"'#:%,=]|^(off|on|yes|no)$", example):
             example = json.dumps(example)
         return [*comment(self.meaning), f"  #   {self.name}: {example}", "  #"]
 

@@ -351,7 +351,8 @@ func (in *releaseOnCluster) expectOtherNamespace(t *testing.T) {
 	const namespace = "agents-of-nodes"
 	args := []string{"haulout", in.Chart, "--namespace", namespace, "--set", "namespace.name=" + namespace}
 	notes := in.helm(t, slices.Concat([]string{"install", "--create-namespace"}, args)...)
-	expectNotes(t, notes, "installed in the namespace "+namespace, "kubectl delete namespace "+namespace)
+	expectNotes(t, notes, "installed in the namespace "+namespace, "kubectl delete namespace "+namespace,
+		"haulout explain NODE -n "+namespace)
 	_, err := in.AdminKubectl(t.Context(), "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
 	must(t, err)
 	notes = in.helm(t, slices.Concat([]string{"upgrade"}, args)...)

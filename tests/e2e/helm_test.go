@@ -207,6 +207,8 @@ func TestHelmValues(t *testing.T) {
 		{set("extraVolumes[0].name=v", "extraVolumeMounts[0].name=v", "extraEnv[0].name=V"), []string{
 			"+ " + pod + ".volumes[9].name: v", "+ " + pod + ".containers[0].volumeMounts[9].name: v",
 			"+ " + pod + ".containers[0].env[3].name: V"}},
+		{set("extraVolumes=null", "extraVolumeMounts=null", "extraEnv=null", "podAnnotations=null", "podLabels=null", "affinity=null",
+			"serviceAccount.annotations=null", "image.pullSecrets=null"), nil},
 		{set("config.metrics-address=:9800"), []string{
 			"+ " + pod + ".containers[0].ports[0].containerPort: 9800", "- " + pod + ".containers[0].ports[0].containerPort: 9797",
 			"+ " + agents + " .spec.template.metadata.annotations.checksum/config", "- " + agents + " .spec.template.metadata.annotations.checksum/config",
@@ -355,13 +357,14 @@ func TestHelmRefusesMistakes(t *testing.T) {
 	must(t, err)
 }
 
-// An agent reads the configuration that the chart makes of each example, and of all defaults that the schema states.
+// An agent reads the configuration that the chart makes of each example, of all defaults that the schema states, and of the
+// options that values.yaml lists as comments.
 func TestHelmConfigurationIsRead(t *testing.T) {
 	needHaulout(t)
 	h := newHelm(t)
 	examples, err := h.Examples()
 	must(t, err)
-	for _, example := range append(examples, allDefaults(t, h), valuesOfTypes(t)) {
+	for _, example := range append(examples, allDefaults(t, h), listedOptions(t, h), valuesOfTypes(t)) {
 		t.Run(filepath.Base(example), func(t *testing.T) {
 			t.Parallel()
 			objects := h.objects(t, "--values", example)
@@ -426,6 +429,8 @@ func TestHelmSchemaIsNoStricterThanTheAgent(t *testing.T) {
 		"prometheus-url: HTTP://p": both, "prometheus-url: p": none, "sentinel-command: ''": both, "sentinel-command: []": both,
 		"sentinel-command: [/bin/x, 'a b']": both, "sentinel-command: /bin/x 'a b'": both, "sentinel: x": chartOnly,
 		"metrics-address: '[::1]:9797'": both, "metrics-address: :9800": both, "metrics-address: localhost": none,
+		"soak: null": both, "update: null": both, "window: null": both, "verbosity: ~": both, "wait-volumes: null": both,
+		"metrics-address: null": both, "max-unavailable: null": both,
 		// Without a port that is known before, the probes of the DaemonSet would fail.
 		"metrics-address: ''": agentOnly, "metrics-address: ':0'": agentOnly,
 		// Flags of the DaemonSet, which override the file.
@@ -465,6 +470,23 @@ func allDefaults(t *testing.T, h Helm) string {
 		t.Errorf("the schema has %d options, %d of them with a default", len(options), len(config))
 	}
 	return writeValues(t, "all-defaults.yaml", map[string]any{"config": config})
+}
+
+// listedOptions writes a file of values with the options that values.yaml lists as comments.
+func listedOptions(t *testing.T, h Helm) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(h.Chart, "values.yaml"))
+	must(t, err)
+	var lines string
+	for _, found := range regexp.MustCompile(`(?m)^  #   ([a-z-]+: .*)$`).FindAllStringSubmatch(string(text), -1) {
+		lines += found[1] + "\n"
+	}
+	var config map[string]any
+	must(t, yaml.UnmarshalStrict([]byte(lines), &config))
+	if len(config) < 70 {
+		t.Errorf("values.yaml lists %d options", len(config))
+	}
+	return writeValues(t, "listed-options.yaml", map[string]any{"config": config})
 }
 
 // valuesOfTypes writes a file of values that YAML or Helm could change: large numbers, lists, texts like numbers.

@@ -32,8 +32,8 @@
 
 {{- /* The name of the ConfigMap stays the same, so a checksum restarts the agents. */ -}}
 {{- $annotations := dict "checksum/config" (include "haulout.config" .root | sha256sum) -}}
-{{- $_ := set $template.metadata "annotations" (merge $template.metadata.annotations $annotations $values.podAnnotations) -}}
-{{- $_ := set $template.metadata "labels" (merge $template.metadata.labels $values.podLabels) -}}
+{{- $_ := set $template.metadata "annotations" (merge $template.metadata.annotations $annotations (default dict $values.podAnnotations)) -}}
+{{- $_ := set $template.metadata "labels" (merge $template.metadata.labels (default dict $values.podLabels)) -}}
 
 {{- /* The probes use the port of the agents' status pages. */ -}}
 {{- with index $values.config "metrics-address" -}}
@@ -59,9 +59,9 @@
 {{- if $values.bottlerocket }}{{ include "haulout.forBottlerocket" (dict "pod" $pod "agent" $agent) }}{{ end -}}
 {{- if $values.kubeletCredentials }}{{ include "haulout.withKubeletCredentials" (dict "pod" $pod "agent" $agent) }}{{ end -}}
 
-{{- $_ := set $pod "volumes" (concat $pod.volumes $values.extraVolumes) -}}
-{{- $_ := set $agent "volumeMounts" (concat $agent.volumeMounts $values.extraVolumeMounts) -}}
-{{- $_ := set $agent "env" (concat $agent.env $values.extraEnv) -}}
+{{- $_ := set $pod "volumes" (concat $pod.volumes (default list $values.extraVolumes)) -}}
+{{- $_ := set $agent "volumeMounts" (concat $agent.volumeMounts (default list $values.extraVolumeMounts)) -}}
+{{- $_ := set $agent "env" (concat $agent.env (default list $values.extraEnv)) -}}
 {{- end -}}
 
 {{- /* As packaging/kustomize/components/bottlerocket. */ -}}

@@ -83,7 +83,7 @@ left out
 {{- $from := index (index $object.spec.ingress 0).from 0 -}}
 {{- $_ := set $from.namespaceSelector.matchLabels "kubernetes.io/metadata.name" $values.networkPolicy.prometheusNamespace -}}
 {{- else if eq $object.kind "PodMonitor" -}}
-{{- $_ := set $object.metadata "labels" (merge $object.metadata.labels $values.podMonitor.labels) -}}
+{{- $_ := set $object.metadata "labels" (merge $object.metadata.labels (default dict $values.podMonitor.labels)) -}}
 {{- range $object.spec.podMetricsEndpoints -}}
 {{- if $values.podMonitor.interval }}{{ $_ := set . "interval" $values.podMonitor.interval }}{{ end -}}
 {{- end -}}
