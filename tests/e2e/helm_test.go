@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -269,6 +270,41 @@ func TestHelmMonitoring(t *testing.T) {
 	expectChanges(t, Objects{policy: got[policy]}.Changes(Objects{policy: plain[policy]}), []string{
 		"+ " + policy + " .spec.ingress[0].from[0].namespaceSelector.matchLabels.kubernetes.io/metadata.name: observability",
 		"- " + policy + " .spec.ingress[0].from[0].namespaceSelector.matchLabels.kubernetes.io/metadata.name: monitoring"})
+}
+
+// The ConfigMap has each dashboard of the chart as it is, although it contains braces.
+func TestHelmDashboard(t *testing.T) {
+	h := newHelm(t)
+	root, err := sourceRoot()
+	must(t, err)
+	shipped, err := filepath.Glob(filepath.Join(root, "packaging", "grafana", "*.json"))
+	must(t, err)
+	want := map[string]any{"other.json": `{"title": "{{ node }} ${datasource}"}` + "\n"}
+	for _, path := range shipped {
+		text, err := os.ReadFile(path)
+		must(t, err)
+		want[filepath.Base(path)] = string(text)
+	}
+
+	chart := filepath.Join(h.home, "chart")
+	must(t, os.CopyFS(chart, os.DirFS(h.Chart)))
+	h.Chart = chart
+	directory := filepath.Join(chart, "files", "grafana")
+	must(t, os.MkdirAll(directory, 0o700))
+	must(t, os.WriteFile(filepath.Join(directory, "other.json"), []byte(want["other.json"].(string)), 0o600))
+	object := h.objects(t, set("dashboard.enabled=true", "dashboard.labels.a=b", "namespace.name=of-nodes")...)["ConfigMap of-nodes/haulout-dashboard"]
+	if data := at(t, object, "data").(map[string]any); !maps.Equal(data, want) {
+		t.Errorf("the dashboards are %v", data)
+	}
+	labels := map[string]any{"app.kubernetes.io/name": "haulout", "grafana_dashboard": "1", "a": "b"}
+	if got := at(t, object, "metadata", "labels").(map[string]any); !maps.Equal(got, labels) {
+		t.Errorf("the labels are %v", got)
+	}
+
+	must(t, os.RemoveAll(directory))
+	if _, err := h.Template(t.Context(), set("dashboard.enabled=true")...); err == nil || !strings.Contains(err.Error(), "this chart has no dashboard") {
+		t.Errorf("without a dashboard: %v", err)
+	}
 }
 
 // In a namespace of another name, everything is as in `haulout`: no object, no right and no policy keeps the old name.
