@@ -119,9 +119,9 @@ class LargeFleet : public haulout::testing::VirtualTimeTest {
 
   asio::awaitable<void> story() {
     std::cout << fmt::format("{} nodes, {} slots\n", size, std::max<std::size_t>(1, size / nodes_for_a_slot));
-    std::cout
-        << "| what happens | minutes | requests | for each agent | maximum in one second | lists of all Nodes | sent by "
-           "the server | open watches |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
+    std::cout << "| what happens | minutes | requests | for each agent | maximum in one second | lists of all Nodes | "
+                 "sent by "
+                 "the server | open watches |\n|---|---:|---:|---:|---:|---:|---:|---:|\n";
     co_await until_all_are_idle("1.0", 10min);
     const auto started = row("all agents start");
     EXPECT_LE(started.requests, 8 * size);
