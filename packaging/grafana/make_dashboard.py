@@ -247,17 +247,20 @@ def look(panel):
     elif kind == "table":
         overrides = [{"matcher": {"id": "byName", "options": "Value"},
                       "properties": [{"id": "displayName", "value": panel["value"]}, {"id": "unit", "value": panel["unit"]}]}]
-        options = {"showHeader": True, "cellHeight": "sm", "sortBy": [{"displayName": panel["value"], "desc": True}]}
+        options = {"showHeader": True, "cellHeight": "sm", "frameIndex": 0, "sortBy": [{"displayName": panel["value"], "desc": True}]}
     else:
         reduce = {"values": False, "calcs": ["lastNotNull"], "fields": ""}
         if panel.get("warn"):
             steps.append({"color": panel["warn"], "value": 1})
         if kind == "stat":
             options = {"reduceOptions": reduce, "colorMode": "value", "graphMode": "none", "textMode": "auto",
-                       "justifyMode": "auto", "orientation": "auto"}
+                       "justifyMode": "auto", "orientation": "auto", "wideLayout": True, "showPercentChange": False,
+                       "percentChangeColorMode": "standard"}
         else:
             options = {"reduceOptions": reduce, "displayMode": "basic", "orientation": "horizontal", "valueMode": "color",
-                       "showUnfilled": True, "minVizWidth": 8, "minVizHeight": 16}
+                       "showUnfilled": True, "namePlacement": "auto", "sizing": "auto", "minVizWidth": 8,
+                       "minVizHeight": 16, "maxVizHeight": 300,
+                       "legend": {"displayMode": "list", "placement": "bottom", "showLegend": False, "calcs": []}}
     defaults = {"unit": panel["unit"], "min": 0, "thresholds": {"mode": "absolute", "steps": steps}}
     if panel["unit"] in ("dateTimeAsIso",) or kind == "table":
         del defaults["min"]
@@ -302,7 +305,7 @@ def dashboard(page):
                                    for index, (query, legend) in enumerate(panel["queries"])], **look(panel)})
     source = {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "regex": "",
               "refresh": 1, "multi": False, "includeAll": False, "hide": 0, "skipUrlSync": False, "options": [],
-              "current": {}}
+              "current": {"selected": False, "text": "default", "value": "default"}}
     variables = [source, choice("pool", "Pool", "label_values(haulout_state, pool)"),
                  choice("node", "Node", 'label_values(haulout_state{pool=~"$pool"}, node)')]
     return {"uid": "haulout", "title": "Haulout", "description": "Updates of the operating systems of Kubernetes nodes.",
