@@ -31,12 +31,18 @@ class Series:
         self.samples = [None] * length
 
     def text(self):
-        """Joins equal samples: 1x9 is ten samples of 1; _x9 is nine without a value."""
+        """Joins equal samples: 1x9 is ten samples of 1; _x9 is nine without a value. Where a series ends, Prometheus
+        writes a mark (`stale`), so that queries do not use its last sample."""
         words, start = [], 0
         for end in range(1, len(self.samples) + 1):
             if end == len(self.samples) or self.samples[end] != self.samples[start]:
                 value, count = self.samples[start], end - start
-                words.append(f"_x{count}" if value is None else f"{value:g}" if count == 1 else f"{value:g}x{count - 1}")
+                if value is not None:
+                    words.append(f"{value:.15g}" if count == 1 else f"{value:.15g}x{count - 1}")
+                elif not start:
+                    words.append(f"_x{count}")
+                else:
+                    words += ["stale", f"_x{count - 1}"] if count > 1 else ["stale"]
                 start = end
         return " ".join(words)
 
