@@ -94,8 +94,8 @@ OUT = f"(last_over_time(({each('haulout_state', OUT_STATES)})[1h:1m]) == 1)"
 AGE_OF_NEED = (f"((time() - max_over_time(timestamp({NEED} == 0)[14d:30m])) "
                f"or on (node) (time() - min_over_time(timestamp({NEED} == 1)[14d:30m]))) and on (node) ({NEED} == 1)")
 LEFT = f"(count((last_over_time(({NEED})[1h:1m]) == 1) or on (node) {OUT}) or vector(0))"
-DONE = f"count((max_over_time(({NEED})[6h:1m]) == 1) and on (node) ({NEED} == 0) unless on (node) {OUT})"
-SINCE_FIRST = f"(time() - min_over_time(timestamp(count({each('haulout_state', OUT_STATES)} == 1))[6h:1m]))"
+DONE = f"count((max_over_time(({NEED})[6h:5m]) == 1) and on (node) ({NEED} == 0) unless on (node) {OUT})"
+SINCE_FIRST = f"(time() - min_over_time(timestamp(count({each('haulout_state', OUT_STATES)} == 1))[6h:5m]))"
 FORECAST = f"{LEFT} * {SINCE_FIRST} / {DONE}"
 IN_STATE = f"(time() - {each('haulout_state_since_timestamp_seconds')})"
 REASONS = each("haulout_reason_info", labels="node, state, reason, concern")
@@ -154,7 +154,7 @@ PANELS = [
            (f"count({OUT} unless on (node) {REPORTS})", "silent")], stacked=True),
     graph("Needed reboots and held slots", "", [(f"sum({NEED})", "need a reboot"),
                                                 (f"sum({each('haulout_slot_held')})", "hold a slot")]),
-    table_of("Nodes", "State and reason of each node, and for how long it has been in its state.",
+    table_of("State and reason of each node", "For how long each node has been in its state.",
              f"{REASONS} * on (node) group_left () {IN_STATE} or "
              f"({each('haulout_state', labels='node, state')} == 1 unless on (node) {REASONS}) * on (node) group_left () "
              f"{IN_STATE}", "in this state for"),

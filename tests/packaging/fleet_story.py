@@ -11,6 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 RULES = ROOT / "packaging/prometheus/haulout.rules.yaml"
 STATES = ["unknown", "idle", "pending", "waiting", "draining", "updating", "ready", "rebooting", "verifying",
           "uncordoning", "soaking", "degraded"]
+BUCKETS = [10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400]
 
 
 def load(path):
@@ -57,7 +58,9 @@ class Story:
         """Gives a series `count` samples from number `at` on: one value, or a function of the number."""
         if name in METRICS or name.rsplit("_", 1)[0] in METRICS:
             kind, known, _ = METRICS[name if name in METRICS else name.rsplit("_", 1)[0]]
-            own = set(labels) - {"pod", "job", "instance", "namespace", "container", "endpoint", "pool"}
+            own = set(labels) - {"pod", "job", "instance", "namespace", "container", "endpoint", "pool", "exported_node"}
+            if name.startswith("process_"):
+                own.discard("node")
             if own != known | ({"le"} if kind == "histogram" else set()):
                 raise ValueError(f"{name} has the labels {known} on docs/metrics.md, and {own} in the story")
         key = f"{name}{{{','.join(f'{label}={json.dumps(labels[label])}' for label in sorted(labels))}}}"
@@ -74,14 +77,21 @@ class Node:
 
     def __init__(self, story, name, pool=None, version="0.1.0"):
         self.story, self.name, self.at, self.version = story, name, 0, version
-        self.need, self.counts = 0, {"succeeded": 0, "failed": 0, "given_up": 0}
+        self.need, self.drained, self.counts = 0, [], {"succeeded": 0, "failed": 0, "given_up": 0}
         self.target = {"job": "haulout/haulout", "instance": f"{name}:9797", "namespace": "haulout", "container": "agent",
                        "endpoint": "metrics", "pod": f"haulout-{name}", "node": name}
         if pool:
             self.target["pool"] = pool
 
+    @property
+    def labels(self):
+        """The labels of each haulout_ metric. The PodMonitor gives each target a label `node`. That of the metric itself,
+        which has the same value, is renamed."""
+        return {**self.target, "exported_node": self.name}
+
     def show(self, name, count, value, **labels):
-        self.story.put(name, {**self.target, **labels}, self.at, count, value)
+        own = self.labels if name.startswith("haulout_") else self.target
+        self.story.put(name, {**own, **labels}, self.at, count, value)
 
     def stay(self, state, count, reason=None, concern="progress", api=1, back_end=1, slot=None, pods=None, waiting=None,
              diagnoses=()):
@@ -109,6 +119,9 @@ class Node:
             self.show("haulout_diagnosis", count, 1, code=code, concern=of_concern)
         for result, number in self.counts.items():
             self.show("haulout_updates_total", count, number, result=result)
+        for limit in (*BUCKETS, None):
+            within = sum(limit is None or drain <= limit for drain in self.drained)
+            self.show("haulout_drain_duration_seconds_bucket", count, within, result="drained", le=str(limit or "+Inf"))
         self.at += count
         return self
 
@@ -121,7 +134,7 @@ class Node:
 
     def boots(self, minutes, up=0):
         """The machine is down, and its agent begins anew."""
-        self.counts = dict.fromkeys(self.counts, 0)
+        self.counts, self.drained = dict.fromkeys(self.counts, 0), []
         return self.silent(minutes, up)
 
     def exists(self):
