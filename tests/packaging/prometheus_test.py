@@ -4,6 +4,7 @@ of the dashboard work on what it has read: prometheus_test.py HAULOUT HAULOUT-DE
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,15 @@ class Scraped(unittest.TestCase):
         return self.start(node, self.haulout, "agent", "--kubeconfig", kubeconfig, "--node-name", node, "--host-root", root,
                           "--authority", "serviceaccount", "--backend", "file", "--sentinel", "/run/reboot-required",
                           "--reboot-method", "none", "--metrics-address", "127.0.0.1:0")
+
+    def test_the_runbooks_name_commands_that_exist(self):
+        page = (ROOT / "docs/alerts.md").read_text(encoding="utf-8")
+        commands = set(re.findall(r"(?:`|    )haulout ([a-z-]+)", page))
+        self.assertLess({"status", "explain"}, commands)
+        for command in commands:
+            run = subprocess.run([self.haulout, command, "--help"], capture_output=True, text=True, check=False)
+            self.assertEqual(0, run.returncode, command)
+        self.assertNotEqual(0, subprocess.run([self.haulout, "no-such", "--help"], capture_output=True, check=False).returncode)
 
     def test_a_prometheus_reads_agents(self):
         kubeconfig = self.directory / "kubeconfig"
