@@ -37,6 +37,10 @@ def fleet():
     for name, begins in (("n3", 120), ("n4", 240), ("n5", 120), ("n6", 120)):
         node[name].stay("idle", begins).need = 1
     node["n3"].stay("pending", 30, "OutsideWindow", "waiting").stay("waiting", NOW, "WaitingForSlot", "waiting")
+    # Another pod of the agent ran on n3 before, and its series have not ended yet.
+    before = Node(story, "n3", pool="workers")
+    before.target["pod"], before.at, before.need = "haulout-before", 150, 1
+    before.stay("waiting", NOW, "WaitingForSlot", "waiting")
     node["n4"].stay("waiting", 210, "WaitingForSlot", "waiting").stay(
         "draining", NOW, "BlockedByBudget", "waiting", waiting={"BlockedByBudget": 2},
         pods={"queued": 1, "waiting": 2, "terminating": 3, "vanished": 4, "skipped": 5},
