@@ -29,12 +29,12 @@ def updated(node, waits):
 def fleet():
     story = Story(NOW + 1, 60)
     node = {name: Node(story, name, pool="infra" if name in ("n5", "n6") else "workers") for name in
-            ("n1", "n2", "n3", "n4", "n5", "n6", "n7")}
+            ("n1", "n2", "n3", "n4", "n5", "n6", "n7", "n9")}
     node["n8"] = Node(story, "n8", version="0.0.9")  # of no pool
     updated(node["n1"], 10)
     updated(node["n2"], 150)
-    # n3 waits for the slot, n4 drains, n5 reboots, n6 has failed, n7 has a dead agent, n8 knows nothing.
-    for name, begins in (("n3", 120), ("n4", 240), ("n5", 120), ("n6", 120)):
+    # n3 waits for the slot, n4 and n9 drain, n5 reboots, n6 has failed, n7 has a dead agent, n8 knows nothing.
+    for name, begins in (("n3", 120), ("n4", 240), ("n5", 120), ("n6", 120), ("n9", 470)):
         node[name].stay("idle", begins).need = 1
     node["n3"].stay("pending", 30, "OutsideWindow", "waiting").stay("waiting", NOW, "WaitingForSlot", "waiting")
     # Another pod of the agent ran on n3 before, and its series have not ended yet.
@@ -45,6 +45,8 @@ def fleet():
         "draining", NOW, "BlockedByBudget", "waiting", waiting={"BlockedByBudget": 2},
         pods={"queued": 1, "waiting": 2, "terminating": 3, "vanished": 4, "skipped": 5},
         diagnoses=[("BudgetNeverAllows", "trouble")])
+    node["n9"].stay("draining", NOW, "BlockedByBudget", "waiting", waiting={"BlockedByBudget": 1},
+                    pods={"waiting": 1, "skipped": 5})
     node["n5"].stay("waiting", 335, "WaitingForSlot", "waiting").stay("draining", 13, "Evicting").stay("ready", 1).stay(
         "rebooting", 1).silent(NOW)
     node["n6"].stay("waiting", 180, "WaitingForSlot", "waiting").stay("draining", 100, "Evicting").stay(
@@ -71,31 +73,31 @@ def by(name, **values):
 
 # title of the panel -> the expected values of each of its queries at the end of the story
 EXPECTED = {
-    "Nodes": [one(6)],
-    "Out": [one(2)],
+    "Nodes": [one(7)],
+    "Out": [one(3)],
     "Waiting": [one(1)],
     "Degraded": [one(1)],
     "Silent": [one(1)],
     "Agents that do not answer": [one(2)],
-    "Need a reboot": [one(3)],
+    "Need a reboot": [one(4)],
     "Oldest needed reboot": [one((NOW - 90) * 60)],
-    "Slots held": [one(2)],
-    # Four drains have ended. One of 30 minutes is under way.
-    "Mean time of a drain, last day": [one((20 + 20 + 13 + 100 + 30) * 60 / 4)],
-    # Four nodes are left, two are done, and the first one began at minute 160.
-    "Forecast: time that is left": [one(4 * (NOW - 160) * 60 / 2)],
-    "Forecast: end": [one((NOW * 60 + 4 * (NOW - 160) * 60 / 2) * 1000)],
-    "Nodes by state": [by("state", idle=3, waiting=1, draining=1, degraded=1), one(1)],
-    "Needed reboots and held slots": [one(3), one(2)],
-    "Nodes by reason": [{'concern="waiting",reason="WaitingForSlot"': 1, 'concern="waiting",reason="BlockedByBudget"': 1,
+    "Slots held": [one(3)],
+    # Four drains have ended. Two, of 30 and 10 minutes, are under way.
+    "Mean time of a drain, last day": [one((20 + 20 + 13 + 100 + 30 + 10) * 60 / 4)],
+    # Five nodes are left, two are done, and the first one began at minute 160.
+    "Forecast: time that is left": [one(5 * (NOW - 160) * 60 / 2)],
+    "Forecast: end": [one((NOW * 60 + 5 * (NOW - 160) * 60 / 2) * 1000)],
+    "Nodes by state": [by("state", idle=3, waiting=1, draining=2, degraded=1), one(1)],
+    "Needed reboots and held slots": [one(4), one(3)],
+    "Nodes by reason": [{'concern="waiting",reason="WaitingForSlot"': 1, 'concern="waiting",reason="BlockedByBudget"': 2,
                          'concern="trouble",reason="RolledBack"': 1}],
-    "Pods that cannot be evicted, by reason": [by("reason", BlockedByBudget=2)],
+    "Pods that cannot be evicted, by reason": [by("reason", BlockedByBudget=3)],
     "Diagnoses of drains": [{'code="BudgetNeverAllows",concern="trouble"': 1}],
-    "Age of needed reboots": [by("node", n3=(NOW - 90) * 60, n4=(NOW - 210) * 60, n6=(NOW - 90) * 60)],
+    "Age of needed reboots": [by("node", n3=(NOW - 90) * 60, n4=(NOW - 210) * 60, n6=(NOW - 90) * 60, n9=(NOW - 450) * 60)],
     "Nodes by reason, over time": [{'concern="waiting",reason="WaitingForSlot"': 1,
-                                    'concern="waiting",reason="BlockedByBudget"': 1, 'concern="trouble",reason="RolledBack"': 1}],
-    "Pods of drains, by phase": [by("phase", queued=1, waiting=2, terminating=3, vanished=4, skipped=5)],
-    "Time of drains, last day": [by("node", n1=1200, n2=1200, n4=1800, n5=780, n6=6000)],
+                                    'concern="waiting",reason="BlockedByBudget"': 2, 'concern="trouble",reason="RolledBack"': 1}],
+    "Pods of drains, by phase": [by("phase", queued=1, waiting=3, terminating=3, vanished=4, skipped=10)],
+    "Time of drains, last day": [by("node", n1=1200, n2=1200, n4=1800, n5=780, n6=6000, n9=600)],
     # Both drains are in the bucket from 600 to 1200 seconds.
     "Duration of drains, last day": [one(900), one(1140)],
     "Evictions": [by("result", accepted=0.1, refused=0.2)],
@@ -104,8 +106,8 @@ EXPECTED = {
     "Trouble in the last day, by reason": [by("reason", RolledBack=1)],
     "Alerts that fire": [by("alertname", HauloutDegraded=1, HauloutAgentDown=1, HauloutNeedUnknown=1, HauloutCutOff=1,
                             HauloutDrainNeverEnds=1)],
-    "Agents by version": [{'version="0.1.0"': 5, 'version="0.0.9"': 1}],
-    "Agents by authority": [by("authority", impersonation=6)],
+    "Agents by version": [{'version="0.1.0"': 6, 'version="0.0.9"': 1}],
+    "Agents by authority": [by("authority", impersonation=7)],
     "Agents without an answer": [one(1), one(1)],
     "Requests to the API server": [{'code="200"': 0.3}],
     "Events of the Nodes": [by("result", written=0.4)],
@@ -115,6 +117,7 @@ EXPECTED = {
         'node="n8",state="idle"': NOW * 60,
         'concern="waiting",node="n3",reason="WaitingForSlot",state="waiting"': (NOW - 150) * 60,
         'concern="waiting",node="n4",reason="BlockedByBudget",state="draining"': (NOW - 450) * 60,
+        'concern="waiting",node="n9",reason="BlockedByBudget",state="draining"': (NOW - 470) * 60,
         'concern="trouble",node="n6",reason="RolledBack",state="degraded"': (NOW - 400) * 60}],
 }
 
