@@ -84,10 +84,11 @@ check_image() {
   python3 tests/packaging/image_test.py "$release_binary" "$(haulout_version)" >&2
 }
 
-# promtool is in Debian's package prometheus. Installing that would start a server, so this function only unpacks it.
+# promtool and prometheus are in Debian's package prometheus. Installing that would start a server, so this function only
+# unpacks it.
 find_promtool() {
   local own=$PWD/build/promtool
-  if command -v promtool >/dev/null; then return 0; fi
+  if [[ -z $(missing_commands promtool prometheus) ]]; then return 0; fi
   if [[ ! -x $own/usr/bin/promtool ]]; then
     mkdir -p "$own"
     note "promtool from Debian's package prometheus into build/promtool"
@@ -97,12 +98,26 @@ find_promtool() {
 }
 
 check_rules() {
-  say "packaging: alert rules"
+  say "packaging: alert rules and dashboard"
   if ! find_promtool; then
-    did_not_run "the alert rules need promtool (Debian's package prometheus)"
+    did_not_run "the alert rules and the dashboard need promtool and prometheus (Debian's package prometheus)"
     return
   fi
   tests/packaging/rules_test.sh
+  python3 -B tests/packaging/alerts_test.py >&2
+  python3 -B tests/packaging/dashboard_test.py >&2
+  build_release
+  python3 -B tests/packaging/prometheus_test.py "$release_binary" "$demo_binary" >&2
+}
+
+# Checks the dashboard against the types that Grafana publishes for Go.
+check_dashboard_schema() {
+  say "packaging: schema of the dashboard"
+  if ! find_go; then
+    did_not_run "the schema of the dashboard needs Go 1.26"
+    return
+  fi
+  (cd tests/packaging/dashboard_schema && go vet ./... && go test -count=1 ./...) >&2
 }
 
 check_unit() {

@@ -408,7 +408,8 @@ run_tests() {
     step "GCC 12 is refused" check_gcc_refused
     step "container image" check_image
     step "systemd unit" check_unit
-    step "alert rules" check_rules
+    step "alert rules and dashboard" check_rules
+    step "schema of the dashboard" check_dashboard_schema
     step "notifications" check_notify
     step "page of an audit" check_page
     step "Debian package" check_deb
