@@ -157,11 +157,11 @@ Object Store::get(const Key& key) const {
 }
 
 namespace {
-const Index::Entry& entry_of(const Index::Entry& entry) {
-  return entry;
+const Index::Entry* place_of(const Index::Entry& entry) {
+  return &entry;
 }
-const Index::Entry& entry_of(const Index::Entry* entry) {
-  return *entry;
+const Index::Entry* place_of(const Index::Entry* entry) {
+  return entry;
 }
 }  // namespace
 
@@ -169,17 +169,17 @@ template <class Entries>
 std::vector<Object> Store::in(const Entries& entries, std::string_view resource, std::string_view ns) const {
   std::vector<Object> result;
   const auto belongs = [&](const auto& entry) {
-    const Key& key = entry_of(entry).first;
+    const Key& key = place_of(entry)->first;
     return key.resource == resource && (ns.empty() || key.ns == ns);
   };
   if (!entries.empty() && belongs(*entries.begin()) && belongs(*std::prev(entries.end()))) {
     // The index nearly always has nothing else under a value. The entries between these two need no look at their keys.
     result.reserve(entries.size());
-    for (const auto& entry : entries) result.push_back(entry_of(entry).second);
+    for (const auto& entry : entries) result.push_back(place_of(entry)->second);
   } else {
     for (auto place = entries.lower_bound(Key{std::string(resource), std::string(ns), {}});
          place != entries.end() && belongs(*place); ++place)
-      result.push_back(entry_of(*place).second);
+      result.push_back(place_of(*place)->second);
   }
   listed_ += result.size();
   return result;
