@@ -60,7 +60,8 @@ def anchors_of(text):
 
 def links_of(text):
     """Returns the targets of the links of a page, without those in code."""
-    prose = re.sub(r"^```.*?^```|^    .*$", "", text, flags=re.M | re.S) if "```" in text else re.sub(r"^    .*$", "", text, flags=re.M)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    prose = re.sub(r"^    .*$", "", prose, flags=re.M)
     return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "code", prose))
 
 
